@@ -151,8 +151,15 @@ class _Direction:
         """Search the lines; enumerate where that is asked for and the beam did not find all."""
         for line, answer in zip(lines, self.translator.answers(lines, batch_size), strict=True):
             if self.enumerator and answer.level not in ("only", "exhaustive"):
-                (answer,) = self.enumerator.answers([line])
+                # Steps that are too few find less than the beam has.
+                answer = max(answer, *self.enumerator.answers([line]), key=_found)
             yield answer
+
+
+def _found(answer: Answer) -> tuple[bool, float]:
+    """Return whether an answer is all there is, and its probability."""
+    mass = answer.result.certificate.mass if answer.result else 0.0
+    return answer.level in ("only", "exhaustive"), mass
 
 
 class Inflector:

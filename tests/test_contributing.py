@@ -29,11 +29,6 @@ def test_a_diff_changes_at_most_three_files_of_the_package(title: str) -> None:
 def test_a_diff_applies(title: str) -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("needs git and a checkout")
-    done = subprocess.run(
-        ["git", "apply", "--check", "-"],
-        input=DIFFS[title],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    command = ["git", "apply", "--check", "-"]
+    done = subprocess.run(command, input=DIFFS[title], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, f"mend the diff in CONTRIBUTING.md: {done.stderr}"

@@ -18,7 +18,6 @@ def test_a_model_of_the_first_release_gives_the_same_output() -> None:
     lines = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()
     expected = [json.loads(line) for line in (DATA / "expected.jsonl").read_text().splitlines()]
     answers = list(translator.answers(lines))
-    assert len(answers) == len(expected)
     for answer, before in zip(answers, expected, strict=True):
         now = answer.record()
         assert now["certificate"] == before["certificate"]

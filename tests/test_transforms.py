@@ -93,6 +93,8 @@ def test_transforms_that_cannot_be_made_are_one_line(run: Path) -> None:
     with pytest.raises(TransformError, match="onmt_tokenize cannot be made") as caught:
         translator(run, tgt_onmttok_kwargs="{'joiner_anotate': True}")
     assert "\n" not in str(caught.value)
+    with pytest.raises(TransformError, match="bpe_model_path: name the file in tgt_subword_model"):
+        translator(run, tgt_onmttok_kwargs="{'bpe_model_path': 'x'}")
     with pytest.raises(TransformError, match="prefix knows training corpora alone"):
         Translator.from_folders([run], transforms=["prefix"])
 

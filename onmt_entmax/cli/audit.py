@@ -62,6 +62,8 @@ class Checked:
             f"{decode_word(each['text'].split())} {each['prob']:.3g}"
             for each in self.record["hypotheses"]
         )
+        if self.record["finished"] > len(self.record["hypotheses"]):
+            admitted += ", ..."
         texts = [self.row.lemma, self.row.form, ";".join(self.row.tags), admitted]
         return "\t".join(map(printable, [str(self.line), *texts, self.record["certificate"]]))
 
@@ -80,13 +82,15 @@ def check_part(
         for name, some in rows.items()
     }
     contents = pair_texts(pairs)
-    for path, text in contents.items():
-        if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
-            raise UserError(f"{path}: of another table, seed or --folds; name another --out")
-    model = options.model or folder / "model"
     if not options.model:
         text = configuration(folder, len(train), 1, [], options.updates)
         contents[folder / CONFIGURATION] = text
+    for path, text in contents.items():
+        if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
+            raise UserError(
+                f"{path}: of another table, --seed, --folds or --updates; name another --out"
+            )
+    model = options.model or folder / "model"
     if not all(path.exists() for path in contents):
         write_files(contents)
     if not options.model:
@@ -103,7 +107,7 @@ def check_part(
 def audit(options: argparse.Namespace) -> list[Checked]:
     """Return all rows, each checked by the model of the other parts."""
     rows = read_rows(options.file)
-    folds = 1 if options.model else options.folds
+    folds = 1 if options.model else options.folds or 5
     if options.model:
         known = Inventory.of([load(options.model).vocabularies.source])
         for row in rows[:1]:
@@ -136,15 +140,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="inflection table: lemma, form, tags")
     add("--out", type=Path, required=True, help="folder for models and results")
-    add("--folds", type=whole(2, 100), default=5, help="parts (default 5)")
+    add("--folds", type=whole(2, 100), help="parts (default 5)")
     add("--model", type=Path, help="model or run folder that did not see the table: trains none")
     add("--ask", type=whole(1, 10**6), metavar="N", help="list the N least certain rows")
     add("--updates", type=whole(1, 10**7), metavar="N", help="updates of each training")
     add("--language", help="its name in --model, or in the models that are trained (default x)")
     add("--seed", type=int, default=1, help="of the division into parts (default 1)")
     options = parser.parse_args(arguments)
-    if options.model and options.updates:
-        raise UserError("--updates trains models, and --model names one")
+    if options.model and (options.folds or options.updates):
+        raise UserError("--folds and --updates train models, and --model names one")
     if options.model and not options.language:
         raise UserError("--model needs --language: the table's language, as the model names it")
     options.language = options.language or "x"

@@ -254,9 +254,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--tune", choices=["length_reward"], help="the system is a report of n-best lists")
     add("--output", type=Path, metavar="FILE", help="write the scores as JSON here")
     options = parser.parse_args(arguments)
-    others = options.nbest > 1 or options.report or options.detokenize
-    if options.tune and (len(options.system) > 1 or others):
-        parser.error("--tune reads one report as SYSTEM, without --nbest, --report or --detokenize")
+    unread = "nbest", "report", "detokenize", "metrics", "resamples"
+    others = [name for name in unread if vars(options)[name] != parser.get_default(name)]
+    if options.tune and (len(options.system) > 1 or len(options.tokenize) > 1 or others):
+        names = ", ".join(f"--{name}" for name in unread)
+        parser.error(f"--tune takes one report as SYSTEM, at most one --tokenize, and no {names}")
     return options
 
 

@@ -210,14 +210,13 @@ CSV_HEAD = "language,lemma,tags,form,probability,certificate,warnings\n"
 
 
 def as_csv(cells: Iterable[Inflection]) -> str:
-    """Return a line for each form, with the columns of `CSV_HEAD`."""
+    """Return a line for each form, or for a cell without any, with the columns of `CSV_HEAD`."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     for cell in cells:
         asked = [cell.question.language, cell.question.lemma, ";".join(cell.question.tags)]
-        for form in cell.forms:
-            proven = [cell.level, "; ".join(cell.warnings)]
-            writer.writerow([*asked, form.text, f"{form.prob:.6g}", *proven])
+        for form in [(form.text, f"{form.prob:.6g}") for form in cell.forms] or [("", "")]:
+            writer.writerow([*asked, *form, cell.level, "; ".join(cell.warnings)])
     return stream.getvalue()
 
 
@@ -260,10 +259,10 @@ def cell_record(cell: Inflection) -> dict[str, Any]:
 def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
     """Return a page with the tables of each lemma, which needs no network."""
     style = files("onmt_entmax.report").joinpath("page.css").read_text(encoding="utf-8")
-    bodies, title = [], "paradigms"
+    bodies, title = list[str](), ""
     for cells in paradigms:
         first = cells[0].question
-        title = f"{first.lemma} ({first.language})"
+        title = "paradigms" if bodies else f"{first.lemma} ({first.language})"
         tables = "\n".join(map(_table, sections(cells)))
         bodies.append(
             f"<h2><bdi>{html.escape(first.lemma)}</bdi> "
@@ -450,8 +449,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UserError("name one lemma, or a file of them with --lemmas")
     if options.least and options.format not in LISTS:
         raise UserError(f"--least goes with --format {', '.join(LISTS)}")
-    if options.format in LISTS and options.output is None:
-        raise UserError(f"--format {options.format} needs --output")
+    if options.format in LISTS and not (options.output and options.output.name):
+        raise UserError(f"--format {options.format} needs --output, a file")
     return options
 
 
@@ -489,7 +488,9 @@ def paradigms(
 def main(arguments: Sequence[str]) -> int:
     """Print the paradigms; return the exit status."""
     options = parse_arguments(arguments)
-    refuse_overwriting([options.lemmas, options.cells], [options.output])
+    words, is_list = WordList(options.least), options.format in LISTS
+    paths = [*words.texts(options.format, options.output)] if is_list else [options.output]
+    refuse_overwriting([options.lemmas, options.cells], paths)
     lemmas = read_lemmas(options)
     if not options.models and not options.reversed:
         options.models = [pretrained()]
@@ -516,13 +517,12 @@ def main(arguments: Sequence[str]) -> int:
         for lemma, pos in lemmas
     ]
     written = paradigms(inflector, questions)
-    if options.format in LISTS:
-        words = WordList(options.least)
+    if is_list:
         for some in written:
             for cell in some:
                 words.add(cell)
         contents = words.texts(options.format, options.output)
-        with replaced_when_done(list(contents)) as opened:
+        with replaced_when_done(paths) as opened:
             for file, text in zip(opened, contents.values(), strict=True):
                 file.write(text)
         print(words.completeness())
@@ -541,7 +541,11 @@ def _joined(written: Iterable[Sequence[Inflection]], kind: str, width: int = sys
     if kind == "html":
         return as_html(written)
     if kind == "table":
-        return "\n\n".join(as_text(cells, width) for cells in written) + "\n"
+        tables = [(cells[0].question.lemma, as_text(cells, width)) for cells in written]
+        several = len(tables) > 1
+        return (
+            "\n\n".join(f"{lemma}\n\n{text}" if several else text for lemma, text in tables) + "\n"
+        )
     if kind == "csv":
         return CSV_HEAD + "".join(map(as_csv, written))
     return "".join(f"{as_json(cells)}\n" for cells in written)

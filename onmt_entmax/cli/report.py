@@ -29,7 +29,7 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
 from onmt_entmax.report.lattice import Lattice, build_lattice
-from onmt_entmax.report.measures import Counts, coverage
+from onmt_entmax.report.measures import Counts, coverage, output_of
 from onmt_entmax.report.page import drawing, write_page
 from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.rules import Rule
@@ -115,9 +115,7 @@ def judge(
     Returns:
         The curve of coverage for `write_page`.
     """
-    outputs = [
-        r["hypotheses"][0]["text"] if r["hypotheses"] else r.get("unfinished", "") for r in records
-    ]
+    outputs = [output_of(record)[0] for record in records]
     for record, output, reference in zip(records, outputs, references, strict=True):
         record |= {"reference": reference, "right": output.split() == reference.split()}
     if tokenizer:

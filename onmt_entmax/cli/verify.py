@@ -13,7 +13,7 @@ from pathlib import Path
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files.checksums import LIST_NAME, differences
 
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         except UserError as error:
             lines.append(str(error))
         for line in lines:
-            print(line, file=sys.stderr)
+            print(printable(line), file=sys.stderr)
         if not lines:
             print(
                 f"{path}: {counted(len(steps), 'checkpoint') if steps else 'all files'} as written"

@@ -64,6 +64,9 @@ def build_transforms(
             raise TransformError(
                 f"{name}: expected a mapping such as {{'mode': 'space'}}, not {shown(text)}"
             )
+        if path := next((key for key in mapping if key.endswith("_path")), None):
+            files = f"{name[:3]}_subword_model or {name[:3]}_subword_vocab"
+            raise TransformError(f"{name}: {path}: name the file in {files}, to be copied")
         setattr(options, name, mapping)
     if SUBWORDS.intersection(names):
         _check_files(options)
@@ -125,11 +128,8 @@ def _check_files(options: Namespace) -> None:
     Raises:
         TransformError: names the first.
     """
-    named = [(name, getattr(options, name, None)) for name in SUBWORD_FILES]
-    for option in _MAPPINGS:
-        mapping = getattr(options, option, None) or {}
-        named += [(f"{option}: {key}", mapping[key]) for key in mapping if key.endswith("_path")]
-    for name, path in named:
+    for name in SUBWORD_FILES:
+        path = getattr(options, name, None)
         if path and not os.path.isfile(path):
             raise TransformError(f"{name}: {no_such_file(path)}")
 

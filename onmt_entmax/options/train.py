@@ -295,6 +295,8 @@ def _corpus(options: Options, name: object, entry: object) -> CorpusConfig:
     transforms = tuple(values.get("transforms", options["transforms"]))
     if "prefix" in transforms and not {"src_prefix", "tgt_prefix"} <= values.keys():
         raise error("", "the transform prefix needs src_prefix and tgt_prefix")
+    for key in {"src_prefix", "tgt_prefix"} & values.keys():
+        values[key] = values[key] or ""  # of one side alone
     return CorpusConfig(name, **values | {"transforms": transforms})
 
 

@@ -192,7 +192,7 @@ def coverage(
         records: of a report, as `read_report` yields them.
         quality: of the outputs with these numbers, such as their accuracy.
     """
-    best = [r["hypotheses"][0]["prob"] if r["hypotheses"] else 0.0 for r in records]
+    best = [output_of(record)[1] for record in records]
     rules = [
         (f"p >= {least:g}" if least else "all", [p >= least for p in best]) for least in THRESHOLDS
     ]
@@ -206,6 +206,15 @@ def coverage(
         measured = quality(numbers) if numbers else None
         curve.append(Coverage(rule, len(numbers) / max(len(records), 1), measured))
     return curve
+
+
+def output_of(record: dict[str, Any]) -> tuple[str, float]:
+    """Return the text that `translate` chose, and its probability, as `Answer.prob`."""
+    listed = record["hypotheses"]
+    if not listed:
+        return record.get("unfinished", ""), 0.0
+    text = record["mbr"]["ranking"][0]["text"] if "mbr" in record else listed[0]["text"]
+    return text, sum(each["prob"] for each in listed if each["text"] == text)
 
 
 def is_only(record: dict[str, Any]) -> bool:

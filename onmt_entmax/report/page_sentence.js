@@ -13,7 +13,7 @@ const LEVELS = {
   blank: { mark: "–", meaning: "a blank line" },
 };
 
-// Given references, an output is right if its first hypothesis is the reference.
+// Given references, an output is right if it is the reference.
 const VERDICTS = { right: "✓", wrong: "✗" };
 const verdictOf = (record) =>
   (isBlank(record) || record.right === undefined ? null : record.right ? "right" : "wrong");
@@ -27,7 +27,9 @@ function verdict(name, short) {
 const isBlank = (record) => !record.source.trim();
 const levelOf = (record) => (isBlank(record) ? "blank" : record.certificate);
 
-const best = (record) => record.hypotheses[0] || null;
+/** The hypothesis that the output file has: the first one, or that of minimum Bayes risk. */
+const best = (record) => record.hypotheses.find(
+  (each) => !record.mbr || each.text === record.mbr.ranking[0].text) || null;
 const found = (record) => record.finished ?? record.hypotheses.length;
 
 function badge(level) {

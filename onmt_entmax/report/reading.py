@@ -86,7 +86,14 @@ def _is_record(record: object) -> bool:
         and all(map(_is_hypothesis, hypotheses))
         and _is_count(finished)
         and finished >= len(hypotheses)
+        and ("mbr" not in record or _is_decision(record["mbr"]))
     )
+
+
+def _is_decision(value: object) -> bool:
+    ranking = value.get("ranking") if isinstance(value, dict) else None
+    first = ranking[0] if isinstance(ranking, list) and ranking else None
+    return isinstance(first, dict) and isinstance(first.get("text"), str)
 
 
 def _is_hypothesis(each: object) -> bool:

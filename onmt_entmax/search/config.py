@@ -142,7 +142,9 @@ Stop = Literal["exhaustive", "optimal", "first"]
 class SearchConfig(Checked):
     """How to search; options that OpenNMT-py has keep its names."""
 
-    beam_size: int = option(5, FEW, "Prefixes kept per sentence.", "Outputs")
+    beam_size: int = option(
+        5, FEW, "Prefixes kept per sentence.", "Outputs", "search: beam or search: exact"
+    )
     n_best: int = 1
     """Hypotheses returned for each sentence; 0 returns all that finished."""
     max_length: int = option(100, whole(0, 10**6), "Longest output, in tokens.", "Outputs")
@@ -247,6 +249,8 @@ class SearchTask(Checked):
             yield "stop", "first goes with search: beam"
         if enumerates and penalties:
             yield "search", "enumerate lists by probability, without penalties"
+        if enumerates and config.n_best:
+            yield "search", "enumerate lists all: n_best must be 0"
         if mbr and exact:
             yield "mbr", "goes with search: beam or enumerate"
         if mbr and penalties:
@@ -255,4 +259,5 @@ class SearchTask(Checked):
             plain = SearchConfig(config.beam_size, max(config.n_best, 1), config.max_length)
             used = (config, self.method, self.verify, self.ban_unknown, self.regex, self.mbr)
             if used != (plain, "beam", False, False, None, None):
-                yield "random_sampling", "takes n_best and max_length, no other options"
+                name = "random_sampling_topk" if self.sampling.topk else "random_sampling_topp"
+                yield name, "of a search, random sampling takes n_best and max_length alone"

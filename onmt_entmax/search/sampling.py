@@ -140,12 +140,13 @@ def sample(
             if length < len(prefixes[place]):
                 possible = token[token == prefixes[place][length]]
                 options.append((possible, np.zeros(len(possible))))
-            elif length == max_length:  # the output ends or is cut
+                continue
+            token, log_prob = _truncated(token, log_prob, sampling)
+            if length == max_length:  # the output ends or is cut
                 parts = [(eos, log_prob[token == eos]), (_CUT, log_prob[token != eos])]
                 sums = [(which, np.logaddexp.reduce(part)) for which, part in parts if len(part)]
-                options.append((np.array([e for e, _ in sums]), np.array([v for _, v in sums])))
-            else:
-                options.append(_truncated(token, log_prob, sampling))
+                token, log_prob = np.array([e for e, _ in sums]), np.array([v for _, v in sums])
+            options.append((token, log_prob))
         for place, own in enumerate(paths):
             if sampling.distinct:
                 paths[place] = _distinct(own, options, random[place], count, eos)

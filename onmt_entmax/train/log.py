@@ -87,6 +87,10 @@ class Log:
         """Add the time that an update waited for its batches."""
         self._waited += seconds
 
+    def paused(self, seconds: float) -> None:
+        """Leave a validation out of the time of updates."""
+        self._since += seconds
+
     def add(self, *values: float) -> None:
         """Add loss, target tokens, correct tokens and support of an update."""
         self._sums = [a + b for a, b in zip(self._sums, values, strict=True)]

@@ -23,6 +23,15 @@ from onmt_entmax.train.optimiser import build_optimizer
 
 # Options that the state of an optimiser depends on, besides the trained weights.
 _OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
+# Options that decide what a validation measures, besides the development set.
+_MEASURE = (
+    "selection",
+    "valid_loss_size",
+    "valid_decode_size",
+    "valid_beam_size",
+    "max_length",
+    "valid_bleu_tokenize",
+)
 # Options of the model that may change when a run is resumed: no weight depends on them.
 _FREE = "param_init param_init_glorot alpha_init_mean alpha_init_std dropout attention_dropout"
 
@@ -45,14 +54,19 @@ class Resumed:
 
 
 def resume(
-    run: RunConfig, model: ModelConfig, training: TrainingConfig, tell: Callable[[str], None]
+    run: RunConfig,
+    model: ModelConfig,
+    training: TrainingConfig,
+    record: Mapping[str, Any],
+    tell: Callable[[str], None],
 ) -> Resumed | None:
     """Load the checkpoint to continue from, or return None for a new run.
 
     Args:
         run: names the checkpoint and the folder to write to.
         model: the configured network, which must be the checkpoint's.
-        training: the configured optimiser and selection.
+        training: the configured optimiser and limits.
+        record: every option by name.
         tell: receives a warning for each damaged checkpoint that is skipped.
 
     Raises:
@@ -78,10 +92,11 @@ def resume(
     loaded, state = resumed.loaded, resumed.state
     freeze(loaded.model, model)
     loaded.model.update_dropout(model.dropout, model.attention_dropout)
-    other_measure = loaded.options.get("selection", training.selection) != training.selection
+    other_measure = _measured(loaded.options) != _measured(record)
     if state is not None and (other_measure or not same_folder(run)):
         # The best value so far is of another measure, or its checkpoint of another folder.
         state["run"] |= {"best": None, "best_step": -1, "best_planned": None, "waited": 0}
+        state["run"] |= {"previous_loss": None} if other_measure else {}
     _check_folder(run, resumed)
     limit = None
     if state is not None:
@@ -97,6 +112,12 @@ def resume(
     if finished:
         tell(f"note: nothing is left to train: {finished}")
     return resumed
+
+
+def _measured(options: Mapping[str, Any]) -> list[Any]:
+    """Return the development set, and what a validation measures on it."""
+    data = options.get("data") or {}
+    return [data.get("valid"), *map(options.get, _MEASURE)]
 
 
 def _read(

@@ -93,7 +93,7 @@ def run_training(
     folder = Path(run.save_model)
     record, others = with_subword_files(record)
     with _connected(processes, device, folder), _alone(folder, processes), ExitStack() as stack:
-        resumed = resume(run, model, training, tell)
+        resumed = resume(run, model, training, record, tell)
         corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
         vocabularies = corpora.vocabularies
         if resumed is not None:
@@ -232,6 +232,7 @@ def _alone(folder: Path, processes: Processes) -> Iterator[None]:
         if processes.writes:
             try:
                 stack.enter_context(locked(folder))
+                remove_leftovers(folder)
             except FileError as error:
                 refusal = error
         if processes.from_first(refusal is not None):
@@ -247,7 +248,6 @@ def _clean_folder(run: RunConfig, data: TrainingData, resumed: Resumed | None, t
     written or deleted.
     """
     folder = Path(run.save_model)
-    remove_leftovers(folder)
     first = resumed.step if resumed and same_folder(run) else 0
     steps = checkpoint_steps(folder) if run.overwrite else []
     replaced = [step for step in steps if step > first]

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, remember_best
+from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, prune, remember_best
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
@@ -338,6 +338,7 @@ class Trainer:
                 self._save()
             return
         values: Any = None
+        started = time.monotonic()
         if self.processes.writes:
             self.model.eval()
             with torch.no_grad(), self.average.applied():
@@ -360,6 +361,7 @@ class Trainer:
         if better:
             state.best, state.best_step = value, state.step
         if self.log is not None:
+            self.log.paused(time.monotonic() - started)
             logged = values | {"seconds": round(state.seconds, 1)}
             self.log.validation(self._standing(), logged, state.best_step)
         if better:
@@ -383,6 +385,7 @@ class Trainer:
             return
         if state.best_step in checkpoint_steps(path):
             remember_best(path, state.best_step, self.config.selection, state.best)
+            prune(path, self.run.keep, state.step)  # which kept the best one before
 
     def _finished(self) -> Outcome | None:
         state, epoch = self.state, self.batches.position.epoch

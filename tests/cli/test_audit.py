@@ -61,14 +61,14 @@ def test_a_named_model_excludes_the_rows_that_it_cannot_produce(tmp_path: Path) 
     table.write_text(f"ab\t{forms[0]}\tV\n" * len(forms), encoding="utf-8")
     assert "name another --out" in refused(audit.main, [*words, "german"])
     assert "knows no language 'dutch'" in refused(audit.main, [*words, "dutch"])
-    assert "--model names one" in refused(audit.main, [*words, "german", "--updates", 5])
+    assert "--model names one" in refused(audit.main, [*words, "german", "--folds", 5])
 
 
 def test_a_row_is_written_with_all_that_the_model_admits() -> None:
     hypotheses = [{"text": "a b ▁", "prob": 0.75}, {"text": "a", "prob": 0.25}]
-    record = {"hypotheses": hypotheses, "certificate": "exhaustive"}
+    record = {"hypotheses": hypotheses, "certificate": "exhaustive", "finished": 3}
     checked = Checked(3, Row("ab", "aab", ("V", "PST")), None, record)
-    assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25\texhaustive"
+    assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25, ...\texhaustive"
     assert checked.certainty == 0.75
 
 

@@ -1,7 +1,6 @@
 """The benchmark of training steps, as a command and in its parts."""
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -9,16 +8,12 @@ import pytest
 from tests.commands import ROOT, execute
 
 
-def bench(*options: object) -> subprocess.CompletedProcess[str]:
-    return execute([sys.executable, "-m", "tools.bench.recurrence", *map(str, options)], ROOT)
-
-
 @pytest.mark.slow
 def test_the_contenders_compute_the_same_step() -> None:
     """Softmax here and OpenNMT-py's have the same loss on the same batch and weights."""
-    small = ["--batch", 8, "--steps", 1, "--dropout", 0.0]
-    variants = "1.5,1,1:bf16"
-    done = bench(*small, "--variants", variants, "--warmup", 2, "--support", 9)
+    small = "--batch 8 --steps 1 --dropout 0 --variants 1.5,1,1:bf16 --warmup 2 --support 9"
+    command = [sys.executable, "-m", "tools.bench.recurrence", *small.split()]
+    done = execute(command, ROOT)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     found = {line["contender"]: line for line in lines}

@@ -9,17 +9,13 @@ from tests.ended import ended
 from tools.bench import transformer
 
 
-def bench(monkeypatch: pytest.MonkeyPatch, *options: object) -> int:
-    tiny = transformer.Size(layers=1, hidden=16, heads=2, feed_forward=32)
-    monkeypatch.setitem(transformer.SIZES, "small", tiny)
-    return ended(transformer.main, list(map(str, options)))
-
-
 def test_the_contenders_take_the_same_steps(tmp_path: Path, monkeypatch, capsys) -> None:
     """Without dropout, OpenNMT-py's modules and ours with softmax have one loss."""
     output = tmp_path / "results.jsonl"
-    small = ["--batch", 8, "--warmup", 1, "--steps", 3, "--dropout", 0.0, "--output", output]
-    assert bench(monkeypatch, *small) == 0
+    tiny = transformer.Size(layers=1, hidden=16, heads=2, feed_forward=32)
+    monkeypatch.setitem(transformer.SIZES, "small", tiny)
+    small = "--batch 8 --warmup 1 --steps 3 --dropout 0 --output".split()
+    assert ended(transformer.main, [*small, str(output)]) == 0
     found = [json.loads(line) for line in output.read_text().splitlines()]
     assert [line["contender"] for line in found] == ["softmax", "1.5", "learned", "stock"]
     softmax, _, _, stock = found

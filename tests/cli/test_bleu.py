@@ -140,9 +140,11 @@ def test_bleu_of_the_sentences_that_are_kept(tmp_path: Path) -> None:
     lines = ["the cat sat on the mat today", "a dog ran over the green grass"]
     for name, texts in (("ref", lines), ("out", [lines[0], "nothing of the kind here now"])):
         (tmp_path / name).write_text("\n".join(texts) + "\n")
+    chosen = {"ranking": [{"text": "t"}]}  # by minimum Bayes risk; its hypotheses count together
     with open(tmp_path / "report", "w") as file:
         for prob in (0.95, 0.4):
-            print(record("s", "optimal", ("t", prob), bound=0.1), file=file)
+            listed = ("o", 0.04), ("t", prob / 2), ("t", prob / 2)
+            print(record("s", "optimal", *listed, bound=0.1, mbr=chosen), file=file)
     options = ["--reference", tmp_path / "ref", "--report", tmp_path / "report"]
     succeed("onmt_entmax", "bleu", tmp_path / "out", *options, "--output", tmp_path / "json")
     curve = json.loads((tmp_path / "json").read_text())["coverage"]
@@ -225,8 +227,8 @@ def test_a_length_reward_is_tuned_on_n_best_lists(texts: Path, tmp_path: Path) -
         ({"gap": 1e400}, [], "report:1: not JSON"),
         ({"gap": "1e400"}, [], "report:1: not JSON"),
         ({"hypotheses": []}, [], "report: has no n-best lists: translate with -n_best 30"),
-        ({}, ["--nbest", "2"], "without --nbest, --report"),
-        ({}, ["one"], "--tune reads one report as SYSTEM"),
+        ({}, ["--metrics", "ter"], "and no --nbest, --report"),
+        ({}, ["one"], "--tune takes one report as SYSTEM"),
     ],
 )
 def test_what_cannot_be_tuned(texts, tmp_path, monkeypatch, change, more, message) -> None:

@@ -44,6 +44,5 @@ def test_inflecting_a_word_imports_nothing_of_training_and_pictures(tmp_path: Pa
     modules = imported("inflect", "german", "ab", "V", "--model", model)
     assert "torch" in modules
     assert not modules & {"matplotlib", "tensorboard", "torch.utils.tensorboard", "pandas", "scipy"}
-    parts = {f"onmt_entmax.{part}" for part in ("train", "options.train")}
-    assert not modules & parts
+    assert not modules & {"onmt_entmax.train", "onmt_entmax.options.train"}
     assert "onmt_entmax.report.page" not in modules

@@ -93,6 +93,9 @@ def test_a_table_has_every_form_of_inflect(model, cells, capsys) -> None:
         assert (cell["certificate"], mass) == (
             "exhaustive", pytest.approx(expected.certificate.mass, abs=1e-5)
         )  # fmt: skip
+    # One step of an enumeration finds less than a beam.
+    beam, both = (Inflector([model], 0, 2, budget=n) for n in (0, 1))
+    assert beam.inflect("german", "b a", "V;PST") == both.inflect("german", "b a", "V;PST")
 
 
 @pytest.mark.parametrize(
@@ -144,8 +147,8 @@ def test_a_table_fits_a_terminal(model, cells, tmp_path, monkeypatch, capsys) ->
 
 
 def test_word_lists_hold_all_forms_and_say_so(model, cells, tmp_path, capsys) -> None:
-    (tmp_path / "lemmas").write_text("ab\nb a\tV\n", encoding="utf-8")
-    words = ("german", "--lemmas", tmp_path / "lemmas", "--budget", 2000)
+    (tmp_path / "v.dic").write_text("ab\nb a\tV\n", encoding="utf-8")
+    words = ("german", "--lemmas", tmp_path / "v.dic", "--budget", 2000)
     expected, in_cell = defaultdict(float), {}
     for lemma in ("ab", "b a"):
         for tags in ("V", "V;PST"):
@@ -170,6 +173,9 @@ def test_word_lists_hold_all_forms_and_say_so(model, cells, tmp_path, capsys) ->
         assert int(weight) == max(round(1000 * expected[word]), 1)
     lines, _ = written("att", "w")
     assert read_att(lines) == pytest.approx(in_cell, rel=1e-4)
+    assert run(model, cells, *words, "--format", "hunspell", "--output", tmp_path / "v") == 2
+    assert run(model, cells, *words) == 0
+    assert "\n\nb a\n\nverb" in capsys.readouterr().out
 
 
 def read_att(lines: list[str]) -> dict[tuple[str, str, str], float]:
@@ -210,7 +216,7 @@ def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
         (["dutch", "ab"], "no cells of the language 'dutch' are known"),
         (["German", "ab"], "no cells of the language 'German' are known; did you mean 'german'?"),
         (["german"], "name one lemma, or a file of them with --lemmas"),
-        (["german", "ab", "--format", "att"], "--format att needs --output"),
+        (["german", "ab", "--format", "att"], "--format att needs --output, a file"),
         (["german", "ab", "--least", "0.1"], "--least goes with --format hunspell, keyman, att"),
     ],
 )

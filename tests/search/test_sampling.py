@@ -58,7 +58,7 @@ def distribution(
         if not options:
             found[tokens, False] += probability
             return
-        options = kept(options, sampling if len(tokens) < max_length else Sampling())
+        options = kept(options, sampling)
         for token, p in options.items():
             if token == model.eos:
                 found[tokens, True] += probability * p

@@ -42,7 +42,8 @@ def test_lines_have_position_and_averages(tmp_path, clock, said):
         for loss, tokens, correct, support in ((60.0, 400, 350, 1500), (27.126, 200, 192.8, 700.2)):
             written.add(loss, tokens, correct, support)
         written.waited(1.3)
-        clock[0] += 65
+        clock[0] += 75
+        written.paused(10)
         written.training(Standing(250, 1.96, 30.0), RATE)
         written.validation(Standing(250, 1.96, 31.0), MEASURES, best_step=250)
         written.validation(Standing(4000, 31.4, 32.0), MEASURES, best_step=250)

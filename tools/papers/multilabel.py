@@ -93,6 +93,8 @@ def read_examples(path: Path, labels: Path, features: int | None = None) -> Exam
             )
             flags = torch.zeros(len(rows), len(names), dtype=torch.bool)
             for row, numbers in enumerate(rows):
+                if min(numbers, default=0) < 0:
+                    raise ValueError(f"label {min(numbers):g}")
                 flags[row, [int(number) for number in numbers]] = True
             return Examples(table.tocsr(), flags, tuple(names))
         data, meta = arff.loadarff(str(path))

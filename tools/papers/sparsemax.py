@@ -47,7 +47,7 @@ import yaml
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import write_files
+from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.report.tables import aligned_table
 from tools.papers import multilabel, nli
 from tools.papers.pictures import names_of, prepare, write
@@ -103,6 +103,7 @@ def evaluate(options: argparse.Namespace) -> None:
         attended = [m.attended for m in measures if m.attended is not None]
         return [spread([m.accuracy for m in measures]), spread(attended)]
 
+    refuse_overwriting([options.data], [options.output])
     rows, kinds = [["run", "attention", "seed", "accuracy", "attended"]], dict[str, Any]()
     for run in options.models:
         settings, pairs, predictions = judge(run, options.data)

@@ -888,10 +888,11 @@ def several_pairs(matrices: Sequence[Matrix]) -> list[Table]:
             known = [published(f"table2 {matrix.pair}").get(alphas) for matrix in matrices]
             texts = [f"{each[0]:.2f} ± {each[1]:.2f}" if each else "-" for each in known]
             results.append([f"{cell.name}, paper, tokenised", *texts])
+            nonzero = published("table3").get(alphas)
             texts = [
-                f"{value:g}" if matrix.pair == "de-en" else "-"
+                f"{value:g}" if nonzero and matrix.pair == "de-en" else "-"
                 for matrix in matrices
-                for value in published("table3")[alphas]
+                for value in nonzero or (0, 0)
             ]
             nonzeros.append([f"{cell.name}, paper", *texts])
     counts = [sorted({len(row.singles) for row in each}) for each in rows]
