@@ -17,8 +17,7 @@ def test_a_model_of_the_first_release_gives_the_same_output() -> None:
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     lines = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()
     expected = [json.loads(line) for line in (DATA / "expected.jsonl").read_text().splitlines()]
-    answers = list(translator.answers(lines))
-    for answer, before in zip(answers, expected, strict=True):
+    for answer, before in zip(translator.answers(lines), expected, strict=True):
         now = answer.record()
         assert now["certificate"] == before["certificate"]
         assert now["finished"] == before["finished"]

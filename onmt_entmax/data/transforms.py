@@ -132,6 +132,10 @@ def _check_files(options: Namespace) -> None:
         path = getattr(options, name, None)
         if path and not os.path.isfile(path):
             raise TransformError(f"{name}: {no_such_file(path)}")
+        # Without a model, the tokeniser would leave words whole.
+        kind, alone = name.replace("model", "type"), name[:3] == "src" or not options.share_vocab
+        if not path and alone and getattr(options, kind, "none") in ("bpe", "sentencepiece"):
+            raise TransformError(f"{kind}: needs {name}")
 
 
 # --- seeding ---------------------------------------------------------------------------------

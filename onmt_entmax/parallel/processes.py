@@ -1,7 +1,8 @@
 """The processes that `torchrun` starts, and the device of each.
 
 In training, every process reads the same stream of batches and computes its share of each update.
-Updates therefore do not depend on the number of processes. Only the first process writes files.
+Updates therefore depend on the number of processes by their dropout masks alone. Only the first
+process writes files.
 """
 
 import json

@@ -8,7 +8,7 @@
 OpenNMT-py runs its own code: the softmax model is written as one of its checkpoints, read by its
 `build_translator` and run by its `Translator.translate` with default options except for beam and
 batch. Ours is `Translator.answers`, from lines to text, with certificates. In a round each side
-translates the same sentences; a ratio is OpenNMT-py's median time divided by the other's. Loaded
+translates the same sentences; a ratio is a median time divided by OpenNMT-py's. Loaded
 objects are excluded from garbage collection (`gc.freeze`), which would interrupt one side for a
 tenth of a second now and then. Times are processor time with one thread, else wall time.
 
@@ -236,7 +236,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
                 "threads": options.threads,
                 "load": round(os.getloadavg()[0], 2),
                 "per_second": round(len(lines) / statistics.median(taken), 1),
-                "ratio": round(statistics.median(base) / statistics.median(taken), 2),
+                "ratio": round(statistics.median(taken) / statistics.median(base), 2),
                 "equal": round(sum(a == b for a, b in pairs) / len(lines), 4),
             }
         )
