@@ -131,12 +131,10 @@ def converse(inflector: Inflector, options: argparse.Namespace) -> None:
     """Inflect what a person types, line by line; errors do not end the conversation."""
     expected = "lemma tags" if options.language else "language lemma tags"
     print(f"type {expected}, such as V;PST for tags; Ctrl-D ends", file=sys.stderr)
-    for line in sys.stdin:
+    for line in text_lines(sys.stdin.buffer, "standard input"):
         if line.strip():
             try:
-                answer = next(
-                    inflector.answers([read_question(line.rstrip("\n"), options.language)])
-                )
+                answer = next(inflector.answers([read_question(line, options.language)]))
             except UserError as error:
                 print(f"{options.program}: {printable(str(error))}", file=sys.stderr)
             else:

@@ -99,6 +99,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.prefix is not None and options.source is None:
         parser.error("--prefix needs --source")
     model = load(options.model)
+    if model.right_to_left:
+        warn("the model writes from right to left, and so are prefixes read: last token first")
     if options.prefix is None:
         converse(model, options)
     else:

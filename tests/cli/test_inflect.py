@@ -187,11 +187,11 @@ class TestCommand:
         assert message in refused(inflect.main, ["--model", model])
 
     def test_a_person_is_answered_line_by_line(self, model, capsys, monkeypatch):
-        class Terminal(io.StringIO):
-            def isatty(self) -> bool:
+        class Terminal(io.TextIOWrapper):
+            def isatty(self):
                 return True
 
-        monkeypatch.setattr("sys.stdin", Terminal("english a\nenglish a V\n"))
+        monkeypatch.setattr("sys.stdin", Terminal(io.BytesIO(b"english a\nenglish a V\n")))
         assert ended(inflect.main, ["--model", str(model)]) == 0
         captured = capsys.readouterr()
         assert captured.out.startswith("english\ta\tV\t1\t")

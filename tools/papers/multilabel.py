@@ -496,6 +496,14 @@ class Settings(Grid):
     seeds: int = 5
     losses: Sequence[str | float] = tuple(NAMED)
 
+    def __post_init__(self) -> None:
+        """Check what a typo in the file would make wrong only after the first results."""
+        for loss in self.losses:
+            if isinstance(loss, str) and loss not in NAMED:
+                raise ValueError(f"losses: {loss}: must be a number or one of {', '.join(NAMED)}")
+        if self.seeds < 1:
+            raise ValueError("seeds: must be at least 1")
+
 
 def evaluate(settings: Settings, test: Path | None) -> str:
     """Measure all losses of a configuration, except those that are done; return the table.
