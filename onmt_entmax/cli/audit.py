@@ -7,7 +7,7 @@ The table has a form a line, `lemma<TAB>form<TAB>tag;tag`. It is divided into --
 each part a model is trained on the others (`onmt-entmax train`), unless --model names one that did
 not see the table. A row whose form has probability exactly zero is a candidate for a typing error.
 There is no threshold to choose. OUT/suspects.tsv lists these rows, the surest first, with all that
-the model admits:
+the model admits (`...`: and more):
 
     line  lemma  form  tags  admitted forms with probabilities  certificate
 
