@@ -3,7 +3,6 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.commands import ROOT, execute
 KINDS = ["softmax", "1.5", "learned", "1.33", "2"]
 
 
-def bench(output: Path, name: str, *options: str) -> dict[str, Any]:
+def bench(output: Path, name: str, *options: str) -> dict:
     command = ["-m", f"tools.bench.{name}", "--quick", "--output", str(output), *options]
     done = execute([sys.executable, *command], ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
