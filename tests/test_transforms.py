@@ -92,7 +92,7 @@ def test_a_model_reads_text_by_the_subword_transforms_of_its_training(run: Path)
 def test_transforms_that_cannot_be_made_are_one_line(run: Path) -> None:
     for option, value, message in (
         ("tgt_onmttok_kwargs", "{'joiner_anotate': True}", "onmt_tokenize cannot be made"),
-        ("tgt_onmttok_kwargs", "{'bpe_model_path': 'x'}", "_path: name the file in tgt_subword_m"),
+        ("tgt_onmttok_kwargs", "{'bpe_model_path': 'x'}", "_path: name it in tgt_subword_model"),
         ("src_subword_type", "bpe", "src_subword_type: needs src_subword_model"),
     ):
         with pytest.raises(TransformError, match=message) as caught:

@@ -128,7 +128,7 @@ def as_json(answer: Inflection) -> str:
 
 
 def converse(inflector: Inflector, options: argparse.Namespace) -> None:
-    """Inflect what a person types, line by line; errors do not end the conversation."""
+    """Inflect what a person types, line by line; a wrong query does not end the conversation."""
     expected = "lemma tags" if options.language else "language lemma tags"
     print(f"type {expected}, such as V;PST for tags; Ctrl-D ends", file=sys.stderr)
     for line in text_lines(sys.stdin.buffer, "standard input"):

@@ -66,7 +66,7 @@ def build_transforms(
             )
         if path := next((key for key in mapping if key.endswith("_path")), None):
             files = f"{name[:3]}_subword_model or {name[:3]}_subword_vocab"
-            raise TransformError(f"{name}: {path}: name the file in {files}, to be copied")
+            raise TransformError(f"{name}: {path}: name it in {files}, which model folders keep")
         setattr(options, name, mapping)
     if SUBWORDS.intersection(names):
         _check_files(options)
@@ -132,10 +132,11 @@ def _check_files(options: Namespace) -> None:
         path = getattr(options, name, None)
         if path and not os.path.isfile(path):
             raise TransformError(f"{name}: {no_such_file(path)}")
-        # Without a model, the tokeniser would leave words whole.
-        kind, alone = name.replace("model", "type"), name[:3] == "src" or not options.share_vocab
-        if not path and alone and getattr(options, kind, "none") in ("bpe", "sentencepiece"):
-            raise TransformError(f"{kind}: needs {name}")
+    for side in ("src", "tgt"):
+        kind, model = f"{side}_subword_type", f"{side}_subword_model"
+        shared = side == "tgt" and options.share_vocab  # the source's tokeniser serves both
+        if getattr(options, kind, "none") != "none" and not getattr(options, model) and not shared:
+            raise TransformError(f"{kind}: needs {model}, or words stay whole")
 
 
 # --- seeding ---------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def parse_yaml(text: str) -> Any:
         line = min(error.problem_mark.line, text.count("\n")) + 1 if error.problem_mark else 1
         raise ParseError(f"line {line}: not valid YAML: {error.problem}") from None
     except Exception as error:  # PyYAML's of an impossible date, a tag, an alias within itself
-        raise ParseError(f"not valid YAML: {str(error).splitlines()[0]}") from None
+        raise ParseError(f"not valid YAML: {''.join(str(error).splitlines()[:1])}") from None
 
 
 def _check_size(text: str) -> None:

@@ -17,21 +17,12 @@ from onmt_entmax.checkpoint import (
     load,
     read_training_state,
 )
-from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
+from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig, ValidationConfig
 from onmt_entmax.model import freeze
 from onmt_entmax.train.optimiser import build_optimizer
 
 # Options that the state of an optimiser depends on, besides the trained weights.
 _OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
-# Options that decide what a validation measures, besides the development set.
-_MEASURE = (
-    "selection",
-    "valid_loss_size",
-    "valid_decode_size",
-    "valid_beam_size",
-    "max_length",
-    "valid_bleu_tokenize",
-)
 # Options of the model that may change when a run is resumed: no weight depends on them.
 _FREE = "param_init param_init_glorot alpha_init_mean alpha_init_std dropout attention_dropout"
 
@@ -115,9 +106,9 @@ def resume(
 
 
 def _measured(options: Mapping[str, Any]) -> list[Any]:
-    """Return the development set, and what a validation measures on it."""
-    data = options.get("data") or {}
-    return [data.get("valid"), *map(options.get, _MEASURE)]
+    """Return the development set, and how models are compared on it."""
+    names = [field.name for field in fields(ValidationConfig) if field.name != "valid_batch_size"]
+    return [(options.get("data") or {}).get("valid"), *map(options.get, names)]
 
 
 def _read(

@@ -19,7 +19,6 @@ def test_the_contenders_take_the_same_steps(tmp_path: Path, monkeypatch, capsys)
     found = [json.loads(line) for line in output.read_text().splitlines()]
     assert [line["contender"] for line in found] == ["softmax", "1.5", "learned", "stock"]
     softmax, _, _, stock = found
-    assert (softmax["ratio"], softmax["quartiles"]) == (1, [1, 1])
     assert stock["loss"] == pytest.approx(softmax["loss"], abs=2e-3)
     assert all(line["ms"] > 0 for line in found)
     assert "contender learned ms " in capsys.readouterr().out

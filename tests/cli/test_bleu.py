@@ -226,6 +226,7 @@ def test_a_length_reward_is_tuned_on_n_best_lists(texts: Path, tmp_path: Path) -
         ({"hypotheses": [{"text": "a", "prob": 0.5}]}, [], "report:1: not a record of `transl"),
         ({"gap": 1e400}, [], "report:1: not JSON"),
         ({"gap": "1e400"}, [], "report:1: not JSON"),
+        ({"mbr": {}}, [], "report:1: not a record"),
         ({"hypotheses": []}, [], "report: has no n-best lists: translate with -n_best 30"),
         ({}, ["--metrics", "ter"], "and no --nbest, --report"),
         ({}, ["one"], "--tune takes one report as SYSTEM"),

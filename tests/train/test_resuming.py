@@ -265,10 +265,11 @@ def test_another_measure_or_folder_makes_the_best_anew(begun: list[str], tmp_pat
     assert changed(begun, "-train_from", run / "step_2", "-save_model", other, *worse) == 0
     assert best_step(other) in (4, 6, 8)
     more = ["-train_from", run, "-keep_checkpoint", 1, "-selection", "token_accuracy"]
-    for step, *measure in ((8,), (10, "-valid_loss_size", 2)):
+    fewer = "-valid_loss_size", 2
+    for step, best, *measure in ((8, 8), (10, 10, *fewer), (12, 10, *fewer)):
         assert changed(begun, *more, "-train_steps", step, *measure) == 0
-        assert json.loads((run / "best.json").read_text())["step"] == step
-        assert checkpoint_steps(run) == [step]
+        assert best_step(run) == best
+        assert checkpoint_steps(run) == sorted({best, step})
         change_state(run / f"step_{step}", lambda state: state["run"].update(unreached))
 
 

@@ -497,7 +497,7 @@ class Settings(Grid):
     losses: Sequence[str | float] = tuple(NAMED)
 
     def __post_init__(self) -> None:
-        """Check what a typo in the file would make wrong only after the first results."""
+        """Refuse wrong values before anything is trained."""
         for loss in self.losses:
             if isinstance(loss, str) and loss not in NAMED:
                 raise ValueError(f"losses: {loss}: must be a number or one of {', '.join(NAMED)}")
