@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
 from safetensors.torch import load_file
 
 from tests import warm
@@ -116,6 +117,24 @@ def fail(script: str, *arguments: object, cwd: Path | None = None) -> str:
     assert lines[-1].startswith(f"{script}: error: ")
     assert "Traceback" not in done.stderr
     return lines[-1]
+
+
+def python(*command: str, **environment: str) -> None:
+    """Run Python in the repository; a failure shows its output."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+def check_kernels(*arguments: str) -> None:
+    """Run pytest on kernels in Triton's interpreter, or on a GPU."""
+    interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
+    python("-m", "pytest", *arguments, **interpreted)
 
 
 def weights(run_folder: Path, step: int) -> dict:

@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import torch
 from hypothesis import settings
 
 from tests.commands import offer_server, succeed
+from tests.report.browser import CHROMIUM, Browser
 from tests.toy import write_config
 
 # The same examples on every run, and no time limit: a slow machine must not fail a correct test.
@@ -75,3 +77,12 @@ def _train(folder: Path) -> None:
     )
     printed = succeed("train.py", "-config", config)
     assert "validation  step 400/400" in printed
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on this machine")
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()

@@ -408,7 +408,6 @@ class _Memory:
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of keys, values and the queries' weight."""
-        self.start_backward()
         total, steps, batch = len(self._places), len(self._sizes), len(self.sources.keys)
 
         def by_row(packed: Tensor) -> Tensor:

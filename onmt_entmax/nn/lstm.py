@@ -155,7 +155,7 @@ def dropout_mask(shape: tuple[int, ...], module: nn.Module | None, like: Tensor)
     if module is not None and module.training:
         levels = min(round(probability * 2**16), 2**16 - 1)
     count = torch.Size(shape).numel()
-    if not levels or not count:
+    if not levels:
         return None
     draws = torch.empty((count + 3) // 4, dtype=torch.int64, device=like.device)
     kept = draws.random_(-(2**63), None).view(torch.int16)[:count] >= levels - 2**15
@@ -360,7 +360,7 @@ class FastInputFeedRNNDecoder(InputFeedDecoder):
         steps = Steps.of(lengths[order], count, fixed)
         index = steps.places // batch * batch + order[steps.places % batch]
         sources = memory_bank.transpose(0, 1).index_select(0, order)
-        real = memory_lengths.to(device)[order]
+        real = memory_lengths.to(order)[order]
         outputs = self._recur(steps, tgt.flatten(0, 1)[index], sources, real, order)
         if steps.live is not None and target_lengths is not None:
             index = steps.live.flatten().nonzero().squeeze(1)
@@ -379,8 +379,8 @@ class FastInputFeedRNNDecoder(InputFeedDecoder):
             lengths: of the sources, likewise.
             order: sentence of each row.
         """
-        if bank.device.type == "cpu" and len(lengths) and int(lengths.min()) < 1:
-            raise ValueError("attention needs sources that are not empty")
+        if bank.device.type == "cpu" and not ((lengths > 0) & (lengths <= bank.size(1))).all():
+            raise ValueError("attention needs source lengths from 1 to that of the memory bank")
         width, total, dtype = self.hidden_size, len(tokens), self.matmul_dtype
         embedded, distinct = _embed(self.embeddings, tokens, steps.live is not None)
         hidden, cell = ([*state.index_select(1, order)] for state in self.state["hidden"])
@@ -483,7 +483,7 @@ class DecoderStep:
     def memory(self, bank: Tensor, lengths: Tensor) -> SourceMemory:
         """Return keys and values of a memory bank ``(source length, sentences, hidden)``."""
         keys, values, _ = self._attention.project(bank.transpose(0, 1).contiguous())
-        return SourceMemory(keys, values, lengths.to(bank.device))
+        return SourceMemory(keys, values, lengths.to(bank.device, torch.int64))
 
     def first(self, hidden: Tensor, cell: Tensor, fed: Tensor) -> Tensor:
         """Return the first states of the rows.

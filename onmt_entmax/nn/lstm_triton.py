@@ -15,8 +15,8 @@ from onmt_entmax.nn.attention import PlainSteps, Sources
 from onmt_entmax.sparse.backends.triton import alpha_of, form_of
 from onmt_entmax.sparse.backends.triton_kernels import (
     beta_of,
-    extreme_thresholds,
     jacobian_weights,
+    least_threshold,
     result_at,
     solve_tile,
 )
@@ -134,8 +134,8 @@ def _attend_kernel(
     tile = tl.reshape(tile, (1, height))
     beta = beta_of(alpha, tl.full((1, 1), 0, tl.int64), 1, 1, False, work)
     below = tile - tl.max(tile, 1, keep_dims=True)
-    start, ceiling = extreme_thresholds(beta, source, log_form, power)
-    threshold, probability, total = solve_tile(below, start, ceiling, beta, log_form, power)
+    start = least_threshold(beta, log_form, power)
+    threshold, probability, total = solve_tile(below, start, beta, log_form, power)
     probability = result_at(
         below, threshold, probability, beta, total, "probabilities", log_form, power, False
     )

@@ -169,7 +169,7 @@ class PreparedWeight:
 
     Args:
         weight: ``(out, in)``, which may be a transposed view, or ``(batch, out, in)``.
-        bias: ``(out,)`` in the type of the weight, or None.
+        bias: ``(out,)`` in the type of the weight, or None; not with another ``dtype``.
         dtype: of the factors, as in `product`; None keeps that of `weight`.
     """
 
@@ -184,16 +184,12 @@ class PreparedWeight:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return ``x @ weight.T (+ bias)`` in the type of the weight, for x ``(..., rows, in)``."""
-        x = x.to(self.dtype)
-        if self.dtype != self._result:
-            result = self._multiply(x, None).to(self._result)
-            return result if self._bias is None else result.add_(self._bias)
-        return self._multiply(x, self._bias)
-
-    def _multiply(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        x, weight, bias = x.to(self.dtype), self._weight, self._bias
         if self._is_prepared:
-            return torch.ops.mkldnn._linear_pointwise(x, self._weight, bias, "none", [], "")
-        return x @ self._weight.mT if x.dim() == 3 else _product(x, self._weight, bias)
+            result = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+        else:
+            result = x @ weight.mT if x.dim() == 3 else _product(x, weight, bias)
+        return result.to(self._result)
 
 
 class _Anchor(torch.autograd.Function):
@@ -276,8 +272,6 @@ class Deferred:
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of weight and summand, and forget those of the steps."""
-        if self.start_backward():  # no step went back
-            self.all_gradients.zero_()
         gradients, self._back = self.all_gradients, None
         del self.all_gradients, self.gradients
         if self._weight.dim() == 2:

@@ -109,7 +109,7 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
             context, weights = self._relative(queries, keys, values, attended)
         elif self.returns_weights and not self.training:
             weights = entmax_attention_weights(queries, keys, self.alphas(), attended)
-            context = weights @ values
+            context = weights.to(values.dtype) @ values
         else:
             dropout = self.dropout.p if self.training else 0.0
             context = entmax_attention(queries, keys, values, self.alphas(), attended, dropout)
@@ -167,7 +167,7 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         if attended is not None:
             added = torch.where(attended, added, -torch.inf)
         weights = entmax_attention_weights(queries, keys, self.alphas(), added)
-        kept = self.dropout(weights)
+        kept = self.dropout(weights).to(values.dtype)
         return kept @ values + relative_matmul(kept, relations, False), weights
 
     def extra_repr(self) -> str:

@@ -89,6 +89,9 @@ def is_readable(tensor: Tensor, wait: bool = False) -> bool:
     try:
         has_memory = tensor.data_ptr() != 0 or tensor.numel() == 0
     except RuntimeError:
+        if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            # Some of its transforms would get zeros for derivatives.
+            raise RuntimeError("entmax does not support the transforms of torch.func") from None
         return False
     return has_memory and (wait or tensor.device.type == "cpu")
 
@@ -141,14 +144,12 @@ class Inputs(NamedTuple):
         value, mask = self.value, self.mask
         # Not `_replace`, which torch 2.6 does not compile.
         return Inputs(
-            query=self.query.to(dtype),
-            key=self.key.to(dtype),
-            value=None if value is None else value.to(dtype),
-            alpha=self.alpha,
-            mask=mask if mask is None or mask.dtype == torch.bool else mask.to(dtype),
-            is_causal=self.is_causal,
-            scale=self.scale,
-            dropout_p=self.dropout_p,
+            self.query.to(dtype),
+            self.key.to(dtype),
+            None if value is None else value.to(dtype),
+            self.alpha,
+            mask if mask is None or mask.dtype == torch.bool else mask.to(dtype),
+            *self[5:],
         )
 
 
@@ -169,9 +170,9 @@ class Leading:
     Attributes:
         outer: all but the last, multiplied.
         heads: the last leading dimension.
-        count: heads of all.
-        queries: of each head.
-        keys: of each head.
+        count: number of heads in all.
+        queries: of a head.
+        keys: of a head.
     """
 
     def __init__(self, inputs: Inputs) -> None:

@@ -143,7 +143,8 @@ class _Fused(Function):
         pairs = zip(saved, ctx.inputs, strict=False)
         inputs = Inputs(*(given if tensor is None else tensor for tensor, given in pairs))
         kept, wanted = saved[len(inputs) :], ctx.needs_input_grad[1:]
-        if not torch.is_grad_enabled() and is_readable(gradients[0], wait=True):
+        with_graph = torch.is_grad_enabled()
+        if not with_graph and is_readable(gradients[0], wait=True):
             found = ctx.module.backward(inputs, kept, gradients[0], wanted)
             return (None, *found, None, None, None)
         factors = None
@@ -154,7 +155,6 @@ class _Fused(Function):
                 )
             # The dropped weights are negative.
             factors = (kept[0] > 0) * (1 / (1 - inputs.dropout_p) if inputs.dropout_p < 1 else 0.0)
-        with_graph = torch.is_grad_enabled()
         with torch.enable_grad():
             output = composed(inputs, factors)
             asked: Any = [given for given, wants in zip(inputs, wanted, strict=True) if wants]

@@ -61,8 +61,8 @@ def entmax_loss(
             class does not exist, ignore_index is given with distributions, or a row of scores is
             all -inf (nan on a GPU).
     """
-    _check_loss_arguments(scores, target, weight, ignore_index, reduction, label_smoothing)
-    class_dim = 0 if scores.dim() == 1 else 1
+    check_options(reduction, label_smoothing)
+    class_dim = _checked_class_dim(scores, target, weight, ignore_index)
     classes, dtype = scores.shape[class_dim], working_type(scores)
     alpha = checked_alpha(alpha, scores, class_dim)
     rows = scores.to(dtype).movedim(class_dim, -1)
@@ -113,16 +113,10 @@ def entmax_loss(
     return (result / divisor if reduction == "mean" else result).to(returned_type(scores))
 
 
-def _check_loss_arguments(
-    scores: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-) -> None:
-    """Check the arguments of :func:`entmax_loss` but for alpha and the values of tensors."""
-    check_options(reduction, label_smoothing)
+def _checked_class_dim(
+    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> int:
+    """Check types and shapes, and return the dimension of the classes."""
     if scores.dim() == 0:
         raise ValueError("scores must have a dimension for the classes")
     class_dim = 0 if scores.dim() == 1 else 1
@@ -143,6 +137,7 @@ def _check_loss_arguments(
         )
     if distributions and ignore_index >= 0:
         raise ValueError("ignore_index is of class indices; distributions have none")
+    return class_dim
 
 
 def check_options(reduction: str, label_smoothing: float) -> None:
@@ -184,11 +179,9 @@ class _Targets(NamedTuple):
         losses = shifted * self.mass + self.own * torch.where(self.own == 0, 0.0, margin)
         if self.spread is not None:
             margins = maxima.unsqueeze(1) - scores
-            if self.weight is None:
-                total = margins.sum(1)
-            else:
-                total = torch.where(self.weight == 0, 0.0, margins) @ self.weight
-            losses = losses + self.spread * total
+            if self.weight is not None:  # no product, which autocast would round
+                margins = torch.where(self.weight == 0, 0.0, margins * self.weight)
+            losses = losses + self.spread * margins.sum(1)
         # An ignored row adds nothing, even if its scores are infinite: 0 times those would be nan.
         return torch.where(self.mass == 0, 0.0, losses)
 

@@ -54,7 +54,8 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
 
 
 def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
-    """Return the natural logarithm of :func:`entmax`, -inf exactly where that is 0.
+    """Return the natural logarithm of :func:`entmax`, -inf exactly where that is 0 (at the
+    number 1, where the score is -inf).
 
     It is computed from the difference between score and threshold, so it has all its digits where a
     probability is too small for its type. In float16 it ends at -65504, the least number. Gradients
@@ -92,12 +93,12 @@ def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tens
     given = returned_type(scores)
     if result.dtype == given:
         return result
+    if logs:
+        finite = result.clamp_min(torch.finfo(given).min)
+        return torch.where(result == -torch.inf, -torch.inf, finite).to(given)
     if not isinstance(alpha, Tensor) and alpha == 1:
         return result.to(given)
-    if not logs:  # the same support
-        return rounded(result, result > 0, given)
-    finite = result.clamp_min(torch.finfo(given).min)
-    return torch.where(result == -torch.inf, -torch.inf, finite).to(given)
+    return rounded(result, result > 0, given)  # the same support
 
 
 def returned_type(scores: Tensor) -> torch.dtype:

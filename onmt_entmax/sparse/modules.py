@@ -11,9 +11,9 @@ class Entmax(nn.Module):
     """Module form of :func:`entmax`, with alpha and dimension fixed.
 
     Args:
-        alpha: a number from 1 (softmax) up, 2 is sparsemax; or a tensor as :func:`entmax` takes it.
-            A parameter becomes one of the module's, and is learned; a parametrization
-            (``torch.nn.utils.parametrize``) keeps it above 1.
+        alpha: a number from 1 (softmax) up, 2 is sparsemax; or a tensor as :func:`entmax` takes it,
+            which does not move with the module. A parameter becomes one of the module's, and is
+            learned; a parametrization (``torch.nn.utils.parametrize``) keeps it above 1.
         dim: the dimension to normalise.
 
     Raises:

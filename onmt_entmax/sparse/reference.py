@@ -21,7 +21,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import is_readable, refuse_rows_without_answer, rounded
+from onmt_entmax.sparse.arguments import (
+    is_readable,
+    refuse_rows_without_answer,
+    rounded,
+    working_type,
+)
 from onmt_entmax.sparse.entropy import tsallis_entropy
 
 
@@ -93,8 +98,7 @@ def _smallest_member(below: Tensor, beta: Tensor) -> Tensor:
 
 def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
     """Return probabilities or their logarithms, float64 for float64 scores, else float32."""
-    log_p = log_probabilities(scores, alpha)
-    dtype = torch.float64 if scores.dtype == torch.float64 else torch.float32
+    log_p, dtype = log_probabilities(scores, alpha), working_type(scores)
     return log_p.to(dtype) if logs else rounded(log_p.exp(), log_p > -math.inf, dtype)
 
 

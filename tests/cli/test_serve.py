@@ -26,7 +26,7 @@ from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import CONSOLE, ENVIRONMENT
 from tests.inflection_models import write_model
-from tests.report.browser import CHROMIUM, Browser
+from tests.report.browser import Browser
 
 TASK = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=8), "exact", Budget(500))
 LETTERS = Vocabularies(
@@ -183,15 +183,6 @@ def test_an_interrupt_ends_the_real_command(words: Path) -> None:
 
 
 # --- in the browser ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium on this machine")
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -15,6 +10,7 @@ from onmt_entmax.nn import attention as attention_module
 from onmt_entmax.nn.attention import EntmaxGlobalAttention, NativeSteps, native
 from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder, dropout_mask
 from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder, RNNEncoder
+from tests.commands import check_kernels
 
 HIDDEN, EMBEDDING, VOCABULARY, PAD = 20, 12, 30, 1
 SOURCE = torch.tensor([6, 6, 5, 4, 3, 2, 1])
@@ -149,7 +145,7 @@ def test_gradcheck(alpha: float) -> None:
     def run(*_: Tensor) -> Tensor:
         states, bank, lengths = encoder(source, torch.tensor([3, 2]))
         decoder.init_state(source, bank, states)
-        return decoder.teacher_forced(target, torch.tensor([2, 3]), bank, lengths)[0]
+        return decoder.teacher_forced(target, torch.tensor([2, 3]), bank, lengths.int())[0]
 
     weights = [encoder.rnn.bias_hh_l0_reverse, decoder.rnn.layers[0].bias_ih]
     assert torch.autograd.gradcheck(run, weights, eps=1e-6, atol=1e-6)
@@ -161,16 +157,15 @@ def test_wrong_lengths_are_refused() -> None:
         encoder(source, SOURCE.flip(0))
     with pytest.raises(ValueError, match="a target length is 6"):
         decoder.teacher_forced(target, TARGET + 1, torch.zeros(1), SOURCE)
+    states, bank, _ = encoder(source, SOURCE)
+    decoder.init_state(source, bank, states)
+    with pytest.raises(ValueError, match="from 1 to that of the memory bank"):
+        decoder.teacher_forced(target, TARGET, bank, SOURCE + 1)
 
 
 def test_kernels_in_the_interpreter_or_on_a_gpu() -> None:
     pytest.importorskip("triton")
-    interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
-    root = Path(__file__).parent.parent.parent
-    command = [sys.executable, "-m", "pytest", "-q", "tests/nn/step_checks.py"]
-    environment = {**os.environ, "PYTHONPATH": str(root), **interpreted}
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    check_kernels("tests/nn/step_checks.py")
 
 
 @pytest.mark.skipif(native is None, reason="the native module was not built")

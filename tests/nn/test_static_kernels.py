@@ -1,15 +1,12 @@
 """The kernels of the static path: checked in Triton's interpreter or on a GPU, and compiled."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import torch
+
+from tests.commands import check_kernels, python
 
 pytest.importorskip("triton", reason="the GPU kernels need Triton")
-ROOT = Path(__file__).parent.parent.parent
 
 # Machine code for Ampere and Hopper, without a GPU.
 COMPILE = """
@@ -45,31 +42,18 @@ for power, log_form in ((-1, False), (0, False), (2, False), (0, True)):
 """
 
 
-def run(*command: str, **environment: str) -> None:
-    """Run Python in the repository; a failure shows its output."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-
-
 def test_in_the_interpreter_or_on_a_gpu() -> None:
-    interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
-    run("-m", "pytest", "tests/nn/static_kernel_checks.py", **interpreted)
+    check_kernels("tests/nn/static_kernel_checks.py")
 
 
 @pytest.mark.slow
 def test_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
     pytest.importorskip("triton.backends.nvidia", reason="Triton without its NVIDIA compiler")
-    run("-c", COMPILE, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
+    python("-c", COMPILE, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
 
 
 def test_triton_is_not_imported_on_a_cpu() -> None:
-    run(
+    python(
         "-c",
         "import sys, onmt_entmax.train.update; "
         "found = {name for name in sys.modules if name.endswith('_triton')}; "

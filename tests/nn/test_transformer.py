@@ -87,19 +87,20 @@ def gradients_are_right(module: EntmaxMultiHeadedAttention, attn_type: str) -> b
     return torch.autograd.gradcheck(run, inputs)
 
 
-def test_relative_positions_are_those_of_opennmt() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype) -> None:
     """Also of keys that are farther than the largest distance on both sides, and with dropout."""
     torch.manual_seed(0)
     stock = MultiHeadedAttention(2, 4, dropout=0.5, max_relative_positions=2)
     module = EntmaxMultiHeadedAttention(copy.deepcopy(stock), 1.0, returns_weights=False)
-    states, mask = torch.randn(3, 9, 4), mask_of([9, 7, 5])
+    states, mask = torch.randn(3, 9, 4, dtype=dtype), mask_of([9, 7, 5])
     for training in (True, False):
         found = []
         for each in (stock, module):
-            each.train(training)
+            each.to(dtype).train(training)
             torch.manual_seed(1)
             found.append(each(states, states, states, mask=mask, attn_type="self")[0])
-        torch.testing.assert_close(*found)
+        torch.testing.assert_close(*found, rtol=0, atol=10 * torch.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize(("attn_type", "relative"), [("self", 2), ("context", 0)])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from onmt_entmax.cli.report import judge
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import drawing, to_json, write_page
-from tests.report.browser import CHROMIUM, Browser
+from tests.report.browser import Browser
 from tests.search.tables import EOS, Fixed, TableStepper
 
 W, N, E, D = 2, 3, 4, 5
@@ -129,15 +129,6 @@ def test_the_page_is_whole_and_refers_to_nothing_outside(tmp_path: Path) -> None
 
 
 # --- in the browser ----------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium on this machine")
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture

@@ -257,6 +257,7 @@ def test_empty_single_and_scalar(alpha: float) -> None:
     assert entmax(torch.empty(5, 0), alpha).shape == (5, 0)
     assert entmax(torch.tensor(-3.0), alpha) == 1
     assert log_entmax(torch.tensor(-3.0), alpha) == 0
+    assert log_entmax(torch.tensor([65504.0, -65504.0]).half(), 1.0)[1] == -65504
     half = torch.randn(3, 5).bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert entmax(half, alpha).dtype == entmax(half[:0], alpha).dtype == torch.float32

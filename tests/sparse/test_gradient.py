@@ -1,6 +1,7 @@
 """Gradients of entmax and log_entmax, in the scores and in alpha, first and second; compilers."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,12 @@ def test_inductor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     z = torch.randn(3, 10)
     torch.testing.assert_close(torch.compile(several, fullgraph=True)(z, 1.5), several(z, 1.5))
+
+
+@pytest.mark.parametrize("function", [entmax, lambda z: entmax_loss(z, torch.tensor(0))])
+def test_transforms_of_torch_func_are_refused(function: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(RuntimeError, match="the transforms of"):
+        torch.func.jacfwd(function)(torch.randn(5))
 
 
 def test_nothing_is_looked_at_under_pytorchs_modes() -> None:

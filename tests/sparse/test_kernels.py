@@ -1,15 +1,12 @@
 """The GPU kernels: checked in Triton's interpreter (or on a GPU), and compiled for GPUs."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import torch
+
+from tests.commands import check_kernels, python
 
 pytest.importorskip("triton", reason="the GPU kernels need Triton")
-ROOT = Path(__file__).parent.parent.parent
 
 # Every form, both sizes of rows, compiled to machine code for Ampere and Hopper, without a GPU.
 COMPILE = """
@@ -90,28 +87,15 @@ for capability, given, precision in ((80, "*bf16", "tf32"), (90, "*bf16", "tf32"
 """
 
 
-def run(*command: str, **environment: str) -> None:
-    """Run Python in the repository; what it printed is in the failure if it fails."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-
-
 @pytest.mark.parametrize("part", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
 def test_in_the_interpreter_or_on_a_gpu(part: str) -> None:
-    interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
     names = ("kernel_checks.py", "test_conformance.py", "attention_kernel_checks.py")
     files = [f"tests/sparse/{name}" for name in names]
-    run("-m", "pytest", "-m", part, "-k", "Triton or kernel_checks", *files, **interpreted)
+    check_kernels("-m", part, "-k", "Triton or kernel_checks", *files)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [COMPILE, COMPILE_ATTENTION], ids=["rows", "attention"])
 def test_compile_for_gpus_that_are_not_here(code: str, tmp_path: Path) -> None:
     pytest.importorskip("triton.backends.nvidia", reason="Triton without its NVIDIA compiler")
-    run("-c", code, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
+    python("-c", code, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")

@@ -148,8 +148,11 @@ def test_half_types(dtype: torch.dtype) -> None:
     assert loss == entmax_loss(z.float(), index).to(dtype)
     loss.backward()
     assert z.grad.dtype == dtype
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    more = {"weight": torch.ones(40), "label_smoothing": 0.1}
+    plain = entmax_loss(z.float(), index, **more)
+    with torch.autocast("cpu", dtype=dtype):
         assert entmax_loss(z, index).dtype == torch.float32
+        assert entmax_loss(z.float(), index, **more) == plain
 
 
 @pytest.mark.parametrize(

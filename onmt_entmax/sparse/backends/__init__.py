@@ -34,8 +34,8 @@ def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
     tensors = [given for given in (scores, alpha, *others) if isinstance(given, Tensor)]
     if not scores.numel() or not all(is_readable(given, wait=True) for given in tensors):
         return reference
-    # Longer rows would need more programs than a grid has.
     known = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+    # Columns are numbered in 32 bits.
     if scores.dtype not in known or scores.shape[-1] >= 1 << 27:
         return reference
     if isinstance(alpha, Tensor):

@@ -68,10 +68,9 @@ def _on_rows(
 ) -> None:
     """Run a C++ function on contiguous rows; see ``Rows`` in csrc/native.cpp for the values."""
     each = alphas_of(alpha, scores) if isinstance(alpha, Tensor) else None
-    number = 2.0 if isinstance(alpha, Tensor) else alpha
     values += (None,) * (10 - len(values))
     try:
-        run(function, scores, ROWS, number, each, scores, *values)
+        run(function, scores, ROWS, alpha if each is None else 2.0, each, scores, *values)
     except ValueError:
         refuse_rows_without_answer(scores.amax(-1))
         raise
@@ -129,10 +128,8 @@ def gradients(
     """
     probabilities = probabilities.contiguous()
     gradient = gradient.to(probabilities.dtype).contiguous()
-    if isinstance(alpha, Tensor):
-        alphas = alphas_of(alpha, probabilities)
-    else:
-        alphas = torch.tensor([alpha], dtype=torch.float64, device="cpu")
+    given = torch.as_tensor(alpha, dtype=torch.float64, device="cpu")
+    alphas = alphas_of(given, probabilities)
     out = torch.empty_like(probabilities)
     in_alpha = None
     if of_alpha:

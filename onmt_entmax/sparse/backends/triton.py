@@ -73,13 +73,10 @@ def _form_of_number(alpha: float, work: torch.dtype) -> _Form:
     if alpha == 1:
         return _Form(False, -1, work)
     # Nearer to 1 the power form magnifies rounding.
-    return _Form(False, _whole_power(alpha), work) if alpha >= 1.1 else _Form(True, 0, work)
-
-
-def _whole_power(alpha: float) -> int:
-    """Return the exponent 1 / (alpha - 1) if it is a whole number, for which products do, or 0."""
-    whole = round(1 / (alpha - 1)) if alpha > 1 else 0
-    return whole if 1 <= whole <= 10 and math.isclose(whole * (alpha - 1), 1, rel_tol=4e-15) else 0
+    if alpha < 1.1:
+        return _Form(True, 0, work)
+    whole = round(1 / (alpha - 1))
+    return _Form(False, whole if math.isclose(whole * (alpha - 1), 1, rel_tol=4e-15) else 0, work)
 
 
 class _Alpha(NamedTuple):
@@ -204,13 +201,13 @@ def gradients(
     probabilities, gradient = probabilities.contiguous(), gradient.contiguous()
     n = probabilities.shape[-1]
     rows, alphas = probabilities.numel() // n, alpha_of(alpha, probabilities.shape)
-    form = _Form(False, 0, probabilities.dtype)
+    form = form_of(alpha, probabilities.dtype)
     out = torch.empty_like(probabilities)
     in_alpha = probabilities.new_empty(*probabilities.shape[:-1], 1) if of_alpha else None
     given = (probabilities, gradient, out, *alphas[:3], out if in_alpha is None else in_alpha)
     constants = {
         "each_row": alphas.each_row,
-        "power": 0 if isinstance(alpha, Tensor) else _whole_power(alpha),
+        "power": max(form.power, 0),
         "of_alpha": of_alpha,
         "work": form.constants["work"],
     }

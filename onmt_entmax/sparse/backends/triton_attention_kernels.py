@@ -22,12 +22,12 @@ from onmt_entmax.sparse.backends.triton_kernels import (
     alpha_terms,
     beta_of,
     curve,
-    extreme_thresholds,
+    least_threshold,
     solve_tile,
     step,
 )
 
-# Kernels compile anew for a number that is 1 or divisible by 16; of these it would not be faster.
+# Kernels compile anew for a number that is 1 or divisible by 16; for these it need not.
 _VARIOUS = ("mask_outer", "mask_head", "mask_row", "heads", "total_heads", "queries", "keys")
 
 
@@ -110,8 +110,7 @@ def attend(
     end = keys
     if masking == "causal":
         end = tl.minimum(keys, (block + 1) * height)
-    least, ceiling = extreme_thresholds(beta, keys, log_form, power)
-    threshold = least
+    threshold = least_threshold(beta, log_form, power)
     column = tl.arange(0, width)
     scores, p = tl.zeros((height, width), tl.float32), tl.zeros((height, width), tl.float32)
     if single:
@@ -122,7 +121,7 @@ def attend(
         )  # fmt: skip
         maximum = tl.max(scores, 1, keep_dims=True)
         maximum = tl.where(maximum == -INFINITY, 0.0, maximum)
-        threshold, p, _ = solve_tile(scores - maximum, threshold, ceiling, beta, log_form, power)
+        threshold, p, _ = solve_tile(scores - maximum, threshold, beta, log_form, power)
     else:
         maximum = tl.full((height, 1), -INFINITY, tl.float32)
         for begin in range(0, end, width):
@@ -161,11 +160,10 @@ def attend(
             )  # fmt: skip
             p, _, _ = curve(scores - maximum, threshold, beta, log_form, power)
         total += tl.sum(p, 1, keep_dims=True)
-        weights = p
         if has_dropout:
-            weights *= _noise(seed, at, row, begin + column, keys, dropped)
+            p *= _noise(seed, at, row, begin + column, keys, dropped)
         given = _rows(value, begin + column, keys, value_row, value_size, value_wide)
-        result += tl.dot(weights.to(given.dtype), given, input_precision=precision)
+        result += tl.dot(p.to(given.dtype), given, input_precision=precision)
     total = tl.where(total == 0, 1.0, total)
     result /= total
     _store_rows(out + at * queries * value_size, result, row, queries, value_size, value_wide)

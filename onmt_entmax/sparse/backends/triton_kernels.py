@@ -32,7 +32,7 @@ _LONGER = tl.constexpr(256)
 _FEW = tl.constexpr(32)
 _FEW_STEPS = tl.constexpr(3)
 INFINITY = tl.constexpr(float("inf"))
-# Kernels compile anew for a number that is 1 or divisible by 16; of these it would not be faster.
+# Kernels compile anew for a number that is 1 or divisible by 16; for these it need not.
 _VARIOUS = ("inner", "count", "rows")
 
 
@@ -89,7 +89,7 @@ def _logarithms(from_threshold, part, inside, beta, log_form: tl.constexpr):
         series = series * x - 0.4999998829
         series = series * x + 1.0
         logs = tl.where(near, from_threshold, rest * inverse) * series
-        # What is nan stays it, whatever its bits are.
+        # `part * 0.0` propagates nan.
         return logs + exponent.to(tl.float32) * (0.6931471805599453 * inverse) + part * 0.0
     if log_form:
         # log1p(part), exact for small ``part`` (beta near 0).
@@ -158,13 +158,13 @@ def bases(below, threshold, probability, beta, log_form: tl.constexpr, power: tl
 
 @triton.jit
 def solve_tile(
-    below, threshold, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr,
+    below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr,
     most: tl.constexpr = STEPS,
 ):  # fmt: skip
     """Solve a tile (rows, width) that is padded with -inf, in at most ``most`` steps.
 
-    ``threshold`` is a lower bound to start from; ``ceiling`` is not used. Returns the thresholds
-    (rows, 1), and at them the probabilities and their sums.
+    ``threshold`` is a lower bound to start from. Returns the thresholds (rows, 1), and at them the
+    probabilities and their sums.
     """
     probability, total = tl.zeros_like(below), tl.zeros_like(threshold)
     going = 1
@@ -182,23 +182,19 @@ def solve_tile(
 
 @triton.jit
 def _lower_bound(
-    lanes, least, ceiling, beta, log_form: tl.constexpr, power: tl.constexpr, most: tl.constexpr
+    lanes, least, beta, log_form: tl.constexpr, power: tl.constexpr, most: tl.constexpr
 ):  # fmt: skip
     """Return a lower bound of the threshold: about that of some scores, the lanes (rows, lanes)."""
-    bound, _, _ = solve_tile(lanes, least, ceiling, beta, log_form, power, most)
+    bound, _, _ = solve_tile(lanes, least, beta, log_form, power, most)
     # Against rounding, which could raise the bound above the threshold.
     slack = 1e-14 if lanes.dtype == tl.float64 else 4e-6
     return tl.maximum(bound - slack * (1.0 - least + tl.abs(bound)), least)
 
 
 @triton.jit
-def extreme_thresholds(beta, n, log_form: tl.constexpr, power: tl.constexpr):
-    """Return the least and the greatest threshold possible: of one-hot and of equal scores."""
-    nothing = beta * 0.0
-    if log_form:
-        # Equal scores have the largest shift: log n at alpha 1.
-        return nothing, -_expm1_over(beta, -tl.log(nothing + n))
-    return (nothing if power == -1 else nothing - 1.0 / beta), nothing
+def least_threshold(beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Return the least threshold possible, that of one-hot probabilities."""
+    return beta * 0.0 if log_form or power == -1 else -1.0 / beta
 
 
 @triton.jit
@@ -282,14 +278,14 @@ def solve_short(
     tile = tl.load(scores + place, mask=there, other=-INFINITY).to(work)
     maximum = tl.max(tile, 1, keep_dims=True)
     below = tile - maximum
-    least, ceiling = extreme_thresholds(beta, n, log_form, power)
+    least = least_threshold(beta, log_form, power)
     start = least
     # Triton 3.2 refuses `a and b and c`.
     if power == 0 and (work == tl.float32 and width >= _LONGER):
         # A step on all scores takes longer than these on a few.
         lanes = tl.max(tl.reshape(below, (height, width // _FEW, _FEW)), 1)
-        start = _lower_bound(lanes, least, ceiling, beta, log_form, power, _FEW_STEPS)
-    threshold, probability, total = solve_tile(below, start, ceiling, beta, log_form, power)
+        start = _lower_bound(lanes, least, beta, log_form, power, _FEW_STEPS)
+    threshold, probability, total = solve_tile(below, start, beta, log_form, power)
     if conjugate:
         base = bases(below, threshold, probability, beta, log_form, power)
         energy = tl.sum(probability * base, 1, keep_dims=True)
@@ -361,12 +357,12 @@ def solve_row(
     The former are the maximum, the threshold, and the sums of probabilities and of probability
     times base. The candidates come with their columns, a mask and their number.
     """
-    least, ceiling = extreme_thresholds(beta, n, log_form, power)
+    least = least_threshold(beta, log_form, power)
     lanes = _lane_maxima(scores, n, work, width)
     if width > _LANES:
         lanes = tl.max(tl.reshape(lanes, (width // _LANES, _LANES)), 0, keep_dims=True)
     maximum = tl.max(lanes, 1, keep_dims=True)
-    threshold = _lower_bound(lanes - maximum, least, ceiling, beta, log_form, power, STEPS)
+    threshold = _lower_bound(lanes - maximum, least, beta, log_form, power, STEPS)
     found = _list_candidates(
         scores, columns, n, maximum, threshold, beta, log_form, power, width, room
     )
@@ -378,7 +374,7 @@ def solve_row(
     few = tl.where(listed, few, -INFINITY)
     total, slope, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
     if found <= room:
-        threshold, probability, total = solve_tile(few, threshold, ceiling, beta, log_form, power)
+        threshold, probability, total = solve_tile(few, threshold, beta, log_form, power)
         base = bases(few, threshold, probability, beta, log_form, power)
         energy = tl.sum(probability * base, 1, keep_dims=True)
     else:
@@ -409,7 +405,7 @@ def solve_long(
         scores, columns + row * room, n, beta, log_form, power, work, width, room
     )
     if conjugate:
-        least, _ = extreme_thresholds(beta, n, log_form, power)
+        least = least_threshold(beta, log_form, power)
         tl.store(shifted + single, shifted_conjugate(threshold, least, energy, beta))
         tl.store(maxima + single, maximum)
     _write_row(

@@ -1,6 +1,6 @@
-// The threshold of one row, under one instruction set: see native_rows.h.
+// The threshold of one row, under one instruction set: see native_common.h.
 //
-// Entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta) with the threshold t (solvers.py has
+// Entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta) with the threshold t (docs/mappings.md has
 // the derivation). The norm of order q = 1/beta of the margins must be q. It is convex and falls
 // with t, so Newton's method climbs to t from any lower bound:
 //

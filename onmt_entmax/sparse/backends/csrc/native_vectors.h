@@ -1,4 +1,4 @@
-// Vectors of scores and their powers, under one instruction set: see native_rows.h.
+// Vectors of scores and their powers, under one instruction set: see native_common.h.
 //
 // The vectors are GCC's and Clang's, 64 bytes wide; the compiler splits them for smaller registers.
 // No template of the standard library is used: the linker might use its code of one instruction set
