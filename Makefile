@@ -1,5 +1,5 @@
 # Begin with `make demo` or `make test`; each builds the environment that it needs.
-# PYTHON chooses the interpreter (3.10 to 3.12); `make clean` comes before another one.
+# PYTHON chooses the interpreter (3.10 to 3.12); run `make clean` before you change it.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -61,7 +61,7 @@ CLEAR = $(shell $(BIN)/python -c 'import torch' 2>/dev/null || echo --clear)
 # "compat": `import onmt_entmax` works in the folder that holds the checkout, too, which has the package's name.
 INSTALL = $(PYTHON) -m venv $(CLEAR) $(VENV) && \
 	$(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat -c constraints.txt -e
-# pip would say ResolutionImpossible, or nothing.
+# Without this check pip says only ResolutionImpossible, or nothing.
 SUPPORTED = import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
 CHECK_PYTHON = @$(PYTHON) -c '$(SUPPORTED)' || \
 	{ echo "$(PYTHON) is not Python 3.10 to 3.12: name another, as in make demo PYTHON=python3.12" >&2; exit 1; }

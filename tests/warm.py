@@ -178,7 +178,6 @@ def _become(request: dict[str, Any], server: str) -> None:
     import numpy
 
     from onmt_entmax.cli import ending
-    from tools.papers import tables
 
     random.seed()
     numpy.random.seed()
@@ -188,7 +187,7 @@ def _become(request: dict[str, Any], server: str) -> None:
     script = request["script"]
     sys.argv = [script, *request["arguments"]]
     # Commands that this one starts are run by the same server.
-    ending.CONSOLE = tables.CONSOLE = (sys.executable, "-S", "-E", __file__, server, CONSOLE)
+    ending.CONSOLE = (sys.executable, "-S", "-E", __file__, server, CONSOLE)
     try:
         if script == CONSOLE:
             runpy.run_module(script, run_name="__main__", alter_sys=True)

@@ -20,6 +20,7 @@ A failure is printed with what replays it. The status is 1 if a case failed. The
 from __future__ import annotations
 
 import argparse
+import re
 import resource
 import sys
 import tempfile
@@ -46,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=[*ATTACKS, CERTIFICATES], help="default all")
     parser.add_argument("--replay", metavar="CLASS:SEED", help="try one case again")
     options = parser.parse_args(arguments)
+    replay = re.fullmatch(rf"({'|'.join((*ATTACKS, CERTIFICATES))}):(\d+)", options.replay or "")
+    if options.replay and not replay:
+        parser.error(f"--replay: expected CLASS:SEED, not {options.replay!r}")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     offer_server()
     cases, failed = Counter[str](), Counter[str]()
@@ -57,12 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         build(world)
         seed = 1_000_000 * options.seed
         while True:
-            if options.replay:
-                names, seed = [options.replay.split(":")[0]], int(options.replay.split(":")[1])
+            if replay:
+                names, seed = [replay[1]], int(replay[2])
             for name in names:
                 if name == CERTIFICATES:
-                    wrong = check_models(100, seed)[1] or None
-                    case = f"100 models of seed {seed}"
+                    found = check_models(100, seed)[1]
+                    case, wrong = f"100 models of seed {seed}", str(found) if found else None
                 else:
                     case, wrong = tried(name, world, seed)
                 cases[name] += 1
@@ -70,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     failed[name] += 1
                     print(f"--replay {name}:{seed}\n    {case}\n    {wrong}", flush=True)
             seed += 1
-            if options.replay or time.monotonic() > end:
+            if replay or time.monotonic() > end:
                 break
     for name in names:
         print(f"{name:14}{cases[name]:8} cases{failed[name]:8} failed")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax.cli import ending
 from tests import warm
 from tests.commands import server
 from tools.papers import tables
@@ -15,11 +16,11 @@ from tools.papers import tables
 @pytest.fixture(scope="session", autouse=True)
 def forked_commands() -> Iterator[None]:
     """Let commands that scripts start be forks of a warm process."""
-    before = tables.CONSOLE
+    before = ending.CONSOLE
     if (path := server()) is not None:
-        tables.CONSOLE = (sys.executable, "-S", "-E", warm.__file__, path, warm.CONSOLE)
+        ending.CONSOLE = (sys.executable, "-S", "-E", warm.__file__, path, warm.CONSOLE)
     yield
-    tables.CONSOLE = before
+    ending.CONSOLE = before
 
 
 @pytest.fixture(scope="session")

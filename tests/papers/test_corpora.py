@@ -66,6 +66,7 @@ def test_a_local_copy(name: str) -> None:
     assert "is the folder that is read" in refused(
         corpora.main, [name, "--from", "copy", "--out", "copy"]
     )
+    assert "a folder of its own" in refused(corpora.main, [name, "snli", "--out", "out"])
     first = next(p for p in sorted(Path("copy").iterdir()) if not {"test", "tst"} & {p.name[:4]})
     first.write_bytes(first.read_bytes()[:-20])
     line = refused(corpora.main, [name, "--from", "copy", "--out", "out2"], progress=True)

@@ -59,7 +59,7 @@ def test_tables_of_words(tmp_path: Path, monkeypatch, capsys) -> None:
         "| 0.5 to 0.7 | 1 | 0.0 | 100.0 |",
         "| 1 or 2 | 2 | 50.0 | 100.0 |",
         "| never | 1 | 100.0 | 0.0 |",
-        "| one that its language has not | 2 | 50.0 | 100.0 |",
+        "| unseen in its language | 2 | 50.0 | 100.0 |",
         "| the lemma itself | 1 | 100.0 |",
     ):
         assert line in text

@@ -158,8 +158,9 @@ def test_a_table_is_made_once(capsys, monkeypatch) -> None:
     assert capsys.readouterr().out == first
     assert ended(sparsemax.main, ["multilabel", "m.yaml", "--test", "t.svm"]) == 0
     assert "scene, test, " in capsys.readouterr().out
-    Path("m.yaml").write_text(yaml.safe_dump({**settings, "fold": 2}))
-    assert "m.yaml: " in refused(sparsemax.main, ["multilabel", "m.yaml"])
+    for wrong in ({"fold": 2}, {"folds": 0}, {"l2": []}, {"losses": [0.5]}):
+        Path("m.yaml").write_text(yaml.safe_dump({**settings, **wrong}))
+        assert f"m.yaml: {min(wrong)}" in refused(sparsemax.main, ["multilabel", "m.yaml"])
 
 
 # --- sentence pairs --------------------------------------------------------------------------
@@ -242,7 +243,10 @@ def test_commands_of_sentence_pairs(capsys) -> None:
     command = ["nli", "train", "nli.yaml", "--out"]
     for kind in ("sparsemax", "none"):
         assert ended(sparsemax.main, [*command, kind, "--attention", kind]) == 0
+    assert "best epoch: accuracy " in capsys.readouterr().out
     assert "is there already" in refused(sparsemax.main, [*command, "none"])
+    Path("nli.yaml").write_text(yaml.safe_dump({**content, "epochs": 0}))
+    assert "nli.yaml: epochs: must be" in refused(sparsemax.main, [*command, "zero"])
     Path("d.jsonl").write_text(
         json.dumps(
             {

@@ -164,7 +164,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_table_of_pairs(pairs: Path, capsys) -> None:
     assert ended(tables.main, ["table", str(pairs)]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("| BLEU (13a) | de-en, runs 1 | en-de, runs 1 |")
+    assert text.startswith("| cell | de-en, BLEU (13a), runs 1 | en-de, BLEU (13a), runs 1 |")
     assert "| softmax, paper, tokenised | 25.70 ± 0.15 | 21.86 ± 0.09 |" in text
     assert "| entmax15, paper | 5.55 | 16.13 | - | - |" in text
     assert "| against softmax | seed | entmax15 |" in text

@@ -1,4 +1,4 @@
-"""Measure how many planted typing errors `onmt-entmax audit` finds, and how many a softmax model.
+"""Measure how many planted typing errors `onmt-entmax audit` and a softmax model find.
 
     python -m tools.bench.audit conll2018/turkish-train-high --rows 2000 --folds 2 --updates 1500 \\
         --layers 1 --size 128 --out run/audit/turkish      # --baseline_updates 6000
@@ -7,9 +7,9 @@
 
 One random letter of 1 % of the forms is replaced, inserted, deleted or exchanged with the next;
 counts of several seeds are added. Rows that were wrong before count as wrongly listed. Without
---model, models are trained, and in their likeness those of the baseline, with softmax in attention
-and output. It lists rows whose form has a small probability: the least probable ones, as many as
-`audit` lists, and those below 0.01 and 0.001.
+--model, models are trained, and baselines of the same size with softmax in attention and output.
+These list rows whose form has a small probability: the least probable ones, as many as `audit`
+lists, and those below 0.01 and 0.001.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from unittest import mock
 
 from onmt_entmax.cli import audit
 from onmt_entmax.cli.audit import Checked, surest_first
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.prepare_sigmorphon import configuration
 from onmt_entmax.data.inflection import Row, read_rows
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 from onmt_entmax.report.tables import aligned_table
 
@@ -44,7 +46,7 @@ def mistyped(word: str, letters: Sequence[str], generator: random.Random) -> str
 def plant(rows: Sequence[Row], generator: random.Random) -> tuple[list[Row], set[int]]:
     """Return the rows with errors in 1 % of them, and the lines of these, from 1."""
     letters = sorted({letter for row in rows for letter in row.form if letter.isalpha()})
-    lines = set(generator.sample(range(1, len(rows) + 1), len(rows) // 100))
+    lines = set(generator.sample(range(1, len(rows) + 1), max(1, len(rows) // 100)))
     changed = [
         row._replace(form=mistyped(row.form, letters, generator)) if line in lines else row
         for line, row in enumerate(rows, 1)
@@ -77,7 +79,10 @@ def lists_of(
 ) -> Iterator[tuple[str, Sequence[Checked], set[int]]]:
     """Yield the name of each list, its rows, and the lines with planted errors."""
     generator, folder = random.Random(seed), options.out / f"seed-{seed}"
-    rows, errors = plant(generator.sample(read_rows(options.table), options.rows), generator)
+    table_rows = read_rows(options.table)
+    if not 1 <= options.rows <= len(table_rows):
+        raise UserError(f"--rows: {options.table} has {len(table_rows):,}, not {options.rows:,}")
+    rows, errors = plant(generator.sample(table_rows, options.rows), generator)
     table = "".join(f"{row.lemma}\t{row.form}\t{';'.join(row.tags)}\n" for row in rows)
     write_files({folder / "table.tsv": table})
     checked = checked_by("entmax15", folder, options)
@@ -101,11 +106,9 @@ def log_prob(each: Checked) -> float:
     return -math.inf if each.log_prob is None else each.log_prob
 
 
-def main() -> None:
-    """Print a line for each list of rows."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(arguments: Sequence[str]) -> int:
+    """Print a line for each list of rows; return the exit status."""
+    parser = argument_parser(__doc__)
     add = parser.add_argument
     add("table", type=Path)
     add("--out", type=Path, required=True, help="folder of tables and models")
@@ -116,7 +119,7 @@ def main() -> None:
     for name, default in numbers.items():
         add(f"--{name}", type=int, default=default, help=f"default {default}")
     add("--baseline_updates", type=int, help="of the softmax models (default: --updates)")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     counts: dict[str, list[int]] = {}
     for seed in options.seeds:
         for name, listed, errors in lists_of(options, seed):
@@ -129,7 +132,8 @@ def main() -> None:
         texts = f"{listed_rows:,}", f"{found} of {planted}"
         lines.append([name, *texts, *(f"{100 * share:.0f} %" for share in shares)])
     print(aligned_table(lines))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -34,6 +34,7 @@ from typing import Any
 
 import torch
 
+from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.sparse import backends
 from tools.bench.attention import table as time_attention
 from tools.bench.gpu_checks import check_graphs, check_loss, check_updates
@@ -185,9 +186,9 @@ def _print_table(title: str, rows: list[Result]) -> None:
             print(f"    {case}")
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--output", type=Path, default=Path("gpu-bench.json"))
@@ -195,16 +196,18 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--contenders", default="stock,packed,plain,graph")
     parser.add_argument("--batches", type=int, help="different batches of each size")
     parser.add_argument("--warm", type=int, help="updates on each batch before it is timed")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     options.batches = options.batches or (3 if options.device == "cpu" else 16)
     options.warm = options.warm or (3 if options.quick else 6)
     options.contenders = options.contenders.split(",")
+    if wrong := {*options.contenders} - {"stock", "packed", "plain", "graph"}:
+        parser.error(f"--contenders: no such contender: {', '.join(sorted(wrong))}")
     return options
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status, 1 if a check or a table fails."""
-    options = parse_arguments()
+    options = parse_arguments(arguments)
     bench = Bench(options)
     wanted = options.only.split(",") if options.only else list(bench.parts)
     names = [name for name in bench.parts if {name, name.split("-")[0]} & set(wanted)]
@@ -216,4 +219,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -25,9 +25,8 @@ from onmt_entmax.train.trainer import tf32_products
 from onmt_entmax.train.update import Update
 from tools.bench import batches as text
 from tools.bench import transformer
-from tools.bench.contenders import Contender, StockContender, our_model, stock_model
+from tools.bench.contenders import MAX_GRAD_NORM, Contender, StockContender, our_model, stock_model
 
-MAX_GRAD_NORM = 5.0
 LEARNING_RATE = 1e-3
 Result = dict[str, Any]
 
@@ -71,7 +70,7 @@ class Size:
         if self.transformer is None:
             torch.manual_seed(1)
             return stock_model(self.hidden, self.known(), dropout)
-        model = self.model("stock", dropout)
+        model: Any = self.model("stock", dropout)
         model.encoder.__class__ = TransformerEncoder
         linear = nn.Linear(self.hidden, self.vocabulary)
         linear.weight, linear.bias = model.generator.weight, model.generator.bias

@@ -170,13 +170,16 @@ def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
     cases, furthest = [], 0.0
     for expected in Translator.from_folders(MODEL).answers(sample, TOGETHER // 4):
         pair = [
-            (answer.result.certificate.level, [each.text for each in answer.hypotheses])
+            (
+                answer.result and answer.result.certificate.level,
+                [each.text for each in answer.hypotheses],
+            )
             for answer in (found[expected.source], expected)
         ]
         if pair[0] != pair[1]:
             cases.append({"source": expected.source, "here": pair[0], "cpu": pair[1]})
         elif expected.hypotheses:
-            one, other = (a.result.hypotheses[0] for a in (found[expected.source], expected))
+            one, other = (a.hypotheses[0].hypothesis for a in (found[expected.source], expected))
             furthest = max(furthest, abs(one.log_prob - other.log_prob))
     yield {
         "words": len(lines),

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import ctypes
 import json
 import os
 import statistics
@@ -47,10 +46,9 @@ from onmt_entmax.nn.products import product
 from onmt_entmax.opennmt import NMTModel
 from tools.bench import batches as text
 from tools.bench.contenders import Contender, StockContender, our_model, stock_model, take_over
-from tools.bench.runner import COUNT, DROPOUT, POSITIVE
+from tools.bench.runner import COUNT, DROPOUT, POSITIVE, keep_freed_memory
 
 LEARNING_RATE = 2e-3
-MARKS = {"bf16"}
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,12 @@ class Variant:
         Raises:
             ValueError: the name is neither.
         """
-        given, *marks = name.split(":")
+        given = name.removesuffix(":bf16")
         if name == "stock":
             return cls(True, 1.0, False)
-        if not 1 <= float(given) < 100 or len({*marks}) < len(marks) or {*marks} - MARKS:
+        if not 1 <= float(given) < 100:
             raise ValueError(name)
-        return cls(False, float(given), "bf16" in marks)
+        return cls(False, float(given), given != name)
 
 
 def contenders(
@@ -179,6 +177,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     clock = time.process_time if options.clock == "cpu" else time.perf_counter
     speed = product_speed(clock)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    supports: dict[str, list[float]] = {name: [] for name in names}
     operations, fill = [], []
     for number in range(-3, options.steps):  # the first three allocate memory
         batch = next(stream)
@@ -186,6 +185,8 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
             taken = running[name].step(batch, clock)
             if number >= 0:
                 times[name].append(taken)
+                if (support := running[name].support) is not None:
+                    supports[name].append(support)
         assert batch.target_lengths is not None
         operations.append(products(stock, batch))
         fill.append(float((batch.target_lengths / batch.target_lengths.max()).mean()))
@@ -206,7 +207,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
                 "GF": round(gigaflops, 1),
                 "GF/s": round(gigaflops / median, 1),
                 "GF/s_of_products": round(speed / 1e9, 1),
-                "support": None if contender.support is None else round(contender.support, 1),
+                "support": round(statistics.mean(supports[name]), 1) if supports[name] else None,
                 "loss": round(contender.loss, 3),
                 "against": options.against,
                 "size": options.size,
@@ -222,17 +223,6 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
             }
         )
     return results
-
-
-def keep_freed_memory() -> None:
-    """Tell glibc to keep freed memory, and to map no large blocks."""
-    trim_threshold, mmap_max = -1, -4
-    try:
-        library = ctypes.CDLL("libc.so.6")
-    except OSError:
-        return
-    library.mallopt(mmap_max, 0)
-    library.mallopt(trim_threshold, 2**31 - 1)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -6,6 +6,7 @@ page faults can cost more than the arithmetic: with `faultfree`, glibc keeps and
 """
 
 import argparse
+import ctypes
 import gc
 import json
 import os
@@ -13,7 +14,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -30,7 +31,6 @@ POSITIVE = positive(10**9)
 DROPOUT = SHARE
 
 _IMPLEMENTATION = "cpu" if cpu.module is not None else "PyTorch"
-_FAULT_FREE = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Case:
     """
 
     conditions: dict[str, object]
-    contenders: dict[str, Callable[[], object]]
+    contenders: Mapping[str, Callable[[], object]]
 
 
 def run(
@@ -51,7 +51,7 @@ def run(
     cases: Callable[[argparse.Namespace], Iterable[Case]],
     declare: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
 ) -> None:
-    """Be a benchmark: measure what the command line says, and exit.
+    """Run a benchmark from the command line, and exit.
 
     Args:
         description: docstring of the benchmark.
@@ -88,14 +88,22 @@ def _parse_arguments(
     parser.add_argument("--output", default="", help="append JSON lines to this file")
     declare(parser)
     arguments = parser.parse_args(given)
-    wanted = _FAULT_FREE if arguments.allocator == "faultfree" else ""
-    if os.environ.get("GLIBC_TUNABLES", "") != wanted:
-        # The allocator reads its settings only when a process starts.
-        os.environ["GLIBC_TUNABLES"] = wanted
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    if arguments.allocator == "faultfree":
+        keep_freed_memory()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
     return arguments
+
+
+def keep_freed_memory() -> None:
+    """Tell glibc to keep freed memory, and to map no large blocks."""
+    trim_threshold, mmap_max = -1, -4
+    try:
+        library = ctypes.CDLL("libc.so.6")
+    except OSError:
+        return
+    library.mallopt(mmap_max, 0)
+    library.mallopt(trim_threshold, 2**31 - 1)
 
 
 def compare(cases: Iterable[Case], arguments: argparse.Namespace) -> None:
@@ -208,8 +216,8 @@ def _print_machine(arguments: argparse.Namespace) -> None:
         f"entmax {_IMPLEMENTATION}"
     )
     if load > 0.5:
+        advice = "; consider --clock cpu" if arguments.clock == "wall" else ""
         print(
-            f"warning: the machine is not idle (load {load:.2f}): trust ratios, not times; "
-            "consider --clock cpu",
+            f"warning: the machine is not idle (load {load:.2f}): trust ratios, not times{advice}",
             file=sys.stderr,
         )

@@ -1,6 +1,6 @@
 """Time our translator against OpenNMT-py 2.3.0's, alternating in one process.
 
-    python -m tools.bench.search --softmax run/pilot/softmax --entmax run/pilot/model \
+    python -m tools.bench.search --softmax run/pilot/softmax --entmax run/pilot/model \\
         --src run/pilot/data/dev.src
 
     python -m tools.bench.search --size words --sentences 64 --rounds 3

@@ -42,8 +42,7 @@ from onmt_entmax.opennmt import MultiHeadedAttention
 from onmt_entmax.rules import whole
 from tools.bench import batches as text
 from tools.bench.contenders import Contender
-from tools.bench.recurrence import keep_freed_memory
-from tools.bench.runner import ALPHA, COUNT, DROPOUT
+from tools.bench.runner import ALPHA, COUNT, DROPOUT, keep_freed_memory
 
 VOCABULARY = 10_000
 
@@ -142,7 +141,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
             {
                 "contender": name,
                 "ms": round(1000 * median(times[name]), 1),
-                "ratio": round(median(ratios), 3),
+                "ratio": round(median(times[name]) / median(times[names[0]]), 3),
                 "quartiles": [round(low, 3), round(high, 3)],
                 "loss": round(running[name].loss, 3),
                 "size": options.size,

@@ -382,6 +382,8 @@ def main(arguments: Sequence[str]) -> int:
     options, more = parser.parse_known_args(arguments)
     if more and options.names[0] not in PARALLEL:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
+    if len(options.names) > 1 and {*options.names} & {*PARALLEL}:
+        parser.error("a parallel corpus needs a command and a folder of its own")
     for name in options.names:
         if name in PARALLEL:
             parallel(name, options, more)

@@ -8,7 +8,7 @@ words    prints the number of words of a kind, their accuracy and their share of
          certificate, by probability of the form, by how often training has the tags and the
          characters, by language, and by what is wrong. --train and --dev are files of `onmt-entmax
          prepare sigmorphon` without `.src` and `.tgt`; --report is the exactness report of --dev.
-         --reversed is for right-to-left models and their data.
+         --reversed is for files of `prepare sigmorphon --reverse`.
 search   counts the sources for which beam search misses the most probable output, which exact
          search finds within --budget prefixes, and those for which the empty output is possible,
          or the most probable (Stahlberg and Byrne 2019, "On NMT Search Errors and Model Errors:
@@ -136,7 +136,7 @@ def word_errors(options: argparse.Namespace) -> str:
         letters = {*word.lemma, *word.form}
         if letters <= characters.get(word.language, set()):
             return "all known in its language"
-        return "one that no language has" if letters - known else "one that its language has not"
+        return "unseen in any language" if letters - known else "unseen in its language"
 
     def right(some: Sequence[Word]) -> float:
         return 100 * sum(word.form == word.prediction for word in some) / len(some)
@@ -155,7 +155,7 @@ def word_errors(options: argparse.Namespace) -> str:
                 rows.append([name, str(len(group)), f"{right(group):.1f}", share])
         if not order:
             rows = sorted(rows, key=lambda row: float(row[2]))[: options.languages]
-        return markdown_table([title, "words", "right (%)", "part of errors (%)"], rows)
+        return markdown_table([title, "words", "right (%)", "share of errors (%)"], rows)
 
     names, (least, never) = [name for _, name in BANDS], ("less than 0.3", "never")
     trained = [name for _, name in COUNTS]
@@ -165,14 +165,14 @@ def word_errors(options: argparse.Namespace) -> str:
         table("certificate", lambda w: CERTIFICATES[w.level], [*CERTIFICATES.values()]),
         table("probability", lambda w: band(w.probability, BANDS, least), [*names, least]),
         table(
-            "times the tags were trained",
+            "training rows with these tags",
             lambda w: band(tags[w.language, w.tags], COUNTS, never),
             [*trained, never],
         ),
         table("characters", spelling, ["all known in its language"]),
         table("language", lambda w: w.language),
         markdown_table(
-            ["what is wrong", "errors", "part (%)"],
+            ["what is wrong", "errors", "share (%)"],
             [
                 [kind, str(kinds[kind]), f"{100 * kinds[kind] / max(len(wrong), 1):.1f}"]
                 for kind in KINDS
@@ -237,7 +237,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--train", type=Path, required=True, metavar="PREFIX", help="training files")
     add("--dev", type=Path, required=True, metavar="PREFIX", help="development files")
     add("--report", type=Path, required=True, metavar="FILE", help="exactness report")
-    add("--reversed", action="store_true", help="the forms are right to left")
+    add("--reversed", action="store_true", help="the files are of `prepare sigmorphon --reverse`")
     add("--languages", type=count, default=15, metavar="N", help="list the N worst (default 15)")
     command = commands.add_parser("search")
     command.set_defaults(do=search_errors)

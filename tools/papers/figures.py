@@ -65,6 +65,7 @@ from tools.papers.pictures import (
     prepare,
     pyplot,
     readable,
+    stem_of,
     ticker,
     write,
 )
@@ -512,9 +513,9 @@ def draw(options: argparse.Namespace) -> Figure:
         for name, folder in zip(names, options.models, strict=True)
     }
     print(sparsity.table3(figures))
-    stem = str(options.output)
+    stem = stem_of(options.output)
     texts = {".json": json.dumps(figures, indent=1) + "\n", ".md": sparsity.markdown(figures)}
-    write_files({Path(stem + ending): text for ending, text in texts.items()})
+    write_files({Path(f"{stem}{ending}"): text for ending, text in texts.items()})
     return sparsity.draw(figures)
 
 

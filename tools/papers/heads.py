@@ -81,7 +81,7 @@ DEFINITIONS = {
     "positional head": "its largest weight is at the offset for at least 90 % of the tokens "
     "(Voita et al. 2019)",
     "confidence": "weight at the offset: mean over the tokens of a sentence, median over sentences",
-    "cluster": "a word of several subwords, with its hyphens; any other token is one of its own",
+    "cluster": "a word of several subwords, with its hyphens; any other token is its own cluster",
     "merging": "largest weight that a token gives to the rest of its cluster, in a cluster of one "
     "token to itself; mean over clusters (footnote 3)",
     "inside": "weight inside the current token's own cluster, mean over the tokens",
@@ -152,7 +152,7 @@ def head_alphas(model: Any) -> dict[str, Floats]:
 def clusters(tokens: Sequence[str]) -> list[int]:
     """Return for each token the number of its subword cluster.
 
-    A cluster is a word of several subwords, with its hyphens; any other token is one of its own.
+    A cluster is a word of several subwords, with its hyphens; any other token is its own cluster.
     Punctuation that a tokeniser split off is no part of the word it stood beside.
     """
 

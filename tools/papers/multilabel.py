@@ -16,7 +16,7 @@ import time
 import warnings
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from tqdm import tqdm
 
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_object, write_files
+from onmt_entmax.rules import FLAG, SHARE, Rule, number, shown, whole
 from onmt_entmax.sparse import entmax, entmax_loss
 from tools.papers.markdown import markdown_table
 from tools.papers.published import published, spread
@@ -455,7 +456,7 @@ def cross_validate(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dic
     """Predict each row by a model that was chosen and fitted without its fold.
 
     Args:
-        examples: all rows; those without labels are predicted, but teach nothing.
+        examples: all rows; those without labels are predicted, but not trained on.
         loss: what to minimise.
         grid: what to choose from, for each outer fold anew.
         seed: of the outer and of the inner folds.
@@ -485,24 +486,38 @@ def cross_validate(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dic
 # --- a data set ------------------------------------------------------------------------------
 
 
+_SCALE = number(0, 10**6)
+_RULES: Mapping[str, Rule] = {
+    "l2": _SCALE,
+    "logistic_thresholds": SHARE,
+    "softmax_thresholds": _SCALE,
+    "scales": _SCALE,
+    "folds": whole(2, 1000),
+    "standardise": FLAG,
+    "seeds": whole(1, 1000),
+    "losses": Rule(float, 1, 10**6, names=tuple(NAMED)),
+    **dict.fromkeys(("name", "train", "labels", "out"), Rule(str)),
+}
+
+
 @dataclass(frozen=True)
 class Settings(Grid):
     """The configuration of a data set; `python -m tools.papers.sparsemax -h` explains it."""
 
     name: str = ""
-    train: str = ""
-    labels: str = ""
-    out: str = ""
+    train: str = field(kw_only=True)
+    labels: str = field(kw_only=True)
+    out: str = field(kw_only=True)
     seeds: int = 5
     losses: Sequence[str | float] = tuple(NAMED)
 
     def __post_init__(self) -> None:
         """Refuse wrong values before anything is trained."""
-        for loss in self.losses:
-            if isinstance(loss, str) and loss not in NAMED:
-                raise ValueError(f"losses: {loss}: must be a number or one of {', '.join(NAMED)}")
-        if self.seeds < 1:
-            raise ValueError("seeds: must be at least 1")
+        for name, rule in _RULES.items():
+            value = getattr(self, name)
+            values = value if isinstance(value, (list, tuple)) else [value]
+            if not values or not all(map(rule.fits, values)):
+                raise ValueError(f"{name}: {rule}, not {shown(value)}")
 
 
 def evaluate(settings: Settings, test: Path | None) -> str:
@@ -517,7 +532,8 @@ def evaluate(settings: Settings, test: Path | None) -> str:
     examples = tested or training
     if empty := len(training.labels) - len(training.labelled()):
         warnings.warn(
-            f"{settings.train}: rows without a label teach nothing: {empty}", stacklevel=2
+            f"{settings.train}: {counted(empty, 'row')} without a label: not trained on",
+            stacklevel=2,
         )
     read = [Path(settings.train), labels, *([test] if test else [])]
     key: dict[str, Any] = {

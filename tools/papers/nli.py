@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -20,8 +20,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
+from onmt_entmax.config import Checked, Option, option
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, read_object, write_files
+from onmt_entmax.rules import FLAG, SHARE, Rule, positive, whole
 from onmt_entmax.sparse import entmax, entmax_loss
 from tools.papers.pictures import INK, PAGE, SOFT, Figure, measuring_figure, pyplot, readable
 
@@ -35,8 +37,18 @@ _EVALUATED = 256  # pairs in a batch of an evaluation
 _POOL = 50  # batches whose pairs are sorted by length
 
 
+_COUNT = whole(1, 10**6)
+_OUTPUT = Rule(float, 1, 10**6, names=tuple(ALPHAS))
+ATTENTION = replace(_OUTPUT, names=("none", "logistic", *ALPHAS))
+
+
+def _required(rule: Rule) -> Any:
+    """Return a field without a default; see `option`."""
+    return field(metadata={"option": Option(None, rule)})
+
+
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """The configuration of a training.
 
     Attributes:
@@ -58,28 +70,26 @@ class Settings:
         seed: of weights, order and dropout.
     """
 
-    train: str
-    lowercase: bool
-    min_frequency: int
-    attention: float | str
-    output: float | str
-    word_vec_size: int
-    rnn_size: int
-    dropout: float
-    learning_rate: float
-    l2: float
-    batch_size: int
-    epochs: int
-    dev: str = ""
-    held_out: float = 0.0
-    embeddings: str = ""
-    seed: int = 1
+    train: str = _required(Rule(str))
+    lowercase: bool = _required(FLAG)
+    min_frequency: int = _required(_COUNT)
+    attention: float | str = _required(ATTENTION)
+    output: float | str = _required(_OUTPUT)
+    word_vec_size: int = _required(_COUNT)
+    rnn_size: int = _required(_COUNT)
+    dropout: float = _required(SHARE)
+    learning_rate: float = _required(positive(100))
+    l2: float = _required(Rule(float, 0, 100))
+    batch_size: int = _required(_COUNT)
+    epochs: int = _required(_COUNT)
+    dev: str = option("", Rule(str))
+    held_out: float = option(0.0, SHARE)
+    embeddings: str = option("", Rule(str))
+    seed: int = option(1, whole(0, 2**63 - 1))
 
 
 def alpha_of(mapping: float | str) -> float:
     """Return the alpha of a mapping's name; a number is its own."""
-    if isinstance(mapping, str) and mapping not in ALPHAS:
-        raise UserError(f"{mapping}: no such mapping; there are {', '.join(ALPHAS)}, and numbers")
     return ALPHAS[mapping] if isinstance(mapping, str) else float(mapping)
 
 
@@ -324,6 +334,12 @@ class Measures(NamedTuple):
     accuracy: float
     attended: float | None
     words: float
+
+    def __str__(self) -> str:
+        text = f"accuracy {self.accuracy:.2f} %"
+        if self.attended is not None:
+            text += f", {self.attended:.2f} of {self.words:.2f} words attended"
+        return text
 
 
 class Prediction(NamedTuple):

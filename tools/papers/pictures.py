@@ -81,6 +81,11 @@ def prepare(texts: Iterable[str] = ()) -> None:
     matplotlib.rcParams["font.family"] = families
 
 
+def stem_of(output: Path) -> Path:
+    """Return the path of a picture's files without .pdf or .png."""
+    return output.with_suffix("") if output.suffix in (".pdf", ".png") else output
+
+
 def write(figure: Figure, output: Path) -> str:
     """Write a figure as `output` with .pdf and .png; return both names.
 
@@ -89,7 +94,7 @@ def write(figure: Figure, output: Path) -> str:
     """
     if not output.name:  # such as the current folder
         raise UserError(f"{output}: names no file")
-    stem = output.with_suffix("") if output.suffix in (".pdf", ".png") else output
+    stem = stem_of(output)
     pictures: dict[Path, str | bytes] = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")

@@ -11,12 +11,12 @@
 multilabel (section 4.2) cross-validates linear classifiers with several losses, or evaluates a test
 file. Each row of the training file is predicted by a model that was chosen and fitted without it:
 outer folds measure F1, inner folds choose L2 and threshold (or scale of the scores). With --test,
-all training rows choose and fit. Rows without labels teach nothing and do not count in F1. Micro
-and macro F1 each have their own choices. Macro F1 is 2PR / (P + R) of the mean precision P and the
-mean recall R of the labels, as in the authors' code; the mean of the labels' F1, which scikit-learn
-calls macro, is of the same predictions. The folder `out` receives, for each loss, LOSS.json (F1,
-choices), LOSS.predictions.jsonl and table.md, which is also printed; with --test, these names have
-`.test` in them. A loss whose files are there is not fitted again.
+all training rows choose and fit. Rows without labels are not trained on and do not count in F1.
+Micro and macro F1 each have their own choices. Macro F1 is 2PR / (P + R) of the mean precision P
+and the mean recall R of the labels, as in the authors' code; the mean of the labels' F1, which
+scikit-learn calls macro, is of the same predictions. The folder `out` receives, for each loss,
+LOSS.json (F1, choices), LOSS.predictions.jsonl and table.md, which is also printed; with --test,
+these names have `.test` in them. A loss whose files are there is not fitted again.
 
 Keys of its configuration: name (scene, emotions, birds, cal500 and reuters have the paper's figures
 beside ours), train (ARFF, if it ends so, or SVMlight), labels (Mulan's list in XML), out, seeds (of
@@ -39,16 +39,17 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.config import ConfigError
+from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import refuse_overwriting, write_files
+from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.report.tables import aligned_table
+from onmt_entmax.rules import whole
 from tools.papers import multilabel, nli
 from tools.papers.pictures import names_of, prepare, write
 from tools.papers.published import spread
@@ -56,16 +57,24 @@ from tools.papers.published import spread
 T = TypeVar("T")
 
 
-def read_settings(path: Path, kind: type[T]) -> T:
-    """Return the settings of a YAML file.
+def read_settings(path: Path, kind: type[T], **changes: object) -> T:
+    """Return the settings of a YAML file, with changes.
 
     Raises:
-        UserError: it cannot be read, or a key is unknown or missing.
+        UserError: it cannot be read, a key is unknown or missing, or a value is wrong.
     """
+    content = {**read_yaml(str(path)), **changes}
+    defaults: dict[str, Any] = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
+    for name in content:
+        if name not in defaults:
+            raise UserError(f"{path}: {name}: no such key{nearest(name, list(defaults))}")
+    for name, default in defaults.items():
+        if default is MISSING and name not in content:
+            raise UserError(f"{path}: {name}: is missing")
     try:
-        return kind(**yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: {' '.join(str(error).split())}") from None
+        return kind(**content)
+    except (ConfigError, ValueError) as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def evaluate_labels(options: argparse.Namespace) -> None:
@@ -80,13 +89,11 @@ def evaluate_labels(options: argparse.Namespace) -> None:
 
 def train(options: argparse.Namespace) -> None:
     """Run `nli train`."""
-    settings, attention = read_settings(options.config, nli.Settings), options.attention
-    if attention is not None:
-        settings = replace(settings, attention=yaml.safe_load(attention))
-    if options.seed is not None:
-        settings = replace(settings, seed=options.seed)
+    chosen = {"attention": options.attention, "seed": options.seed}
+    changes = {name: value for name, value in chosen.items() if value is not None}
+    settings = read_settings(options.config, nli.Settings, **changes)
     best = nli.train(settings, options.out, lambda line: print(line, file=sys.stderr, flush=True))
-    print(f"{options.out}: best epoch: {best} on the pairs that chose it")
+    print(f"{options.out}: best epoch: {best}, on the pairs that chose it")
 
 
 def judge(run: Path, data: Path) -> tuple[nli.Settings, list[nli.Pair], list[nli.Prediction]]:
@@ -162,8 +169,8 @@ def main(arguments: Sequence[str]) -> int:
         if do is train:
             add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
             add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
-            add("--seed", type=int, help="in place of the configuration's")
-            add("--attention", help="in place of the configuration's: a name or alpha")
+            add("--seed", type=whole(0, 2**63 - 1), help="in place of the configuration's")
+            add("--attention", type=nli.ATTENTION, help="likewise; a name or alpha")
             continue
         add("models", nargs="+", type=Path, metavar="RUN", help="folders of runs")
         add("--data", type=Path, required=True, metavar="FILE", help="pairs")

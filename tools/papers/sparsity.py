@@ -207,7 +207,7 @@ def draw(figures: Mapping[str, Any]) -> Figure:
         measured = {name: model["forced"][side] for name, model in figures.items()}
         _draw_row(line, measured)
         line[0].set_xlabel(noun)
-        line[0].set_ylabel("share of steps with\nat most so many")
+        line[0].set_ylabel("share of steps with\nat most this many")
         line[1].set_ylabel(f"{noun},\nmean")
         wide = any(m["most"] > WIDE for m in measured.values())
         line[0].set_xscale("log" if wide else "linear")

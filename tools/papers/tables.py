@@ -14,8 +14,8 @@ matrix now has is refused.
 
 `test` decodes the test set once, when all runs are done: test/test.* or test.* beside the source,
 where `prepare` writes it. <run>/test.json records figures, date and checksums. Called again, it
-prints them; it refuses other weights, texts or options, unless --again says that the record gets
-both.
+prints them. It refuses other weights, texts or options; with --again it measures anew and keeps
+both records.
 
 A matrix file is YAML:
 
@@ -73,11 +73,12 @@ import yaml
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best, read_config
+from onmt_entmax.cli import ending
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import decode_word, language_of
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import read_aligned, read_object, write_files
-from onmt_entmax.options.reader import without_rivals
+from onmt_entmax.options.reader import read_yaml, without_rivals
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.report.bleu import compare
@@ -89,7 +90,6 @@ from tools.papers.markdown import markdown_table
 from tools.papers.pictures import prepare, write
 from tools.papers.published import Alphas, published, spread
 
-CONSOLE: Sequence[str] = (sys.executable, "-m", "onmt_entmax")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 KEYS = (*REQUIRED, "options", "translate", "ensemble", "paper")
@@ -179,7 +179,9 @@ class Work:
     @property
     def output(self) -> Path:
         """File of predictions."""
-        return (self.folder / self.part if self.part != "dev" else self.folder) / "dev.pred"
+        return (
+            self.folder / self.part if self.part != "dev" else self.folder
+        ) / f"{self.part}.pred"
 
     def members(self) -> list[Work]:
         """Return the trainings of its models."""
@@ -212,7 +214,7 @@ class Work:
             "model": [str(model) for model in self.models()],
             "src": str(self.matrix.source),
             "output": str(self.output),
-            "exactness_report": str(self.output.with_name("dev.report.jsonl")),
+            "exactness_report": str(self.output.with_name(f"{self.part}.report.jsonl")),
         }
 
     def digests(self) -> dict[str, str | None]:
@@ -236,33 +238,18 @@ def _digest(path: Path, time: int, size: int) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file.
-
-    Raises:
-        UserError: it cannot be read, or holds something else.
-    """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except (ValueError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: {' '.join(str(error).split())}") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path}: expected `key: value` lines")
-    return content
-
-
 def read_matrices(path: Path) -> list[Matrix]:
     """Read a matrix file: one matrix, or one for each of its pairs.
 
     Raises:
         UserError: the file cannot be read, or a value is wrong.
     """
-    content = read_yaml(path)
+    content = read_yaml(str(path))
     pairs = content.pop("pairs", None)
     if pairs is None:
         return [_matrix(path, content, "")]
+    if not pairs:
+        raise UserError(f"{path}: pairs: there are none")
     matrices = []
     for pair, own in _mapping(path, "pairs", pairs).items():
         for key in _mapping(path, f"pairs: {pair}", own):
@@ -283,7 +270,7 @@ def _folder(path: Path, name: Any) -> str:
 
 
 def _mapping(path: Path, where: str, value: Any, chosen: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a mapping that is not empty and has no option that the runner chooses."""
+    """Return a mapping that has no option that the runner chooses."""
     if not isinstance(value, dict):
         raise UserError(f"{path}: {where}: expected options with their values, not {value!r}")
     for name in value:
@@ -295,7 +282,7 @@ def _mapping(path: Path, where: str, value: Any, chosen: Sequence[str] = ()) -> 
 def _beside(path: Path, name: Any) -> dict[str, Any]:
     """Read a YAML file that a matrix names, from beside it or from the current folder."""
     beside = path.parent / str(name)
-    return read_yaml(beside if beside.is_file() else Path(str(name)))
+    return read_yaml(str(beside if beside.is_file() else name))
 
 
 def _matrix(path: Path, content: Mapping[str, Any], pair: str) -> Matrix:
@@ -484,7 +471,9 @@ def check_unchanged(training: Work) -> None:
     if not path.is_file() or not checkpoint_steps(training.run):
         return
     # Compare as text first: YAML reads a string of digits as a number.
-    before = options if path.read_text(encoding="utf-8") == dumped(options) else read_yaml(path)
+    before = (
+        options if path.read_text(encoding="utf-8") == dumped(options) else read_yaml(str(path))
+    )
     for name in (*options, *before):
         was, now = (repr(o[name]) if name in o else "unset" for o in (before, options))
         if was != now:
@@ -568,7 +557,7 @@ class Runner:
                 if self.received:
                     raise Stopped
                 process = subprocess.Popen(
-                    [*CONSOLE, *command],
+                    [*ending.CONSOLE, *command],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
@@ -856,7 +845,7 @@ def several_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     They are: results by cell and pair, below each cell its ensemble, test sets and paper; tests of
     each run against that of the first cell with the same seed; nonzeros of attention and output.
     """
-    figure, title = main_figure(matrices[0])
+    figure, _ = main_figure(matrices[0])
     rows = [rows_of(matrix) for matrix in matrices]
     test_sets = [{e["name"]: e[figure] for e in tested(m) if figure in e} for m in matrices]
     results, nonzeros = [], []
@@ -897,9 +886,12 @@ def several_pairs(matrices: Sequence[Matrix]) -> list[Table]:
             nonzeros.append([f"{cell.name}, paper", *texts])
     counts = [sorted({len(row.singles) for row in each}) for each in rows]
     runs = [" to ".join(map(str, dict.fromkeys((each[0], each[-1])))) for each in counts]
-    heads = [f"{matrix.pair}, runs {n}" for matrix, n in zip(matrices, runs, strict=True)]
+    heads = [
+        f"{matrix.pair}, {main_figure(matrix)[1]}, runs {n}"
+        for matrix, n in zip(matrices, runs, strict=True)
+    ]
     sides = [f"{m.pair}, {side}" for m in matrices for side in ("attention", "output")]
-    tables = [([title, *heads], results), *_bootstrap(matrices), (["nonzeros", *sides], nonzeros)]
+    tables = [(["cell", *heads], results), *_bootstrap(matrices), (["nonzeros", *sides], nonzeros)]
     return tables
 
 
@@ -949,12 +941,13 @@ def notes(matrices: Sequence[Matrix]) -> list[str]:
             f"(Correia, Niculae and Martins 2019, Table 1); those here are of {matrix.source}, "
             f"with the tokeniser {tokenizer_of(matrix.cells[0])}."
         ]
+    text = f"Means ± standard deviations over runs, on {matrix.source}."
     if not matrix.paper:
-        return []
+        return [text]
     exhaustive, single, submitted = CERTIFICATES[matrix.paper]
     return [
-        f"The paper's figures are of the test set, {matrix.paper} setting, all its languages; "
-        f"those here are of {matrix.source}. Its best model: every possible form found for "
+        f"{text} The paper's accuracies are of the test set, {matrix.paper} setting, all its "
+        f"languages. Its best model, on the validation set: every possible form found (strict) for "
         f"{exhaustive} % of the words, one form for {single} %. UZH (2018): {submitted}."
     ]
 
