@@ -113,7 +113,7 @@ def save(
     }
 
     def write(temporary: Path) -> None:
-        (temporary / "training").mkdir(parents=True)
+        temporary.mkdir()
         for name, content in {**texts, **(others or {})}.items():
             (temporary / name).write_bytes(content)
         weights = temporary / "model.safetensors"
@@ -127,6 +127,7 @@ def save(
         try:
             safetensors.torch.save_file(contents, weights)
             if training_state is not None:
+                (temporary / STATE).parent.mkdir()
                 with open(temporary / STATE, "wb") as file:
                     torch.save(dict(training_state), file)
         except (SafetensorError, RuntimeError) as error:  # of a full disk, for one
@@ -134,8 +135,6 @@ def save(
             raise FileError(f"{folder}: cannot be written ({reason})") from None
         # safetensors makes a file that only its owner can read.
         shutil.copymode(temporary / "vocab.json", weights)
-        if training_state is None:
-            (temporary / "training").rmdir()
         write_list(temporary)
 
     write_folder(folder, write)
@@ -454,13 +453,9 @@ def remove_checkpoint(run: Path, step: int) -> None:
 
 def clear(folder: Path, step: int) -> None:
     """Delete what an earlier run wrote after `step`; `Log` cuts the measurements."""
-    best = best_step(folder)
-    if best is not None and best > step:
-        (folder / "best.json").unlink()
+    # From the start, a damaged best.json goes too.
+    if step == 0 or (best_step(folder) or 0) > step:
+        (folder / "best.json").unlink(missing_ok=True)
     for later in checkpoint_steps(folder):
         if later > step:
             remove_checkpoint(folder, later)
-    if step == 0:
-        # best.json is still there if it is damaged.
-        for name in ("best.json", "metrics.jsonl"):
-            (folder / name).unlink(missing_ok=True)

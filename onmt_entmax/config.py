@@ -269,11 +269,6 @@ class ModelConfig(Checked):
         texts = [f"{kind} {a if isinstance(a, str) else f'{a:g}'}" for kind, a in alphas]
         return f"attention alphas {', '.join(texts)}"
 
-    @property
-    def dense_attention(self) -> bool:
-        """Whether every source position has a nonzero weight at every step."""
-        return self.source_attention_alpha == 1
-
 
 @dataclass(frozen=True)
 class CorpusConfig:

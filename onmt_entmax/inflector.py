@@ -218,8 +218,6 @@ class Inflector:
                 )
         left = [model for model in models if not model.right_to_left]
         right = [model for model in models if model.right_to_left]
-        if beam_size < 1:
-            raise ValueError(f"beam_size must be at least 1, not {beam_size}")
         # A sequence-level ensemble averages the forms that each direction lists.
         listed = max(beam_size, n_best) if left and right and n_best > 0 else n_best
         search = SearchConfig(

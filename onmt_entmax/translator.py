@@ -57,9 +57,7 @@ class TranslationError(UserError):
     """An input that cannot be translated, or models that do not fit together."""
 
 
-def make_stepper(
-    models: Sequence[LoadedModel], attention: bool = False, temperature: float = 1.0
-) -> Stepper:
+def make_stepper(models: Sequence[LoadedModel], attention: bool, temperature: float) -> Stepper:
     """Return a stepper of one model, or of a token-level ensemble.
 
     Args:
@@ -165,7 +163,7 @@ class Translator:
                 )
         self.task = task
         self._config = self._with_token_ids(task)
-        self.dense_attention = any(loaded.config.dense_attention for loaded in models)
+        self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
         options = transform_options or Namespace()
         if transforms is None:
             transforms = [name for name in transforms_of(first.options) if name in SUBWORDS]

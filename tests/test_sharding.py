@@ -58,7 +58,7 @@ def test_a_message_may_have_all_that_an_answer_has() -> None:
     certificate = Certificate("none", -1.0, 0.0, 0, 0.5, 1, 0, 0.0, -3.0, False)
     best = Hypothesis((5,), -1.0, -1.0, torch.ones(1, 2))
     result = SearchResult((best,), certificate, 1, None, rows=4, support=6)
-    verification = Verification(None, "none", 0.0)
+    verification = Verification(None)
     answer = Answer(3, "a", result, (Decoded("b", best),), None, (2,), verification, True)
     (again,) = unpacked(packed([answer]))
     assert again.record() == answer.record()

@@ -31,10 +31,12 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
-from onmt_entmax.report.measures import Counts, rate_lines
+from onmt_entmax.report.measures import Counts, output_of, rate_lines
 from onmt_entmax.report.reading import count_record, is_blank, read_report
 from onmt_entmax.report.writers import with_summary
 from onmt_entmax.search.mbr import UTILITIES
+
+SEVERAL: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
 
 
 def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
@@ -54,12 +56,6 @@ def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
         yield list(records)
 
 
-def best(record: dict[str, Any]) -> str:
-    """Return the most probable output, which `translate` chooses alike."""
-    texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
-    return str([*texts, record.get("unfinished", "")][0])
-
-
 def turned(records: Sequence[dict[str, Any]], reverse: Sequence[bool]) -> list[int]:
     """Compare each best output with the first: 1 if equal only when reversed, -1 if only as it is.
 
@@ -67,7 +63,7 @@ def turned(records: Sequence[dict[str, Any]], reverse: Sequence[bool]) -> list[i
         records: of one sentence.
         reverse: whether each report is said to have reversed texts.
     """
-    texts = [order_tokens(best(r), each) for r, each in zip(records, reverse, strict=True)]
+    texts = [order_tokens(output_of(r)[0], each) for r, each in zip(records, reverse, strict=True)]
     return [(order_tokens(text, True) == texts[0]) - (text == texts[0]) for text in texts]
 
 
@@ -89,9 +85,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
-    add("--reports", **several, help="exactness reports of `translate`")
-    add("--reversed", **several, help="exactness reports of right-to-left models")
+    add("--reports", **SEVERAL, help="exactness reports of `translate`")
+    add("--reversed", **SEVERAL, help="exactness reports of right-to-left models")
     add(
         "--weights",
         type=float,
@@ -132,7 +127,7 @@ def main(arguments: Sequence[str]) -> int:
             record = records[0] if blank else combined(records, reverse, options.weights)
             backwards = [a + b for a, b in zip(backwards, turned(records, reverse), strict=True)]
             count_record(counts, record)
-            line = best(record)
+            line = output_of(record)[0]
             decision = decide_record(options.mbr, record) if options.mbr and not blank else None
             if decision is not None:
                 decisions.add(decision, line)

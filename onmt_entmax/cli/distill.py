@@ -21,10 +21,10 @@ import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from onmt_entmax.checkpoint import find_model
-from onmt_entmax.cli.combine import shares
+from onmt_entmax.cli.combine import SEVERAL, shares
 from onmt_entmax.cli.ending import argument_parser, run_command
 from onmt_entmax.data.inflection import (
     UNKNOWN,
@@ -217,10 +217,9 @@ def main(arguments: Sequence[str]) -> int:
     """Write the pairs; return the exit status."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
     add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
-    add("--models", **several, help="left-to-right models")
-    add("--reversed", **several, help="right-to-left models")
+    add("--models", **SEVERAL, help="left-to-right models")
+    add("--reversed", **SEVERAL, help="right-to-left models")
     add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
     add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
     add("--reverse", action="store_true", help="make pairs for a right-to-left student")

@@ -146,9 +146,6 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
         if options[name] not in values:
             known = ", ".join(map(str, values))
             raise ImportingError(f"{name}: {shown(options[name])} is not supported (only {known})")
-    sides = {options[name] == "transformer" for name in ("encoder_type", "decoder_type")}
-    if len(sides) > 1:
-        raise ImportingError("encoder_type: a Transformer needs it on both sides")
     if options["enc_rnn_size"] != options["dec_rnn_size"]:
         raise ImportingError("enc_rnn_size: must equal dec_rnn_size")
     if options["position_encoding"] and options["decoder_type"] == "rnn":
@@ -161,7 +158,8 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
         value = options[name]
         return value[0] if isinstance(value, list) and value else value
 
-    attention = "softmax" if True in sides else options["global_attention_function"]
+    recurrent = options["decoder_type"] == "rnn"
+    attention = options["global_attention_function"] if recurrent else "softmax"
     network = {name: options[name] for name in COPIED} | {
         "rnn_size": options["dec_rnn_size"],
         "input_feed": bool(options["input_feed"]),

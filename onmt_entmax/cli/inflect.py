@@ -69,7 +69,7 @@ def read_questions(
     lines: Iterable[str],
     where: str,
     language: str | None,
-    check: Callable[[Question], None] = lambda question: None,
+    check: Callable[[Question], None],
 ) -> list[Question]:
     """Return the queries of a file's lines; blank lines are skipped.
 
@@ -177,21 +177,27 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
         warn(f"{odd[0].question.lemma}: {'; '.join(odd[0].warnings)} ({share})")
 
 
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name models."""
+    several: dict[str, Any] = {"action": "append", "type": Path, "default": [], "metavar": "MODEL"}
+    default = "run or model folder; repeat for several (default: the pretrained model)"
+    parser.add_argument("--model", "-model", **several, dest="models", help=default)
+    parser.add_argument("--reversed", **several, help="a right-to-left model that does not say so")
+
+
+def inflector_of(options: argparse.Namespace, n_best: int, **keywords: Any) -> Inflector:
+    """Return an inflector of the models that a command line names; `keywords` are further ones."""
+    models = options.models if options.models or options.reversed else [pretrained()]
+    beam, backwards = options.beam_size, options.reversed
+    return Inflector(models, n_best, beam, reversed_folders=backwards, **keywords)
+
+
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     beam = whole(1, 10_000)
     parser.add_argument("query", nargs="*", metavar="LANGUAGE LEMMA TAGS", help="one query")
-    parser.add_argument(
-        "--model",
-        "-model",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="MODEL",
-        dest="models",
-        help="run or model folder; repeat for several",
-    )
+    add_models(parser)
     parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
     parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
     parser.add_argument("--language", help="language of all queries, which then omit it")
@@ -209,10 +215,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=64,
         help="queries searched together (default 64)",
     )
-    parser.add_argument(
-        "--reversed", action="append", type=Path, default=[], metavar="MODEL",
-        help="a right-to-left model; repeat for several",
-    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     parser.set_defaults(program=parser.prog)
     options = parser.parse_intermixed_args(arguments)
@@ -230,11 +232,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     refuse_overwriting([options.input], [options.output])
     n_best = 0 if options.all else options.n_best
-    if not options.models and not options.reversed:
-        options.models = [pretrained()]
-    inflector = Inflector(
-        options.models, n_best, options.beam_size, reversed_folders=options.reversed
-    )
+    inflector = inflector_of(options, n_best)
     if options.output:
         with replaced_when_done([options.output]) as (file,):
             file.writelines(f"{text}\n" for text in predictions(inflector, options))

@@ -42,10 +42,10 @@ from typing import Any
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import Cells, encode_tag, encode_word, parse_cells
+from onmt_entmax.cli.inflect import add_models, inflector_of
+from onmt_entmax.data.inflection import SPACE, Cells, encode_tag, encode_word, parse_cells
 from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
-from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.rules import positive, whole
 
@@ -348,7 +348,8 @@ class WordList:
             self._state += 1
             pair = [side[place] if place < len(side) else "@0@" for side in (upper, lower)]
             cost = f"\t{weight:.9g}" if place == 0 else ""
-            symbols = "\t".join(_att_symbol(each) for each in pair)
+            # As HFST writes a space.
+            symbols = "\t".join("@_SPACE_@" if each == SPACE else each for each in pair)
             self.transitions.append(f"{state}\t{self._state}\t{symbols}{cost}")
             state = self._state
         self.transitions.append(f"{state}")
@@ -381,18 +382,13 @@ class WordList:
         return {output: "\n".join([*self.transitions, ""])}
 
 
-def _att_symbol(token: str) -> str:
-    """Return a token as a symbol of AT&T's format, as HFST writes it."""
-    return {"@0@": "@0@", "\u2581": "@_SPACE_@"}.get(token, token)
-
-
 FORMATS = ("table", "csv", "json", "html")
 LISTS = ("hunspell", "keyman", "att")
 
 
 def parts_of_speech(cells: Cells, language: str) -> dict[str, int]:
     """Return the parts of speech of a language with their number of cells."""
-    return dict(Counter(_part_of_speech(tags) for tags in cells.get(language, ())))
+    return Counter(_part_of_speech(tags) for tags in cells.get(language, ()))
 
 
 def _part_of_speech(tags: Sequence[str]) -> str:
@@ -426,10 +422,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("lemma", nargs="?", help="the word; or --lemmas")
     add("--lemmas", type=Path, metavar="FILE", help="a lemma a line, or lemma<TAB>part of speech")
     add("--pos", help="part of speech, such as N or V; needed if the language has several")
-    add("--model", "-model", action="append", type=Path, default=[], dest="models",
-        help="run or model folder; repeat for several (default: the pretrained model)")  # fmt: skip
-    add("--reversed", action="append", type=Path, default=[], metavar="MODEL",
-        help="a right-to-left model that does not say so itself")  # fmt: skip
+    add_models(parser)
     add(
         "--cells",
         type=Path,
@@ -492,15 +485,7 @@ def main(arguments: Sequence[str]) -> int:
     paths = [*words.texts(options.format, options.output)] if is_list else [options.output]
     refuse_overwriting([options.lemmas, options.cells], paths)
     lemmas = read_lemmas(options)
-    if not options.models and not options.reversed:
-        options.models = [pretrained()]
-    inflector = Inflector(
-        options.models,
-        0,
-        options.beam_size,
-        reversed_folders=options.reversed,
-        budget=options.budget,
-    )
+    inflector = inflector_of(options, 0, budget=options.budget)
     folder = inflector.folders[0]
     cells = (
         parse_cells(read_lines(options.cells), str(options.cells))

@@ -251,8 +251,8 @@ seed: 1
     return ["", *subword_options(subwords, models), *bleu, "", model]
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+def main(arguments: Sequence[str]) -> int:
+    """Prepare the files; return the exit status."""
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**9)
     files: dict[str, Any] = {"nargs": 2, "type": Path, "metavar": "FILE"}
@@ -296,10 +296,5 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if any("/" in name for name in options.languages):
         parser.error("--languages are endings of file names, without /")
     options.seed = 1 if options.seed is None else options.seed
-    return options
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Prepare the files; return the exit status."""
-    print("\n".join(["next:", *(f"  {line}" for line in prepare(parse_arguments(arguments)))]))
+    print("\n".join(["next:", *(f"  {line}" for line in prepare(options))]))
     return 0

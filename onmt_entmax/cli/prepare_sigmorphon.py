@@ -295,8 +295,8 @@ seed: 1
     return training_file(data, out / "model", ["", settings], commands, time)
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+def main(arguments: Sequence[str]) -> int:
+    """Prepare the data; return the exit status."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--data", type=Path, help="folder of <language>-train-<setting>, <language>-dev, ...")
@@ -308,7 +308,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=[],
         help="such as lemma,tags,form,-; - leaves a column out (default: guessed)",
     )
-    add("--setting", help="low, medium or high; without it, files are named <language>-train")
+    add("--setting", choices=SETTINGS, help="without it, files are named <language>-train")
     add(
         "--languages",
         "--language",
@@ -316,7 +316,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=["all"],
         help="names, or all (default); without --data, the one language of the files",
     )
-    add("--splits", nargs="+", default=["train", "dev"], help="among train, dev, test")
+    add("--splits", nargs="+", choices=SPLITS, default=["train", "dev"], help="default train dev")
     add("--out", type=Path, required=True, help="folder for <split>.src and <split>.tgt")
     add("--minutes", **MINUTES)
     add("--reverse", action="store_true", help="write the target forms right to left")
@@ -328,16 +328,5 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UserError("--setting and --splits choose among the files of --data")
     if options.columns and sorted(c for c in options.columns if c != "-") != sorted(COLUMNS):
         raise UserError("--columns: expected lemma, form and tags, each once, and -")
-    for name, value, known in (
-        *(("split", split, SPLITS) for split in options.splits),
-        *(("setting", setting, SETTINGS) for setting in filter(None, [options.setting])),
-    ):
-        if value not in known:
-            raise UserError(f"no {name} {value!r} among {', '.join(known)}{nearest(value, known)}")
-    return options
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Prepare the data; return the exit status."""
-    prepare(parse_arguments(arguments))
+    prepare(options)
     return 0

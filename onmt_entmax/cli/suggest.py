@@ -50,7 +50,7 @@ def text_of(found: Suggestions, prefix: Sequence[str], limit: int) -> str:
     return "\n".join(map(printable, lines))
 
 
-def warn_of_unknown(source: str, found: Suggestions, model: LoadedModel) -> None:
+def warn_of_unknown(source: str, found: Suggestions) -> None:
     """Warn of source tokens that training never saw."""
     unknown = UnknownTokens()
     unknown.add(len(source.split()), found.unknown, found.unseen)
@@ -80,7 +80,7 @@ def converse(model: LoadedModel, options: argparse.Namespace) -> None:
             print(f"{options.program}: {printable(str(error))}", file=sys.stderr)
         else:
             if not warned:
-                warn_of_unknown(source, found, model)
+                warn_of_unknown(source, found)
                 warned = True
             print(text_of(found, prefix.split(), options.top), flush=True)
 
@@ -105,6 +105,6 @@ def main(arguments: Sequence[str]) -> int:
         converse(model, options)
     else:
         found = Suggester(model)(options.source, options.prefix, options.max_length)
-        warn_of_unknown(options.source, found, model)
+        warn_of_unknown(options.source, found)
         print(text_of(found, options.prefix.split(), options.top))
     return 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError, counted, printable
-from onmt_entmax.files.checksums import LIST_NAME, differences
+from onmt_entmax.files.checksums import differences, is_listed
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     add("folders", type=Path, nargs="+", metavar="FOLDER", help="model or run folder")
     wrong = 0
     for path in parser.parse_args(arguments).folders:
-        steps = [] if (path / LIST_NAME).is_file() else checkpoint_steps(path)
+        steps = [] if is_listed(path) else checkpoint_steps(path)
         lines = []
         for folder in [path / f"step_{step}" for step in steps] or [find_model(path)]:
             try:

@@ -89,9 +89,6 @@ def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -
         if level == "warning":
             warnings.warn(f"{message}; the pair is skipped", stacklevel=2)
         return None
-    if not pipe.transforms:
-        source, target = pair["src"], pair["tgt"]
-        return source[: data.src_seq_length_trunc], target[: data.tgt_seq_length_trunc]
     pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
     transformed = pipe.apply(pair, is_train=is_train, corpus_name=line.corpus.name)
     if transformed is None or not transformed["src"] or not transformed["tgt"]:

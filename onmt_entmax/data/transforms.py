@@ -5,7 +5,7 @@ import os
 import random
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -140,15 +140,6 @@ def _check_files(options: Namespace) -> None:
 
 
 # --- seeding ---------------------------------------------------------------------------------
-
-
-def has_unseeded_sampling(names: Iterable[str], options: Mapping[str, Any]) -> bool:
-    """Whether transforms of these names and options sample subwords that no seed fixes.
-
-    Newer versions of sentencepiece seed their generator differently in each process.
-    """
-    nbest = (options.get(f"{side}_subword_nbest", 1) for side in ("src", "tgt"))
-    return "sentencepiece" in names and any(n not in (0, 1) for n in nbest)
 
 
 def with_seed(seed: str, read: Callable[[], T]) -> T:

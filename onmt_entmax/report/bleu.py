@@ -20,19 +20,6 @@ RATIOS = (0.8, 1.0, 1.1, 1.2, 1.5)
 ONMT = "onmt"  # the tokeniser that sacrebleu does not have
 
 
-class _OpenNMTWords:
-    """A tokeniser of sacrebleu's interface: the words that `prepare` splits into subwords."""
-
-    def __init__(self) -> None:
-        self._tokenizer = pyonmttok.Tokenizer("aggressive", no_substitution=True)
-
-    def signature(self) -> str:
-        return "onmt-aggressive"
-
-    def __call__(self, line: str) -> str:
-        return " ".join(self._tokenizer(line))
-
-
 @dataclass(frozen=True)
 class Score:
     """One measure of one system; only a comparison of systems has more than `value`.
@@ -68,6 +55,8 @@ def make_metrics(
         UserError: a tokeniser needs a library that is not installed.
     """
     metrics: list[tuple[str, Any]] = []
+    # The words that `prepare` splits into subwords.
+    words = pyonmttok.Tokenizer("aggressive", no_substitution=True)
     if "bleu" in names:
         for tokenizer in tokenizers:
             name = f"BLEU {tokenizer}"
@@ -78,8 +67,8 @@ def make_metrics(
                 reason = " ".join(str(error).split())
                 raise UserError(f"--tokenize {tokenizer}: {reason}") from None
             if tokenizer == ONMT:
-                bleu.tokenizer = _OpenNMTWords()
-                bleu.tokenizer_signature = bleu.tokenizer.signature()
+                bleu.tokenizer = lambda line: " ".join(words(line))
+                bleu.tokenizer_signature = "onmt-aggressive"
             metrics.append((name, bleu))
     if "chrf" in names:
         metrics.append(("chrF2", CHRF(lowercase=lowercase)))

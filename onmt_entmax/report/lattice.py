@@ -31,11 +31,6 @@ class Branch:
     hypothesis: int | None = None
     """Index of the given hypothesis that ends here, for the end symbol."""
 
-    @property
-    def kept(self) -> bool:
-        """Whether the token belongs to a given hypothesis."""
-        return self.child is not None or self.hypothesis is not None
-
 
 @dataclass(frozen=True)
 class Node:

@@ -2,16 +2,41 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeGuard, get_args
+from typing import Any, get_args
 
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
 from onmt_entmax.report.measures import Counts, is_only
+from onmt_entmax.rules import FLAG, Rule, one_of, whole
 from onmt_entmax.search.certificate import Level
 
 _MOST = 1 + 2e-5  # a sum of float32 probabilities and a slack may exceed 1
+_COUNT, _PROBABILITY = whole(0, 10**15), Rule(float, 0, _MOST)
+_TEXT, _OBJECT = Rule(str), Rule(dict)
+# What the fields of a record, of its hypotheses and of its ranking may be.
+_RECORD = {
+    "id": _COUNT,
+    "source": _TEXT,
+    "certificate": one_of(*get_args(Level)),
+    "bound": _PROBABILITY,
+    "mass": _PROBABILITY,
+    "finished": _COUNT,
+    "hypotheses": Rule(list),
+}
+_IN_SOME = {
+    "excluded": _PROBABILITY,
+    "slack": _PROBABILITY,
+    "unfinished": _TEXT,
+    "abstained": FLAG,
+    "source_tokens": _COUNT,
+    "unknown": _OBJECT,
+    "unseen": _OBJECT,
+    "mbr": _OBJECT,
+}
+_HYPOTHESIS = {"text": _TEXT, "prob": _PROBABILITY}
+_IN_SOME_HYPOTHESES = {"tokens": _TEXT, "log_prob": Rule(float, -1e9, _MOST, off=None)}
 
 
 def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, Any]]:
@@ -67,56 +92,33 @@ def count_record(counts: Counts, record: dict[str, Any]) -> None:
     counts.source.add(record.get("source_tokens", 0), record.get("unknown", {}), unseen)
 
 
-def _is_record(record: object) -> bool:
+def _is_record(record: Any) -> bool:
     """Tell whether an object is a record of a report."""
-    if not isinstance(record, dict):
-        return False
-    hypotheses, finished = record.get("hypotheses"), record.get("finished")
     return (
-        _is_count(record.get("id"))
-        and isinstance(record.get("source"), str)
-        and record.get("certificate") in get_args(Level)
-        and all(_is_probability(record.get(key)) for key in ("bound", "mass"))
-        and all(_is_probability(record[key]) for key in ("excluded", "slack") if key in record)
-        and isinstance(record.get("unfinished", ""), str)
-        and isinstance(record.get("abstained", False), bool)
-        and _is_count(record.get("source_tokens", 0))
-        and all(_are_counts(record.get(name, {})) for name in ("unknown", "unseen"))
-        and isinstance(hypotheses, list)
-        and all(map(_is_hypothesis, hypotheses))
-        and _is_count(finished)
-        and finished >= len(hypotheses)
-        and ("mbr" not in record or _is_decision(record["mbr"]))
+        _has(record, _RECORD, _IN_SOME)
+        and record["finished"] >= len(record["hypotheses"])
+        and all(_has(each, _HYPOTHESIS, _IN_SOME_HYPOTHESES) for each in record["hypotheses"])
+        and all(
+            token and _COUNT.fits(number) and number
+            for name in ("unknown", "unseen")
+            for token, number in record.get(name, {}).items()
+        )
+        and ("mbr" not in record or _is_decision(record["mbr"].get("ranking")))
     )
 
 
-def _is_decision(value: object) -> bool:
-    ranking = value.get("ranking") if isinstance(value, dict) else None
-    first = ranking[0] if isinstance(ranking, list) and ranking else None
-    return isinstance(first, dict) and isinstance(first.get("text"), str)
+def _is_decision(ranking: Any) -> bool:
+    return isinstance(ranking, list) and bool(ranking) and _has(ranking[0], {"text": _TEXT}, {})
 
 
-def _is_hypothesis(each: object) -> bool:
+def _has(content: Any, fields: Mapping[str, Rule], in_some: Mapping[str, Rule]) -> bool:
+    """Tell whether an object has some fields, and perhaps others, that follow their rules."""
     return (
-        isinstance(each, dict)
-        and all(isinstance(text, str) for text in (each.get("text"), each.get("tokens", "")))
-        and _is_probability(each.get("prob"))
-        and (each.get("log_prob") is None or _is_probability(each["log_prob"], least=-1e9))
+        isinstance(content, dict)
+        and fields.keys() <= content.keys()
+        and all(
+            rule.fits(content[name])
+            for name, rule in {**fields, **in_some}.items()
+            if name in content
+        )
     )
-
-
-def _are_counts(value: object) -> bool:
-    return isinstance(value, dict) and all(
-        token and _is_count(number) and number > 0 for token, number in value.items()
-    )
-
-
-def _is_count(value: object) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value < 10**15
-
-
-def _is_probability(value: object, least: float = 0.0) -> bool:
-    """Tell whether a value is a probability, or with another `least` its logarithm."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return least <= value <= _MOST  # false for nan

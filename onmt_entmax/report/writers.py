@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -335,10 +334,6 @@ def with_summary(report: Path | None) -> list[Path]:
     return [report, report.with_name(report.name + ".summary.json")]
 
 
-def _json(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, ensure_ascii=False, allow_nan=False)
-
-
 class AnswerWriter:
     """Writes answers to the output file and the exactness report.
 
@@ -370,5 +365,6 @@ class AnswerWriter:
         if self._alignments is not None:
             self._alignments.writelines(f"{each}\n" for each in answer.alignments(self._n_best))
         if self._report is not None:
-            self._report.write(_json(answer.record()) + "\n")
+            line = json.dumps(answer.record(), ensure_ascii=False, allow_nan=False)
+            self._report.write(f"{line}\n")
         self.summary.add(answer)

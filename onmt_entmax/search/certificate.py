@@ -129,7 +129,7 @@ class Proof:
         self,
         scores: Sequence[float],
         attainable: float,
-        constrained: bool = False,
+        constrained: bool,
     ) -> Certificate:
         """Return the certificate.
 

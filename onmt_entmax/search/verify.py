@@ -12,7 +12,7 @@ from typing import Any
 
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search
-from onmt_entmax.search.certificate import Level, SearchResult
+from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.stepper import Stepper
@@ -26,10 +26,6 @@ class Verification:
     """Whether the proven hypotheses are proven again, in the same order, and an exhausted support
     is exhausted again with as many sequences. True if nothing was claimed; None if the budget ended
     before all was proven again, and nothing found contradicts it."""
-    level: Level
-    """Of the recomputation."""
-    difference: float
-    """Largest difference between the log-probabilities of proven hypotheses that both found."""
 
 
 def verify(
@@ -80,8 +76,4 @@ def verify(
         or any(h.score > least for h in again.hypotheses if h.tokens not in proven)
     )
     undecided = ended and not agrees and not contradicted
-    log_probs = {h.tokens: h.log_prob for h in again.hypotheses}
-    shared = [h for h in result.hypotheses[: len(proven)] if h.tokens in log_probs]
-    differences = [abs(log_probs[h.tokens] - h.log_prob) for h in shared]
-    verdict = None if undecided else agrees
-    return Verification(verdict, certificate.level, max(differences, default=0.0))
+    return Verification(None if undecided else agrees)

@@ -32,7 +32,6 @@ from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
 from onmt_entmax.data.inflection import Cells, cells_text, decode_source, is_language, is_tag
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.training import DataConfig, TrainingData
-from onmt_entmax.data.transforms import has_unseeded_sampling
 from onmt_entmax.data.unknown import named
 from onmt_entmax.data.vectors import read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
@@ -304,7 +303,9 @@ def _shared(
             batches.
     """
     names = {name for corpus in data.corpora for name in corpus.transforms}
-    if processes > 1 and has_unseeded_sampling(names, data.transform_options):
+    samples = {data.transform_options.get(f"{side}_subword_nbest", 1) for side in ("src", "tgt")}
+    # Newer versions of sentencepiece seed their generator differently in each process.
+    if processes > 1 and "sentencepiece" in names and samples - {0, 1}:
         raise ProcessError(
             "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
             "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"
@@ -354,7 +355,7 @@ def next_command(folder: Path, data: TrainingData) -> str:
     """
     lines = list(islice(data.lines(), 100))
     try:
-        language, tags, lemma = decode_source(lines[0].source.split() if lines else ())
+        language, tags, lemma = decode_source(lines[0].source.split())
     except ValueError:
         # Where `prepare` proposes it, but never in the place of the reference.
         corpus = lines[0].corpus

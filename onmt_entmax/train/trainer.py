@@ -88,7 +88,7 @@ def tf32_products(wanted: bool) -> Iterator[None]:
 
 
 @contextmanager
-def collected_signals(alone: bool = True) -> Iterator[list[int]]:
+def collected_signals(alone: bool) -> Iterator[list[int]]:
     """Collect SIGINT, SIGTERM and SIGHUP in a list, so that a run saves its state before it ends.
 
     Ignored signals stay ignored, such as SIGHUP after `nohup` or SIGINT in a script's background
@@ -174,8 +174,6 @@ class Trainer:
             if self.no_graphs is None:
                 data = batches.data.config
                 shapes = batches.shapes = Shapes(data.batch_size, data.batch_type)
-            if config.cuda_graphs == "off":
-                self.no_graphs = "cuda_graphs is off"
         pads = run.vocabularies.source.pad, run.vocabularies.target.pad
         self.update = Update(model, self.optimizer, config, pads, shapes)
         self._reports = Reports(device)

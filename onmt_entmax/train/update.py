@@ -134,7 +134,7 @@ class Update:
         optimizer: torch.optim.Optimizer,
         config: TrainingConfig,
         pads: tuple[int, int],
-        shapes: Shapes | None = None,
+        shapes: Shapes | None,
     ) -> None:
         self._model, self._optimizer, self._config = model, optimizer, config
         self._pads, self._shapes, self._device = pads, shapes, device_of(model)

@@ -304,9 +304,9 @@ class TestBadInput:
         [
             (
                 ["--setting", "hihg"],
-                "no setting 'hihg' among low, medium, high; did you mean 'high'?",
+                "argument --setting: invalid choice: 'hihg' (choose from",
             ),
-            (["--splits", "dve"], "no split 'dve' among train, dev, test; did you mean 'dev'?"),
+            (["--splits", "dve"], "argument --splits: invalid choice: 'dve'"),
             (["--languages", "old-irsh"], "no language 'old-irsh'; did you mean 'old-irish'?"),
             (
                 ["--setting", "high", "--languages", "old-irish"],

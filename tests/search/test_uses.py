@@ -121,19 +121,14 @@ def test_float64_confirms_what_float32_certified(kind: str) -> None:
         double = model.double()
         results = beam_search(model, together(batches), config)
         for batch, result in zip(batches, results, strict=True):
-            verification = verify(double, batch, result, config)
-            assert verification.agrees
-            assert verification.level == result.certificate.level
-            assert verification.difference < 1e-4
+            assert verify(double, batch, result, config).agrees
 
 
-def test_verification_counts_the_strings_and_measures_the_largest_difference() -> None:
+def test_verification_counts_the_strings() -> None:
     config, after = SearchConfig(5, 2), {(2,): {EOS: 1.0}, (3,): {EOS: 1.0}}
     claimed = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.6, 2: 0.4}, **after})], config)[0]
     other = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}, **after})
-    found = verify(TableStepper(7), [other], claimed, config)
-    assert (found.agrees, found.level) == (False, "exhaustive")
-    assert found.difference == pytest.approx(math.log(0.4 / 0.3))
+    assert verify(TableStepper(7), [other], claimed, config).agrees is False
 
 
 def test_more_strings_than_there_should_be_contradict_before_the_budget_ends() -> None:
@@ -198,7 +193,7 @@ def test_a_better_score_contradicts() -> None:
     claimed = replace(result.certificate, level="optimal", proven=1)
     wrong = replace(result, hypotheses=result.hypotheses[1:], certificate=claimed)
     short = verify(TableStepper(7), [model], wrong, config, budget=Budget(expansions=1))
-    assert (short.agrees, short.level) == (False, "none")
+    assert short.agrees is False
 
 
 def test_the_mean_encoder_has_no_float64() -> None:

@@ -207,7 +207,7 @@ def columns_of(drawn: Sentence) -> list[list[Entry]]:
     """
     columns: list[list[Entry]] = []
     for token, node in zip(drawn.target, drawn.nodes, strict=True):
-        gold = next(branch for branch in node.branches if branch.kept)
+        gold = next(b for b in node.branches if b.child is not None or b.hypothesis is not None)
         if node.support == 1 and gold.log_prob > -math.inf:
             certain = columns and not columns[-1][0].share
             before = f"{columns.pop()[0].text} " if certain else ""
