@@ -2,6 +2,7 @@
 
 import atexit
 import fcntl
+import json
 import os
 import random
 import shutil
@@ -10,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -135,6 +137,11 @@ def check_kernels(*arguments: str) -> None:
     """Run pytest on kernels in Triton's interpreter, or on a GPU."""
     interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
     python("-m", "pytest", *arguments, **interpreted)
+
+
+def json_lines(path: Path) -> list[Any]:
+    """Return the objects of a file, one a line."""
+    return list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
 
 
 def weights(run_folder: Path, step: int) -> dict:

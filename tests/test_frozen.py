@@ -1,6 +1,5 @@
 """A model folder of release 1.0 still loads and gives the same output."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from onmt_entmax import SearchConfig, Translator
 from onmt_entmax.search import Budget, SearchTask, Verification, verify
+from tests.commands import json_lines
 
 DATA = Path(__file__).parent / "data"
 
@@ -16,7 +16,7 @@ def test_a_model_of_the_first_release_gives_the_same_output() -> None:
     task = SearchTask(SearchConfig(beam_size=20, n_best=2))
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     lines = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()
-    expected = [json.loads(line) for line in (DATA / "expected.jsonl").read_text().splitlines()]
+    expected = json_lines(DATA / "expected.jsonl")
     for answer, before in zip(translator.answers(lines), expected, strict=True):
         now = answer.record()
         assert now["certificate"] == before["certificate"]

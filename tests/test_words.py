@@ -8,7 +8,7 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.translator import Translator
-from tests.commands import succeed, toy_ende, weights
+from tests.commands import json_lines, succeed, toy_ende, weights
 
 SMALL = {
     "layers": 1,
@@ -52,8 +52,7 @@ def lines(path: Path) -> list[str]:
 
 
 def metrics(folder: Path, run: str) -> list[dict]:
-    rows = [json.loads(line) for line in lines(folder / run / "metrics.jsonl")]
-    return [row for row in rows if row["kind"] == "valid"]
+    return [row for row in json_lines(folder / run / "metrics.jsonl") if row["kind"] == "valid"]
 
 
 @pytest.mark.parametrize("tokenize", ["none", "char"])
@@ -111,7 +110,7 @@ def test_certificates_are_of_tokens_and_stay_what_they_are(folder: Path, tmp_pat
     for name, more in (("plain", []), ("replaced", ["-replace_unk"])):
         report = tmp_path / f"{name}.jsonl"
         translate(folder, tmp_path / name, *more, "-exactness_report", report, "-n_best", 3)
-        records.append([json.loads(line) for line in lines(report)])
+        records.append(json_lines(report))
     for plain, replaced in zip(*records, strict=True):
         texts = [[h.pop("text") for h in record["hypotheses"]] for record in (plain, replaced)]
         known = [

@@ -43,7 +43,6 @@ from onmt_entmax.rules import whole
 class Checked:
     """A row of the table, and what a model that did not see it says of it."""
 
-    line: int
     row: Row
     log_prob: float | None
     """Of its form; None: the form has probability zero."""
@@ -62,10 +61,11 @@ class Checked:
             f"{decode_word(each['text'].split())} {each['prob']:.3g}"
             for each in self.record["hypotheses"]
         )
-        if self.record["finished"] > len(self.record["hypotheses"]):
+        all_found = self.record["certificate"] == "exhaustive"
+        if not all_found or self.record["finished"] > len(self.record["hypotheses"]):
             admitted += ", ..."
         texts = [self.row.lemma, self.row.form, ";".join(self.row.tags), admitted]
-        return "\t".join(map(printable, [str(self.line), *texts, self.record["certificate"]]))
+        return "\t".join(map(printable, [str(self.row.line), *texts, self.record["certificate"]]))
 
 
 def check_part(
@@ -88,7 +88,8 @@ def check_part(
     for path, text in contents.items():
         if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
             raise UserError(
-                f"{path}: of another table, --seed, --folds or --updates; name another --out"
+                f"{path}: of another table, --language, --seed, --folds or --updates; "
+                "name another --out"
             )
     model = options.model or folder / "model"
     if not all(path.exists() for path in contents):
@@ -110,10 +111,14 @@ def audit(options: argparse.Namespace) -> list[Checked]:
     folds = 1 if options.model else options.folds or 5
     if options.model:
         known = Inventory.of([load(options.model).vocabularies.source])
-        for row in rows[:1]:
-            known.checked(Question(options.language, row.lemma, row.tags))
+        for row in rows:
+            try:
+                known.checked(Question(options.language, row.lemma, row.tags))
+            except UserError as error:
+                raise UserError(f"{options.file}:{row.line}: {error}") from None
     elif len(rows) < 10 * folds:
-        raise UserError(f"{options.file}: {counted(len(rows), 'row')} are too few for --folds")
+        needed = f"{10 * folds} rows or more are needed for {folds} --folds"
+        raise UserError(f"{options.file}: {needed}, not {len(rows)}")
     order = list(range(len(rows)))
     random.Random(options.seed).shuffle(order)
     checked = []
@@ -125,8 +130,8 @@ def audit(options: argparse.Namespace) -> list[Checked]:
         reports = read_report(folder / "dev.report.jsonl", len(held_out))
         scores = map(json.loads, read_lines(folder / "scores.jsonl"))
         for number, record, score in zip(held_out, reports, scores, strict=True):
-            checked.append(Checked(number + 1, rows[number], score["log_prob"], record))
-    return sorted(checked, key=lambda each: each.line)
+            checked.append(Checked(rows[number], score["log_prob"], record))
+    return sorted(checked, key=lambda each: each.row.line)
 
 
 def surest_first(checked: Sequence[Checked]) -> list[Checked]:

@@ -139,6 +139,8 @@ def evaluate(options: argparse.Namespace) -> str:
         texts.append(aligned_table(rows))
     if options.report:
         records = list(read_report(options.report, len(sources)))
+        if [record["source"] for record in records] != sources:
+            raise UserError(f"{options.report}: not of {options.source}")
         curve = coverage(records, lambda kept: 100 * sum(right[n] for n in kept) / len(kept))
         content["coverage"] = [vars(each) for each in curve]
         texts.append(coverage_text(curve, "accuracy"))

@@ -44,7 +44,7 @@ from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.inflect import add_models, inflector_of
 from onmt_entmax.data.inflection import SPACE, Cells, encode_tag, encode_word, parse_cells
-from onmt_entmax.errors import UserError, counted, nearest
+from onmt_entmax.errors import UserError, counted, nearest, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.rules import positive, whole
@@ -457,8 +457,8 @@ def read_lemmas(options: argparse.Namespace) -> list[tuple[str, str | None]]:
         return [(options.lemma, options.pos)]
     lemmas: list[tuple[str, str | None]] = []
     for number, line in enumerate(read_lines(options.lemmas), 1):
-        lemma, *pos = line.strip().split("\t")
-        if len(pos) > 1:
+        lemma, *pos = line.rstrip().split("\t")
+        if len(pos) > 1 or (pos and not lemma):
             raise UserError(
                 f"{options.lemmas}:{number}: expected lemma, or lemma<TAB>part of speech"
             )
@@ -526,7 +526,7 @@ def _joined(written: Iterable[Sequence[Inflection]], kind: str, width: int = sys
     if kind == "html":
         return as_html(written)
     if kind == "table":
-        tables = [(cells[0].question.lemma, as_text(cells, width)) for cells in written]
+        tables = [(printable(cells[0].question.lemma), as_text(cells, width)) for cells in written]
         several = len(tables) > 1
         return (
             "\n\n".join(f"{lemma}\n\n{text}" if several else text for lemma, text in tables) + "\n"

@@ -38,13 +38,13 @@ def text_of(found: Suggestions, prefix: Sequence[str], limit: int) -> str:
         token = prefix[found.excluded_at]
         lines.append(f"the model excludes {token!r} (token {found.excluded_at + 1} of the prefix)")
     else:
-        lines.append(f"prefix    {math.exp(found.log_prob):.6f}")
+        lines.append(f"prefix    {math.exp(found.log_prob):.6g}")
     for continuation in found.continuations[:limit]:
-        lines.append(f"next      {continuation.prob:.6f}  {continuation.token}")
+        lines.append(f"next      {continuation.prob:<8.6g}  {continuation.token}")
     if len(found.continuations) > limit:
         rest = found.continuations[limit:]
         mass = sum(continuation.prob for continuation in rest)
-        lines.append(f"          {mass:.6f}  on {len(rest)} more")
+        lines.append(f"          {mass:<8.6g}  on {len(rest)} more")
     forced = [*found.completion, *([END] if found.complete else [])]
     lines.append(f"forced    {' '.join(forced) or '-'}")
     return "\n".join(map(printable, lines))

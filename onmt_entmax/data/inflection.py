@@ -114,6 +114,8 @@ class Row(NamedTuple):
     lemma: str
     form: str
     tags: tuple[str, ...]
+    line: int = 0
+    """Of the file, from 1."""
 
 
 def split_tags(text: str, separator: str = ";") -> tuple[str, ...]:
@@ -186,7 +188,7 @@ def table_of(lines: Iterable[str], name: str, columns: Sequence[str] = ()) -> tu
         tags = split_tags(text, separator)
         if not lemma or not form or "" in tags:
             raise UserError(f"{name}:{number}: empty lemma, form or tag")
-        rows.append(Row(lemma, form, tags))
+        rows.append(Row(lemma, form, tags, number))
     named = ", ".join(column if column in COLUMNS else "-" for column in columns)
     layered = ", some layered" if any("(" in text for text in texts) else ""
     return rows, f"columns {named} divided by {divided}; tags divided by {separator}{layered}"

@@ -19,8 +19,8 @@ _NAMED = 8  # tokens that a message names
 
 
 def readable(token: str) -> str:
-    """Return a token for a message; a combining mark by its number, as it has no width."""
-    alone = bool(token) and unicodedata.category(token[0]).startswith("M")
+    """Return a token for a message; what has no width or ink of its own by its number."""
+    alone = bool(token) and unicodedata.category(token[0])[0] in "MCZ"
     return " ".join(f"U+{ord(c):04X}" for c in token) if alone else token
 
 

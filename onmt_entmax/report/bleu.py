@@ -65,7 +65,7 @@ def make_metrics(
                 bleu = BLEU(tokenize=known, lowercase=lowercase, force=True)
             except (ImportError, RuntimeError) as error:
                 reason = " ".join(str(error).split())
-                raise UserError(f"--tokenize {tokenizer}: {reason}") from None
+                raise UserError(f"tokeniser {tokenizer}: {reason}") from None
             if tokenizer == ONMT:
                 bleu.tokenizer = lambda line: " ".join(words(line))
                 bleu.tokenizer_signature = "onmt-aggressive"

@@ -192,6 +192,8 @@ def coverage(
         records: of a report, as `read_report` yields them.
         quality: of the outputs with these numbers, such as their accuracy.
     """
+    # Blank lines are not counted as sentences.
+    spoken = [n for n, record in enumerate(records) if record["source"].strip()]
     best = [output_of(record)[1] for record in records]
     rules = [
         (f"p >= {least:g}" if least else "all", [p >= least for p in best]) for least in THRESHOLDS
@@ -202,9 +204,9 @@ def coverage(
         rules.append((name, [level >= least for level in levels]))
     curve = []
     for rule, kept in rules:
-        numbers = [n for n, keep in enumerate(kept) if keep and not records[n].get("abstained")]
+        numbers = [n for n in spoken if kept[n] and not records[n].get("abstained")]
         measured = quality(numbers) if numbers else None
-        curve.append(Coverage(rule, len(numbers) / max(len(records), 1), measured))
+        curve.append(Coverage(rule, len(numbers) / max(len(spoken), 1), measured))
     return curve
 
 

@@ -40,15 +40,22 @@ function drawForm() {
   tags.addEventListener("input", offer);
   // The paradigms of the chosen language: with one of them, tags are not asked for.
   const pos = el("select", { name: "pos", id: "pos" });
-  const offerParadigms = () => pos.replaceChildren(el("option", { value: "" }, "one form"),
-    ...Object.entries(model.pos[languages.value] ?? {}).map(([name, size]) =>
-      el("option", { value: name }, `paradigm of ${name} (${size} cells)`)));
-  languages.addEventListener("input", offerParadigms);
   const tagField = field("Tags, divided by ;", tags);
-  pos.addEventListener("input", () => {
+  const hideTags = () => {
     tags.disabled = tagField.hidden = Boolean(pos.value);
-  });
-  at("question").append(field("Language", languages), field("Word", textInput("lemma")),
+  };
+  const offerParadigms = () => {
+    const sizes = model.pos[languages.value] ?? {};
+    const chosen = pos.value in sizes ? pos.value : "";
+    pos.replaceChildren(el("option", { value: "" }, "one form"),
+      ...Object.entries(sizes).map(([name, size]) =>
+        el("option", { value: name }, `paradigm of ${name} (${size} cells)`)));
+    pos.value = chosen;
+    hideTags();
+  };
+  languages.addEventListener("input", offerParadigms);
+  pos.addEventListener("input", hideTags);
+  at("question").append(field("Language", languages), field("Word", textInput("lemma", { pattern: ".*\\S.*" })),
     field("Show", pos), tagField, offered, button);
   offer();
   offerParadigms();
@@ -137,6 +144,10 @@ function paradigm(answer) {
 function follow() {
   const query = linked();
   const asked = Object.keys(query).length ? query : model.example;
+  // The server says what is near to a language that it does not know.
+  if (model.languages && asked.language && !model.languages.includes(asked.language)) {
+    at("language").append(el("option", { value: asked.language }, asked.language));
+  }
   for (const input of at("question").elements) {
     if (input.name in asked) input.value = asked[input.name];
     // Another language has other paradigms; with a paradigm no tags are asked for.

@@ -8,7 +8,7 @@ const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/; // scripts that read fr
 
 const LEVELS = {
   exhaustive: { mark: "●", meaning: "every output of positive probability was found" },
-  optimal: { mark: "◐", meaning: "the first hypothesis is the most probable output of all" },
+  optimal: { mark: "◐", meaning: "no output is better than the first hypothesis" },
   none: { mark: "○", meaning: "not proven; an output that was not found may have up to the bound" },
   blank: { mark: "–", meaning: "a blank line" },
 };
@@ -30,6 +30,8 @@ const levelOf = (record) => (isBlank(record) ? "blank" : record.certificate);
 /** The hypothesis that the output file has: the first one, or that of minimum Bayes risk. */
 const best = (record) => record.hypotheses.find(
   (each) => !record.mbr || each.text === record.mbr.ranking[0].text) || null;
+/** Whether penalties or rewards give the hypotheses scores of their own. */
+const isScored = (record) => record.hypotheses.some((each) => each.score !== undefined);
 const found = (record) => record.finished ?? record.hypotheses.length;
 
 function badge(level) {
@@ -50,13 +52,13 @@ function offerThemes() {
 function proof(record) {
   if (isBlank(record)) return "A blank line.";
   const bound = percent(record.bound);
-  const rest = record.excluded > 0 ? " that the constraints allow" : "";
+  const rest = record.excluded > 0 ? " that is allowed" : "";
   if (record.certificate === "exhaustive") {
-    if (!found(record)) return "Proven: the model can produce no output that the constraints allow.";
+    if (!found(record)) return "Proven: the model can produce no output that is allowed.";
     return `Proven: the model can produce ${found(record) === 1 ? "this output" : `these ${found(record)} outputs`} and no other${rest}.`;
   }
   if (record.certificate === "optimal") {
-    const more = record.hypotheses.some((each) => each.score !== undefined) ? "scores more" : "is more probable";
+    const more = isScored(record) ? "scores more" : "is more probable";
     return `Proven: no output${rest} ${more} than the first. Each output that was not found has at most ${bound}.`;
   }
   return best(record) ? `Not proven: an output that was not found may have up to ${bound}.`
@@ -85,7 +87,7 @@ function facts(record) {
   const rows = [
     ["Outputs found", found(record)], ["Their total probability", percent(record.mass)],
     ["Bound on any other", percent(record.bound)], ["Prefixes dropped", record.dropped],
-    ["Prefixes cut by length", record.truncated], ["Excluded by constraints", percent(record.excluded)],
+    ["Prefixes cut by length", record.truncated], ["Not allowed (constraints, padding)", percent(record.excluded)],
   ];
   if (record.verified === null) rows.push(["Verified", "undecided: the budget ended"]);
   else if (record.verified !== undefined) rows.push(["Verified", record.verified ? "agrees" : "disagrees"]);
@@ -123,7 +125,6 @@ function hypothesesOf(record, view, pictures) {
       const option = el("li", { role: "option", id: `hypothesis-${i}`, "data-i": i },
         el("span", { class: "rank" }, String(i + 1)), line(hypothesis.text),
         el("span", { class: "prob" }, percent(hypothesis.prob)));
-      option.style.setProperty("--p", hypothesis.prob);
       return option;
     }));
   view.select = (i) => {

@@ -193,7 +193,7 @@ class SearchState:
         return largest_within(sentence, log_prob, len(self.sentences)).tolist()
 
     def expand(self, width: int) -> Continuations:
-        """Compute the next step of every live prefix, and add those that end here to F.
+        """Compute the next step of every live prefix.
 
         Rows, supports and excluded tokens are counted.
 

@@ -67,15 +67,19 @@ def test_a_named_model_excludes_the_rows_that_it_cannot_produce(tmp_path: Path) 
 def test_a_row_is_written_with_all_that_the_model_admits() -> None:
     hypotheses = [{"text": "a b ▁", "prob": 0.75}, {"text": "a", "prob": 0.25}]
     record = {"hypotheses": hypotheses, "certificate": "exhaustive", "finished": 3}
-    checked = Checked(3, Row("ab", "aab", ("V", "PST")), None, record)
+    checked = Checked(Row("ab", "aab", ("V", "PST"), 3), None, record)
     assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25, ...\texhaustive"
     assert checked.certainty == 0.75
+    record |= {"certificate": "optimal", "finished": 2}
+    assert checked.columns().endswith(", ...\toptimal")
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     write_table(tmp_path / "table", 15)
     out = ["--out", tmp_path / "out"]
-    assert "15 rows are too few" in refused(audit.main, [tmp_path / "table", *out])
+    assert "50 rows or more are needed for 5 --folds, not 15" in refused(
+        audit.main, [tmp_path / "table", *out]
+    )
     assert "cannot be read" in refused(audit.main, [tmp_path / "none", *out])
     (tmp_path / "table").write_text("a b\n")
     assert "table:1: expected lemma, form and tags" in refused(

@@ -1,10 +1,10 @@
 """The benchmark of a Transformer's training steps."""
 
-import json
 from pathlib import Path
 
 import pytest
 
+from tests.commands import json_lines
 from tests.ended import ended
 from tools.bench import transformer
 
@@ -16,7 +16,7 @@ def test_the_contenders_take_the_same_steps(tmp_path: Path, monkeypatch, capsys)
     monkeypatch.setitem(transformer.SIZES, "small", tiny)
     small = "--batch 8 --warmup 1 --steps 3 --dropout 0 --output".split()
     assert ended(transformer.main, [*small, str(output)]) == 0
-    found = [json.loads(line) for line in output.read_text().splitlines()]
+    found = json_lines(output)
     assert [line["contender"] for line in found] == ["softmax", "1.5", "learned", "stock"]
     softmax, _, _, stock = found
     assert stock["loss"] == pytest.approx(softmax["loss"], abs=2e-3)

@@ -14,7 +14,7 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.translate import main
 from onmt_entmax.errors import UserError
 from onmt_entmax.search import LineConstraints, SearchConfig
-from tests.commands import ROOT
+from tests.commands import ROOT, json_lines
 
 MODEL = ROOT / "tests" / "data" / "model_1.0"  # reverses its source; letters a to f
 SOURCES = ["a b c", "f e d", "b b a"]
@@ -111,7 +111,7 @@ def test_constraints_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert main([*command(tmp_path, lines), "-constraint_regex", "[^<unk>]*"]) == 0
     outputs = (tmp_path / "out").read_text().splitlines()
     assert outputs == ["c b a", "d e f", ""]
-    records = [json.loads(line) for line in (tmp_path / "report").read_text().splitlines()]
+    records = json_lines(tmp_path / "report")
     assert records[2]["certificate"] == "exhaustive"
     assert records[2]["satisfied"] == [0.0, 0.0]
     summary = json.loads((tmp_path / "report.summary.json").read_text())

@@ -17,7 +17,7 @@ from onmt_entmax.checkpoint import read_config
 from onmt_entmax.cli import import_onmt as tool
 from onmt_entmax.cli import score
 from onmt_entmax.model import SparseNMTModel, build_model
-from tests.commands import run, succeed
+from tests.commands import json_lines, run, succeed
 from tests.ended import ended, refused
 
 COMMAND = ("onmt_entmax", "import-onmt")
@@ -126,7 +126,7 @@ def test_an_imported_model_translates_as_stock_does(trained) -> None:
         "-output", folder / "ours.out", "-exactness_report", folder / "report.jsonl", *options,
     )  # fmt: skip
     expected = [line.split("\t") for line in (folder / "stock.out").read_text().splitlines()]
-    records = [json.loads(line) for line in (folder / "report.jsonl").read_text().splitlines()]
+    records = json_lines(folder / "report.jsonl")
     for record, (text, value) in zip(records, expected, strict=True):
         best = record["hypotheses"][0]
         # Stock's beam drops an ending that is not among its five best steps; ours never does.

@@ -14,6 +14,7 @@ from onmt_entmax.files.checksums import LIST_NAME, write_list
 from onmt_entmax.inflector import InflectionError, Question
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
+from tests.commands import json_lines
 from tests.ended import ended, refused
 from tests.inflection_models import VOCABULARIES, write_model
 
@@ -168,7 +169,7 @@ class TestCommand:
         files = ["--input", str(tmp_path / "in.tsv"), "--output", str(tmp_path / "out.jsonl")]
         more = [*files, "--language", "german", "--json", "--all"]
         assert self.run(model, capsys, monkeypatch, "", *more) == []
-        answers = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+        answers = json_lines(tmp_path / "out.jsonl")
         expected = Inflector([model], 0).answers(
             [Question("german", "ab", ("V", "PST")), Question("german", "b", ("V",))]
         )

@@ -1,6 +1,5 @@
 """`onmt-entmax score`: what it writes for a small model, and every kind of bad input."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabu
 from onmt_entmax.model import build_model
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
+from tests.commands import json_lines
 from tests.ended import ended, refused
 
 VOCABULARIES = Vocabularies(
@@ -47,7 +47,7 @@ def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> li
     output = folder / "scores.jsonl"
     arguments = ["-src", files[0], "-tgt", files[1], "-output", output, "-model", *models]
     assert ended(score.main, list(map(str, arguments))) == 0
-    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    return json_lines(output)
 
 
 @pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])

@@ -227,5 +227,12 @@ def test_the_page_in_a_browser(browser: Browser, site: str) -> None:
     typed = "at('lemma').dispatchEvent(new Event('input', {bubbles: true}))"
     browser(f"(at('lemma').required = true, {typed})")
     browser.until("at('state').textContent === ''")
+    # Another language has the chosen paradigm, or asks for tags again.
+    said = "dispatchEvent(new Event('input'))"
+    browser("(model.pos = {english: {V: 2}, german: {V: 3}}, 0)")
+    for language, pos in (("english", ""), ("german", "V"), ("x", "")):
+        browser(f"(at('language').value = '{language}', at('language').{said})")
+        assert browser("[at('pos').value, at('tags').disabled]") == [pos, bool(pos)]
+        browser(f"(at('pos').value = 'V', at('pos').{said})")
     noted = [text for text in browser.complaints() if "400" not in str(text)]
     assert noted == []

@@ -12,7 +12,7 @@ from onmt_entmax.cli.main import run as run_command
 from onmt_entmax.data.inflection import decode_word
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train import run as run_module
-from tests.commands import ROOT, succeed
+from tests.commands import ROOT, json_lines, succeed
 from tests.commands import run as execute
 from tests.reports import record
 
@@ -399,8 +399,11 @@ class TestBadInput:
         for name, texts in lines.items():
             (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
         found = [("exhaustive", 1.0)] * 5 + [("optimal", 0.6)] * 5
-        found = [record("s", level, ("a", prob)) + "\n" for level, prob in found]
-        (tmp_path / "report").write_text("".join(found))
+        report = [
+            record(source, level, ("a", prob)) + "\n"
+            for source, (level, prob) in zip(lines["source"], found, strict=True)
+        ]
+        (tmp_path / "report").write_text("".join(report))
         files = [word for name in lines for word in (f"--{name}", tmp_path / name)]
         words = [*files, "--report", tmp_path / "report", "--json", tmp_path / "json"]
         assert call("evaluate", *words) == 0
@@ -413,7 +416,7 @@ class TestBadInput:
         assert kept["all"] == kept["p >= 0.5"] == kept["optimal or more"] == (1.0, 80.0)
         assert kept["p >= 0.7"] == kept["exhaustive"] == kept["only one possible"] == (0.5, 100.0)
         # A word left out is not kept: the two wrong ones.
-        records = [json.loads(line) for line in (tmp_path / "report").read_text().splitlines()]
+        records = json_lines(tmp_path / "report")
         for each in records[8:]:
             each["abstained"] = True
         (tmp_path / "report").write_text("".join(json.dumps(each) + "\n" for each in records))
@@ -421,6 +424,8 @@ class TestBadInput:
         capsys.readouterr()
         first = json.loads((tmp_path / "json").read_text())["coverage"][0]
         assert first == {"rule": "all", "share": 0.8, "quality": 100.0}
+        (tmp_path / "report").write_text("".join(report[::-1]))
+        assert "report: not of " in refused(capsys, "evaluate", *words)
         (tmp_path / "report").write_text("")
         assert "the report is empty" in refused(capsys, "evaluate", *words)
 

@@ -12,7 +12,7 @@ import torch
 import yaml
 
 from onmt_entmax.checkpoint import load
-from tests.commands import ROOT, fail, succeed, toy_ende
+from tests.commands import ROOT, fail, json_lines, succeed, toy_ende
 from tests.toy import write_config
 
 
@@ -21,7 +21,7 @@ def test_a_run_leaves_what_it_should(trained: Path) -> None:
     best = json.loads((folder / "best.json").read_text())
     assert best["metric"] == "exact_match"
     assert best["value"] > 50
-    metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    metrics = json_lines(folder / "metrics.jsonl")
     valid = [m for m in metrics if m["kind"] == "valid"]
     assert [m["step"] for m in valid] == [100, 200, 300, 400]
     assert max(m["exact_match"] for m in valid) == best["value"]

@@ -11,7 +11,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.search import decide
-from tests.commands import ROOT, fail, succeed, toy_ende
+from tests.commands import ROOT, fail, json_lines, succeed, toy_ende
 
 
 def translate(trained: Path, folder: Path, text: str, *options: object) -> list[dict]:
@@ -22,7 +22,7 @@ def translate(trained: Path, folder: Path, text: str, *options: object) -> list[
         "translate.py", "-model", trained / "run", "-src", folder / "in", "-output", output,
         "-exactness_report", report, *options,
     )  # fmt: skip
-    return [json.loads(line) for line in report.read_text().splitlines()]
+    return json_lines(report)
 
 
 def test_translations_and_their_report(trained: Path, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_tokens_that_training_never_saw_are_named(trained: Path, tmp_path: Path)
     said = succeed("translate.py", "-model", trained / "run", *files, tmp_path / "report.jsonl")
     assert "2 of 4 source tokens (50.00 %), in 1 of 2 lines, not" in said
     assert "'fed', 'x'" in said
-    records = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
+    records = json_lines(tmp_path / "report.jsonl")
     assert [record.get("unknown") for record in records] == [None, {"fed": 1, "x": 1}]
     summary = json.loads((tmp_path / "report.jsonl.summary.json").read_text())
     assert (summary["unknown_tokens"], summary["unknown_percent"]) == (2, 50.0)
@@ -311,4 +311,4 @@ def test_outputs_below_a_probability_are_left_out(trained: Path, tmp_path: Path)
     evaluated = ["bleu", tmp_path / "out", "--report", tmp_path / "report.jsonl"]
     (tmp_path / "ref").write_text((trained / "valid.tgt").read_text() + "\n")
     told = succeed("onmt_entmax", *evaluated, "--reference", tmp_path / "ref", "--tokenize", "none")
-    assert f"{100 * (1 - 10 / len(records)):.2f} %" in told.split("all  ")[1].splitlines()[0]
+    assert f"{100 * (1 - 10 / len(best)):.2f} %" in told.split("all  ")[1].splitlines()[0]

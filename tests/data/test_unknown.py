@@ -16,17 +16,17 @@ def test_one_line_names_tokens_and_shares() -> None:
     unknown = UnknownTokens()
     unknown.add(6, ())
     assert unknown.warnings() == []
-    unknown.add(4, ("x", "?", "x"))
+    unknown.add(4, ("x", "\u200f", "x"))
     assert unknown.warnings() == [
         "3 of 10 source tokens (30.00 %), in 1 of 2 lines, not in the source vocabulary: the model "
-        "reads <unk> instead of 'x' (2), '?'"
+        "reads <unk> instead of 'x' (2), 'U+200F'"
     ]
     assert unknown.as_dict() == {
         "source_tokens": 10,
         "unknown_tokens": 3,
         "unknown_percent": 30.0,
         "unknown_sentences": 1,
-        "unknown": {"x": 2, "?": 1},
+        "unknown": {"x": 2, "\u200f": 1},
         "unseen_tokens": 0,
     }
 

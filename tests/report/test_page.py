@@ -148,6 +148,13 @@ def type_query(browser: Browser, text: str) -> list[int]:
     return shown
 
 
+def test_scores_are_not_called_probabilities(browser: Browser, tmp_path: Path) -> None:
+    scored = record(0, "a", {"b": 0.2}, "optimal")
+    scored["hypotheses"][0]["score"] = 1.0
+    browser.open(page(tmp_path, [scored], []))
+    assert "100.0 % highest scored output proven" in browser("at('summary').textContent")
+
+
 def test_a_page_shows_its_sentences_and_takes_texts_as_texts(opened: Browser) -> None:
     assert opened(SHOWN) == [0, 1, 2, 3, 4]
     cells = "[...document.querySelectorAll('#row-2 .source, #row-2 .best')].map(e => e.textContent)"
@@ -268,12 +275,12 @@ def test_what_is_right_and_wrong(judged: Browser) -> None:
 
 
 def test_the_curve_of_coverage_is_drawn(judged: Browser) -> None:
-    """Five lines are kept: two are right, one of them blank."""
+    """Of five sentences four are kept, one of which is right; a blank line is none."""
     circles = "[...document.querySelectorAll('.coverage circle')]"
     titles = judged(f"{circles}.map(e => e.textContent)")
-    assert titles[0] == "all: 83.3 % kept, Accuracy (%) 40.0"
-    assert "p >= 0.5: 50.0 % kept, Accuracy (%) 33.3" in titles
-    assert "only one possible: 16.7 % kept, Accuracy (%) 0.0" in titles
+    assert titles[0] == "all: 80.0 % kept, Accuracy (%) 25.0"
+    assert "p >= 0.5: 60.0 % kept, Accuracy (%) 33.3" in titles
+    assert "only one possible: 20.0 % kept, Accuracy (%) 0.0" in titles
     places = judged(f"{circles}.map(e => Number(e.getAttribute('cx')))")
     assert 30 <= min(places) < max(places) <= 234
     # Of all rules but certificates, the line has a point, the most kept at the right.

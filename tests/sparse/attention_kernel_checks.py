@@ -7,20 +7,13 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.arguments import Inputs
 from onmt_entmax.sparse.attention import composed
 from onmt_entmax.sparse.backends import triton
+from tests.sparse.kernel_checks import DEVICE, kernels_are_there  # noqa: F401
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 INF = float("inf")
 slow = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def kernels_are_there() -> None:
-    torch.manual_seed(0)
-    assert backends.of(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
 
 
 @pytest.fixture

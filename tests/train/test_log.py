@@ -1,6 +1,5 @@
 """The log of a run: what people read, without clock and speed, and what a resumed run keeps."""
 
-import json
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.config import OptimizerConfig, TrainingConfig
 from onmt_entmax.train import log
 from onmt_entmax.train.log import Log, Standing
+from tests.commands import json_lines
 from tests.toy import write_config
 
 CONFIG = TrainingConfig(OptimizerConfig(), train_steps=4000, selection="exact_match")
@@ -33,7 +33,7 @@ def said(capsys):
 
 
 def rows(folder: Path) -> list[dict]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return json_lines(folder / "metrics.jsonl")
 
 
 def test_lines_have_position_and_averages(tmp_path, clock, said):

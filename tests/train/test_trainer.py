@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import json
 import math
 from itertools import islice
 from pathlib import Path
@@ -22,6 +21,7 @@ from onmt_entmax.nn.transformer import KINDS, alpha_parameters, learned_alphas
 from onmt_entmax.train import trainer
 from onmt_entmax.train.optimiser import learning_rate_schedule
 from onmt_entmax.train.trainer import MAX_SKIPPED, Trainer
+from tests.commands import json_lines
 from tests.toy import write_config
 from tests.train.trainers import (
     LEARNED,
@@ -380,7 +380,7 @@ def test_learned_alphas_are_logged_and_saved(tmp_path: Path) -> None:
     path = write_config(tmp_path, **LEARNED, **changes)
     assert train(["-config", str(path)]) == 0
     run = tmp_path / "run"
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    lines = json_lines(run / "metrics.jsonl")
     rows = [row for row in lines if row["kind"] == "alpha"]
     assert [row["step"] for row in rows] == [0, 10, 20]
     assert {*rows[0]} == {"kind", "step", *KINDS}

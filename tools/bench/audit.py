@@ -123,7 +123,7 @@ def main(arguments: Sequence[str]) -> int:
     counts: dict[str, list[int]] = {}
     for seed in options.seeds:
         for name, listed, errors in lists_of(options, seed):
-            found = len({each.line for each in listed} & errors)
+            found = len({each.row.line for each in listed} & errors)
             added = zip(counts.get(name, (0, 0, 0)), (len(listed), found, len(errors)), strict=True)
             counts[name] = [sum(pair) for pair in added]
     lines = [["rows", "listed", "planted", "precision", "recall"]]

@@ -349,7 +349,7 @@ def sweep_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     Raises:
         UserError: a file cannot be read.
     """
-    if path.is_file():
+    if not path.is_dir():
         yield from csv.DictReader(read_lines(path))
         return
     for file in sorted(path.rglob("figures.json")):

@@ -101,7 +101,14 @@ def read_examples(path: Path, labels: Path, features: int | None = None) -> Exam
         data, meta = arff.loadarff(str(path))
         place_of = {name.replace("\\", ""): name for name in meta.names()}
         flags = torch.stack([torch.from_numpy(data[place_of[n]] == b"1") for n in names], 1)
-    except (OSError, ElementTree.ParseError, arff.ArffError, ValueError, IndexError) as error:
+    except (
+        OSError,
+        ElementTree.ParseError,
+        arff.ArffError,
+        ValueError,
+        IndexError,
+        NotImplementedError,  # a text attribute
+    ) as error:
         raise UserError(f"{path} or {labels}: cannot be read: {error}") from None
     except KeyError as error:
         raise UserError(f"{labels}: label {error} is no attribute of {path}") from None
@@ -515,8 +522,9 @@ class Settings(Grid):
         """Refuse wrong values before anything is trained."""
         for name, rule in _RULES.items():
             value = getattr(self, name)
-            values = value if isinstance(value, (list, tuple)) else [value]
-            if not values or not all(map(rule.fits, values)):
+            several = isinstance(getattr(Settings, name, None), tuple)
+            values = value if several else [value]
+            if not (isinstance(values, (list, tuple)) and values and all(map(rule.fits, values))):
                 raise ValueError(f"{name}: {rule}, not {shown(value)}")
 
 

@@ -82,7 +82,13 @@ def prepare(texts: Iterable[str] = ()) -> None:
 
 
 def stem_of(output: Path) -> Path:
-    """Return the path of a picture's files without .pdf or .png."""
+    """Return the path of a picture's files without .pdf or .png.
+
+    Raises:
+        UserError: it names no file.
+    """
+    if not output.name:  # such as the current folder
+        raise UserError(f"{output}: names no file")
     return output.with_suffix("") if output.suffix in (".pdf", ".png") else output
 
 
@@ -92,8 +98,6 @@ def write(figure: Figure, output: Path) -> str:
     Raises:
         UserError: they cannot be written.
     """
-    if not output.name:  # such as the current folder
-        raise UserError(f"{output}: names no file")
     stem = stem_of(output)
     pictures: dict[Path, str | bytes] = {}
     with warnings.catch_warnings():
