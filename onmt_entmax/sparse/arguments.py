@@ -142,14 +142,16 @@ class Inputs(NamedTuple):
     def in_type(self, dtype: torch.dtype) -> Inputs:
         """Return the inputs with all numbers but alpha in a type."""
         value, mask = self.value, self.mask
-        # Not `_replace`, which torch 2.6 does not compile.
+        # Not `_replace` or `*self[5:]`, which torch 2.6 does not compile.
         return Inputs(
             self.query.to(dtype),
             self.key.to(dtype),
             None if value is None else value.to(dtype),
             self.alpha,
             mask if mask is None or mask.dtype == torch.bool else mask.to(dtype),
-            *self[5:],
+            self.is_causal,
+            self.scale,
+            self.dropout_p,
         )
 
 
