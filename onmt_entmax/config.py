@@ -46,7 +46,8 @@ class Option:
 def option(*declaration: Any, **more: Any) -> Any:
     """Return a field of a dataclass that is also an option; the arguments are those of `Option`."""
     each = Option(*declaration, **more)
-    return field(default=each.default, metadata={"option": each})
+    given: Any = {"kw_only": True} if each.required else {"default": each.default}
+    return field(metadata={"option": each}, **given)
 
 
 def declared(*kinds: Any) -> dict[str, Option]:
@@ -96,8 +97,11 @@ class Checked:
 
     def __post_init__(self) -> None:
         for name, each in declared(type(self)).items():
-            if not each.rule.fits(value := getattr(self, name)):
-                raise ConfigError(name, f"{each.rule}, not {shown(value)}")
+            value = getattr(self, name)
+            values = value if each.many else [value]
+            if not (isinstance(values, (list, tuple)) and all(map(each.rule.fits, values))):
+                rule = f"must be a list; each value {each.rule}" if each.many else each.rule
+                raise ConfigError(name, f"{rule}, not {shown(value)}")
         for name, reason in self.misfits():
             raise ConfigError(name, reason)
 

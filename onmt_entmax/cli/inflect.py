@@ -128,7 +128,7 @@ def as_json(answer: Inflection) -> str:
 
 
 def converse(inflector: Inflector, options: argparse.Namespace) -> None:
-    """Inflect what a person types, line by line; a wrong query does not end the conversation."""
+    """Answer queries typed at a terminal; after a wrong one, print the error and go on."""
     expected = "lemma tags" if options.language else "language lemma tags"
     print(f"type {expected}, such as V;PST for tags; Ctrl-D ends", file=sys.stderr)
     for line in text_lines(sys.stdin.buffer, "standard input"):

@@ -15,7 +15,7 @@ from onmt_entmax.search.certificate import Level
 _MOST = 1 + 2e-5  # a sum of float32 probabilities and a slack may exceed 1
 _COUNT, _PROBABILITY = whole(0, 10**15), Rule(float, 0, _MOST)
 _TEXT, _OBJECT = Rule(str), Rule(dict)
-# What the fields of a record, of its hypotheses and of its ranking may be.
+# Rules for the fields of a record and of its hypotheses.
 _RECORD = {
     "id": _COUNT,
     "source": _TEXT,

@@ -172,7 +172,7 @@ def word_errors(options: argparse.Namespace) -> str:
         table("characters", spelling, ["all known in its language"]),
         table("language", lambda w: w.language),
         markdown_table(
-            ["what is wrong", "errors", "share (%)"],
+            ["kind of error", "errors", "share (%)"],
             [
                 [kind, str(kinds[kind]), f"{100 * kinds[kind] / max(len(wrong), 1):.1f}"]
                 for kind in KINDS

@@ -16,7 +16,7 @@ import time
 import warnings
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -27,9 +27,10 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
+from onmt_entmax.config import Checked, declared, option
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_object, write_files
-from onmt_entmax.rules import FLAG, SHARE, Rule, number, shown, whole
+from onmt_entmax.rules import FLAG, SHARE, Rule, number, whole
 from onmt_entmax.sparse import entmax, entmax_loss
 from tools.papers.markdown import markdown_table
 from tools.papers.published import published, spread
@@ -174,8 +175,11 @@ class Loss(NamedTuple):
         return self.probabilities(scores, setting) > (0 if self.sparse else setting)
 
 
+_SCALE = number(0, 10**6)
+
+
 @dataclass(frozen=True)
-class Grid:
+class Grid(Checked):
     """What cross-validation chooses from.
 
     Attributes:
@@ -189,12 +193,14 @@ class Grid:
             missing values become the mean. If not, features stay as they are, and sparse.
     """
 
-    l2: Sequence[float] = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
-    logistic_thresholds: Sequence[float] = tuple(round(0.05 * n, 2) for n in range(1, 11))
-    softmax_thresholds: Sequence[float] = tuple(map(float, range(1, 11)))
-    scales: Sequence[float] = tuple(0.5 * n for n in range(2, 11))
-    folds: int = 5
-    standardise: bool = True
+    l2: Sequence[float] = option((1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), _SCALE)
+    logistic_thresholds: Sequence[float] = option(
+        tuple(round(0.05 * n, 2) for n in range(1, 11)), SHARE
+    )
+    softmax_thresholds: Sequence[float] = option(tuple(map(float, range(1, 11))), _SCALE)
+    scales: Sequence[float] = option(tuple(0.5 * n for n in range(2, 11)), _SCALE)
+    folds: int = option(5, whole(2, 1000))
+    standardise: bool = option(True, FLAG)
 
     def settings(self, loss: Loss, labels: int) -> Sequence[float]:
         """Return the settings of a loss for a number of labels; see `Loss.predict`."""
@@ -493,39 +499,22 @@ def cross_validate(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dic
 # --- a data set ------------------------------------------------------------------------------
 
 
-_SCALE = number(0, 10**6)
-_RULES: Mapping[str, Rule] = {
-    "l2": _SCALE,
-    "logistic_thresholds": SHARE,
-    "softmax_thresholds": _SCALE,
-    "scales": _SCALE,
-    "folds": whole(2, 1000),
-    "standardise": FLAG,
-    "seeds": whole(1, 1000),
-    "losses": Rule(float, 1, 10**6, names=tuple(NAMED)),
-    **dict.fromkeys(("name", "train", "labels", "out"), Rule(str)),
-}
-
-
 @dataclass(frozen=True)
 class Settings(Grid):
     """The configuration of a data set; `python -m tools.papers.sparsemax -h` explains it."""
 
-    name: str = ""
-    train: str = field(kw_only=True)
-    labels: str = field(kw_only=True)
-    out: str = field(kw_only=True)
-    seeds: int = 5
-    losses: Sequence[str | float] = tuple(NAMED)
+    name: str = option("", Rule(str))
+    train: str = option(None, Rule(str), required=True)
+    labels: str = option(None, Rule(str), required=True)
+    out: str = option(None, Rule(str), required=True)
+    seeds: int = option(5, whole(1, 1000))
+    losses: Sequence[str | float] = option(tuple(NAMED), Rule(float, 1, 10**6, names=tuple(NAMED)))
 
-    def __post_init__(self) -> None:
-        """Refuse wrong values before anything is trained."""
-        for name, rule in _RULES.items():
-            value = getattr(self, name)
-            several = isinstance(getattr(Settings, name, None), tuple)
-            values = value if several else [value]
-            if not (isinstance(values, (list, tuple)) and values and all(map(rule.fits, values))):
-                raise ValueError(f"{name}: {rule}, not {shown(value)}")
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the lists that are empty."""
+        for name in declared(Settings):
+            if getattr(self, name) in ([], ()):
+                yield name, "must not be empty"
 
 
 def evaluate(settings: Settings, test: Path | None) -> str:

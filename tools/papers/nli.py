@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
-from onmt_entmax.config import Checked, Option, option
+from onmt_entmax.config import Checked, option
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, read_object, write_files
 from onmt_entmax.rules import FLAG, SHARE, Rule, positive, whole
@@ -35,16 +35,9 @@ UNKNOWN, DELIMITER = 0, 2  # ids
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 _EVALUATED = 256  # pairs in a batch of an evaluation
 _POOL = 50  # batches whose pairs are sorted by length
-
-
 _COUNT = whole(1, 10**6)
 _OUTPUT = Rule(float, 1, 10**6, names=tuple(ALPHAS))
 ATTENTION = replace(_OUTPUT, names=("none", "logistic", *ALPHAS))
-
-
-def _required(rule: Rule) -> Any:
-    """Return a field without a default; see `option`."""
-    return field(metadata={"option": Option(None, rule)})
 
 
 @dataclass(frozen=True)
@@ -70,18 +63,18 @@ class Settings(Checked):
         seed: of weights, order and dropout.
     """
 
-    train: str = _required(Rule(str))
-    lowercase: bool = _required(FLAG)
-    min_frequency: int = _required(_COUNT)
-    attention: float | str = _required(ATTENTION)
-    output: float | str = _required(_OUTPUT)
-    word_vec_size: int = _required(_COUNT)
-    rnn_size: int = _required(_COUNT)
-    dropout: float = _required(SHARE)
-    learning_rate: float = _required(positive(100))
-    l2: float = _required(Rule(float, 0, 100))
-    batch_size: int = _required(_COUNT)
-    epochs: int = _required(_COUNT)
+    train: str = option(None, Rule(str), required=True)
+    lowercase: bool = option(None, FLAG, required=True)
+    min_frequency: int = option(None, _COUNT, required=True)
+    attention: float | str = option(None, ATTENTION, required=True)
+    output: float | str = option(None, _OUTPUT, required=True)
+    word_vec_size: int = option(None, _COUNT, required=True)
+    rnn_size: int = option(None, _COUNT, required=True)
+    dropout: float = option(None, SHARE, required=True)
+    learning_rate: float = option(None, positive(100), required=True)
+    l2: float = option(None, Rule(float, 0, 100), required=True)
+    batch_size: int = option(None, _COUNT, required=True)
+    epochs: int = option(None, _COUNT, required=True)
     dev: str = option("", Rule(str))
     held_out: float = option(0.0, SHARE)
     embeddings: str = option("", Rule(str))

@@ -73,7 +73,7 @@ def read_settings(path: Path, kind: type[T], **changes: object) -> T:
             raise UserError(f"{path}: {name}: is missing")
     try:
         return kind(**content)
-    except (ConfigError, ValueError) as error:
+    except ConfigError as error:
         raise UserError(f"{path}: {error}") from None
 
 

@@ -179,9 +179,8 @@ class Work:
     @property
     def output(self) -> Path:
         """File of predictions."""
-        return (
-            self.folder / self.part if self.part != "dev" else self.folder
-        ) / f"{self.part}.pred"
+        folder = self.folder if self.part == "dev" else self.folder / self.part
+        return folder / f"{self.part}.pred"
 
     def members(self) -> list[Work]:
         """Return the trainings of its models."""
@@ -471,9 +470,8 @@ def check_unchanged(training: Work) -> None:
     if not path.is_file() or not checkpoint_steps(training.run):
         return
     # Compare as text first: YAML reads a string of digits as a number.
-    before = (
-        options if path.read_text(encoding="utf-8") == dumped(options) else read_yaml(str(path))
-    )
+    same = path.read_text(encoding="utf-8") == dumped(options)
+    before = options if same else read_yaml(str(path))
     for name in (*options, *before):
         was, now = (repr(o[name]) if name in o else "unset" for o in (before, options))
         if was != now:
