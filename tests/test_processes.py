@@ -72,6 +72,15 @@ def test_several_processes_refuse_what_no_seed_decides(tmp_path: Path, monkeypat
     assert not (tmp_path / "run").exists()
 
 
+def at_step(config: Path, reported: str) -> subprocess.Popen[str]:
+    """Return two processes under `torchrun` that have reported a step."""
+    process = subprocess.Popen(
+        torchrun(2, "-config", config), env=ENVIRONMENT, stderr=-1, text=True
+    )
+    assert any(reported in line for line in process.stderr)
+    return process
+
+
 def children(pid: int) -> list[int]:
     """Return the child processes of `pid`."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
@@ -93,13 +102,7 @@ def test_several_processes_that_nobody_started_are_one_line(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_killed_worker_ends_the_run_and_it_resumes(tmp_path: Path) -> None:
     config = write_config(tmp_path, **settings(tmp_path / "run", train_steps=100000))
-    process = subprocess.Popen(
-        torchrun(2, "-config", config), env=ENVIRONMENT, stderr=-1, text=True
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "step     30/100000 " in line:
-            break
+    process = at_step(config, "step     30/100000 ")
     os.kill(children(process.pid)[-1], signal.SIGKILL)
     started = time.monotonic()
     rest = process.stderr.read()
@@ -120,13 +123,7 @@ def test_what_ends_torchrun_lets_training_save(tmp_path: Path, number: signal.Si
     """A terminal or a scheduler signals all processes, and `torchrun` passes that on once more."""
     changes = {"train_steps": 10**6, "valid_steps": 10**6, "save_checkpoint_steps": 10**6}
     config = write_config(tmp_path, **settings(tmp_path / "run", **changes))
-    process = subprocess.Popen(
-        torchrun(2, "-config", config), env=ENVIRONMENT, stderr=-1, text=True
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "step      10/1000000 " in line:
-            break
+    process = at_step(config, "step      10/1000000 ")
     workers = children(process.pid)
     for pid in [process.pid, *(workers if number != signal.SIGKILL else [])]:
         os.kill(pid, number)

@@ -231,8 +231,9 @@ def main(arguments: Sequence[str]) -> int:
     add("--draw", action="store_true", help="sample predictions, do not take the best")
     add("--seed", type=int, default=1, help="random seed (default 1)")
     options = parser.parse_args(arguments)
-    if not options.out.name:  # such as the current folder
-        raise UserError(f"--out {options.out}: names no file")
+    for name in ("train", "out"):
+        if not vars(options)[name].name:  # such as the current folder
+            raise UserError(f"--{name} {vars(options)[name]}: names no file")
     models = len(options.models) + len(options.reversed)
     if not models:
         raise UserError("name the models to distill: --models, --reversed or both")

@@ -46,10 +46,8 @@ from onmt_entmax.cli.inflect import add_models, inflector_of
 from onmt_entmax.data.inflection import SPACE, Cells, encode_tag, encode_word, parse_cells
 from onmt_entmax.errors import UserError, counted, nearest, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
-from onmt_entmax.inflector import Inflection, Inflector, Question
+from onmt_entmax.inflector import Inflection, Question
 from onmt_entmax.rules import positive, whole
-
-OTHER = "other"  # the dimension of tags that are not in unimorph.tsv
 
 
 @cache
@@ -119,7 +117,7 @@ def _place(tags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple
 
 
 def _dimension(tag: str) -> str:
-    return dimensions().get(tag, (OTHER,))[0]
+    return dimensions().get(tag, ("other",))[0]
 
 
 def _order(tag: str) -> tuple[int, str]:
@@ -232,27 +230,19 @@ def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
                 "rows": section.rows,
                 "columns": section.columns,
                 "cells": [
-                    {"row": row, "column": column, **cell_record(cell)}
+                    {
+                        "row": row,
+                        "column": column,
+                        "tags": ";".join(cell.question.tags),
+                        "certificate": cell.level,
+                        "forms": [{"form": form.text, "prob": form.prob} for form in cell.forms],
+                        "warnings": cell.warnings,
+                    }
                     for (row, column), cell in section.cells.items()
                 ],
             }
             for section in sections(cells)
         ],
-    }
-
-
-def as_json(cells: Sequence[Inflection]) -> str:
-    """Return the tables as one line of JSON."""
-    return json.dumps(as_record(cells), ensure_ascii=False)
-
-
-def cell_record(cell: Inflection) -> dict[str, Any]:
-    """Return a cell as JSON has it."""
-    return {
-        "tags": ";".join(cell.question.tags),
-        "certificate": cell.level,
-        "forms": [{"form": form.text, "prob": form.prob} for form in cell.forms],
-        "warnings": list(cell.warnings),
     }
 
 
@@ -469,15 +459,6 @@ def read_lemmas(options: argparse.Namespace) -> list[tuple[str, str | None]]:
     return lemmas
 
 
-def paradigms(
-    inflector: Inflector, questions: Sequence[Sequence[Question]]
-) -> Iterator[list[Inflection]]:
-    """Yield the cells of each lemma; all are decoded in common batches."""
-    answers = inflector.answers([each for some in questions for each in some], 256)
-    for some in questions:
-        yield [next(answers) for _ in some]
-
-
 def main(arguments: Sequence[str]) -> int:
     """Print the paradigms; return the exit status."""
     options = parse_arguments(arguments)
@@ -501,7 +482,9 @@ def main(arguments: Sequence[str]) -> int:
         [Question(options.language, lemma, tags) for tags in cells_of(cells, options.language, pos)]
         for lemma, pos in lemmas
     ]
-    written = paradigms(inflector, questions)
+    # The cells of all lemmas are decoded in common batches.
+    answers = inflector.answers([each for some in questions for each in some], 256)
+    written = ([next(answers) for _ in some] for some in questions)
     if is_list:
         for some in written:
             for cell in some:
@@ -533,4 +516,4 @@ def _joined(written: Iterable[Sequence[Inflection]], kind: str, width: int = sys
         )
     if kind == "csv":
         return CSV_HEAD + "".join(map(as_csv, written))
-    return "".join(f"{as_json(cells)}\n" for cells in written)
+    return "".join(json.dumps(as_record(cells), ensure_ascii=False) + "\n" for cells in written)

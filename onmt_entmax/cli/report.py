@@ -63,9 +63,10 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
     if not question.words or len(set(outputs)) < len(outputs):
         return None
     lattice, content = picture(translator, question, outputs)
+    log_probs = lattice.log_probs()
     for i, hypothesis in enumerate(record["hypotheses"]):
         known = math.log(max(hypothesis["prob"], sys.float_info.min))
-        now = max(lattice.log_prob(i), math.log(sys.float_info.min))
+        now = max(log_probs[i], math.log(sys.float_info.min))
         # Rounding differs between batches by less in a log-probability, except for tokens at the
         # edge of the support, whose probabilities differ by less.
         alike = abs(now - known) <= 1e-3 or abs(math.exp(now) - math.exp(known)) <= 1e-6
@@ -164,7 +165,6 @@ def main(arguments: Sequence[str]) -> int:
     translator = Translator.from_folders(
         options.model, transforms=options.transforms, attention=True
     )
-    title = options.title or options.report.name
     counts = Counts()
     for record in records:
         count_record(counts, record)
@@ -174,6 +174,6 @@ def main(arguments: Sequence[str]) -> int:
     with replaced_when_done([options.output]) as (file,):
         wanted = len(records) if options.details == "all" else options.details
         pictures = drawings(translator, records, wanted)
-        write_page(file, title, records, pictures, notes, curve)
+        write_page(file, options.title or options.report.name, records, pictures, notes, curve)
     print(f"{options.output}: {counted(len(records), 'sentence')}")
     return 0

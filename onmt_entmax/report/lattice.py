@@ -5,6 +5,7 @@ sequence) of Peters, Niculae and Martins (2019).
 """
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,21 +62,15 @@ class Lattice:
     """The prefix tree of hypotheses, shorter prefixes first; `nodes[0]` is the empty prefix."""
 
     nodes: tuple[Node, ...]
-    hypotheses: tuple[tuple[int, ...], ...]
 
-    def path(self, hypothesis: int) -> tuple[int, ...]:
-        """Return the node indices along a hypothesis: its prefixes, the empty one included."""
-        indices = [0]
-        for token in self.hypotheses[hypothesis]:
-            branches = self.nodes[indices[-1]].branches
-            indices.append(next(b.child for b in branches if b.token == token and b.child))
-        return tuple(indices)
-
-    def log_prob(self, hypothesis: int) -> float:
-        """Return the log-probability of a hypothesis and its end symbol, in nats."""
-        last = self.nodes[self.path(hypothesis)[-1]]
-        ends = (branch.log_prob for branch in last.branches if branch.hypothesis is not None)
-        return last.log_prob + next(ends)
+    def log_probs(self) -> dict[int, float]:
+        """Return the log-probability of each hypothesis with its end symbol, in nats."""
+        return {
+            branch.hypothesis: node.log_prob + branch.log_prob
+            for node in self.nodes
+            for branch in node.branches
+            if branch.hypothesis is not None
+        }
 
 
 @torch.inference_mode()
@@ -83,7 +78,7 @@ def build_lattice(
     stepper: Stepper,
     batch: Any,
     hypotheses: Sequence[Sequence[int]],
-    limit: int | None = None,
+    limit: int = sys.maxsize,
 ) -> Lattice:
     """Compute the lattice of hypotheses; all prefixes of one length are computed together.
 
@@ -116,7 +111,7 @@ def build_lattice(
             nodes.append(Node(prefix, log_probs[prefix], branches, others, count, attention))
             for branch in branches:
                 log_probs[(*prefix, branch.token)] = log_probs[prefix] + branch.log_prob
-    return Lattice(tuple(nodes), sequences)
+    return Lattice(tuple(nodes))
 
 
 def _continuations(
@@ -137,7 +132,7 @@ def _listed(
     stepper: Stepper,
     kept: Mapping[int, Mapping[str, int]],
     log_probs: Tensor,
-    limit: int | None,
+    limit: int,
 ) -> tuple[tuple[Branch, ...], float, int]:
     """Return the branches of a prefix, and probability and number of the other tokens.
 
@@ -155,7 +150,7 @@ def _listed(
         free &= values >= math.log(_DENSE_MINIMUM)
     tokens = free.nonzero()[:, 0]
     order = values[tokens].argsort(descending=True, stable=True)
-    room = len(tokens) if limit is None else max(limit - len(kept), 0)
+    room = max(limit - len(kept), 0)
     listed = [*kept, *tokens[order[:room]].tolist()]
     inside[listed] = False
     branches = [Branch(t, float(values[t]), **kept.get(t, {})) for t in listed]

@@ -130,7 +130,7 @@ class BeamSearch:
         Args and raises: as `beam_search`.
         """
         count, own = len(batch), self._stepper
-        prefixes = checked_prefixes(prefixes, count, own.vocabulary_size, own.eos)
+        prefixes = checked_prefixes(prefixes, count, own, self._config.max_length)
         if automata is not None and len(automata) != count:
             raise ValueError(f"automata has {len(automata)} for {counted(count, 'sentence')}")
         lengths = source_lengths(own, batch, self._config)

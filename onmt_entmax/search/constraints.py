@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from onmt_entmax.config import Checked, option
 from onmt_entmax.errors import counted
 from onmt_entmax.rules import whole
+from onmt_entmax.search.stepper import Stepper
 
 
 @dataclass(frozen=True)
@@ -57,20 +58,24 @@ def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:
 
 
 def checked_prefixes(
-    prefixes: Sequence[Sequence[int]] | None, sentences: int, vocabulary_size: int, eos: int
+    prefixes: Sequence[Sequence[int]] | None, sentences: int, stepper: Stepper, max_length: int
 ) -> Sequence[Sequence[int]]:
     """Return a prefix for each sentence, of tokens that an output may have; empty ones for None.
 
     Raises:
-        ValueError: if their number is another, or one has a token that is not in the vocabulary,
-            or the end symbol.
+        ValueError: if their number is another, or one is longer than an output may be, or has a
+            token that no output has.
     """
     if prefixes is None:
         return [()] * sentences
     if len(prefixes) != sentences:
         raise ValueError(f"{counted(len(prefixes), 'prefix')} for {counted(sentences, 'sentence')}")
     for prefix in prefixes:
-        check_tokens(prefix, vocabulary_size)
-        if eos in prefix:
+        check_tokens(prefix, stepper.vocabulary_size)
+        if stepper.eos in prefix:
             raise ValueError("a prefix has the end symbol in it, and no output goes on after that")
+        if never := {*prefix} & {*stepper.excluded}:
+            raise ValueError(f"a prefix has token {min(never)}, which no output has")
+        if len(prefix) > max_length:
+            raise ValueError(f"a prefix has {len(prefix)} tokens, max_length is {max_length}")
     return prefixes

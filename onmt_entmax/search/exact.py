@@ -75,7 +75,7 @@ def exact_search(
             start = beam_search(stepper, batch, first, [prefix], [automaton])[0]
         if is_settled(start, config.n_best):
             return start
-    (forced,) = checked_prefixes([prefix], 1, stepper.vocabulary_size, stepper.eos)
+    (forced,) = checked_prefixes([prefix], 1, stepper, config.max_length)
     mass_wanted = mass if listing else None
     (length,) = source_lengths(stepper, batch, config)
     sentence = Sentence(0, tuple(forced), automaton, source_length=length)

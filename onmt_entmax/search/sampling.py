@@ -121,7 +121,7 @@ def sample(
     """
     sentences, eos = len(batch), stepper.eos
     numbers = range(sentences) if numbers is None else numbers
-    prefixes = checked_prefixes(prefixes, sentences, stepper.vocabulary_size, eos)
+    prefixes = checked_prefixes(prefixes, sentences, stepper, max_length)
     random = [np.random.default_rng([sampling.seed, number]) for number in numbers]
     paths = [
         [_Path((), 0.0, row)] * (1 if sampling.distinct else count) for row in range(sentences)

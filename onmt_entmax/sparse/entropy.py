@@ -34,7 +34,9 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     positive = probabilities > 0
     logs = torch.where(positive, probabilities, 1.0).log()
     beta = torch.as_tensor(alpha, dtype=logs.dtype, device=logs.device) - 1
-    powers = torch.where(positive, logs * _expm1_ratio(beta * logs), -1.0 / beta.clamp_min(1e-30))
+    # At a probability of 0, alpha changes nothing.
+    slope = -1.0 / beta.detach().clamp_min(1e-30)
+    powers = torch.where(positive, logs * _expm1_ratio(beta * logs), slope)
     terms = probabilities * torch.where(positive | (beta > 0), powers, 0.0)
     return -(terms / (1 + beta)).sum(dim)
 

@@ -63,17 +63,19 @@ def test_a_local_copy(name: str) -> None:
         Path("copy", file).write_bytes(data)
     assert ended(corpora.main, [name, "--from", "copy", "--out", "out"]) == 0
     check_output(name)
-    assert "is the folder that is read" in refused(
-        corpora.main, [name, "--from", "copy", "--out", "copy"]
-    )
-    assert "a folder of its own" in refused(corpora.main, [name, "snli", "--out", "out"])
+    for more, message in (
+        (["--from", "copy", "--out", "copy"], "is the folder that is read"),
+        (["snli", "--out", "out"], "a folder of its own"),
+        (["--test", "--out", "out"], "--test is not of"),
+    ):
+        assert message in refused(corpora.main, [name, *more])
     first = next(p for p in sorted(Path("copy").iterdir()) if not {"test", "tst"} & {p.name[:4]})
     first.write_bytes(first.read_bytes()[:-20])
-    line = refused(corpora.main, [name, "--from", "copy", "--out", "out2"], progress=True)
+    words = [name, "--from", "copy", "--out", "out2"]
+    line = refused(corpora.main, words, progress=True)
     assert "the copy is cut or another one" in line
     first.unlink()
-    line = refused(corpora.main, [name, "--from", "copy", "--out", "out2"], progress=True)
-    assert "copy: no file" in line
+    assert "copy: no file" in refused(corpora.main, words, progress=True)
 
 
 def test_the_split_of_tatoeba_depends_on_no_order() -> None:
@@ -87,10 +89,9 @@ def test_the_split_of_tatoeba_depends_on_no_order() -> None:
 
 def test_sigmorphon(conll2018_copy: Path, capsys) -> None:
     words = ["sigmorphon", "--out", "rows", "--from", str(conll2018_copy), "--settings", "low"]
-    assert ended(corpora.main, [*words, "--languages", "cornish"]) == 0
-    assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
-    assert ended(corpora.main, [*words, "--languages", "cornish"]) == 0
-    assert "; 0 fetched" in capsys.readouterr().out
+    for fetched in (2, 0):
+        assert ended(corpora.main, [*words, "--languages", "cornish"]) == 0
+        assert f"2 files, 150 rows; {fetched} fetched" in capsys.readouterr().out
     line = refused(corpora.main, [*words, "--languages", "cornsh"])
     assert "no language 'cornsh'; did you mean 'cornish'?" in line
     Path("rows/cornish-dev").write_text("a\tb\tV\n")  # damaged: fetched again

@@ -49,15 +49,14 @@ def test_a_hypothesis_that_the_model_excludes_is_shown_as_impossible() -> None:
     lattice = build_lattice(TableStepper(7), [table], [(N,), (W,)])
     assert [(b.token, b.log_prob) for b in lattice.nodes[0].branches] == [(W, 0), (N, -math.inf)]
     assert lattice.nodes[0].support == 1
-    assert lattice.log_prob(0) == -math.inf
-    assert lattice.log_prob(1) == 0
+    assert lattice.log_probs() == {0: -math.inf, 1: 0}
 
 
 def test_beyond_the_limit_tokens_are_summed_but_hypotheses_are_listed() -> None:
     lattice = draw([(W,)], limit=2)
     assert listed(lattice.nodes[1]) == pytest.approx({E: 0.6, EOS: 0.1})
     assert lattice.nodes[1].others == pytest.approx(0.3)
-    assert (lattice.nodes[1].others_count, lattice.nodes[1].support) == (1, 3)
+    assert lattice.nodes[1].others_count == 1
     assert listed(draw([(W,)], limit=0).nodes[1]) == pytest.approx({EOS: 0.1})
 
 
@@ -84,8 +83,10 @@ def test_a_lattice_agrees_with_the_search_that_found_its_hypotheses(kind: str) -
             continue
         lattice = build_lattice(model, batch, [h.tokens for h in result.hypotheses])
         for i, hypothesis in enumerate(result.hypotheses):
-            assert lattice.log_prob(i) == pytest.approx(hypothesis.log_prob, abs=1e-5)
-            rows = [lattice.nodes[index].attention for index in lattice.path(i)]
+            assert lattice.log_probs()[i] == pytest.approx(hypothesis.log_prob, abs=1e-5)
+            rows = [
+                n.attention for n in lattice.nodes if n.prefix == hypothesis.tokens[: len(n.prefix)]
+            ]
             assert hypothesis.attention is not None
             torch.testing.assert_close(
                 torch.tensor(rows), hypothesis.attention.float(), atol=1e-5, rtol=0

@@ -80,6 +80,8 @@ def test_invalid_tokens(token: int) -> None:
     ("prefixes", "message"),
     [
         ([[2, EOS, 3]], "end symbol"),
+        ([[2, 0]], "token 0, which no output has"),
+        ([[2, 3, 2, 3]], "4 tokens, max_length is 3"),
         ([], "0 prefixes for 1 sentence"),
         ([[2], [3]], "2 prefixes for 1 sentence$"),
     ],

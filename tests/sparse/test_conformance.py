@@ -327,6 +327,9 @@ def test_entropy(alpha: float) -> None:
         p = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64, requires_grad=True)
         tsallis_entropy(p, alpha).backward()
         assert float(p.grad[2]) == pytest.approx(1 / (alpha * (alpha - 1)))
+    half = each.detach().half().requires_grad_()
+    tsallis_entropy(torch.tensor([0.5, 0.5, 0.0]).half(), half).backward()
+    assert half.grad.isfinite()
     for wrong in (0.5, math.nan, torch.tensor([0.5])):
         with pytest.raises(ValueError, match="alpha"):
             tsallis_entropy(best, wrong)

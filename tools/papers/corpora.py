@@ -171,7 +171,10 @@ def members(name: str, content: bytes, inside: str) -> Get:
             with tarfile.open(fileobj=io.BytesIO(content)) as archive:
                 file = archive.extractfile(path)
                 return b"" if file is None else file.read()
-        except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, KeyError) as error:
+        except (
+            zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, OSError, EOFError,
+            KeyError,
+        ) as error:  # fmt: skip
             raise UserError(f"{name}: is not the archive that was expected: {error}") from None
 
     return get
@@ -372,8 +375,8 @@ def main(arguments: Sequence[str]) -> int:
     """Fetch and prepare; return the exit status."""
     parser = argument_parser(__doc__)
     add: Any = parser.add_argument
-    names = (*PARALLEL, "sigmorphon", *MULTILABEL, "snli")
-    add("names", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
+    choices = (*PARALLEL, "sigmorphon", *MULTILABEL, "snli")
+    add("names", nargs="+", choices=choices, metavar="NAME", help=", ".join(choices))
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--from", dest="source", type=Path, metavar="FOLDER", help="folder with a local copy")
     add("--test", action="store_true", help="test sets too (of sigmorphon and multi-label data)")
@@ -384,6 +387,14 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
     if len(options.names) > 1 and {*options.names} & {*PARALLEL}:
         parser.error("a parallel corpus needs a command and a folder of its own")
+    fits = {
+        "languages": ["sigmorphon"],
+        "settings": ["sigmorphon"],
+        "test": ["sigmorphon", *MULTILABEL],
+    }
+    for option, names in fits.items():
+        if vars(options)[option] != parser.get_default(option) and not {*options.names} & {*names}:
+            parser.error(f"--{option} is not of {options.names[0]}")
     for name in options.names:
         if name in PARALLEL:
             parallel(name, options, more)
