@@ -199,7 +199,7 @@ def constraints(seed: int, draw: random.Random) -> Levels:
     table, model, tolerance = table_of(seed, draw, 5)
     length = draw.choice([1, 2, 3, 4])
     wish = draw.choice(list(CONSTRAINTS.values()))
-    prefix = tuple(draw.choice([2, 3, 4]) for _ in range(draw.choice([0, 0, 1, 2])))
+    prefix = tuple(draw.choice([2, 3, 4]) for _ in range(draw.choice([0, 0, 1, 2])))[:length]
     config = config_of(draw, length, constraints=wish)
     whole = enumerate_support(model, [table], length, 5000)
     results = [
