@@ -82,6 +82,9 @@ class Rule:
         elif self.kind in (int, float):
             schema["exclusiveMinimum" if self.above else "minimum"] = self.low
             schema["exclusiveMaximum" if self.below else "maximum"] = self.high
+            # JSON has no infinity.
+            infinite = (-math.inf, math.inf)
+            schema = {key: value for key, value in schema.items() if value not in infinite}
         elif self.names:
             schema["enum"] = list(self.names)
         return schema if self.off is ... else {"anyOf": [{"const": self.off}, schema]}

@@ -215,11 +215,13 @@ with locked(Path(sys.argv[1])):
         with locked(folder):
             raise ZeroDivisionError
 
-    for folder, left in ((run, True), (tmp_path / "new", False)):
+    link, scratch = tmp_path / "link", tmp_path / "scratch"
+    scratch.mkdir()
+    link.symlink_to(scratch)
+    for folder, left in ((run, True), (tmp_path / "new", False), (link, True)):
         with pytest.raises(ZeroDivisionError):
             fail(folder)
         assert folder.exists() == left
-    assert not (tmp_path / "new").exists()
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {

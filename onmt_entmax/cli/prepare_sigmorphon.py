@@ -205,9 +205,10 @@ def prepare(options: argparse.Namespace) -> None:
 
 
 def _warn_of_oddities(path: Path, rows: Sequence[Row]) -> None:
-    spaced = sum(tag != tag.strip() for row in rows for tag in row.tags)
+    texts = [text for row in rows for text in (row.lemma, row.form, *row.tags)]
+    spaced = sum(text != text.strip() for text in texts)
     if spaced:
-        warn(f"{path}: tags with spaces around them, which makes other tags: {spaced:,}")
+        warn(f"{path}: lemmas, forms or tags with spaces around them, which count: {spaced:,}")
     joined = [row.tags[0] for row in rows if re.match(r"[^(]*[^(\s][|, ]", row.tags[0])]
     if 2 * len(joined) > len(rows) and all(len(row.tags) == 1 for row in rows):
         warn(f"{path}: no semicolon divides tags: {joined[0]!r} is one tag; put ; between tags")

@@ -90,13 +90,14 @@ def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -
             warnings.warn(f"{message}; the pair is skipped", stacklevel=2)
         return None
     pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
-    transformed = pipe.apply(pair, is_train=is_train, corpus_name=line.corpus.name)
-    if transformed is None or not transformed["src"] or not transformed["tgt"]:
-        return None
-    return (
-        transformed["src"][: data.src_seq_length_trunc],
-        transformed["tgt"][: data.tgt_seq_length_trunc],
-    )
+    for transform in pipe.transforms:
+        pair = transform.apply(
+            pair, is_train=is_train, stats=pipe.statistics, corpus_name=line.corpus.name
+        )
+        # At once: those that draw tokens fail where there are none.
+        if pair is None or not pair["src"] or not pair["tgt"]:
+            return None
+    return pair["src"][: data.src_seq_length_trunc], pair["tgt"][: data.tgt_seq_length_trunc]
 
 
 def count_pairs(corpus: CorpusConfig) -> int:

@@ -358,7 +358,9 @@ def locked(folder: Path) -> Iterator[None]:
                 yield
             except BaseException:
                 if os.listdir(folder) == [".lock"]:  # nothing was written
-                    shutil.rmtree(folder)
+                    (folder / ".lock").unlink()
+                    with suppress(OSError):  # a link, or the current folder
+                        folder.rmdir()
                 raise
 
 

@@ -5,6 +5,7 @@ An archive is a zip file of one model folder with its checksums, such as
 """
 
 import io
+import lzma
 import os
 import shutil
 import site
@@ -17,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_folder
-from onmt_entmax.files.checksums import differences
+from onmt_entmax.files.checksums import LIST_NAME, differences, is_listed
 
 PRETRAINED = "inflection-86"
 LARGEST = 1 << 30  # bytes of an archive, and of what it holds
@@ -67,11 +68,20 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
                 if sum(entry.file_size for entry in archive.infolist()) > LARGEST:
                     raise ValueError(f"it holds more than {LARGEST:,} bytes")
                 archive.extractall(place)  # follows no links, and stays in `place`
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+        except (
+            zipfile.BadZipFile,
+            lzma.LZMAError,
+            zlib.error,
+            EOFError,
+            RuntimeError,
+            ValueError,
+        ) as error:
             raise UserError(f"{name}: not a zip archive of a model ({error})") from None
         folders = [*Path(place).iterdir()]
         if len(folders) != 1 or not folders[0].is_dir():
             raise UserError(f"{name}: not a zip archive of one model folder")
+        if not is_listed(folders[0]):
+            raise UserError(f"{name}: its folder has no {LIST_NAME}")
         for line in differences(folders[0]):
             raise UserError(f"{name}: {line.removeprefix(f'{place}/')}")
         folder = into / folders[0].name

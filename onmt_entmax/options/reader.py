@@ -236,7 +236,9 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     for word in arguments:
         if re.match(r"--?[A-Za-z]", word):
             name, equals, value = word.lstrip("-").partition("=")
-            _look_up(name, options, "command line: -")
+            option = _look_up(name, options, "command line: -")
+            if option.many and name in flags:
+                raise OptionError(f"command line: -{name}: name all values after one -{name}")
             flags[name] = [value] if equals else []
         elif not name:
             raise OptionError(f"command line: {word!r} does not follow an option such as -config")
@@ -396,7 +398,7 @@ def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict
     """Return the options of an earlier place that those of a later place leave in force.
 
     A later place is the command line after a YAML file, or a cell of a matrix after its base. In
-    one place, rivals are refused where the options are read.
+    one place, `train_steps` and `train_epochs` both hold; other rivals are refused when read.
 
     Raises:
         UserError: `batch_size` would change its meaning.

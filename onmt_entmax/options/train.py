@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from onmt_entmax.config import (
@@ -28,7 +29,7 @@ from onmt_entmax.config import (
 )
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted, nearest
-from onmt_entmax.files import no_such_file
+from onmt_entmax.files import followed, no_such_file
 from onmt_entmax.opennmt import train_opts
 from onmt_entmax.options.reader import (
     FUNCTIONS,
@@ -242,18 +243,20 @@ def _misfits(options: Options) -> Iterator[tuple[str, str]]:
     for name, starts in schedules.items():
         if len(options[name]) != len(options[starts]):
             yield name, f"needs as many values as {starts}"
+        if options[starts] != sorted(options[starts]):
+            yield starts, "must rise"
     recurrent = get("encoder_type") in ("rnn", "brnn") or (
         get("decoder_type") == "rnn" and get("input_feed")
     )
-    ranks, files = options["gpu_ranks"], (get("src_vocab"), get("tgt_vocab"))
-    one_file = files[0] if files[0] == files[1] and not get("share_vocab") else None
+    ranks, both = options["gpu_ranks"], [get("src_vocab"), get("tgt_vocab")]
+    one_file = None not in both and len({followed(Path(path)) for path in both}) == 1
     if not set(options["data"]) - {VALID}:
         yield "data", "needs a corpus besides valid"
     if not get("save_model").strip():
         yield "save_model", "must name a folder"
     if os.path.isfile(get("save_model")):
         yield "save_model", "is a file; name a folder"
-    if one_file and not os.path.isfile(one_file):
+    if one_file and not get("share_vocab") and not os.path.isfile(both[0]):
         yield "tgt_vocab", "is src_vocab, and not there yet: name two files"
     if get("decay_method") == "cosine" and get("train_steps") is None:
         yield "decay_method", "cosine ends at train_steps: set them too, or name another method"
@@ -296,6 +299,8 @@ def _corpus(options: Options, name: object, entry: object) -> CorpusConfig:
     if "prefix" in transforms and not {"src_prefix", "tgt_prefix"} <= values.keys():
         raise error("", "the transform prefix needs src_prefix and tgt_prefix")
     for key in {"src_prefix", "tgt_prefix"} & values.keys():
+        if "prefix" not in transforms:
+            raise error(f"{key}: ", "is only read with the transform prefix")
         values[key] = values[key] or ""  # of one side alone
     return CorpusConfig(name, **values | {"transforms": transforms})
 

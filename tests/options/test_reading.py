@@ -116,6 +116,7 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
         ("-rnn_siz 3", "command line: -rnn_siz: no such option; did you mean 'rnn_size'"),
         ("-rnn_size", "-rnn_size: expected one value, got 0"),
         ("-overwrite true rubbish", "-overwrite: expected one value, got 2"),
+        ("-dropout 0 -dropout 1", "name all values after one -dropout"),
         ("file.yaml", "does not follow an option"),
         ("-config nothing.yaml", r"no such file: nothing.yaml \(searched in "),
         ("-config /dev", "/dev: Is a directory"),
@@ -193,7 +194,9 @@ def test_numbers_have_finite_ranges_and_both_ends_are_meant(command) -> None:
 
 def test_the_schema_accepts_the_shipped_files_and_refuses_what_reading_refuses(capsys) -> None:
     assert run("train", ["--schema"], "onmt-entmax train") == 0
-    validator = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))
+    validator = jsonschema.Draft202012Validator(
+        json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    )
     checked = 0
     for path in [*(ROOT / "config").rglob("*.yaml"), *(ROOT / "tests" / "stock").glob("*.yaml")]:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -87,11 +87,12 @@ def test_options_become_fields(tmp_path, file, flags, expected) -> None:
         ({"valid_epochs": 1}, "toy.yaml: valid_epochs: give valid_steps or valid_epochs, not both"),
         ({"decay_method": "cosine", "train_steps": None, "train_epochs": 2}, "cosine ends at "),
         ({"dropout": [0.1, 0.2]}, "dropout: needs as many values as dropout_steps"),
+        ({"dropout": [0.1, 0.2], "dropout_steps": [9, 0]}, "dropout_steps: must rise"),
         ({"gpu_ranks": [0, 1]}, "names 2 GPUs: start as many processes with torchrun"),
         ({"matmul_dtype": "tf32"}, "tf32 needs a GPU: give gpu_ranks"),
         ({"matmul_dtype": "bfloat16", "rnn_type": "GRU"}, "bfloat16 is of LSTM"),
         ({"save_model": __file__}, "is a file; name a folder"),
-        ({"src_vocab": "v", "tgt_vocab": "v"}, "not there yet: name two files"),
+        ({"src_vocab": "v", "tgt_vocab": "./v"}, "not there yet: name two files"),
         ({"both_embeddings": "no", "embeddings_type": "GloVe"}, "no such file: no"),
     ],
 )  # fmt: skip
@@ -113,6 +114,7 @@ def test_what_cannot_be_trained_is_one_line(tmp_path, file, message) -> None:
         ("{weight: 0}", "corpus 'c': weight: must be a whole number from 1"),
         ("{transforms: [bpee]}", "corpus 'c': transforms: must be one of .*; did you mean 'bpe'"),
         ("{transforms: [prefix]}", "corpus 'c': the transform prefix needs src_prefix"),
+        ("{src_prefix: a}", "src_prefix: is only read with the transform prefix"),
         ("[]", "corpus 'c': must be a mapping with path_src and path_tgt"),
     ],
 )
