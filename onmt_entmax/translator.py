@@ -57,6 +57,14 @@ class TranslationError(UserError):
     """An input that cannot be translated, or models that do not fit together."""
 
 
+def emptied(number: int) -> TranslationError:
+    """Return the error of a line, from 0, of which the transforms leave nothing."""
+    return TranslationError(
+        f"line {number + 1}: the transforms leave nothing of it; shorten or mend the line, or "
+        "translate without that transform"
+    )
+
+
 def make_stepper(models: Sequence[LoadedModel], attention: bool, temperature: float) -> Stepper:
     """Return a stepper of one model, or of a token-level ensemble.
 
@@ -304,10 +312,7 @@ class Translator:
             )
             return _Line(text, source, forced, automaton)
         if text.split():
-            raise TranslationError(
-                f"line {number + 1}: the transforms leave nothing of it; shorten or mend "
-                f"the line, or translate without that transform"
-            )
+            raise emptied(number)
         return Answer(number, text, samples=() if self.task.sampling else None)
 
     def _window(self, read: Sequence[_Line | Answer], batch_size: int) -> Iterator[Answer]:

@@ -116,7 +116,6 @@ write_folder(Path("folder"), lambda place: (place.mkdir(), wait(place)))
     with subprocess.Popen(
         command, stdout=-1, stderr=subprocess.DEVNULL, cwd=tmp_path, env=ENVIRONMENT
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(number)
         status = process.wait(30)
@@ -203,7 +202,6 @@ with locked(Path(sys.argv[1])):
 """
     command = [sys.executable, "-c", code, run]
     with subprocess.Popen(command, stdout=-1, env=ENVIRONMENT) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         with pytest.raises(FileError, match="run: another process works here"), locked(run):
             pytest.fail("both work there")

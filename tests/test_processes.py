@@ -167,8 +167,6 @@ time.sleep(60)
 def test_a_process_ends_with_the_one_that_it_is_part_of() -> None:
     command = [sys.executable, "-c", _KILLED, _CHILD]
     with subprocess.Popen(command, stdout=-1, stderr=-1, env=ENVIRONMENT, text=True) as parent:
-        assert parent.stdout is not None
-        assert parent.stderr is not None
         assert parent.stdout.readline() == "ready\n"
         started = time.monotonic()
         parent.kill()

@@ -111,9 +111,10 @@ def audit(options: argparse.Namespace) -> list[Checked]:
     folds = 1 if options.model else options.folds or 5
     if options.model:
         known = Inventory.of([load(options.model).vocabularies.source])
-        for row in rows:
+        for number, row in enumerate(rows):
             try:
-                known.checked(Question(options.language, row.lemma, row.tags))
+                asked = known.checked(Question(options.language, row.lemma, row.tags))
+                rows[number] = row._replace(lemma=asked.lemma, tags=asked.tags)
             except UserError as error:
                 raise UserError(f"{options.file}:{row.line}: {error}") from None
     elif len(rows) < 10 * folds:

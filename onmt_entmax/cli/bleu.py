@@ -166,7 +166,7 @@ def tune(options: argparse.Namespace) -> str:
     for number, record in enumerate(records, start=1):
         listed = record["hypotheses"]
         logged = all(isinstance(each.get("log_prob"), float) for each in listed)
-        if listed and ("penalties" in record or "source_tokens" not in record or not logged):
+        if listed and ("penalties" in record or "dropped" not in record or not logged):
             raise UserError(f"{report}:{number}: not a record of `translate` without penalties")
     if max(len(record["hypotheses"]) for record in records) < 2:
         raise UserError(f"{report}: has no n-best lists: translate with -n_best 30")

@@ -10,7 +10,8 @@ and whose probability is from --prob to --at-most: sequence-level distillation (
 on new queries. Confident predictions hardly help the student, hence the upper bound. Mix the pairs,
 OUT.src and OUT.tgt, into the training data as another corpus.
 
---reversed names right-to-left models; --reverse makes pairs for a right-to-left student.
+--reversed names right-to-left models whose folders do not say so; --reverse makes pairs for a
+right-to-left student.
 
 The folder OUT.work holds queries and predictions. The same command continues there after the last
 model that is done; with another --prob or --draw it selects from the same predictions again.
@@ -23,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from onmt_entmax.checkpoint import find_model
+from onmt_entmax.checkpoint import RIGHT_TO_LEFT, TARGET_ORDER, find_model, read_config
 from onmt_entmax.cli.combine import SEVERAL, shares
 from onmt_entmax.cli.ending import argument_parser, run_command
 from onmt_entmax.data.inflection import (
@@ -170,6 +171,9 @@ def distill(options: argparse.Namespace) -> None:
     pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], pairs)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
+    for model in options.reversed:
+        if read_config(find_model(model))[1].get(TARGET_ORDER) == RIGHT_TO_LEFT:
+            raise UserError(f"--reversed {model}: turns outputs itself; name it after --models")
     work = options.out.with_name(f"{options.out.name}.work")
 
     def digest(path: Path) -> str:
@@ -218,8 +222,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
-    add("--models", **SEVERAL, help="left-to-right models")
-    add("--reversed", **SEVERAL, help="right-to-left models")
+    add("--models", **SEVERAL, help="left-to-right models, and those that turn outputs themselves")
+    add("--reversed", **SEVERAL, help="other right-to-left models")
     add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
     add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
     add("--reverse", action="store_true", help="make pairs for a right-to-left student")

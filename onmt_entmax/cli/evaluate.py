@@ -31,6 +31,7 @@ from onmt_entmax.report.measures import (
     coverage_text,
     edit_distance,
     mcnemar,
+    output_of,
     score_by_language,
 )
 from onmt_entmax.report.reading import read_report
@@ -141,6 +142,9 @@ def evaluate(options: argparse.Namespace) -> str:
         records = list(read_report(options.report, len(sources)))
         if [record["source"] for record in records] != sources:
             raise UserError(f"{options.report}: not of {options.source}")
+        written = ["" if "abstained" in each else output_of(each)[0] for each in records]
+        if [decode_word(text.split()) for text in written] != words[::nbest]:
+            raise UserError(f"{options.report}: not of {options.predictions}")
         curve = coverage(records, lambda kept: 100 * sum(right[n] for n in kept) / len(kept))
         content["coverage"] = [vars(each) for each in curve]
         texts.append(coverage_text(curve, "accuracy"))

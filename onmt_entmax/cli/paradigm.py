@@ -75,14 +75,11 @@ class Section:
 
 
 def sections(cells: Sequence[Inflection]) -> list[Section]:
-    """Arrange the cells of one lemma in tables.
-
-    The same tags in another order are the same cell; the first of them counts.
-    """
+    """Arrange the cells of one lemma in tables."""
     places: dict[tuple[str, ...], dict[tuple[tuple[str, ...], tuple[str, ...]], Inflection]] = {}
     for cell in cells:
         title, row, column = _place(cell.question.tags)
-        places.setdefault(title, {}).setdefault((row, column), cell)
+        places.setdefault(title, {})[row, column] = cell
     tables = []
     for title in _ordered(places):
         rows = _ordered(row for row, _ in places[title])
@@ -388,6 +385,8 @@ def _part_of_speech(tags: Sequence[str]) -> str:
 def cells_of(cells: Cells, language: str, pos: str | None) -> list[tuple[str, ...]]:
     """Return the tags of the cells of a language and part of speech, the most frequent first.
 
+    The same tags in another order are the same cell; the first of them counts.
+
     Raises:
         UserError: the language has no cells, or several parts of speech and none is chosen.
     """
@@ -401,7 +400,11 @@ def cells_of(cells: Cells, language: str, pos: str | None) -> list[tuple[str, ..
     if pos not in sizes:
         known = ", ".join(f"{name} ({counted(size, 'cell')})" for name, size in sizes.items())
         raise UserError(f"--pos: {language} has {known}; choose one")
-    return [tags for tags in cells[language] if _part_of_speech(tags) == pos]
+    found: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for tags in cells[language]:
+        if _part_of_speech(tags) == pos:
+            found.setdefault(tuple(sorted(tags)), tags)
+    return list(found.values())
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -36,7 +36,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.rules import whole
 from onmt_entmax.search import TargetScore, TokenScore, score_targets
-from onmt_entmax.translator import Translator
+from onmt_entmax.translator import Translator, emptied
 
 WINDOW = 4096  # pairs that are sorted by length together
 
@@ -108,6 +108,9 @@ def score_pairs(
     done = 0
     while window := list(islice(supply, WINDOW)):
         sources = [reader.encode(source, done + i) for i, (source, _) in enumerate(window)]
+        for i, (words, _) in enumerate(window):
+            if not words:
+                raise emptied(done + i)
         examples = [
             replace(source.example, target=vocabularies.target.encode(target))
             for source, (_, target) in zip(sources, window, strict=True)

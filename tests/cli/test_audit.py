@@ -52,7 +52,7 @@ def test_a_named_model_excludes_the_rows_that_it_cannot_produce(tmp_path: Path) 
     assert len(forms) > 2
     assert "bbbb" not in produced
     table = tmp_path / "table"
-    table.write_text("".join(f"ab\t{form}\tV\n" for form in forms), encoding="utf-8")
+    table.write_text("".join(f"ab\t{form}\tV \n" for form in forms), encoding="utf-8")
     words = [table, "--out", tmp_path / "out", "--model", model, "--language"]
     succeed("onmt_entmax", "audit", *words, "german")
     [suspect] = (tmp_path / "out/suspects.tsv").read_text("utf-8").splitlines()

@@ -173,7 +173,7 @@ def n_best_report(texts: Path, path: Path) -> list[dict]:
         records.append(
             {"id": n, "source": "s", "certificate": level, "bound": bound, "mass": 0.5}
             | {"finished": len(hypotheses) + n % 2, "hypotheses": hypotheses, "unfinished": right}
-            | {"source_tokens": generator.randint(1, 14)}
+            | {"source_tokens": generator.randint(1, 14), "dropped": 0}
         )
     path.write_text("".join(json.dumps(each) + "\n" for each in records))
     return records

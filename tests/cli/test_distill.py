@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.report.reading import read_report
-from tests.commands import run, succeed
+from tests.commands import ROOT, run, succeed
 from tests.inflection_models import write_model
 
 QUESTIONS = [
@@ -88,11 +88,14 @@ def test_from_models_to_pairs(folder: Path) -> None:
     [
         (["--out", "train"], "train.src"),
         (["--out", "x", "--weights", 1], "--weights has 1 number for 2 models"),
-        (["--out", "x", "--weights", 0, 1], "--weights must be positive"),
         (["--out", "x", "--each", 0], "--each: must be a whole number from 1 to 10,000"),
         (["--out", "x", "--prob", "nan"], "--prob: must be above 0 and at most 1, not 'nan'"),
         (["--out", "x", "--prob", 0.5, "--at-most", 0.4], "--prob 0.5 is above --at-most 0.4"),
         (["--out", "x", "--models", "nowhere"], "nowhere"),
+        (
+            ["--out", "x", "--reversed", ROOT / "data/models/inflection-86"],
+            "name it after --models",
+        ),
         (["--out", "x", "--train", "none.src"], "none.src: cannot be read"),
     ],
 )

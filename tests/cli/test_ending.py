@@ -91,7 +91,6 @@ def test_closed_streams(closed: str, words: str, status: int, said: str) -> None
 def test_an_interrupt_while_libraries_load_ends_a_command() -> None:
     command = [sys.executable, "-X", "importtime", "-m", "onmt_entmax", "translate", "-h"]
     with subprocess.Popen(command, stdout=-1, stderr=-1, env=ENVIRONMENT) as process:
-        assert process.stderr is not None
         for line in process.stderr:
             if b"numpy" in line:
                 process.send_signal(signal.SIGINT)

@@ -173,7 +173,6 @@ def test_an_interrupt_ends_the_real_command(words: Path) -> None:
     process = subprocess.Popen(
         command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
     address = process.stdout.readline().split()[0]
     with urllib.request.urlopen(address, timeout=60) as page:
         assert b"outputs and proofs" in page.read()

@@ -400,8 +400,10 @@ class TestBadInput:
             (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
         found = [("exhaustive", 1.0)] * 5 + [("optimal", 0.6)] * 5
         report = [
-            record(source, level, ("a", prob)) + "\n"
-            for source, (level, prob) in zip(lines["source"], found, strict=True)
+            record(source, level, (text, prob)) + "\n"
+            for source, text, (level, prob) in zip(
+                lines["source"], lines["predictions"], found, strict=True
+            )
         ]
         (tmp_path / "report").write_text("".join(report))
         files = [word for name in lines for word in (f"--{name}", tmp_path / name)]
@@ -420,6 +422,8 @@ class TestBadInput:
         for each in records[8:]:
             each["abstained"] = True
         (tmp_path / "report").write_text("".join(json.dumps(each) + "\n" for each in records))
+        assert "report: not of " in refused(capsys, "evaluate", *words)
+        (tmp_path / "predictions").write_text("a\n" * 8 + "\n" * 2)
         assert call("evaluate", *words) == 0
         capsys.readouterr()
         first = json.loads((tmp_path / "json").read_text())["coverage"][0]

@@ -128,7 +128,6 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> 
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     started = workers_of(process.pid) if how != "end" else []
     if how != "end":
