@@ -91,7 +91,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--weights",
         type=float,
         nargs="+",
-        help="one for each report (default: equal)",
+        help="one for each report, of --reports first (default: equal)",
     )
     add(
         "--output",

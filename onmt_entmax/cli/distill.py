@@ -224,7 +224,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
     add("--models", **SEVERAL, help="left-to-right models, and those that turn outputs themselves")
     add("--reversed", **SEVERAL, help="other right-to-left models")
-    add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
+    add("--weights", type=float, nargs="+", help="one for each, of --models first (default: equal)")
     add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
     add("--reverse", action="store_true", help="make pairs for a right-to-left student")
     count, share = whole(1, 10_000), positive(1)
