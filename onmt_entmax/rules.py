@@ -80,11 +80,12 @@ class Rule:
         if self.kind is bool:
             schema = {"enum": [True, False, 0, 1]}
         elif self.kind in (int, float):
-            schema["exclusiveMinimum" if self.above else "minimum"] = self.low
-            schema["exclusiveMaximum" if self.below else "maximum"] = self.high
+            bounds = {
+                "exclusiveMinimum" if self.above else "minimum": self.low,
+                "exclusiveMaximum" if self.below else "maximum": self.high,
+            }
             # JSON has no infinity.
-            infinite = (-math.inf, math.inf)
-            schema = {key: value for key, value in schema.items() if value not in infinite}
+            schema |= {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
         elif self.names:
             schema["enum"] = list(self.names)
         return schema if self.off is ... else {"anyOf": [{"const": self.off}, schema]}

@@ -38,6 +38,5 @@ def test_verification_has_the_budget_of_the_search(monkeypatch) -> None:
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     line = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()[0]
     verification = next(translator.answers([line])).verification
-    assert verification is not None
     assert verification.agrees
     assert budgets == [Budget(12_345)]

@@ -171,8 +171,8 @@ def distill(options: argparse.Namespace) -> None:
     pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], pairs)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
-    for model in options.reversed:
-        if read_config(find_model(model))[1].get(TARGET_ORDER) == RIGHT_TO_LEFT:
+    for model in models[len(options.models) :]:
+        if read_config(model)[1].get(TARGET_ORDER) == RIGHT_TO_LEFT:
             raise UserError(f"--reversed {model}: turns outputs itself; name it after --models")
     work = options.out.with_name(f"{options.out.name}.work")
 

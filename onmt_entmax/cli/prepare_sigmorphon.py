@@ -208,7 +208,7 @@ def _warn_of_oddities(path: Path, rows: Sequence[Row]) -> None:
     texts = [text for row in rows for text in (row.lemma, row.form, *row.tags)]
     spaced = sum(text != text.strip() for text in texts)
     if spaced:
-        warn(f"{path}: lemmas, forms or tags with spaces around them, which count: {spaced:,}")
+        warn(f"{path}: spaces around lemmas, forms or tags, which a model learns: {spaced:,}")
     joined = [row.tags[0] for row in rows if re.match(r"[^(]*[^(\s][|, ]", row.tags[0])]
     if 2 * len(joined) > len(rows) and all(len(row.tags) == 1 for row in rows):
         warn(f"{path}: no semicolon divides tags: {joined[0]!r} is one tag; put ; between tags")

@@ -94,7 +94,7 @@ def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -
         pair = transform.apply(
             pair, is_train=is_train, stats=pipe.statistics, corpus_name=line.corpus.name
         )
-        # At once: those that draw tokens fail where there are none.
+        # Transforms that draw tokens fail on an empty side.
         if pair is None or not pair["src"] or not pair["tgt"]:
             return None
     return pair["src"][: data.src_seq_length_trunc], pair["tgt"][: data.tgt_seq_length_trunc]

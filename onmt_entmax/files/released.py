@@ -5,7 +5,6 @@ An archive is a zip file of one model folder with its checksums, such as
 """
 
 import io
-import lzma
 import os
 import shutil
 import site
@@ -68,14 +67,7 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
                 if sum(entry.file_size for entry in archive.infolist()) > LARGEST:
                     raise ValueError(f"it holds more than {LARGEST:,} bytes")
                 archive.extractall(place)  # follows no links, and stays in `place`
-        except (
-            zipfile.BadZipFile,
-            lzma.LZMAError,
-            zlib.error,
-            EOFError,
-            RuntimeError,
-            ValueError,
-        ) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
             raise UserError(f"{name}: not a zip archive of a model ({error})") from None
         folders = [*Path(place).iterdir()]
         if len(folders) != 1 or not folders[0].is_dir():

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from onmt_entmax.config import (
@@ -29,7 +28,7 @@ from onmt_entmax.config import (
 )
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted, nearest
-from onmt_entmax.files import followed, no_such_file
+from onmt_entmax.files import no_such_file
 from onmt_entmax.opennmt import train_opts
 from onmt_entmax.options.reader import (
     FUNCTIONS,
@@ -249,7 +248,7 @@ def _misfits(options: Options) -> Iterator[tuple[str, str]]:
         get("decoder_type") == "rnn" and get("input_feed")
     )
     ranks, both = options["gpu_ranks"], [get("src_vocab"), get("tgt_vocab")]
-    one_file = None not in both and len({followed(Path(path)) for path in both}) == 1
+    one_file = None not in both and len({*map(os.path.realpath, both)}) == 1
     if not set(options["data"]) - {VALID}:
         yield "data", "needs a corpus besides valid"
     if not get("save_model").strip():

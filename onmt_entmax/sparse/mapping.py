@@ -54,12 +54,12 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
 
 
 def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
-    """Return the natural logarithm of :func:`entmax`, -inf exactly where that is 0; with
-    the number 1 as alpha, only where the score is -inf.
+    """Return the natural logarithm of :func:`entmax`.
 
-    It is computed from the difference between score and threshold, so it has all its digits where a
-    probability is too small for its type. In float16 it ends at -65504, the least number. Gradients
-    that arrive for an entry of -inf are ignored.
+    It is -inf exactly where entmax is 0. If alpha is the number 1 (softmax), it is -inf only where
+    the score is. It is computed from the difference between score and threshold, so it has all its
+    digits where a probability is too small for its type. In float16 it ends at -65504, the least
+    number. Gradients that arrive for an entry of -inf are ignored.
 
     Args, returns and raises: as :func:`entmax`.
     """

@@ -19,8 +19,6 @@ def test_members_may_keep_padding_that_others_drop(kind: str) -> None:
     for one, other in zip(beam_search(ensemble, together(batches), config), alone, strict=True):
         assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
         for first, second in zip(one.hypotheses, other.hypotheses, strict=True):
-            assert first.attention is not None
-            assert second.attention is not None
             width = second.attention.size(1)
             torch.testing.assert_close(first.attention[:, :width], second.attention)
             assert not first.attention[:, width:].any()
@@ -63,7 +61,6 @@ def test_attention_has_a_row_for_every_step_and_sums_to_one(kind: str) -> None:
         beam_search(model, together(batches), SearchConfig(3, 2, 8)), batches, strict=True
     ):
         for hypothesis in result.hypotheses:
-            assert hypothesis.attention is not None
             assert hypothesis.attention.shape[0] == len(hypothesis.tokens) + 1
             width = int(alone.source_lengths[0])
             assert hypothesis.attention[:, width:].eq(0).all()

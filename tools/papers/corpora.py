@@ -375,8 +375,8 @@ def main(arguments: Sequence[str]) -> int:
     """Fetch and prepare; return the exit status."""
     parser = argument_parser(__doc__)
     add: Any = parser.add_argument
-    choices = (*PARALLEL, "sigmorphon", *MULTILABEL, "snli")
-    add("names", nargs="+", choices=choices, metavar="NAME", help=", ".join(choices))
+    names = (*PARALLEL, "sigmorphon", *MULTILABEL, "snli")
+    add("names", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--from", dest="source", type=Path, metavar="FOLDER", help="folder with a local copy")
     add("--test", action="store_true", help="test sets too (of sigmorphon and multi-label data)")
@@ -392,8 +392,8 @@ def main(arguments: Sequence[str]) -> int:
         "settings": ["sigmorphon"],
         "test": ["sigmorphon", *MULTILABEL],
     }
-    for option, names in fits.items():
-        if vars(options)[option] != parser.get_default(option) and not {*options.names} & {*names}:
+    for option, some in fits.items():
+        if vars(options)[option] != parser.get_default(option) and not {*options.names} & {*some}:
             parser.error(f"--{option} is not of {options.names[0]}")
     for name in options.names:
         if name in PARALLEL:
