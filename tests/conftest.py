@@ -39,6 +39,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_runtest_setup() -> None:
+    """Draw the same numbers in every test, whichever ran before."""
+    torch.manual_seed(0)
+
+
 def _hear_signals() -> None:
     """Hear what `nohup` and a script's background jobs ignore, as tests and their commands must."""
     if threading.current_thread() is not threading.main_thread():

@@ -7,14 +7,11 @@ from pathlib import Path
 import torch
 
 from onmt_entmax.checkpoint import save
-from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import build_model
+from tests.models import small, words
 
-WORDS = ("lang=english", "lang=german", "+V", "+PST", "a", "b", "▁")
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, *WORDS)), Vocabulary((*TARGET_SPECIALS, "a", "b", "▁"))
-)
+VOCABULARIES = words(("lang=english", "lang=german", "+V", "+PST", *"ab▁"), "ab▁")
 
 
 def write_model(
@@ -26,8 +23,7 @@ def write_model(
 ) -> Path:
     """A random model; `end` makes forms short, or never end where it is very negative."""
     torch.manual_seed(seed)
-    sizes = {"rnn_size": 8, "src_word_vec_size": 8, "tgt_word_vec_size": 8}
-    config = ModelConfig(**sizes, generator_alpha=1.5, param_init=1.0)
+    config = small(generator_alpha=1.5, param_init=1.0)
     model = build_model(config, vocabularies).eval()
     with torch.no_grad():
         model.generator.bias[vocabularies.target.eos] += end

@@ -1,7 +1,5 @@
 """Helpers of the native modules' tests: whether they are built, and each instruction set."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -13,8 +13,10 @@ import safetensors.torch
 import torch
 import yaml
 
+from onmt_entmax import checkpoint
 from onmt_entmax.checkpoint import (
     CheckpointError,
+    RunFolder,
     best_step,
     checkpoint_steps,
     find_model,
@@ -64,7 +66,22 @@ def test_a_model_comes_back_as_it_was(tmp_path: Path, name: str) -> None:
         expected, _ = model.hidden_states(BATCH)
         hidden, _ = loaded.model.hidden_states(BATCH)
     assert torch.equal(model.generator.scores(expected), loaded.model.generator.scores(hidden))
+    modes = {path.stat().st_mode for path in (tmp_path / "m").iterdir()}
+    assert len(modes) == 1  # safetensors' own file is for its owner alone
     assert "no training state" in refusal(lambda: read_training_state(tmp_path / "m"))
+
+
+def test_of_a_checkpoint_deleted_meanwhile_the_best_of_now_is_read(tmp_path, monkeypatch) -> None:
+    run, read = RunFolder(tmp_path, SMALL, VOCABULARIES, {}, keep=1), checkpoint.read_checked
+    run.save(1, build_model(SMALL, VOCABULARIES), {})
+
+    def deleted(folder: Path, name: str, at_most: int) -> bytes:
+        if name == "model.safetensors" and folder.name == "step_1":
+            run.save(2, build_model(SMALL, VOCABULARIES), {})
+        return read(folder, name, at_most)
+
+    monkeypatch.setattr(checkpoint, "read_checked", deleted)
+    assert load(tmp_path).folder == tmp_path / "step_2"
 
 
 def read_all(folder: Path) -> None:

@@ -3,11 +3,11 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.commands import ROOT
+
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 DIFFS = dict(re.findall(r"^### (.+?)$.*?^```diff\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 each = pytest.mark.parametrize("title", DIFFS)

@@ -127,6 +127,15 @@ write_folder(Path("folder"), lambda place: (place.mkdir(), wait(place)))
     assert all(name.startswith(f".{what}.") and name.endswith(".tmp") for name in left)
 
 
+def test_an_open_file_is_written_where_it_stands(tmp_path: Path) -> None:
+    """As of a shell's `-output /dev/stdout >> all`: nothing before or after it is lost."""
+    with open(tmp_path / "all", "w") as file:
+        print("before", file=file, flush=True)
+        write_text(Path(f"/dev/fd/{file.fileno()}"), "text\n")
+        print("after", file=file)
+    assert (tmp_path / "all").read_text() == "before\ntext\nafter\n"
+
+
 def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").write_text("old")

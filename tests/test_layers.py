@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.commands import ROOT
+
 PACKAGE = ROOT / "onmt_entmax"
 
 # The order of the table in docs/architecture.md.

@@ -102,7 +102,6 @@ CONFIGS = {
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_kind_of_model_learns(name: str) -> None:
     """A few steps on one batch lower its loss, and every weight has a gradient."""
-    torch.manual_seed(0)
     model = build_model(CONFIGS[name], VOCABULARIES)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     losses = []
@@ -156,7 +155,6 @@ def test_every_dropout_changes(name: str) -> None:
 @pytest.mark.parametrize("name", [*CONFIGS, "shared", "tied"])
 def test_tokens_in_another_order(name: str) -> None:
     """With the new ids of the same sentences, the network computes the same."""
-    torch.manual_seed(0)
     known, config = VOCABULARIES, CONFIGS.get(name, SHARED)
     if name == "tied":
         config = dataclasses.replace(SHARED, share_embeddings=False)

@@ -61,11 +61,20 @@ def test_two_processes_are_one_process_with_the_same_batches(tmp_path: Path) -> 
     assert_close(weights(tmp_path / "one", 30), weights(tmp_path / "two", 30))
 
 
-def test_several_processes_refuse_what_no_seed_decides(tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"transforms": ["sentencepiece"], "tgt_subword_nbest": -1}, "nbest: the transform sen"),
+        ({"world_size": 3}, "takes 3 batches .*, which 2 processes cannot share evenly"),
+    ],
+)
+def test_several_processes_refuse_what_they_cannot_share(
+    tmp_path: Path, monkeypatch, changes: dict, message: str
+) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
-    config = write_config(tmp_path, transforms=["sentencepiece"], tgt_subword_nbest=-1)
-    with pytest.raises(ProcessError, match="tgt_subword_nbest: the transform sentencepiece draws"):
+    config = write_config(tmp_path, **changes)
+    with pytest.raises(ProcessError, match=message):
         train(["-config", str(config)])
     assert not (tmp_path / "run").exists()
 
@@ -134,7 +143,7 @@ def test_what_ends_torchrun_lets_training_save(tmp_path: Path, number: signal.Si
 
 @pytest.mark.parametrize(("gpu", "local_rank", "expected"), [(1, None, 1), (0, 2, 2), (3, 0, 0)])
 def test_the_chosen_gpu_becomes_the_current_one(
-    gpu: int, local_rank: int | None, expected: int, monkeypatch: pytest.MonkeyPatch
+    gpu: int, local_rank: int | None, expected: int, monkeypatch
 ) -> None:
     """Otherwise events and collective operations would use the first GPU."""
     current = []

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 import onmt_entmax
+from tests.commands import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
@@ -19,7 +19,6 @@ def text(path: str) -> str:
 
 def test_the_citation_and_the_changelog_are_of_this_version() -> None:
     newest = re.search(r"^## \[(\d\S+)\] - (\S+)$", text("CHANGELOG.md"), re.MULTILINE)
-    assert newest is not None
     assert newest.groups() == (CITATION["version"], str(CITATION["date-released"]))
     assert CITATION["version"] == onmt_entmax.__version__
 

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-ROOT = Path(__file__).parent.parent
+from tests.commands import ROOT
 
 
 def shown(cell: Any) -> tuple[str, list[list[str]]]:
@@ -18,7 +18,7 @@ def shown(cell: Any) -> tuple[str, list[list[str]]]:
 
 
 @pytest.mark.slow
-def test_the_tour_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tour_prints_what_it_shows(tmp_path: Path, monkeypatch) -> None:
     """Apart from its training, whose figures differ between machines."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     # A checkout to the notebook, which it writes to.

@@ -102,9 +102,7 @@ def test_transforms_that_cannot_be_made_are_one_line(run: Path) -> None:
         Translator.from_folders([run], transforms=["prefix"])
 
 
-def test_a_trained_model_brings_its_subwords_along(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trained_model_brings_its_subwords_along(tmp_path: Path, monkeypatch) -> None:
     """Moved, after the subword file of the training is gone, and from another folder."""
     monkeypatch.chdir(tmp_path)
     Path("bpe.model").write_text("#version: 0.2\na b\n")

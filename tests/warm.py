@@ -7,8 +7,6 @@ OpenNMT-py load. One server serves all workers of a run of pytest, and ends with
     python tests/warm.py SOCKET SCRIPT ...      runs a script there; for commands that run commands
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os
@@ -206,7 +204,7 @@ def _become(request: dict[str, Any], server: str) -> None:
 def _exit(status: int) -> NoReturn:
     """End as the interpreter does, but leave it to the system to free memory."""
     try:
-        threading._shutdown()  # type: ignore[attr-defined]
+        threading._shutdown()
         atexit._run_exitfuncs()
         sys.stdout.flush()
     except BaseException:

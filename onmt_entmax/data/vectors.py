@@ -42,7 +42,7 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
         raise UserError(f"{path}: vectors of {numbers}, but word_vec_size is {size}")
     vectors: dict[int, Tensor] = {}
     for number, line in chain([] if is_header else [first], lines):
-        word, *values = line.rstrip().rsplit(None, size)
+        word, *values = line.rstrip().rsplit(None, size) or [""]  # a blank line
         if word not in vocabulary:
             continue
         try:

@@ -60,7 +60,7 @@ def test_scores_and_signatures_are_those_of_the_command(
         assert f" {expected['score']:.2f}" in shown
 
 
-def test_the_bootstrap_is_that_of_the_command(texts: Path, tmp_path: Path) -> None:
+def test_the_bootstrap_is_that_of_the_command(texts: Path) -> None:
     table = succeed(
         "onmt_entmax", "bleu", "one", "two", "--reference", "ref", "--resamples", 100, cwd=texts
     )

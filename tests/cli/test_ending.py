@@ -43,6 +43,9 @@ def test_what_stops_a_command_is_one_short_line_and_a_status(raised, status, sai
 
 def test_a_status_is_the_command_s_own_and_bugs_keep_their_traceback(capsys) -> None:
     assert [ending("tool.py", lambda status=status: status) for status in (0, 1)] == [0, 1]
+    for code, status in (("exit 3", 3), ("kill $$", 143)):  # of another command
+        other = ["sh", "-c", code]
+        assert ending("p", lambda other=other: subprocess.run(other, check=True)) == status
     with pytest.raises(ZeroDivisionError):
         ending("tool.py", lambda: 1 // 0)
     assert ending("p", lambda: torch.empty(1 << 60, dtype=torch.uint8).size(0)) == 2

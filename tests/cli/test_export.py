@@ -1,7 +1,5 @@
 """`onmt-entmax export`: a clean folder that translates alike, and names nothing of this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -121,6 +121,9 @@ def test_a_folder_that_says_its_order_needs_no_option(uneven, tmp_path, capsys, 
     told = tmp_path / "told"
     assert ended(export.main, [str(uneven), str(told), "--right_to_left"]) == 0
     capsys.readouterr()
+    card = (told / "README.md").read_text("utf-8")
+    assert "inflect --model told LANGUAGE" in card
+    assert "It writes from right to left" in card
     again = tmp_path / "again"  # what a folder says is kept
     assert ended(export.main, [str(told), str(again)]) == 0
     capsys.readouterr()

@@ -1,7 +1,5 @@
 """The command that makes a page of a report."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

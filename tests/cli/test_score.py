@@ -9,29 +9,21 @@ import torch
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import score
-from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import build_model
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
 from tests.ended import ended, refused
+from tests.models import small, small_transformer, words
 
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, "a", "b")), Vocabulary((*TARGET_SPECIALS, "x", "y", "z"))
-)
+VOCABULARIES = words("ab", "xyz")
 
 
 def write_model(folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, **options: Any):
     torch.manual_seed(seed)
-    config = ModelConfig(
-        rnn_size=8,
-        src_word_vec_size=8,
-        tgt_word_vec_size=8,
-        generator_alpha=1.5,
-        param_init=0.7,
-    )
+    config = small(generator_alpha=1.5, param_init=0.7)
     model = build_model(config, vocabularies).eval()
     save(folder, model, config, vocabularies, options)
     return model
@@ -52,10 +44,7 @@ def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> li
 
 @pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
 def test_texts_are_read_as_translate_writes_them(tmp_path, order) -> None:
-    letters = Vocabularies(
-        Vocabulary((*SOURCE_SPECIALS, "a", "b", "a￭", "b￭")),
-        Vocabulary((*TARGET_SPECIALS, "x", "y", "x￭", "y￭")),
-    )
+    letters = words(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
     kwargs = "{'mode': 'char', 'joiner_annotate': True}"
     options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
     options |= {"target_order": order, "transforms": ["onmt_tokenize"]}
@@ -103,9 +92,22 @@ def test_scores_are_those_of_training_in_the_order_of_the_file(tmp_path, capsys)
     assert f"possible {possible} " in capsys.readouterr().out
 
 
-OTHER_ORDER = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, "b", "a")), Vocabulary((*TARGET_SPECIALS, "z", "x", "y"))
-)
+def test_a_token_that_no_output_has_cannot_be_produced(tmp_path, capsys) -> None:
+    write_model(tmp_path / "model", 0)
+    target = ["x ö", "<s> y", "x"]
+    records = run(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)
+    for record, place, token in zip(records, (1, 0), ("ö", "<s>"), strict=False):
+        assert (record["log_prob"], record["excluded_at"]) == (None, place)
+        step = record["steps"][place]
+        assert (step["token"], step["log_prob"], step["rank"]) == (token, None, step["support"] + 1)
+        assert record["unknown_target"] == {token: 1}
+    assert "unknown_target" not in records[2]
+    printed = capsys.readouterr()
+    assert "possible 1 (33.33%)" in printed.out
+    assert "target tokens" in printed.err
+
+
+OTHER_ORDER = words("ba", "zxy")
 
 
 @pytest.mark.parametrize("second", [VOCABULARIES, OTHER_ORDER], ids=["same ids", "other ids"])
@@ -134,8 +136,7 @@ def test_what_does_not_fit_is_refused(tmp_path) -> None:
         write_lines(tmp_path / "src", source)
         write_lines(tmp_path / "tgt", target)
         check_refused(tmp_path, message)
-    other = Vocabularies(VOCABULARIES.source, Vocabulary((*TARGET_SPECIALS, "x", "y", "w")))
-    write_model(tmp_path / "other", 0, other)
+    write_model(tmp_path / "other", 0, words("ab", "xyw"))
     check_refused(tmp_path, "the target vocabulary of model", "other")
 
 
@@ -148,9 +149,7 @@ def check_refused(folder: Path, message: str, *more: str) -> None:
 
 def test_the_line_of_an_error_is_that_of_the_file(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(score, "WINDOW", 2)
-    sizes = {"rnn_size": 8, "src_word_vec_size": 8, "tgt_word_vec_size": 8, "heads": 2}
-    kind = {"encoder_type": "transformer", "decoder_type": "transformer", "transformer_ff": 8}
-    config = ModelConfig(**sizes, **kind, position_encoding=True)
+    config = small_transformer(position_encoding=True)
     save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     write_lines(tmp_path / "src", ["a", "b", "a", "a " * 5002])
     write_lines(tmp_path / "tgt", ["x"] * 4)

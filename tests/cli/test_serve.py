@@ -1,7 +1,5 @@
 """The page of `onmt-entmax serve`: its answers, what it refuses, and the page in a browser."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess
@@ -20,18 +18,16 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from onmt_entmax.cli import serve
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.inflector import Inflector
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import CONSOLE, ENVIRONMENT
 from tests.inflection_models import write_model
+from tests.models import words as words_of
 from tests.report.browser import Browser
 
 TASK = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=8), "exact", Budget(500))
-LETTERS = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, *"abé")), Vocabulary((*TARGET_SPECIALS, *"xy"))
-)
+LETTERS = words_of("abé", "xy")
 # As training records them: only subword transforms are for decoding.
 TRAINED = {
     "transforms": ["filtertoolong", "onmt_tokenize"],
@@ -150,6 +146,15 @@ def test_the_page_is_for_names_of_this_machine(words: Path, host: str) -> None:
     assert response.status_code == 200
     assert "a &lt;title&gt;" in response.text
     assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:80", "192.168.1.2", ""])
+def test_a_page_of_the_web_cannot_use_the_model(words: Path, host: str) -> None:
+    """Under a name that leads here (DNS rebinding); --host opens the page to others."""
+    for asked in ("/", "/page.js", "/answer"):
+        refused = client(words).open(asked, headers={"Host": host}, json=WORD, method="POST")
+        assert error(refused) == (400, "this page is only for names of its own machine")
+    assert client(words, local=False).get("/", headers={"Host": host or "x"}).status_code == 200
 
 
 def test_idle_connections_keep_nobody_out(words: Path) -> None:

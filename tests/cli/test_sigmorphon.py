@@ -280,7 +280,7 @@ class TestTables:
             read = [f"{a}|{b}" for a, b in zip(sources, targets, strict=True)]
             assert read == [f"lang={language} {pair}" for pair in pairs]
 
-    def test_named_columns_and_language(self, tmp_path, capsys):
+    def test_named_columns_and_language(self, tmp_path):
         (tmp_path / "a.x").write_text("past(a;b)\tdrew\t1\tdraw\n")
         arguments = ["--columns", "tags,form,-,lemma", "--language", "english", "--out", tmp_path]
         assert call("prepare", "--train", tmp_path / "a.x", *arguments) == 0

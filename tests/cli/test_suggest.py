@@ -1,6 +1,7 @@
 """`onmt-entmax suggest` and `onmt_entmax.suggest`: against the model's own distributions."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.models import small, words
 VOCABULARIES = words("ab", "xyz")
 
 
-def write_model(folder: Path, alpha: float = 1.5) -> Path:
+def write_model(folder: Path, alpha: float = 1.5, options: dict | None = None) -> Path:
     """A model folder."""
     torch.manual_seed(2)
     config = small(generator_alpha=alpha, param_init=0.7)
@@ -25,7 +26,7 @@ def write_model(folder: Path, alpha: float = 1.5) -> Path:
     with torch.no_grad():
         # No string has them, so that no probability is lost.
         model.generator.bias[[VOCABULARIES.target.pad, VOCABULARIES.target.bos]] = -100.0
-    save(folder, model, config, VOCABULARIES, {})
+    save(folder, model, config, VOCABULARIES, options or {})
     return folder
 
 
@@ -48,6 +49,22 @@ def test_every_possible_next_token_and_no_other_is_listed(tmp_path, prefix, alph
     found = suggestions(load(folder), "a b a", prefix)
     expected = next_tokens(folder, "a b a", prefix)
     assert {c.token: c.prob for c in found.continuations} == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_is_shown(tmp_path, capsys) -> None:
+    folder = write_model(tmp_path / "model", alpha=1.0)
+    found = suggestions(load(folder), "a b a", "x")
+    first, *others = found.continuations
+    told = suggest.text_of(replace(found, excluded_at=0), ["x"], 1).splitlines()
+    assert told[:2] == [
+        "the model excludes 'x' (token 1 of the prefix)",
+        f"next      {first.prob:<8.6g}  {first.token}",
+    ]
+    rest = sum(continuation.prob for continuation in others)
+    assert told[2] == f"          {rest:<8.6g}  on {len(others)} more"
+    write_model(tmp_path / "model", options={"target_order": "right_to_left"})
+    assert ended(suggest.main, [str(folder), "--source", "a", "--prefix", "x"]) == 0
+    assert "from right to left, and so are prefixes read" in capsys.readouterr().err
 
 
 def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) -> None:

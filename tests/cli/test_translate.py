@@ -111,8 +111,8 @@ def test_requests_are_kept(trained: Path, tmp_path: Path) -> None:
         trained, tmp_path, "a b c\nd e\n", "-tgt", tmp_path / "prefixes", "-tgt_prefix"
     )
     assert forced[0]["hypotheses"][0]["text"].startswith("c")
-    longer = translate(trained, tmp_path, "a b\n", "-min_length", 5, "-beam_size", 20)
-    assert all(len(h["text"].split()) >= 5 for h in longer[0]["hypotheses"])
+    (longer,) = translate(trained, tmp_path, "a b\n", "-min_length", 5, "-beam_size", 20)
+    assert (longer["hypotheses"], longer["excluded"]) == ([], pytest.approx(1, abs=1e-5))
     requests = ["-block_ngram_repeat", 1, "-ban_unk_token", "-length_penalty", "avg"]
     blocked = translate(trained, tmp_path, "a a b\n", *requests)
     for hypothesis in blocked[0]["hypotheses"]:

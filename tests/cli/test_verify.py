@@ -27,7 +27,7 @@ def ended(*arguments: object) -> int:
     return main([str(argument) for argument in arguments])
 
 
-def test_whole_folders(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whole_folders(run: Path, capsys) -> None:
     assert ended(run, run / "step_1") == 0
     printed = capsys.readouterr()
     assert printed.out == f"{run}: 3 checkpoints as written\n{run}/step_1: all files as written\n"
@@ -59,14 +59,14 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_is_wrong_is_named(run: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_named(run: Path, name: str, capsys) -> None:
     CHANGES[name](run)
     assert ended(run) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{run / name.rstrip(':')}: ")
 
 
-def test_a_flip_in_the_list_is_noticed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flip_in_the_list_is_noticed(run: Path) -> None:
     """Whether it changes a checksum or a name."""
     path = run / "step_2" / "SHA256SUMS"
     whole = path.read_bytes()

@@ -16,7 +16,7 @@ def written(
     paths = [folder / f"{name}.{side}" for side in ("src", "tgt")]
     for path, lines in zip(paths, (source, target), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return CorpusConfig(name, *map(str, paths), **keywords)  # type: ignore[arg-type]
+    return CorpusConfig(name, *map(str, paths), **keywords)
 
 
 def corpus(
@@ -28,7 +28,7 @@ def corpus(
 
 def data(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
     settings = {"batch_size": 8, "valid": None, **keywords}
-    return DataConfig(corpora=corpora, **settings)  # type: ignore[arg-type]
+    return DataConfig(corpora=corpora, **settings)
 
 
 def stream(

@@ -28,7 +28,6 @@ rows = st.lists(
 def test_a_batch_holds_its_examples(pairs: list[tuple[list[int], list[int]]]) -> None:
     examples = [Example(source, target, i) for i, (source, target) in enumerate(pairs)]
     batch = make_batch(examples, VOCABULARIES)
-    assert batch.target_lengths is not None
     assert sorted(batch.indices) == list(range(len(pairs)))
     lengths = batch.source_lengths.tolist()
     assert lengths == sorted(lengths, reverse=True)

@@ -20,7 +20,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def __init__(self, done: threading.Event, *arguments: object) -> None:
         self.done = done
-        super().__init__(*arguments)  # type: ignore[arg-type]
+        super().__init__(*arguments)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -48,13 +48,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def url(monkeypatch) -> Iterator[str]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     done = threading.Event()
     handler = functools.partial(Handler, done)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.handle_error = lambda *_: None  # type: ignore[method-assign]
+        server.handle_error = lambda *_: None
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         done.set()
@@ -96,7 +96,7 @@ def test_other_answers_are_one_line(url: str) -> None:
 
 
 def test_an_encrypted_address_does_not_lead_to_one_that_is_not(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch,
 ) -> None:
     class Answer:
         def __enter__(self) -> "Answer":

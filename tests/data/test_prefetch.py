@@ -14,9 +14,8 @@ from onmt_entmax.data import prefetch
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import CorpusError, DataConfig
 from onmt_entmax.errors import UserError
+from tests.commands import ENVIRONMENT
 from tests.data.corpora import TOKENDROP, corpus, data, stream
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def config(folder: Path, **changes: object) -> DataConfig:
@@ -124,7 +123,7 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> 
     (tmp_path / "parent.py").write_text(_PARENT)
     process = subprocess.Popen(
         [sys.executable, str(tmp_path / "parent.py"), str(tmp_path), start, how],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -1,7 +1,5 @@
 """Training data: reading, errors, vocabularies, and a stream that can resume anywhere."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace
@@ -103,7 +101,7 @@ def test_files_that_are_no_corpus_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_what_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+def test_what_is_counted(tmp_path: Path, monkeypatch, kept: bool) -> None:
     """Of lines after filters, and the same whether or not pairs are kept in memory."""
     monkeypatch.setattr(training, "MAX_BYTES", 1 << 30 if kept else 0)
     monkeypatch.setattr(training, "_CHUNK", 2)
@@ -188,10 +186,10 @@ def mixed(tmp_path: Path) -> DataConfig:
 @pytest.mark.parametrize("changes", [{}, {"batch_type": "tokens", "batch_size": 20}])
 @pytest.mark.parametrize("padded", [False, True])
 def test_pairs_in_memory_give_the_batches_of_the_files(
-    mixed: DataConfig, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], padded: bool
+    mixed: DataConfig, monkeypatch, changes: dict[str, object], padded: bool
 ) -> None:
     """Over three epochs, and from every position on."""
-    config = replace(mixed, **changes)  # type: ignore[arg-type]
+    config = replace(mixed, **changes)
     kept = stream(config)
     monkeypatch.setattr(training, "MAX_BYTES", 0)
     read = stream(config)

@@ -9,7 +9,7 @@ from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 
 WORDS = Vocabulary(("<unk>", "<blank>", "dog", "Straße", "."))
-GLOVE = "dog\t1  2 3\n. . . 7 7 7\nStraße -0.5 1e-3 2\nother 1 1 1\ndog 9 9 9\n"
+GLOVE = "dog\t1  2 3\n\n. . . 7 7 7\nStraße -0.5 1e-3 2\nother 1 1 1\ndog 9 9 9\n"
 
 
 @pytest.mark.parametrize(("kind", "head"), [("GloVe", ""), ("word2vec", "5 3\n")])

@@ -121,7 +121,7 @@ def test_each_side_has_its_own_limits(changes: dict, source: str, target: str) -
     assert "".join(built.target.tokens[4:]) == target
 
 
-def test_a_shared_vocabulary_is_one(tmp_path: Path) -> None:
+def test_a_shared_vocabulary_is_one() -> None:
     built, _ = build_vocabularies(VocabularyConfig(share_vocab=True), lambda: COUNTS)
     assert built.source is built.target
     assert set("abcxy") <= set(built.source.tokens)

@@ -4,8 +4,6 @@ Nothing may be lost or let in: after a kill, a signal or a full disk, outputs ar
 whole new ones, and the same call gives the same; damage and nonsense end in one line.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math
@@ -198,7 +196,7 @@ def folders(world: Path, random: Random, place: Path) -> Any:
         inner[at] = value
         what = f"{part}.{at} = {value!r:.40}"
         dump = json.dumps if name == "vocab.json" else yaml.safe_dump
-        path.write_text(dump(content), encoding="utf-8")  # type: ignore[operator]
+        path.write_text(dump(content), encoding="utf-8")
     write_list(model)
     call = random.choice(["translate", "score", "suggest", "export", "train"])
     line = words(CALLS[call].replace("{w}/run", str(model)), world, place)

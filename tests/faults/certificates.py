@@ -7,8 +7,6 @@ alphas from 1 to 3, beams, stopping rules, numbers of hypotheses and options, an
 result is checked against the list. Status 1, with the seeds to repeat, if one is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random

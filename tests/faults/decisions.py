@@ -6,8 +6,6 @@ As `tests.faults.certificates`, whose models these are: tables of probabilities,
 and Transformers, alphas from 1 to 3, ensembles of next tokens and of sequences.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Steps in Triton against PyTorch: run by test_lstm.py in the interpreter or on a GPU."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

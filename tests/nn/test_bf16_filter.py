@@ -12,15 +12,13 @@ from onmt_entmax.sparse import log_entmax
 
 
 @pytest.fixture(autouse=True)
-def _always(monkeypatch: pytest.MonkeyPatch) -> None:
+def _always(monkeypatch) -> None:
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 0)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
 
 
 def searched(weight: Tensor, bias: Tensor, alpha: float, hidden: Tensor) -> Support | None:
-    find = find_by_bfloat16(weight, bias, alpha)
-    assert find is not None
-    return find(hidden)
+    return find_by_bfloat16(weight, bias, alpha)(hidden)
 
 
 @pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])

@@ -1,7 +1,5 @@
 """The recurrence against OpenNMT-py's own loop, and its steps in every implementation."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -96,7 +94,7 @@ def test_equals_opennmt(options: dict[str, object], dtype: torch.dtype, fixed: b
     assert_equal(results(model, True), expected, TOLERANCE[dtype])
 
 
-def test_no_shape_depends_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_shape_depends_on_a_value(monkeypatch) -> None:
     """Tensors without memory have no values to read, so a CUDA graph can record the steps."""
     monkeypatch.setattr(attention_module, "entmax", lambda scores, alpha: scores.softmax(-1))
     (encoder, decoder), (source, target) = model_of(True).to("meta"), batch("meta")
@@ -126,7 +124,7 @@ def test_backward_twice_and_dropout_from_a_seed() -> None:
 
 
 @pytest.mark.parametrize("onednn", [True, False])
-def test_bfloat16_products_stay_close(onednn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bfloat16_products_stay_close(onednn: bool, monkeypatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", onednn)
     expected, model = results(model_of(False, torch.float32), False), model_of(True, torch.float32)
     for part in model:

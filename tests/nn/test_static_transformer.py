@@ -1,7 +1,5 @@
 """Transformers on padded batches: equal to unpadded ones, and nothing waits for a GPU."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -16,8 +14,8 @@ from onmt_entmax.data.batch import Batch, Example, Shape, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.train.update import padded_outputs, views
 from tests.models import small_transformer
-from tests.nn.test_static import CONFIG as RECURRENT
-from tests.nn.test_static import KNOWN, SHAPES, batch_of, gradients, packed_loss, padded
+from tests.nn.padding import CONFIG as RECURRENT
+from tests.nn.padding import KNOWN, SHAPES, batch_of, gradients, packed_loss, padded
 
 CONFIG = small_transformer(
     transformer_ff=10,
@@ -108,9 +106,7 @@ class NoSynchronisation(TorchDispatchMode):
 
 @pytest.mark.parametrize("config", [CONFIG, RECURRENT], ids=["transformer", "recurrent"])
 @pytest.mark.parametrize("relative", [0, 2])
-def test_an_update_waits_for_no_gpu(
-    config: ModelConfig, relative: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_update_waits_for_no_gpu(config: ModelConfig, relative: int, monkeypatch) -> None:
     """On the device "meta", which stands in for a GPU that captures."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # not for "meta"
     # Kernels solve on a GPU.

@@ -28,7 +28,7 @@ GRID = Grid(
 
 
 @pytest.fixture(autouse=True)
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def corpus(tmp_path: Path, monkeypatch) -> None:
     """Sentence pairs in the current folder: the animal of the premise decides."""
     monkeypatch.chdir(tmp_path)
     rows = ["sentence_A\tsentence_B\tentailment_judgment"]
@@ -189,7 +189,6 @@ def train(settings: nli.Settings, name: str = "run") -> nli.Measures:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_are_those_of_the_formula(kind: float | str) -> None:
-    torch.manual_seed(0)
     attention = nli.PremiseAttention(4, kind).double()
     states, query = torch.randn(3, 5, 4).double(), torch.randn(3, 4).double()
     lengths = torch.tensor([5, 1, 3])

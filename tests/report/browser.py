@@ -1,7 +1,5 @@
 """A headless browser for tests of pages."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

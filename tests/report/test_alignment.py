@@ -1,7 +1,5 @@
 """Alignments from attention, by hand."""
 
-from __future__ import annotations
-
 import torch
 
 from onmt_entmax.report.alignment import alignment

@@ -28,7 +28,7 @@ def listed(node: Node) -> dict[int, float]:
 
 
 def draw(hypotheses: list[tuple[int, ...]], **keywords: object) -> Lattice:
-    return build_lattice(TableStepper(7), [DRAW], hypotheses, **keywords)  # type: ignore[arg-type]
+    return build_lattice(TableStepper(7), [DRAW], hypotheses, **keywords)
 
 
 def test_nodes_are_the_prefixes_with_all_their_next_tokens() -> None:
@@ -37,8 +37,7 @@ def test_nodes_are_the_prefixes_with_all_their_next_tokens() -> None:
     probabilities = [math.exp(node.log_prob) for node in lattice.nodes]
     assert probabilities == pytest.approx([1, 1, 0.3, 0.6, 0.45])
     assert [listed(node) for node in lattice.nodes] == [
-        pytest.approx(DRAW.model[node.prefix])
-        for node in lattice.nodes  # type: ignore[attr-defined]
+        pytest.approx(DRAW.model[node.prefix]) for node in lattice.nodes
     ]
     assert [node.support for node in lattice.nodes] == [1, 3, 1, 2, 1]
     assert all(node.others == node.others_count == 0 for node in lattice.nodes)

@@ -1,7 +1,5 @@
 """The page: its data, and its behaviour in a headless browser."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Brute-force enumeration of the support, the reference for every search."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Real networks small enough to enumerate their support."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 
@@ -9,13 +7,11 @@ import torch
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.search import ModelStepper
+from tests.models import words
 
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, "a", "b", "c", "d")), Vocabulary((*TARGET_SPECIALS, "x", "y"))
-)
+VOCABULARIES = words("abcd", "xy")
 SMALL: dict[str, Any] = {
     "rnn_size": 8,
     "src_word_vec_size": 8,

@@ -34,7 +34,7 @@ def test_a_coverage_penalty_needs_attention() -> None:
 def test_coverage_is_zero_where_everything_is_covered_once() -> None:
     attention = torch.eye(3)
     for name in ("wu", "summary"):
-        penalties = Penalties(coverage_penalty=name, beta=2.0)  # type: ignore[arg-type]
+        penalties = Penalties(coverage_penalty=name, beta=2.0)
         assert penalties.score(-1.0, 3, attention) == -1.0
     penalties = Penalties(coverage_penalty="wu", beta=1.0)
     assert penalties.score(-1.0, 3, attention[:2]) == -math.inf

@@ -6,7 +6,6 @@ import torch
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabulary
 from onmt_entmax.search import EnsembleStepper, ModelStepper, SearchConfig, beam_search
-from onmt_entmax.search.beam import BeamSearch
 from tests.search.networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
 
 
@@ -36,22 +35,6 @@ def test_the_score_found_is_the_score_that_training_gives(kind: str) -> None:
             hidden, target = model.hidden_states(batch)
             log_probs = model.generator.log_probs(hidden).gather(1, target[:, None])
             assert hypothesis.log_prob == pytest.approx(log_probs.sum().item(), abs=1e-5)
-
-
-def test_recurrent_sentences_may_join_a_search_under_way_and_transformer_ones_not() -> None:
-    assert not stepper(network("transformer", 1.5, 0)).can_join
-    for kind in ("input-feeding", "lstm", "gru"):
-        model, batches, config = stepper(network(kind, 1.5, 5)), sentences(8), SearchConfig(3, 1, 8)
-        search, results = BeamSearch(model, config), {}
-        for batch in batches[::-1]:
-            search.admit(batch)
-            results.update(search.advance())
-        while len(search):
-            results.update(search.advance())
-        alone = [beam_search(model, batch, config)[0] for batch in batches[::-1]]
-        assert [results[i].hypotheses[0].tokens for i in range(8)] == [
-            result.hypotheses[0].tokens for result in alone
-        ]
 
 
 @pytest.mark.parametrize("kind", ["gru", "transformer", "learned"])

@@ -202,7 +202,7 @@ def test_the_mean_encoder_has_no_float64() -> None:
         model.double()
 
 
-@pytest.mark.parametrize("kind", ["table", "input-feeding", "transformer"])
+@pytest.mark.parametrize("kind", ["table", "input-feeding", "lstm", "gru", "transformer"])
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 def test_a_stream_gives_what_single_sentences_give(kind: str, rows: int) -> None:
     config = SearchConfig(3, 1, 6)
@@ -214,6 +214,7 @@ def test_a_stream_gives_what_single_sentences_give(kind: str, rows: int) -> None
         alone = [beam_search(model, [table], config)[0] for group in groups for table in group]
     else:
         model = stepper(network(kind, 1.5, 9))
+        assert model.can_join == (kind != "transformer")
         singles = sentences(18)
         groups = [together(singles[i : i + 3]) for i in range(0, 18, 3)]
         alone = [beam_search(model, single, config)[0] for single in singles]

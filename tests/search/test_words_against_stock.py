@@ -14,15 +14,12 @@ import torch
 from onmt_entmax.checkpoint import save
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import build_model
+from tests.models import words
 from tools.bench.search import opennmt_side, our_side
 
 WORDS = 2000
-VOCABULARIES = Vocabularies(
-    Vocabulary((*SOURCE_SPECIALS, *(f"s{i}" for i in range(WORDS)))),
-    Vocabulary((*TARGET_SPECIALS, *(f"t{i}" for i in range(WORDS)))),
-)
+VOCABULARIES = words(*([f"{side}{i}" for i in range(WORDS)] for side in "st"))
 
 
 @pytest.mark.parametrize(("spread", "end"), [(0.1, 0.0), (1.0, 0.0), (1.0, 3.0), (2.0, 6.0)])

@@ -17,7 +17,7 @@ slow = pytest.mark.slow
 
 
 @pytest.fixture
-def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def blocks(monkeypatch) -> None:
     """Blocks of 16 queries and keys, and never one for all keys."""
     monkeypatch.setattr(triton, "_block", lambda _: 16)
     monkeypatch.setattr(triton, "_SINGLE", 0)
@@ -163,7 +163,7 @@ def test_second_derivatives_and_dropout() -> None:
         torch.autograd.grad(output.square().sum(), query, create_graph=True)
 
 
-def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch) -> None:
     """The others end at 65,535, and a large batch has more heads."""
     grids = []
 

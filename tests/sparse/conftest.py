@@ -18,12 +18,11 @@ CPU = [] if INTERPRETED else ["PyTorch", "C++ 1", "C++ 2", "C++ 3"]
 
 
 @pytest.fixture(params=[*CPU, *GPU])
-def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def device(request: pytest.FixtureRequest, monkeypatch) -> Iterator[str]:
     """The device on which an implementation works, C++ with each instruction set.
 
     test_kernels.py runs Triton, in its interpreter where there is no GPU.
     """
-    torch.manual_seed(0)
     name = request.param
     if name == "PyTorch":
         monkeypatch.setattr(backends, "of", lambda *_: reference)

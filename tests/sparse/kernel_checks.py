@@ -19,12 +19,11 @@ slow = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> None:
-    torch.manual_seed(0)
     assert backends.of(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch) -> None:
     """Rows count as long from 65 scores on, in tiles of 128, with lists of 32 candidates."""
     monkeypatch.setattr(triton, "_REGISTERS", 64 * 4)
     monkeypatch.setattr(triton, "_TILE", 128 * 4)
@@ -59,7 +58,7 @@ def test_equal_the_definition_in_float64(
     alpha: float | Tensor,
     length: int,
     dtype: torch.dtype,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch,
 ) -> None:
     """Short rows, and long ones with room for the candidates and without."""
     spread = torch.tensor([[0.1], [1.0], [4.0], [1.0]])
@@ -103,7 +102,7 @@ def test_learned_alphas_have_kernels_in_a_graph() -> None:
 
 
 def test_kernels_that_do_not_start_are_replaced_after_one_warning(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch,
 ) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("no compiler")

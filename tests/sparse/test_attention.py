@@ -77,11 +77,6 @@ def options(mask: Mask) -> dict[str, Any]:
     return {"is_causal": True} if isinstance(mask, str) else {"attn_mask": mask}
 
 
-@pytest.fixture(autouse=True)
-def _seeded() -> None:
-    torch.manual_seed(1)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(("alpha", "kind"), PAIRS)
 def test_equals_the_oracle(alpha: Any, kind: str, dtype: torch.dtype) -> None:
@@ -332,7 +327,7 @@ def outcomes(alpha: float, mask: Mask, queries: int, keys: int, dtype: Any) -> l
     ),
 )
 def test_implementations_agree(
-    alpha: float, kind: str, dtype: Any, device: str, monkeypatch: pytest.MonkeyPatch
+    alpha: float, kind: str, dtype: Any, device: str, monkeypatch
 ) -> None:
     for queries, keys in ((5, 7), (6, 70)):
         mask = masks(queries, keys)[kind]

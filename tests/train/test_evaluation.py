@@ -77,14 +77,13 @@ def test_measures_are_those_of_translating(trained: Path, tmp_path: Path) -> Non
     assert "exact_match" not in values[2]
 
 
-def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch) -> None:
     """Even if the search finds every reference; it gets the length limit of the options."""
     setup = setup_of(tmp_path, selection="exact_match", tgt_vocab_size=4, max_length=7, rnn_size=8)
     data = TrainingData(setup.data, setup.vocabulary)
 
     def search(_: object, batch: Batch, config: SearchConfig) -> list[SimpleNamespace]:
         assert config.max_length == 7
-        assert batch.target is not None
         rows = zip(batch.target[1:, :, 0].t().tolist(), batch.target_lengths, strict=True)
         outputs = [tuple(row[: int(length) - 2]) for row, length in rows]
         return [SimpleNamespace(hypotheses=[SimpleNamespace(tokens=out)]) for out in outputs]

@@ -8,9 +8,13 @@ import pytest
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.config import OptimizerConfig, TrainingConfig
+from onmt_entmax.data.training import TrainingData
+from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.train import log
 from onmt_entmax.train.log import Log, Standing
+from onmt_entmax.train.run import next_command
 from tests.commands import json_lines
+from tests.data.corpora import data, written
 from tests.toy import write_config
 
 CONFIG = TrainingConfig(OptimizerConfig(), train_steps=4000, selection="exact_match")
@@ -71,6 +75,13 @@ def test_history_is_on_disk_before_the_first_new_line(tmp_path):
     assert [row["step"] for row in rows(tmp_path)] == [10, 15]
     Log(tmp_path, 0, CONFIG, 1.5, None).close()
     assert rows(tmp_path) == []
+
+
+@pytest.mark.parametrize(("form", "option"), [("a b c x", "--model"), ("x c b a", "--reversed")])
+def test_the_next_command_inflects_in_the_order_of_the_data(tmp_path, form, option):
+    corpus = written(tmp_path, "x", ["lang=x +V +PST a b c"], [form])
+    command = next_command(Path("run"), TrainingData(data(corpus), VocabularyConfig()))
+    assert command == f"onmt-entmax inflect {option} run x abc 'V;PST'"
 
 
 # --- the last lines --------------------------------------------------------------------------

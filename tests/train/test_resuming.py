@@ -1,7 +1,5 @@
 """Run folders: which checkpoint a run continues from, with which changes, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from onmt_entmax.checkpoint import (
     STATE,
@@ -175,6 +174,18 @@ def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
         changed(begun, "-save_model", run / "step_2")
 
 
+def test_a_run_that_has_reached_its_limit_has_nothing_left(
+    begun: list[str], tmp_path: Path, capsys
+) -> None:
+    run, left = tmp_path / "run", "nothing is left to train: step 6, train_steps 6"
+    with pytest.raises(CheckpointError, match=f"{left}; set a higher limit, or take the weights"):
+        changed(begun, "-train_from", run, "-save_model", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    assert changed(begun, "-train_from", run) == 0
+    assert f"note: {left}\n" in capsys.readouterr().err
+    assert checkpoint_steps(run) == [2, 4, 6]
+
+
 # --- damaged checkpoints ---------------------------------------------------------------------
 
 
@@ -194,6 +205,7 @@ def _moment(change: Callable[[torch.Tensor], Any]) -> Callable[[dict[str, Any]],
         lambda state: state["optimizer"].update({999: state["optimizer"][0]}),
         lambda state: state["run"].update(step="six"),
         lambda state: state.update(position=7),
+        lambda state: state.update(raw_weights=[torch.zeros(2)]),
     ],
 )
 def test_a_damaged_checkpoint_costs_no_whole_one(
@@ -212,7 +224,7 @@ def test_a_damaged_checkpoint_costs_no_whole_one(
     told = capsys.readouterr().err
     assert f"continuing from {run}/step_4\n" in told
     assert told.count("warning: ") == told.count("; trying the checkpoint before\n") == 1
-    assert load(run / "step_5").model is not None
+    load(run / "step_5")
     with pytest.raises(CheckpointError, match="step_6"):
         changed(begun, "-train_from", run / "step_6", *more)
 
@@ -271,6 +283,10 @@ def test_another_measure_or_folder_makes_the_best_anew(begun: list[str], tmp_pat
         assert best_step(run) == best
         assert checkpoint_steps(run) == sorted({best, step})
         change_state(run / f"step_{step}", lambda state: state["run"].update(unreached))
+    corpora = yaml.safe_load(Path(begun[1]).read_text())["data"]
+    corpora["valid"] = corpora["corpus_1"]  # another development set
+    assert changed(begun, *more, *fewer, "-train_steps", 14, "-data", json.dumps(corpora)) == 0
+    assert best_step(run) == 14
 
 
 # --- data that does not fit ------------------------------------------------------------------

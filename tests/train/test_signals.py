@@ -1,7 +1,5 @@
 """Signals while training: each ends the run, and nothing that was trained is lost."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty
@@ -32,7 +30,7 @@ def endless(folder: Path, **changes: object) -> list[str]:
     return ["-config", str(path)]
 
 
-def while_evaluating(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
+def while_evaluating(monkeypatch, do: Callable[[], object]) -> None:
     """Do something once, in the first validation."""
     todo = [do]
 
@@ -122,7 +120,7 @@ def test_after_nohup_a_closed_terminal_changes_nothing(tmp_path: Path, monkeypat
     assert checkpoint_steps(tmp_path / "run")[-1] == 7
 
 
-def while_saving(monkeypatch: pytest.MonkeyPatch, *numbers: signal.Signals) -> None:
+def while_saving(monkeypatch, *numbers: signal.Signals) -> None:
     """Send signals to this process while it writes its second checkpoint."""
     save, times = torch.save, []
 

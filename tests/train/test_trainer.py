@@ -1,7 +1,5 @@
 """The trainer: rules of an update, resuming, averages, non-finite updates, the best and the end."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import math
@@ -36,7 +34,7 @@ from tests.train.trainers import (
 
 
 @pytest.fixture(params=[False, True], ids=["packed", "padded"])
-def padded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+def padded(request: pytest.FixtureRequest, monkeypatch) -> bool:
     """Train on padded batches, too, as on a GPU; plain calls stand in for CUDA graphs."""
     monkeypatch.setattr(trainer, "PADDED_ON_CPU", request.param)
     return bool(request.param)
@@ -263,14 +261,12 @@ def test_the_average_is_the_formula(tmp_path: Path, every: int) -> None:
             for average, weight in zip(expected, seen[step - 1], strict=True)
         ]
     with run.average.applied() as raw:
-        assert raw is not None
         assert_equal(raw, seen[-1])
         for one, other in zip(weights(run.model), expected, strict=True):
             torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-6)
         saved = load(tmp_path / "run" / "step_14").model
         assert_equal(weights(saved), weights(run.model))
     assert_equal(weights(run.model), seen[-1])
-    assert run.evaluate is not None
     with torch.no_grad():
         assert run.evaluate(saved)["loss"] == run.state.best or run.state.best_step < 14
 
@@ -311,7 +307,7 @@ def test_skipping_leaves_the_update_out(
                 averages.append(weights(run.model))
 
     averages: list[list[Tensor]] = []
-    run._update = watched  # type: ignore[method-assign]
+    run._update = watched
     assert run.train().step == 13
     for step in range(1, 14):
         same = all(a.equal(b) for a, b in zip(seen[step], seen[step - 1], strict=True))

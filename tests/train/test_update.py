@@ -1,7 +1,5 @@
 """Updates with padded batches and without; on a CPU plain calls stand in for CUDA graphs."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -131,7 +129,7 @@ def test_what_is_not_finite_changes_no_weight(graphs: str) -> None:
     assert update.step((0.01,)).isfinite().all()  # nothing of it stays
 
 
-def test_there_is_a_largest_number_of_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_largest_number_of_graphs(monkeypatch) -> None:
     monkeypatch.setattr(update_module, "MOST_GRAPHS", 2)
     update = update_of(model_of())
     for longest in (3, 3, 7, 7, 7, 12, 12, 3):
@@ -140,7 +138,7 @@ def test_there_is_a_largest_number_of_graphs(monkeypatch: pytest.MonkeyPatch) ->
     assert update.recorder.captured == 2
 
 
-def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_finds_a_graph_on_stale_memory(monkeypatch) -> None:
     model = model_of()
     model.encoder.fixed_shapes = model.decoder.fixed_shapes = True  # as on a GPU
     update = update_of(model, "check")
@@ -198,7 +196,7 @@ def test_alphas_and_dropout_have_graphs_of_their_own() -> None:
         assert update.recorder.captured == before + 1
 
 
-def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch) -> None:
     """PyTorch's operations in their place wait for the GPU, which cannot be recorded."""
     assert reason_against(model_of()) is None
     monkeypatch.setattr(update_module, "device_of", lambda model: torch.device("cuda"))

@@ -1,7 +1,5 @@
 """Trainers of the toy task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,7 +83,7 @@ def poison(trainer: Trainer, steps: set[int]) -> None:
         factor = float("nan") if trainer.state.step + 1 in steps else 1.0
         return result._replace(loss=result.loss * factor)
 
-    trainer.update.loss = poisoned  # type: ignore[method-assign]
+    trainer.update.loss = poisoned
 
 
 def measuring(trainer: Trainer, *losses: float) -> list[int]:

@@ -1,17 +1,13 @@
-"""Padded recurrences and loss equal the packed ones, with all gradients, and after updates."""
-
-from __future__ import annotations
+"""Batches with padding and without, for the tests of padded updates."""
 
 import random
-from dataclasses import replace
 
-import torch
 from torch import Tensor
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, Shape, Shapes, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.update import pad_batch
 
 SIZES = (23, 19)  # tokens of source and target
@@ -36,12 +32,6 @@ def vocabularies() -> Vocabularies:
 
 
 KNOWN = vocabularies()
-
-
-def model_of(**options: object) -> SparseNMTModel:
-    torch.manual_seed(1)
-    model = build_model(replace(CONFIG, **options), KNOWN).double()
-    return model.train()
 
 
 def batch_of(sentences: int, seed: int = 0) -> Batch:
