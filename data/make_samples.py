@@ -25,6 +25,7 @@ from pathlib import Path
 from data.sample_rules import english, german, spanish, turkish
 from data.sample_rules.paradigm import Cell
 from onmt_entmax.cli.ending import argument_parser, run_script
+from onmt_entmax.files import write_files
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "samples"
 
@@ -124,9 +125,8 @@ def main(arguments: Sequence[str]) -> int:
             return 1
         print(f"{len(files)} files in {options.out} are what make_samples.py makes")
         return 0
-    options.out.mkdir(parents=True, exist_ok=True)
+    write_files({options.out / name: text for name, text in files.items()})
     for name, text in files.items():
-        (options.out / name).write_bytes(text.encode("utf-8"))
         print(f"{name}: {text.count(chr(10))} rows")
     return 0
 

@@ -19,16 +19,15 @@ A failure is printed with what replays it. The status is 1 if a case failed. The
 
 from __future__ import annotations
 
-import argparse
 import re
 import resource
-import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from onmt_entmax.cli.ending import argument_parser, run_script
 from tests.commands import offer_server
 from tests.faults.attacks import ATTACKS, build, tried
 from tests.faults.certificates import check_models
@@ -37,11 +36,9 @@ CERTIFICATES = "certificates"
 MEMORY = 8 << 30  # bytes that a process may take
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Attack; return the exit status."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="default 1")
     parser.add_argument("--seed", type=int, default=0, help="default 0")
     parser.add_argument("--only", nargs="+", choices=[*ATTACKS, CERTIFICATES], help="default all")
@@ -82,4 +79,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

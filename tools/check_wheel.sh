@@ -10,7 +10,7 @@ unset PYTHONPATH
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" PIP_DISABLE_PIP_VERSION_CHECK=1
 
 "${PYTHON:-python3}" -m venv "$work/env"
-rm -rf "$root/build"  # setuptools would pack what earlier builds left there
+rm -rf "$root"/build/{lib,temp,bdist}*  # setuptools would pack what earlier builds left there
 "$work/env/bin/pip" wheel --quiet --no-deps --wheel-dir "$work/dist" "$root"
 "$work/env/bin/pip" install --quiet -c "$root/constraints.txt" "$work"/dist/*.whl
 

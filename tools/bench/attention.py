@@ -28,6 +28,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from onmt_entmax.cli.ending import argument_parser, run_script
+from onmt_entmax.files import write_text
 from onmt_entmax.sparse.attention import entmax_attention
 from tools.bench.runner import COUNT, POSITIVE
 
@@ -183,7 +184,7 @@ def main(given: Sequence[str]) -> int:
     conditions = {"torch": torch.__version__, "device": name, "clock": clock, "load": load}
     whole = {**conditions, "threads": arguments.threads, "attention": records}
     if arguments.output is not None:
-        arguments.output.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        write_text(arguments.output, json.dumps(whole, indent=1) + "\n")
     return 0
 
 

@@ -14,9 +14,9 @@ from itertools import chain
 from pathlib import Path
 
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
-from onmt_entmax.data.inflection import encode_word
+from onmt_entmax.data.inflection import encode_source, encode_word, read_rows
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
 PILOT_LANGUAGES = (
@@ -43,19 +43,10 @@ def inflection(data: Path | None) -> list[Pair]:
     for language in PILOT_LANGUAGES:
         path = folder / f"{language}-{part}"
         if data or path.is_file():
-            for row in _lines(path):
-                lemma, form, tags = row.split("\t")
-                marked = [f"+{tag}" for tag in tags.split(";")]  # the tag V, not the letter
-                source = [f"lang={language}", *marked, *encode_word(lemma)]
-                pairs.append((source, encode_word(form)))
+            for row in read_rows(path):
+                source = encode_source(language, row.lemma, row.tags)
+                pairs.append((source, encode_word(row.form)))
     return pairs
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def words(data: Path | None) -> list[Pair]:
@@ -72,7 +63,7 @@ def words(data: Path | None) -> list[Pair]:
         return _synthetic_words(20_000, 18_000, 8, 3.5)
     sides = []
     for language in ("de", "en"):
-        lines = _lines(data / "tatoeba-deen" / f"train.{language}")
+        lines = read_lines(data / "tatoeba-deen" / f"train.{language}")
         sides.append([_WORD.findall(line.lower()) for line in lines])
     return [
         (source, target)
@@ -92,7 +83,7 @@ def captions(data: Path | None) -> list[Pair]:
     """
     if data is None:
         return _synthetic_words(20_000, 10_000, 13, 4)
-    sides = (_lines(data / "multi30k" / f"train.lc.norm.tok.{name}") for name in ("de", "en"))
+    sides = (read_lines(data / "multi30k" / f"train.lc.norm.tok.{name}") for name in ("de", "en"))
     return [(source.split(), target.split()) for source, target in zip(*sides, strict=True)]
 
 

@@ -35,6 +35,7 @@ from typing import Any
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
+from onmt_entmax.files import write_text
 from onmt_entmax.sparse import backends
 from tools.bench.attention import table as time_attention
 from tools.bench.gpu_checks import check_graphs, check_loss, check_updates
@@ -115,7 +116,7 @@ class Bench:
 
     def _save(self) -> None:
         self.found["seconds"] = round(time.monotonic() - self._started, 1)
-        self.options.output.write_text(json.dumps(self.found, indent=1) + "\n")
+        write_text(self.options.output, json.dumps(self.found, indent=1) + "\n")
 
     def _collect(self, name: str, results: Iterator[Result]) -> list[Result]:
         """Return the rows of a part; an error is a row too, so that other parts still run."""

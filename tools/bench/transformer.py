@@ -187,12 +187,10 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     torch.set_num_threads(options.threads)
     keep_freed_memory()
-    results = measure(options)
     with open(options.output or os.devnull, "a", encoding="utf-8") as output:
-        for result in results:
+        for result in measure(options):
             output.write(json.dumps(result) + "\n")
-    for result in results:
-        print(" ".join(f"{key} {value}" for key, value in result.items()))
+            print(" ".join(f"{key} {value}" for key, value in result.items()))
     return 0
 
 

@@ -327,6 +327,8 @@ def multilabel(name: str, options: argparse.Namespace) -> None:
     out, get = options.out, getter(options.source, f"{MULAN_URL}/{name}")
     parts = ["train", "test"] if options.test else ["train"]
     if name == "reuters":
+        if options.source:
+            raise UserError("reuters comes through scikit-learn, not from a folder")
         return _reuters(out, parts)
     files: dict[str, str | None] = dict.fromkeys(
         [f"{name}.xml", *(f"{name}-{part}.arff" for part in parts)]
@@ -337,8 +339,10 @@ def multilabel(name: str, options: argparse.Namespace) -> None:
         def get(file: str, get: Get = get) -> bytes:
             if file == "cal500.xml":
                 return get(file)
-            head, mark, data = re.split(rb"(?im)^(@data.*\n)", get("cal500.arff"), maxsplit=1)
+            head, mark, data = re.split(rb"(?im)^(@data.*\n|\Z)", get("cal500.arff"), maxsplit=1)
             rows = [row for row in data.splitlines(keepends=True) if row.strip()]
+            if len(rows) < 400:
+                raise UserError("cal500.arff: cut short")
             chosen = set(random.Random(500).sample(range(len(rows)), 400))
             train = file == "cal500-train.arff"
             return head + mark + b"".join(r for n, r in enumerate(rows) if (n in chosen) is train)
@@ -349,8 +353,10 @@ def multilabel(name: str, options: argparse.Namespace) -> None:
 
 def _reuters(out: Path, parts: Sequence[str]) -> None:
     """Write RCV1-v2 as SVMlight, through scikit-learn, which compares checksums of its own."""
-    from sklearn.datasets import dump_svmlight_file, fetch_rcv1
-
+    try:
+        from sklearn.datasets import dump_svmlight_file, fetch_rcv1
+    except ImportError:
+        raise UserError('scikit-learn is missing: pip install -e ".[papers]"') from None
     for part in parts:
         data, content = fetch_rcv1(subset=part), io.BytesIO()
         dump_svmlight_file(data.data, data.target, content, zero_based=False, multilabel=True)

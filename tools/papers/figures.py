@@ -500,7 +500,7 @@ def draw(options: argparse.Namespace) -> Figure:
         listed = {branch.token for node in drawn.nodes for branch in node.branches}
         prepare([*drawn.source, *drawn.target, *(drawn.names[token] for token in listed)])
         return {"attention": draw_attention, "forced": draw_forced}[options.command](drawn)
-    names = names_of(options, different=options.command == "sparsity")
+    names = names_of(options, different=options.command != "time" or not options.names)
     prepare(names)
     if options.command == "time":
         return draw_time(options.models, names, options.measure, options.label)

@@ -89,6 +89,8 @@ def read_examples(path: Path, labels: Path, features: int | None = None) -> Exam
             for element in ElementTree.parse(labels).iter()
             if element.tag.rpartition("}")[2] == "label"
         ]
+        if not names:
+            raise ValueError("no label is listed")
         if path.suffix != ".arff":
             table, rows = load_svmlight_file(
                 str(path), n_features=features, multilabel=True, zero_based=False
@@ -109,8 +111,9 @@ def read_examples(path: Path, labels: Path, features: int | None = None) -> Exam
         ValueError,
         IndexError,
         NotImplementedError,  # a text attribute
+        StopIteration,  # no @data
     ) as error:
-        raise UserError(f"{path} or {labels}: cannot be read: {error}") from None
+        raise UserError(f"{path} or {labels}: cannot be read: {error!r}") from None
     except KeyError as error:
         raise UserError(f"{labels}: label {error} is no attribute of {path}") from None
     columns = []

@@ -21,6 +21,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from onmt_entmax.config import Checked, option
+from onmt_entmax.data.vectors import read_vectors
+from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, read_object, write_files
 from onmt_entmax.rules import FLAG, SHARE, Rule, positive, whole
@@ -441,16 +443,14 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
 
 def _fix_vectors(model: Classifier, settings: Settings, words: Sequence[str]) -> int:
     """Put given word vectors into a model, for good; return how many there are."""
-    weight, ids = model.embedding.weight, {word: number for number, word in enumerate(words)}
-    learned = torch.ones(len(words), 1)
-    for line in read_lines(Path(settings.embeddings)):
-        word, *values = line.rsplit(" ", settings.word_vec_size)
-        if word in ids and len(values) == settings.word_vec_size:
-            weight.data[ids[word]] = torch.tensor([float(value) for value in values])
-            learned[ids[word]] = 0
+    weight, learned = model.embedding.weight, torch.ones(len(words), 1)
+    known = Vocabulary(tuple(words))
+    vectors = read_vectors(Path(settings.embeddings), "GloVe", known, settings.word_vec_size)
+    for number, vector in vectors.items():
+        weight.data[number], learned[number] = vector, 0
     # Adam leaves a weight whose gradient has always been zero as it is.
     weight.register_hook(lambda gradient: gradient * learned)
-    return int((learned == 0).sum())
+    return len(vectors)
 
 
 def _one_epoch(

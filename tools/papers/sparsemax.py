@@ -67,7 +67,7 @@ def read_settings(path: Path, kind: type[T], **changes: object) -> T:
     defaults: dict[str, Any] = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
     for name in content:
         if name not in defaults:
-            raise UserError(f"{path}: {name}: no such key{nearest(name, list(defaults))}")
+            raise UserError(f"{path}: {name}: no such key{nearest(str(name), list(defaults))}")
     for name, default in defaults.items():
         if default is MISSING and name not in content:
             raise UserError(f"{path}: {name}: is missing")

@@ -48,7 +48,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import re
 import signal
@@ -77,7 +76,7 @@ from onmt_entmax.cli import ending
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import decode_word, language_of
 from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.files import read_aligned, read_object, write_files
+from onmt_entmax.files import json_text, read_aligned, read_object, write_files
 from onmt_entmax.options.reader import read_yaml, without_rivals
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
@@ -427,8 +426,7 @@ def measure(work: Work) -> dict[str, Any]:
         ):
             if chosen and key in chosen[-1]:
                 figures[name] = chosen[-1][key]
-    text = json.dumps(figures, indent=2, ensure_ascii=False) + "\n"
-    write_files({work.folder / "figures.json": text})
+    write_files({work.folder / "figures.json": json_text(figures)})
     return figures
 
 
@@ -707,8 +705,7 @@ def test(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
             figures = EVALUATIONS[matrix.evaluate](work)
             entry = {"name": work.name, "date": date, **figures, "measured": _measured(work)}
             content = {"measurements": [*tested(matrix), entry]}
-            text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-            write_files({matrix.run / "test.json": text})
+            write_files({matrix.run / "test.json": json_text(content)})
     for matrix in matrices:
         rows = []
         for entry in tested(matrix):
