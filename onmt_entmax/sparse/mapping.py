@@ -58,8 +58,8 @@ def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Te
 
     It is -inf exactly where entmax is 0. If alpha is the number 1 (softmax), it is -inf only where
     the score is. It is computed from the difference between score and threshold, so it has all its
-    digits where a probability is too small for its type. In float16 it ends at -65504, the least
-    number. Gradients that arrive for an entry of -inf are ignored.
+    digits where a probability is too small for its type. In float16 no finite value is below
+    -65504. Gradients that arrive for an entry of -inf are ignored.
 
     Args, returns and raises: as :func:`entmax`.
     """

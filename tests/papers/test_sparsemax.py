@@ -11,6 +11,7 @@ import torch
 import yaml
 from scipy.sparse import csr_matrix
 
+from onmt_entmax.errors import UserError
 from tests.ended import ended, refused
 from tests.oracles import entmax_oracle, loss_oracle
 from tools.papers import multilabel, nli, sparsemax
@@ -95,6 +96,13 @@ def test_predictions_and_settings() -> None:
     assert grid.settings(LOGISTIC, 20) == pytest.approx([0.05 * n for n in range(1, 11)])
     assert grid.settings(SOFTMAX, 174) == pytest.approx([n / 174 for n in range(1, 11)])
     assert grid.settings(SPARSEMAX, 20) == (1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5)
+
+
+def test_a_cut_file_is_one_line() -> None:
+    Path("a.arff").write_text("@relation x\n")
+    Path("a.xml").write_text('<labels><label name="y"/></labels>')
+    with pytest.raises(UserError, match=r"^a.arff .*: no @data$"):
+        multilabel.read_examples(Path("a.arff"), Path("a.xml"))
 
 
 def test_rows_of_an_outer_fold_influence_neither_choice_nor_model() -> None:

@@ -111,9 +111,9 @@ def read_examples(path: Path, labels: Path, features: int | None = None) -> Exam
         ValueError,
         IndexError,
         NotImplementedError,  # a text attribute
-        StopIteration,  # no @data
+        StopIteration,  # the file ends before @data; it has no message
     ) as error:
-        raise UserError(f"{path} or {labels}: cannot be read: {error!r}") from None
+        raise UserError(f"{path} or {labels}: cannot be read: {str(error) or 'no @data'}") from None
     except KeyError as error:
         raise UserError(f"{labels}: label {error} is no attribute of {path}") from None
     columns = []
