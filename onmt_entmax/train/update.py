@@ -234,6 +234,8 @@ class Update:
             ]
             torch._foreach_add_([old for old, _ in parts], [new for _, new in parts])
         self.measured[:4] += torch.stack([value.detach().to(self.measured) for value in result])
+        # It keeps the autograd graph, whose nodes belong to the stream of their first use.
+        self._model.decoder.state.clear()
 
     def _step(self) -> None:
         gradients = [p.grad for p in self.parameters if p.grad is not None]

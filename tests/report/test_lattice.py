@@ -8,19 +8,7 @@ import torch
 from onmt_entmax.report.lattice import Lattice, Node, build_lattice
 from onmt_entmax.search import SearchConfig, beam_search
 from tests.search.networks import DECODERS, network, sentences, stepper
-from tests.search.tables import BOS, EOS, Fixed, TableStepper
-
-# d r a w | n, and its rivals: the paper's Figure 1 with letters as numbers.
-W, N, E, D = 2, 3, 4, 5
-DRAW = Fixed(
-    {
-        (): {W: 1.0},
-        (W,): {N: 0.3, E: 0.6, EOS: 0.1},
-        (W, N): {EOS: 1.0},
-        (W, E): {D: 0.75, N: 0.25},
-        (W, E, D): {EOS: 1.0},
-    }
-)
+from tests.search.tables import BOS, DRAW, EOS, D, E, Fixed, N, TableStepper, W
 
 
 def listed(node: Node) -> dict[int, float]:
@@ -35,7 +23,7 @@ def test_nodes_are_the_prefixes_with_all_their_next_tokens() -> None:
     lattice = draw([(W, E, D), (W, N)])
     assert [node.prefix for node in lattice.nodes] == [(), (W,), (W, N), (W, E), (W, E, D)]
     probabilities = [math.exp(node.log_prob) for node in lattice.nodes]
-    assert probabilities == pytest.approx([1, 1, 0.3, 0.6, 0.45])
+    assert probabilities == pytest.approx([1, 1, 0.32, 0.6, 0.45])
     assert [listed(node) for node in lattice.nodes] == [
         pytest.approx(DRAW.model[node.prefix]) for node in lattice.nodes
     ]
@@ -53,10 +41,10 @@ def test_a_hypothesis_that_the_model_excludes_is_shown_as_impossible() -> None:
 
 def test_beyond_the_limit_tokens_are_summed_but_hypotheses_are_listed() -> None:
     lattice = draw([(W,)], limit=2)
-    assert listed(lattice.nodes[1]) == pytest.approx({E: 0.6, EOS: 0.1})
-    assert lattice.nodes[1].others == pytest.approx(0.3)
+    assert listed(lattice.nodes[1]) == pytest.approx({E: 0.6, EOS: 0.08})
+    assert lattice.nodes[1].others == pytest.approx(0.32)
     assert (lattice.nodes[1].others_count, lattice.nodes[1].support) == (1, 3)
-    assert listed(draw([(W,)], limit=0).nodes[1]) == pytest.approx({EOS: 0.1})
+    assert listed(draw([(W,)], limit=0).nodes[1]) == pytest.approx({EOS: 0.08})
 
 
 def test_a_dense_model_lists_what_is_likely_enough_and_symbols_of_no_string_never() -> None:

@@ -16,19 +16,9 @@ from onmt_entmax.cli.report import judge
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import drawing, to_json, write_page
 from tests.report.browser import Browser
-from tests.search.tables import EOS, Fixed, TableStepper
+from tests.search.tables import DRAW, EOS, D, E, Fixed, N, TableStepper, W
 
-W, N, E, D = 2, 3, 4, 5
 NAMES = ["<s>", "</s>", "w", "n", "e", "d", "x"]
-DRAW = Fixed(
-    {
-        (): {W: 1.0},
-        (W,): {N: 0.32, E: 0.6, EOS: 0.08},
-        (W, N): {EOS: 1.0},
-        (W, E): {D: 0.75, N: 0.25},
-        (W, E, D): {EOS: 1.0},
-    }
-)
 EVIL = "</script><script>hacked = 1</script> <!-- <b>&amp;\u2028"
 
 

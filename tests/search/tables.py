@@ -74,6 +74,19 @@ class Fixed(Table):
         ]
 
 
+# d r a w | n, and its rivals: the paper's Figure 1 with letters as numbers.
+W, N, E, D = 2, 3, 4, 5
+DRAW = Fixed(
+    {
+        (): {W: 1.0},
+        (W,): {N: 0.32, E: 0.6, EOS: 0.08},
+        (W, N): {EOS: 1.0},
+        (W, E): {D: 0.75, N: 0.25},
+        (W, E, D): {EOS: 1.0},
+    }
+)
+
+
 class TableStepper:
     """Steps through tables; a batch is a list of them, a state the list of (table, prefix).
 

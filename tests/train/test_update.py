@@ -129,6 +129,16 @@ def test_what_is_not_finite_changes_no_weight(graphs: str) -> None:
     assert update.step((0.01,)).isfinite().all()  # nothing of it stays
 
 
+def test_no_update_keeps_its_graph() -> None:
+    model = model_of()
+    update_of(model).add(batch_of(1), 5)
+    nodes = [p.view_as(p).grad_fn.next_functions[0][0].metadata for p in model.parameters()]
+    for metadata in nodes:
+        metadata["kept"] = True
+    del metadata, nodes
+    assert not any(p.view_as(p).grad_fn.next_functions[0][0].metadata for p in model.parameters())
+
+
 def test_there_is_a_largest_number_of_graphs(monkeypatch) -> None:
     monkeypatch.setattr(update_module, "MOST_GRAPHS", 2)
     update = update_of(model_of())
