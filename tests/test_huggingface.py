@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import Tensor, nn
 
-transformers = pytest.importorskip("transformers", reason="needs the extra [transformers]")
-from onmt_entmax import huggingface  # noqa: E402
+from onmt_entmax import huggingface
 
 PAD = 0
 
