@@ -234,7 +234,7 @@ class Update:
             ]
             torch._foreach_add_([old for old, _ in parts], [new for _, new in parts])
         self.measured[:4] += torch.stack([value.detach().to(self.measured) for value in result])
-        # It keeps the autograd graph, whose nodes belong to the stream of their first use.
+        # The state keeps the autograd graph, whose nodes belong to the stream of their first use.
         self._model.decoder.state.clear()
 
     def _step(self) -> None:
