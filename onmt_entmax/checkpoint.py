@@ -194,6 +194,8 @@ def best_step(run: Path) -> int | None:
 def find_model(path: Path) -> Path:
     """Return the model folder at `path`: itself, or the best checkpoint of a run, or the newest.
 
+    Warns if the best checkpoint is gone, as from a copy of a part of the run.
+
     Raises:
         CheckpointError: there is no model, or the name of the best checkpoint is damaged.
     """
@@ -202,7 +204,14 @@ def find_model(path: Path) -> Path:
     steps = checkpoint_steps(path)
     if steps:
         best = read_best(path)
-        step = best["step"] if best is not None and best["step"] in steps else steps[-1]
+        step = steps[-1] if best is None else best["step"]
+        if step not in steps:
+            warnings.warn(
+                f"{path / 'best.json'}: names step_{step}, which is not there; the newest "
+                f"checkpoint is taken instead, step_{steps[-1]}",
+                stacklevel=2,
+            )
+            step = steps[-1]
         return path / f"step_{step}"
     if not path.exists():
         raise CheckpointError(f"{path}: no such model folder")
