@@ -3,8 +3,9 @@
     onmt-entmax evaluate --source run/pilot/data/dev.src --reference run/pilot/data/dev.tgt \\
         --predictions run/pilot/dev.pred
 
-Prints the percentage of correct forms and the mean edit distance (Levenshtein, in characters) for
-each language, and their averages over languages. --nbest N reads predictions of `translate -n_best
+Prints the percentage of correct forms and the mean edit distance (Levenshtein, in tokens, which are
+characters in files of `prepare sigmorphon`) for each language, and their averages over languages. A
+reference with `<unk>` has no correct form. --nbest N reads predictions of `translate -n_best
 N`, N lines a word: it measures the first ones, and the best of N, that nearest to the reference.
 
 --against OTHER compares with other predictions of the same words: for each language and all words,
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import decode_word, language_of
+from onmt_entmax.data.inflection import language_of
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwriting, write_files
 from onmt_entmax.report.measures import (
@@ -30,6 +31,7 @@ from onmt_entmax.report.measures import (
     coverage,
     coverage_text,
     edit_distance,
+    is_right,
     mcnemar,
     output_of,
     score_by_language,
@@ -62,7 +64,7 @@ def _cells(score: Score) -> list[str]:
 
 
 def read_predictions(path: Path, source: Path, number: int) -> list[str]:
-    """Return predicted words.
+    """Return the tokens of each predicted word, between single spaces.
 
     Raises:
         UserError: the file cannot be read, has another number of lines, or a line is no tokens.
@@ -79,7 +81,7 @@ def read_predictions(path: Path, source: Path, number: int) -> list[str]:
             f"{path}: {counted(len(lines), 'line')}, but there must be {number:,} for the lines of "
             f"{source} (times --nbest)"
         )
-    return [decode_word(line.split()) for line in lines]
+    return [" ".join(line.split()) for line in lines]
 
 
 def comparison(
@@ -115,7 +117,7 @@ def evaluate(options: argparse.Namespace) -> str:
         raise UserError(f"{options.source}: no lines")
     words = read_predictions(options.predictions, options.source, nbest * len(sources))
     languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]
-    forms = [decode_word(line.split()) for line in references]
+    forms = [" ".join(line.split()) for line in references]
     scores, best = score_by_language(languages, forms, words[::nbest]), None
     content = asdict(scores)
     if nbest > 1:
@@ -123,16 +125,19 @@ def evaluate(options: argparse.Namespace) -> str:
         starts = range(0, len(words), nbest)
         lists = [[words[n], *filter(None, words[n + 1 : n + nbest])] for n in starts]
         nearest = [
-            min((edit_distance(form, word), rank, word) for rank, word in enumerate(each))[2]
+            min(
+                (edit_distance(form.split(), word.split()), rank, word)
+                for rank, word in enumerate(each)
+            )[2]
             for form, each in zip(forms, lists, strict=True)
         ]
         best = score_by_language(languages, forms, nearest)
         content[f"best of {nbest}"] = asdict(best)
     texts = [table(scores, best, nbest)]
-    right = [form == word for form, word in zip(forms, words[::nbest], strict=True)]
+    right = list(map(is_right, forms, words[::nbest]))
     if options.against:
         others = read_predictions(options.against, options.source, nbest * len(sources))[::nbest]
-        other = [form == word for form, word in zip(forms, others, strict=True)]
+        other = list(map(is_right, forms, others))
         content["against"] = comparison(languages, right, other)
         rows = [["language", "only this right", f"only {options.against.name}", "p"]]
         for name, each in content["against"].items():
@@ -143,7 +148,7 @@ def evaluate(options: argparse.Namespace) -> str:
         if [record["source"] for record in records] != sources:
             raise UserError(f"{options.report}: not of {options.source}")
         written = ["" if "abstained" in each else output_of(each)[0] for each in records]
-        if [decode_word(text.split()) for text in written] != words[::nbest]:
+        if [" ".join(text.split()) for text in written] != words[::nbest]:
             raise UserError(f"{options.report}: not of {options.predictions}")
         curve = coverage(records, lambda kept: 100 * sum(right[n] for n in kept) / len(kept))
         content["coverage"] = [vars(each) for each in curve]

@@ -110,6 +110,18 @@ class TestSamplesEndToEnd:
         *_, last = done.stdout.splitlines()
         assert last.split()[:3] == ["average", "460", "99.58"]
 
+    def test_evaluate_compares_tokens(self, tmp_path, capsys):
+        """`ts a` is another output than `t s a`, though it spells the same word."""
+        for name, text in (("src", "lang=x t s a\n" * 2), ("ref", "t s a\n" * 2)):
+            (tmp_path / name).write_text(text)
+        (tmp_path / "one").write_text("ts a\nt s a\n")
+        (tmp_path / "two").write_text("t s a\nts a\n")
+        files = f"--source {tmp_path}/src --reference {tmp_path}/ref --predictions {tmp_path}/one"
+        assert call("evaluate", *files.split(), "--against", tmp_path / "two") == 0
+        out = capsys.readouterr().out.splitlines()
+        assert out[1].split() == ["x", "2", "50.00", "1.000"]
+        assert out[-1].split() == ["all", "1", "1", "1.0000"]
+
     def test_evaluate_reads_lists_of_predictions(self, tmp_path, capsys):
         """The first, and the nearest of each list; blank lines fill up a list."""
         (tmp_path / "src").write_text("lang=x +V a\nlang=x +V b\nlang=y +V c\n")

@@ -74,7 +74,7 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best, read_config
 from onmt_entmax.cli import ending
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.data.inflection import decode_word, language_of
+from onmt_entmax.data.inflection import language_of
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import json_text, read_aligned, read_object, write_files
 from onmt_entmax.options.reader import read_yaml, without_rivals
@@ -361,8 +361,8 @@ def sigmorphon(work: Work) -> dict[str, Any]:
     sources, references, predictions = texts_of(work)
     scores = score_by_language(
         [language_of(work.matrix.source, number, line) for number, line in enumerate(sources, 1)],
-        [decode_word(line.split()) for line in references],
-        [decode_word(line.split()) for line in predictions],
+        references,
+        predictions,
     )
     languages = {n: round(100 * each.accuracy, 4) for n, each in scores.languages.items()}
     return {
