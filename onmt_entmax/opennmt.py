@@ -18,7 +18,11 @@ with warnings.catch_warnings():
     from onmt.modules import AverageAttention, Embeddings, GlobalAttention, MultiHeadedAttention
     from onmt.opts import train_opts, translate_opts
     from onmt.transforms import AVAILABLE_TRANSFORMS, Transform, TransformPipe
-    from onmt.transforms.tokenize import ONMTTokenizerTransform
+    from onmt.transforms.tokenize import (
+        BPETransform,
+        ONMTTokenizerTransform,
+        SentencePieceTransform,
+    )
     from onmt.utils.loss import NMTLossCompute
     from onmt.utils.misc import relative_matmul, sequence_mask
     from onmt.utils.optimizers import Optimizer, build_torch_optimizer, make_learning_rate_decay_fn

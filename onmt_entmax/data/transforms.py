@@ -1,4 +1,6 @@
-"""OpenNMT-py's transforms, and the seeding of their random choices."""
+"""OpenNMT-py's transforms, their inverses, and the seeding of their random choices."""
+
+from __future__ import annotations
 
 import ast
 import os
@@ -7,17 +9,21 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from typing import Any, TypeVar
 
 import numpy
 import torch
 
-from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import no_such_file
 from onmt_entmax.opennmt import (
     AVAILABLE_TRANSFORMS,
+    BPETransform,
+    DefaultTokens,
     ONMTTokenizerTransform,
+    SentencePieceTransform,
     TransformPipe,
 )
 from onmt_entmax.rules import shown
@@ -39,7 +45,7 @@ class TransformError(UserError):
 
 def build_transforms(
     names: Sequence[str], options: Namespace, vocabularies: Vocabularies | None
-) -> TransformPipe:
+) -> Pipe:
     """Build OpenNMT-py's transforms of these names, in order.
 
     Args:
@@ -72,9 +78,10 @@ def build_transforms(
         _check_files(options)
     tokens = None
     if vocabularies is not None:
+        # `switchout` writes any of these tokens in the place of others.
         tokens = {
-            "src": Namespace(itos=vocabularies.source.tokens),
-            "tgt": Namespace(itos=vocabularies.target.tokens),
+            side: Namespace(itos=[each for each in known.tokens if each not in STRUCTURAL])
+            for side, known in zip(("src", "tgt"), vocabularies, strict=True)
         }
     transforms = []
     for name in names:
@@ -85,8 +92,7 @@ def build_transforms(
             )
         if name not in AVAILABLE_TRANSFORMS:
             raise TransformError(f"-transforms: no transform {name!r}")
-        kind = AVAILABLE_TRANSFORMS[name]
-        kind = SeededTokenizer if kind is ONMTTokenizerTransform else kind
+        kind = _OWN.get(name, AVAILABLE_TRANSFORMS[name])
         if tokens is None and kind.require_vocab():
             continue
         try:
@@ -100,7 +106,40 @@ def build_transforms(
                 reason += ": src_subword_model and tgt_subword_model name them"
             raise TransformError(f"the transform {name} cannot be made: {reason}") from None
         transforms.append(transform)
-    return TransformPipe.build_from(transforms)
+    return Pipe.build_from(transforms)
+
+
+class Pipe(TransformPipe):
+    """Transforms in order, which are undone from the last to the first."""
+
+    def apply_reverse(self, translated: str) -> str:
+        """Return the text of target tokens, given between spaces."""
+        for transform in reversed(self.transforms):
+            translated = transform.apply_reverse(translated)
+        return translated
+
+
+class SentencePiece(SentencePieceTransform):
+    """`sentencepiece`, which OpenNMT-py does not undo."""
+
+    def apply_reverse(self, translated: str) -> str:
+        """Return the text of target pieces, given between spaces; `<unk>` stays as a word."""
+        model, unknown = self.load_models["tgt"], DefaultTokens.UNK
+        runs = [
+            " ".join(run) if is_unknown else model.decode(list(run))
+            for is_unknown, run in groupby(translated.split(), unknown.__eq__)
+        ]
+        # Pieces that the model lacks, such as those of a copied source word, keep their mark.
+        return " ".join(" ".join(runs).replace("▁", " ").split())
+
+
+class Bpe(BPETransform):
+    """`bpe` of subword-nmt, which OpenNMT-py does not undo."""
+
+    def apply_reverse(self, translated: str) -> str:
+        """Return the text of target pieces, given between spaces."""
+        joiner = self.load_models["tgt"].separator
+        return f"{translated} ".replace(f"{joiner} ", "").rstrip(" ")
 
 
 class SeededTokenizer(ONMTTokenizerTransform):
@@ -120,6 +159,10 @@ class SeededTokenizer(ONMTTokenizerTransform):
 
     def _tokenize(self, tokens: Iterable[str], side: str = "src", is_train: bool = False) -> Any:
         return self.load_models[side].tokenize(" ".join(tokens), training=self._samples)[0]
+
+
+# Transforms in place of OpenNMT-py's of these names.
+_OWN = {"sentencepiece": SentencePiece, "bpe": Bpe, "onmt_tokenize": SeededTokenizer}
 
 
 def _check_files(options: Namespace) -> None:
