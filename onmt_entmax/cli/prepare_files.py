@@ -41,6 +41,7 @@ from onmt_entmax.cli.prepared import (
     training_file,
 )
 from onmt_entmax.data.parallel import Pairs, Subwords, hold_out, normalise, read_pairs
+from onmt_entmax.data.vocabulary import refuse_symbols
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.rules import number, whole
@@ -90,6 +91,10 @@ def prepare(options: argparse.Namespace) -> list[str]:
         if not lines or (blank and part != "train"):
             what = f"line {blank} is empty on one side" if lines else "no lines"
             raise UserError(f"{paths[0]} and {paths[1]}: {what}")
+        if subwords.tokens:
+            for number, pair in enumerate(pairs[part], 1):
+                for path, line in zip(paths, pair, strict=True):
+                    refuse_symbols(line.split(), f"{path}: line {number}")
     read = len(pairs["train"])
     if "val" not in pairs:
         size = options.val_size or _HELD_OUT

@@ -30,6 +30,7 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import batches_by_length
+from onmt_entmax.data.inflection import UNKNOWN
 from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
@@ -111,8 +112,12 @@ def score_pairs(
         for i, (words, _) in enumerate(window):
             if not words:
                 raise emptied(done + i)
+        names = vocabularies.target
         examples = [
-            replace(source.example, target=vocabularies.target.encode(target))
+            replace(
+                source.example,
+                target=names.encode(t if names.can_write(t) else UNKNOWN for t in target),
+            )
             for source, (_, target) in zip(sources, window, strict=True)
         ]
         scores: dict[int, TargetScore] = {}

@@ -94,6 +94,8 @@ class Answer:
     """The texts by expected utility, if that was asked for and there are any."""
     samples: tuple[Drawn, ...] | None = None
     """What was drawn; None if the line was searched."""
+    restricted_by: tuple[str, ...] = ()
+    """What the user asked of the outputs, which may leave none: `prefix`, or an option's name."""
     abstained: bool = False
     """Whether the output file has empty lines in place of the texts."""
 
@@ -221,6 +223,8 @@ class Summary(Counts):
     samples: int = 0
     distinct: int = 0  # different samples of a sentence
     cut: int = 0  # samples that are not complete
+    ruled_out: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Sentences without a possible output, by what the user asked of them."""
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
@@ -242,6 +246,8 @@ class Summary(Counts):
         level = result.certificate.level
         best = answer.hypotheses[0].text if answer.hypotheses else None
         self.count(level, result.finished, best, result.only)
+        if level == "exhaustive" and best is None:
+            self.ruled_out[answer.restricted_by] += 1
         self.abstained += answer.abstained
         self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
         self.strict += level == "exhaustive" and result.certificate.strict
@@ -296,7 +302,7 @@ class Summary(Counts):
         rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
         rare = [
             (self.unfinished, "without a finished output"),
-            (self.impossible, "whose prefix or constraints allow no output"),
+            *((number, _no_output(asked)) for asked, number in self.ruled_out.items()),
             (self.empty, "whose best output is empty"),
             (self.abstained, "abstained (an empty line)"),
             (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
@@ -315,6 +321,14 @@ class Summary(Counts):
             [", ".join(numbers), *rate_lines(rates, best), *satisfied]
             + [f"{fact}: {advice}" for fact, advice in self.advice().items()]
         )
+
+
+def _no_output(asked: tuple[str, ...]) -> str:
+    """Return the reason why sentences have no possible output, given what was asked of them."""
+    if not asked:
+        reason = "the model gives all probability to start and padding symbols"
+        return f"without a possible output ({reason})"
+    return f"for which {' and '.join(asked)} leave{'s' * (len(asked) == 1)} no output"
 
 
 def one_line(text: str) -> str:

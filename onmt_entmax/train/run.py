@@ -29,7 +29,14 @@ from onmt_entmax.checkpoint import (
     with_subword_files,
 )
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
-from onmt_entmax.data.inflection import Cells, cells_text, decode_source, is_language, is_tag
+from onmt_entmax.data.inflection import (
+    UNKNOWN,
+    Cells,
+    cells_text,
+    decode_source,
+    is_language,
+    is_tag,
+)
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.training import DataConfig, TrainingData
 from onmt_entmax.data.unknown import named
@@ -95,6 +102,12 @@ def run_training(
         resumed = resume(run, model, training, record, tell)
         corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
         vocabularies = corpora.vocabularies
+        if unknown := corpora.counts[1][UNKNOWN]:
+            tell(
+                f"warning: {unknown:,} of {counted(corpora.counts[1].total(), 'target token')} of "
+                "the training data are <unk>, which the model learns to write; translate "
+                "-ban_unk_token excludes it"
+            )
         if resumed is not None:
             _check_vocabularies(str(run.train_from), corpora, vocabulary, tell)
         torch.manual_seed(run.seed)
@@ -153,7 +166,7 @@ def run_training(
         tell(f"continue with the same command and -train_from {folder}")
         return 128 + outcome.signal
     tell(f"finished at step {outcome.step} ({outcome.reason})")
-    if best_step(folder) is None:
+    if best_step(folder) not in checkpoint_steps(folder):
         tell(f"last checkpoint: {folder}/step_{outcome.step}")
     else:
         best: Any = read_best(folder)
