@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sentencepiece
 import torch
+import yaml
 
 from onmt_entmax import Translator, load
 from onmt_entmax.cli import bleu, score
@@ -190,7 +191,24 @@ def test_transforms_that_lose_text_are_said(tmp_path: Path) -> None:
     assert development.to_text(development.pairs[0][1]) == "a - b"
     told: list[str] = []
     evaluation.make_evaluate(data, setup.validation, told.append)
-    assert any("change 3 of 40 targets, such as 'a-b' to 'a - b'" in line for line in told)
+    said = "3 of 40 targets come back from transforms and truncation as other texts, such as 'a-b'"
+    assert any(f"{said} as 'a - b'" in line for line in told)
+
+
+@pytest.mark.parametrize("order", [("prefix", "sentencepiece"), ("sentencepiece", "prefix")])
+def test_a_target_prefix_is_part_of_the_text(tmp_path: Path, order: tuple[str, str]) -> None:
+    """Outputs begin with it, so the references do, whatever comes first."""
+    path = configured(tmp_path, "sentencepiece", transforms=list(order), selection="bleu")
+    settings = yaml.safe_load(path.read_text())
+    for corpus in settings["data"].values():
+        corpus |= {"src_prefix": "s", "tgt_prefix": "home"}
+    path.write_text(yaml.safe_dump(settings))
+    setup = training_setup(["-config", str(path)])
+    data = TrainingData(setup.data, setup.vocabulary)
+    development = data.validation()
+    assert development.targets[0] == f"home {TEXTS[0]}"
+    texts = [development.to_text(target) for _, target in development.pairs]
+    assert texts == development.targets
 
 
 # --- the inverses ----------------------------------------------------------------------------

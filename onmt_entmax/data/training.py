@@ -49,7 +49,7 @@ class Development(NamedTuple):
     pairs: list[Pair]
     """Tokens of source and target, after the transforms."""
     targets: list[str]
-    """Text of each target, as its file has it."""
+    """Text of each target: the line of its file, behind the `tgt_prefix` if there is one."""
     to_text: Callable[[Sequence[str]], str]
     """Returns the text of target tokens, as `translate` writes it."""
 
@@ -407,13 +407,15 @@ class TrainingData:
 
     def validation(self) -> Development:
         """Return the development set."""
-        assert self.config.valid is not None, "only called with a development set"
-        pipe = build_pipe(self.config.valid, self.config, self.vocabularies)
+        valid = self.config.valid
+        assert valid is not None, "only called with a development set"
+        pipe = build_pipe(valid, self.config, self.vocabularies)
+        prefix = f"{valid.tgt_prefix or ''} " if "prefix" in valid.transforms else ""
         pairs, targets = [], []
-        for line in read_lines(self.config.valid):
+        for line in read_lines(valid):
             if (pair := pair_of(line, pipe, self.config, False)) is not None:
                 pairs.append(pair)
-                targets.append(line.target)
+                targets.append(prefix + line.target)
         return Development(pairs, targets, Reader(self.vocabularies, pipe).postprocess)
 
     # --- epochs ---

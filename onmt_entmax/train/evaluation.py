@@ -37,8 +37,8 @@ def make_evaluate(
     - `bleu`: of the outputs.
 
     All three compare the text that `translate` writes with the line of the target file, so
-    `evaluate` and `bleu` find the same. `tell` receives a warning if the transforms turn targets
-    into other texts, which no output can equal.
+    `evaluate` and `bleu` find the same. `tell` receives a warning if the tokens of some targets
+    become other texts, which count as errors.
 
     A large development set is sampled once, to `valid_loss_size` and `valid_decode_size` sentences;
     for `macro_accuracy`, evenly over first tokens.
@@ -142,14 +142,14 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
 def _changed(
     pairs: Sequence[Pair], references: Sequence[str], to_text: Callable[[Sequence[str]], str]
 ) -> Iterator[str]:
-    """Yield a warning if the transforms, undone, leave other texts than the references."""
+    """Yield a warning if the tokens of some references become other texts."""
     texts = ((to_text(target), text) for (_, target), text in zip(pairs, references, strict=True))
     changed = [(now, before) for now, before in texts if now.split() != before.split()]
     if changed:
         now, before = (shown(text) for text in changed[0])
         yield (
-            f"the transforms, undone, change {len(changed):,} of {counted(len(pairs), 'target')}, "
-            f"such as {before} to {now}: outputs like these count as errors"
+            f"{len(changed):,} of {counted(len(pairs), 'target')} come back from transforms and "
+            f"truncation as other texts, such as {before} as {now}, which count as errors"
         )
 
 
