@@ -40,6 +40,7 @@ def learn_sentencepiece(path: Path) -> None:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(TEXTS * 20), model_writer=file, vocab_size=60,
             hard_vocab_limit=False, minloglevel=2,
+            normalization_rule_name="identity",
         )  # fmt: skip
 
 
@@ -259,3 +260,16 @@ def test_pieces_that_are_no_words(model, tokens: list[str], text: str) -> None:
 )
 def test_merged_words(tokens: str, text: str) -> None:
     assert undone(Bpe, SimpleNamespace(separator="@@"), tokens.split()) == text
+
+
+def test_the_last_transform_is_undone_first(tmp_path: Path) -> None:
+    """Words and marks first, then pieces of them, with the space marks of SentencePiece."""
+    joined = "{'mode': 'aggressive', 'joiner_annotate': True}"
+    options = {f"{side}_onmttok_kwargs": joined for side in ("src", "tgt")}
+    names = ["onmt_tokenize", "sentencepiece"]
+    path = configured(tmp_path, "sentencepiece", transforms=names, selection="bleu", **options)
+    setup = training_setup(["-config", str(path)])
+    development = TrainingData(setup.data, setup.vocabulary).validation()
+    assert "▁" in development.pairs[1][1]
+    texts = [development.to_text(target) for _, target in development.pairs]
+    assert texts == development.targets
