@@ -184,8 +184,8 @@ def test_without_a_possible_output_only_what_was_asked_is_blamed(tmp_path: Path)
     ending = model(tmp_path / "ending", "</s>")
     task = SearchTask(SearchConfig(constraints=Constraints(min_length=2)))
     text = summary_of(ending, task, prefixes=["x", ""]).text()
-    assert "1 for which min_length leaves no output" in text
-    assert "1 for which prefix and min_length leave no output" in text
+    assert "1 without a possible output under min_length" in text
+    assert "1 without a possible output under prefix and min_length" in text
     none, some = LineConstraints(), LineConstraints((("x",),))
     text = summary_of(ending, SearchTask(), constraints=[none, some]).text()
-    assert "2 sentences, 1 for which constraints leaves no output" in text
+    assert "2 sentences, 1 without a possible output under constraints" in text

@@ -325,10 +325,11 @@ class Summary(Counts):
 
 def _no_output(asked: tuple[str, ...]) -> str:
     """Return the reason why sentences have no possible output, given what was asked of them."""
-    if not asked:
-        reason = "the model gives all probability to start and padding symbols"
-        return f"without a possible output ({reason})"
-    return f"for which {' and '.join(asked)} leave{'s' * (len(asked) == 1)} no output"
+    if asked:
+        return f"without a possible output under {' and '.join(asked)}"
+    return (
+        "without a possible output (the model gives all probability to start and padding symbols)"
+    )
 
 
 def one_line(text: str) -> str:
