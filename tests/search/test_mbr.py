@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
+from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import decide
 from onmt_entmax.search.mbr import _most, edit_distance, utilities
 
@@ -86,3 +87,12 @@ def test_the_least_probable_of_many_texts_count_as_not_listed(monkeypatch) -> No
     found = decide("edit_distance", texts, 0.0, 0.0, 0.0)
     assert (len(found.texts), found.slack, found.level) == (3, 0.25, "none")
     assert len(decide("exact_match", texts, 0.0, 0.0, 0.0).texts) == 4
+
+
+def test_a_bound_that_underflows_is_not_zero() -> None:
+    """Another output may be more probable than the one found; both are rounded to 0."""
+    record = {"certificate": "none", "bound": 0.0, "finished": 1, "excluded": 0.0}
+    record |= {"hypotheses": [{"text": "a", "prob": 0.0}]}
+    assert decide_record("exact_match", record).level == "found"
+    whole = {**record, "certificate": "exhaustive"}
+    assert decide_record("exact_match", whole).level == "exact"
