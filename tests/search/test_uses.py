@@ -270,3 +270,18 @@ def test_a_stream_gives_what_single_sentences_give(kind: str, rows: int) -> None
             h.tokens for h in result.hypotheses
         ]
         assert results[number].certificate.level == result.certificate.level
+
+
+def test_fewer_strings_than_certified_disagree() -> None:
+    config, two = SearchConfig(5), Fixed({(): {EOS: 0.6, 2: 0.4}})
+    (claimed,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})], config)
+    assert (claimed.certificate.level, claimed.finished) == ("exhaustive", 3)
+    assert verify(TableStepper(7), [two], claimed, config).agrees is False
+
+
+def test_what_float64_excludes_contradicts_before_the_budget_ends() -> None:
+    config = SearchConfig(1)
+    (claimed,) = beam_search(TableStepper(7), [Fixed({(): {2: 1.0}})], config)
+    other = Fixed({(): {4: 0.5, 5: 0.3, 6: 0.2}, (4,): {4: 0.3, 5: 0.3, 6: 0.4}})
+    short = verify(TableStepper(7), [other], claimed, config, budget=Budget(expansions=1))
+    assert short.agrees is False
