@@ -71,10 +71,20 @@ def test_levels_by_hand(left: float, level: str) -> None:
 
 @pytest.mark.parametrize(
     ("slack", "bound", "level"),
-    [(0.0, 0.2, "proven"), (0.0, 0.5, "found"), (0.1, 0.2, "proven"), (0.3, 0.2, "none")],
+    [
+        (0.0, 0.2, "proven"),
+        (0.0, 0.4, "proven"),  # a tie with an output that was not found
+        (0.0, 0.5, "found"),
+        (0.1, 0.2, "proven"),
+        (0.3, 0.2, "none"),
+    ],
 )
 def test_exact_match_uses_the_bounds_of_the_search(slack, bound, level) -> None:
     assert decide("exact_match", {"a": 0.4, "b": 0.2}, 0.4, slack, bound).level == level
+
+
+def test_a_tie_of_two_texts_is_proven() -> None:
+    assert decide("exact_match", {"a": 0.4, "b": 0.4}, 0.2, 0.0, 0.2).level == "proven"
 
 
 def test_of_equally_good_texts_the_more_probable_is_first() -> None:
