@@ -143,3 +143,14 @@ def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
     work = [([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)], None, None) for i in range(15)]
     assert len(dict(stream_search(model, work, SearchConfig(beam, 1, 6), rows))) == 30
     assert rows < model.most <= beam * (rows + size)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_ensemble_is_as_dense_and_as_rigid_as_one_member(order: int) -> None:
+    """The union with a softmax has every token; a Transformer cannot join sentences."""
+    members = [TableStepper(), TableStepper()]
+    members[0].dense, members[1].can_join = True, False
+    ensemble = EnsembleStepper(members[::order])
+    assert (ensemble.dense, ensemble.can_join) == (True, False)
+    assert not EnsembleStepper(members[1:]).dense
+    assert EnsembleStepper(members[:1]).can_join
