@@ -117,7 +117,7 @@ def test_a_sentence_unproven_by_one_prefix_starts_again_with_the_full_beam(
 @pytest.mark.parametrize(
     ("forced", "regex"), [((6,), None), ((), "[^5] .*")], ids=["prefix", "constraint"]
 )
-def test_a_sentence_that_starts_again_has_the_same_request(forced, regex) -> None:
+def test_a_sentence_that_starts_again_has_the_same_request(forced: Any, regex: Any) -> None:
     model = {(): {6: 0.5, 5: 0.5}, (6,): {2: 0.5, 3: 0.4, 4: 0.1}, (6, 2): {4: 0.5, 5: 0.5}}
     stepper = TableStepper(7)
     stepper.dense = True
