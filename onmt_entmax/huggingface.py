@@ -54,22 +54,23 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
         for unknown in _UNKNOWN:
             if others.get(unknown) is not None:
                 raise ValueError(f"entmax attention does not support {unknown} of this model")
-        groups = query.shape[1] // key.shape[1]
-        if groups > 1:
-            key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
         if is_causal is None:
             is_causal = bool(getattr(module, "is_causal", False))
         causal = is_causal and attention_mask is None and query.shape[2] > 1
-        own = alpha(module) if callable(alpha) else alpha
+        options: dict[str, Any] = {
+            "alpha": alpha(module) if callable(alpha) else alpha,
+            "attn_mask": attention_mask,
+            "is_causal": causal,
+            "scale": scaling,
+            "enable_gqa": True,
+        }
         if module.training:
-            output = entmax_attention(
-                query, key, value, own, attention_mask, dropout, causal, scale=scaling
-            )
+            output = entmax_attention(query, key, value, dropout_p=dropout, **options)
             return output.transpose(1, 2).contiguous(), None
-        weights = entmax_attention_weights(
-            query, key, own, attention_mask, causal, scale=scaling
-        ).to(value.dtype)
-        return (weights @ value).transpose(1, 2).contiguous(), weights
+        weights = entmax_attention_weights(query, key, **options).to(value.dtype)
+        groups = query.shape[1] // key.shape[1]
+        output = weights @ (value if groups == 1 else value.repeat_interleave(groups, 1))
+        return output.transpose(1, 2).contiguous(), weights
 
     AttentionInterface.register(name, attend)
     # Masks of booleans, as for PyTorch's attention.

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from onmt_entmax.sparse import backends, reference
+from onmt_entmax.sparse import backends, reference, traced
 from onmt_entmax.sparse.arguments import (
     checked_alpha,
+    is_empty,
     is_readable,
     refuse_rows_without_answer,
     rounded,
@@ -75,7 +76,7 @@ def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tens
     alpha = checked_alpha(alpha, scores, dim)
     last = dim in (-1, dimensions - 1)
     rows = scores if last else scores.movedim(dim, -1)
-    if not rows.numel():
+    if is_empty(rows):
         result = rows.to(dtype, copy=True)
     elif isinstance(alpha, Tensor):
         result = _apply(rows, 0.0, alpha if last else alpha.movedim(dim, -1), logs)
@@ -176,6 +177,14 @@ def _map_like(
     )
 
 
+@torch._decomp.register_decomposition(torch.ops.onmt_entmax.mapping.default)
+def _as_operations(scores: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
+    """Return the operator's result by operations that an ONNX file can hold."""
+    return traced.mapping(scores, number if alphas is None else alphas, logs)
+
+
 def _apply(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
+    if torch.jit.is_tracing():
+        return _as_operations(rows, number, alphas, logs)
     solve = _Mapping.apply if is_readable(rows, wait=True) else _operator
     return solve(rows, number, alphas, logs)
