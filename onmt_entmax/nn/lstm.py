@@ -457,7 +457,7 @@ class DecoderStep:
     vocabulary is not large.
 
     Args:
-        decoder: with `dot` or `general` attention, covered by the recurrence.
+        decoder: with attention that can project, covered by the recurrence.
         vocabulary_size: of the target.
     """
 

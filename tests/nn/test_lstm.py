@@ -16,6 +16,17 @@ TARGET = torch.tensor([3, 5, 1, 5, 4, 2, 5])
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-4}
 
 
+class Distance(EntmaxGlobalAttention):
+    """Attention whose scores are negative squared distances: no products of keys and queries."""
+
+    def __init__(self, dim: int, alpha: float) -> None:
+        super().__init__(dim, "dot", alpha)
+
+    def score(self, h_t: Tensor, h_s: Tensor) -> Tensor:
+        """Return scores ``(batch, target, source)``."""
+        return -(h_t.unsqueeze(2) - h_s.unsqueeze(1)).square().sum(-1)
+
+
 def model_of(
     fast: bool,
     dtype: torch.dtype = torch.float64,
@@ -31,10 +42,14 @@ def model_of(
     kinds = (FastRNNEncoder, FastInputFeedRNNDecoder) if fast else (RNNEncoder, InputFeedRNNDecoder)
     words = [Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2)]
     encoder = kinds[0]("LSTM", both, layers, HIDDEN, dropout, words[0], bridge)
+    inherited = "dot" if attention == "distance" else attention
     decoder = kinds[1](
-        "LSTM", both, layers, HIDDEN, attn_type=attention, dropout=dropout, embeddings=words[1]
+        "LSTM", both, layers, HIDDEN, attn_type=inherited, dropout=dropout, embeddings=words[1]
     )
-    decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
+    if attention == "distance":
+        decoder.attn = Distance(HIDDEN, alpha)
+    else:
+        decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
     model = nn.ModuleList([encoder, decoder])
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -0.4, 0.4)
@@ -81,6 +96,7 @@ def assert_equal(ours: list[Tensor], theirs: list[Tensor], tolerance: float) -> 
     [
         *({"attention": a, "alpha": x} for a in ("general", "dot", "mlp") for x in (1.0, 1.5)),
         *({"alpha": alpha} for alpha in (1.05, 1.2, 2.0, 3.0)),
+        {"attention": "distance"},
         {"layers": 1, "both": False, "bridge": True},
         {"layers": 3, "bridge": True},
     ],
