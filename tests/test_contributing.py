@@ -56,7 +56,7 @@ def test_a_diff_trains_and_decodes(title: str, changes: dict[str, object], tmp_p
     subprocess.run(["git", "init", "-q"], cwd=package, check=True)
     subprocess.run(["git", "apply", "-"], input=DIFFS[title], cwd=package, text=True, check=True)
     report, source = tmp_path / "report.jsonl", tmp_path / "valid.src"
-    config = write_config(tmp_path, **changes, train_steps=10)
+    config = write_config(tmp_path, **changes, train_steps=10, param_init=1.0)
     for arguments in (
         ["train", "-config", config],
         ["translate", "-model", tmp_path / "run", "-src", source, "-output", tmp_path / "out",
