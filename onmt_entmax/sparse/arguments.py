@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -98,6 +99,14 @@ def is_readable(tensor: Tensor, wait: bool = False) -> bool:
             raise RuntimeError("entmax does not support the transforms of torch.func") from None
         return False
     return has_memory and (wait or tensor.device.type == "cpu")
+
+
+def is_in_onnx_export() -> bool:
+    """Return whether PyTorch writes an ONNX file now; the question loads no part of PyTorch."""
+    if torch.compiler.is_dynamo_compiling():
+        return False
+    onnx = sys.modules.get("torch.onnx")
+    return onnx is not None and bool(onnx.is_in_onnx_export())
 
 
 def is_empty(tensor: Tensor) -> bool:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import is_readable
+from onmt_entmax.sparse.arguments import is_in_onnx_export, is_readable
 
 
 def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
@@ -44,7 +44,7 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
 
 def _expm1_ratio(y: Tensor) -> Tensor:
     """Return ``expm1(y) / y``, 1 at 0; by its series near 0 where a gradient is needed."""
-    wanted, exported = torch.is_grad_enabled() and y.requires_grad, torch.onnx.is_in_onnx_export()
+    wanted, exported = torch.is_grad_enabled() and y.requires_grad, is_in_onnx_export()
     # A trace may be differentiated even if its example has no gradients. ONNX has no expm1.
     if not (wanted or exported or torch.jit.is_tracing()):
         return torch.where(y == 0, 1.0, torch.expm1(y) / y)

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch._decomp import register_decomposition
 from torch.autograd import Function
 
 from onmt_entmax.sparse import backends, reference, traced
@@ -31,7 +32,8 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
     1 / (alpha - 1) below the largest, gets an exact 0. All others of the support get a positive
     number, at least the smallest of the type; only at the number alpha = 1 may they round to 0, as
     in PyTorch's softmax. Gradients of gradients work; forward mode and the transforms of
-    `torch.func` (vmap, jacrev) do not.
+    `torch.func` (vmap, jacrev) do not. Compilers see one operator; traces (`torch.jit.trace`) and
+    ONNX files have plain operations instead, slower and with first derivatives only.
 
     Args:
         scores: any shape, floating point; float16 and bfloat16 are computed in float32.
@@ -177,7 +179,7 @@ def _map_like(
     )
 
 
-@torch._decomp.register_decomposition(torch.ops.onmt_entmax.mapping.default)
+@register_decomposition(torch.ops.onmt_entmax.mapping.default)
 def _as_operations(scores: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
     """Return the operator's result by operations that an ONNX file can hold."""
     return traced.mapping(scores, number if alphas is None else alphas, logs)

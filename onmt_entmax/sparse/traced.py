@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import reference
-from onmt_entmax.sparse.arguments import rounded, working_type
+from onmt_entmax.sparse.arguments import is_in_onnx_export, rounded, working_type
 
 # Below, alpha - 1 cancels in float64, and entmax equals softmax to 1e-8.
 _SOFTMAX = 2.0**-26
@@ -37,7 +37,7 @@ def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
     fixed = alpha.detach() if isinstance(alpha, Tensor) else alpha
     log_p, dtype = log_probabilities(scores.detach(), fixed), working_type(scores)
     result = log_p.to(dtype) if logs else rounded(log_p.exp(), log_p > -math.inf, dtype)
-    if torch.onnx.is_in_onnx_export():
+    if is_in_onnx_export():
         return result
     return result + _zero_with_gradient(scores, alpha, log_p, logs).to(dtype)
 
