@@ -186,7 +186,6 @@ def _as_operations(scores: Tensor, number: float, alphas: Tensor | None, logs: b
 
 
 def _apply(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
-    if torch.jit.is_tracing():
-        return _as_operations(rows, number, alphas, logs)
-    solve = _Mapping.apply if is_readable(rows, wait=True) else _operator
-    return solve(rows, number, alphas, logs)
+    if is_readable(rows, wait=True):
+        return _Mapping.apply(rows, number, alphas, logs)
+    return (_as_operations if torch.jit.is_tracing() else _operator)(rows, number, alphas, logs)

@@ -258,9 +258,9 @@ def test_compilers_see_one_operator() -> None:
     assert len(names) < 60
 
 
-def test_programs_of_any_length() -> None:
-    sizes = ({1: torch.export.Dim.DYNAMIC},)
+def test_programs_of_any_length_and_batch() -> None:
+    sizes = ({0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC},)
     module = Plain(1.5)
     program = torch.export.export(module, (torch.randn(2, 3, 10),), dynamic_shapes=sizes).module()
-    other = torch.randn(2, 7, 10)
+    other = torch.randn(4, 7, 10)
     torch.testing.assert_close(program(other), module(other))
