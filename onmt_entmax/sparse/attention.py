@@ -325,4 +325,6 @@ def _checked_heads(
             raise ValueError(
                 f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
             ) from None
-    return int(leading[-1]) if leading else 1
+    heads: Any = leading[-1] if leading else 1
+    # Sizes are tensors in a trace; symbols of an export stay, so that it fits other sizes.
+    return int(heads) if isinstance(heads, Tensor) else heads
