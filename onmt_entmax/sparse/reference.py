@@ -11,8 +11,9 @@ the probability of one score :math:`z_k`, the anchor. With :math:`\beta = \alpha
 whose limit at :math:`\alpha = 1` is softmax. The sum of p grows with :math:`p_k`. Up to alpha 2 the
 anchor is the largest score. Above, the slope of a probability is infinite at the threshold, so that
 no float64 threshold determines the smallest ones; the anchor is then the smallest member of the
-support. Everything is computed in float64, for any alpha from 1, one number or one a row. While a
-CUDA graph or a compiler records, nothing is read and all steps are taken.
+support. Everything is computed in float64, for any alpha from 1, one number or one a row. Above 2,
+steps end when all rows are solved, which waits for a GPU. While a CUDA graph or a compiler records,
+nothing is read and all steps are taken.
 """
 
 import math
@@ -30,9 +31,8 @@ from onmt_entmax.sparse.arguments import (
 from onmt_entmax.sparse.entropy import tsallis_entropy
 
 
-# Above alpha 2, steps of Newton's method at most; bits of the number of a score, if the length of
-# rows may vary.
-_STEPS, _BITS = 40, 31
+# Bits of the number of a score, if the length of rows is open.
+_BITS = 31
 
 
 def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
@@ -84,7 +84,7 @@ def _up_to_two(below: Tensor, beta: Tensor) -> Tensor:
         outside = (newton <= low) | (newton >= high) | (step >= 25)
         following = torch.where(outside, (low + high) / 2, newton)
         settled = ((newton - w).abs() <= 4e-15) | (high - low <= 4e-15) | excess.isnan()
-        if _may_stop(settled):
+        if is_readable(settled) and bool(settled.all()):
             break
         w = torch.where(settled, w, following)
     logs = curve(w)
@@ -97,7 +97,7 @@ def _above_two(below: Tensor, beta: Tensor) -> Tensor:
     The unknown is the smallest probability u. The sum of :math:`(u^\beta + \beta (z_i -
     z_k))^{1/\beta}`, norms of two numbers, is convex in u, with a slope between 1 and n. So Newton's
     method falls to the root from any upper bound, and each of its steps divides the excess of the
-    sum, below 1 at first, times the slope by 4 or more.
+    sum, at most 1 at first, times the slope by 4 or more.
     """
     ordered = _candidates(below, beta)
     anchor, rest = _smallest_member(ordered, beta)
@@ -111,7 +111,8 @@ def _above_two(below: Tensor, beta: Tensor) -> Tensor:
     least = (1 - rest) / members
     # Each score that equals the anchor has probability u.
     u = torch.minimum(1 / members, (1 - rest) / (ordered == anchor).sum(-1, keepdim=True))
-    for _ in range(_STEPS):
+    # From 1 times n to 2**-52 times 1.
+    for _ in range((52 + _bits(ordered)) // 2 + 1):
         w = u.log()
         logs = curve(w, ordered)
         excess = logs.exp().sum(-1, keepdim=True) - 1
@@ -121,7 +122,7 @@ def _above_two(below: Tensor, beta: Tensor) -> Tensor:
         change = (u - following) / u
         settled = (excess <= 2.0**-52) | (beta * change * change <= 2.0**-54) | excess.isnan()
         u = following
-        if _may_stop(settled):
+        if _may_wait(settled) and bool(settled.all()):
             break
     logs = curve(u.log(), below)
     return logs - logs.logsumexp(-1, keepdim=True)
@@ -133,21 +134,14 @@ def _candidates(below: Tensor, beta: Tensor) -> Tensor:
     Probabilities are at least their power of alpha - 1, so the support is part of that of sparsemax
     of ``(alpha - 1) * scores``: see Algorithm 1 of Martins and Astudillo (2016).
     """
-    length = below.shape[-1]
-    near = beta * below > -1
-    if is_readable(near):
-        length = max(int(near.sum(-1).amax()), 1)
-    if length == below.shape[-1]:
-        ordered = below.sort(-1, descending=True).values
-    else:
-        ordered = below.topk(length).values
-    if is_readable(near):
-        z = beta * ordered
-        places = torch.arange(1, length + 1, device=z.device)
-        # With slack for rounding; nan stays.
-        inside = ~(1 + places * z < z.cumsum(-1) - 1e-9 * places)
-        ordered = ordered[..., : max(int(inside.sum(-1).amax()), 1)]
-    return ordered
+    if not _may_wait(below):
+        return below.sort(-1, descending=True).values
+    near = max(int((beta * below > -1).sum(-1).amax()), 1)
+    ordered = below.topk(near).values
+    z, places = beta * ordered, torch.arange(1, near + 1, device=below.device)
+    # The slack is for rounding.
+    inside = 1 + places * z >= z.cumsum(-1) - 1e-9 * places
+    return ordered[..., : max(int(inside.sum(-1).amax()), 1)]
 
 
 def _smallest_member(ordered: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
@@ -159,12 +153,10 @@ def _smallest_member(ordered: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
         ordered: ``(..., n)``, in descending order.
         beta: 1 or more.
     """
-    length = ordered.shape[-1]
-    bits = length.bit_length() if type(length) is int else _BITS
     place = torch.zeros_like(ordered[..., :1], dtype=torch.int64)
     rest = torch.zeros_like(ordered[..., :1])
-    for bit in reversed(range(bits)):
-        further = (place + (1 << bit)).clamp_max(length - 1)
+    for bit in reversed(range(_bits(ordered))):
+        further = (place + (1 << bit)).clamp_max(ordered.shape[-1] - 1)
         margins = (beta * (ordered - ordered.gather(-1, further))).clamp_min(0)
         total = margins.pow(1 / beta).sum(-1, keepdim=True)
         place = torch.where(total < 1, further, place)
@@ -172,9 +164,16 @@ def _smallest_member(ordered: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
     return ordered.gather(-1, place), rest
 
 
-def _may_stop(settled: Tensor) -> bool:
-    """Return whether all rows are solved, False if that cannot be read."""
-    return is_readable(settled) and bool(settled.all())
+def _bits(rows: Tensor) -> int:
+    """Return the bits of the length of rows; of any length where a recorded graph leaves it open."""
+    length = rows.shape[-1]
+    return length.bit_length() if type(length) is int else _BITS
+
+
+def _may_wait(tensor: Tensor) -> bool:
+    """Return whether a tensor can be read, a GPU's after waiting."""
+    recorded = tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+    return not recorded and is_readable(tensor, wait=True)
 
 
 def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
@@ -224,6 +223,9 @@ def gradients(
     .. math:: \partial \log p_i / \partial\alpha
               = -k_i + p_i^{1-\alpha} \sum_j p_j k_j / \lVert s \rVert_1 .
 
+    Multiples of :math:`p_i^{1-\alpha}` in k add nothing. Above alpha 2, where they may be huge, they
+    are left out.
+
     All operations are differentiable again.
 
     Args:
@@ -253,7 +255,9 @@ def gradients(
     in_scores = torch.where(gradient.isnan().any(-1, keepdim=True), math.nan, in_scores)
     if not of_alpha:
         return in_scores, None
-    k = _curvature(log_p, alpha)
+    beta = torch.as_tensor(alpha, dtype=torch.float64, device=result.device) - 1
+    k = _curvature(log_p, beta.clamp_max(1) + 1)
+    k = torch.where(beta > 1, (beta * log_p - 1) / beta.clamp_min(1) ** 2, k)
     total = torch.where(inside, log_p.exp() * k, 0.0).sum(-1, keepdim=True)
     return in_scores, mean * total - (in_logs * k).sum(-1, keepdim=True)
 

@@ -24,8 +24,10 @@ struct Anchor {
     double scale;  // beta 2^LIFT
 
     static Anchor of(double score, double probability, const Curve &curve) {
-        const double power =
-            probability > 0 ? exp2(curve.beta * log2(probability) + LIFT) : 0;
+        double power = ldexp(pow(probability, curve.beta), LIFT);
+        // A smaller power would lose digits, and its logarithm has no more of them.
+        if (probability > 0 && power < 0x1p-100)
+            power = exp2(curve.beta * log2(probability) + LIFT);
         return {score, probability, power, ldexp(curve.beta, LIFT)};
     }
 };
