@@ -37,8 +37,8 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
         alpha: a number >= 1, or a tensor of such numbers that broadcasts to ``scores`` with size 1
             in ``dim``, for example ``(heads, 1, 1)`` for ``(batch, heads, queries, keys)``. A
             tensor may be a parameter and gets its gradient, at alpha = 1 too; keep it above 1, for
-            example as ``1 + sigmoid(a)`` (Correia, Niculae and Martins 2019). Alphas above 2 take
-            many times as long; on a GPU a tensor is read, which waits for it.
+            example as ``1 + sigmoid(a)`` (Correia, Niculae and Martins 2019). On a GPU, a tensor
+            is read, and alphas above 2 are solved by PyTorch; both wait for the GPU.
         dim: the dimension to normalise.
 
     Returns:

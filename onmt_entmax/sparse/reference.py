@@ -52,7 +52,7 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     above = below_two = True
     if not isinstance(alpha, Tensor):
         above, below_two = alpha > 2, alpha <= 2
-    elif is_readable(alpha):
+    elif _may_wait(alpha):
         above, below_two = bool((alpha > 2).any()), not bool((alpha > 2).all())
     if not above:
         return _up_to_two(below, beta)
@@ -81,8 +81,8 @@ def _up_to_two(below: Tensor, beta: Tensor) -> Tensor:
         low, high = torch.where(excess < 0, w, low), torch.where(excess >= 0, w, high)
         growth = torch.where(logs == -math.inf, -math.inf, (1 - beta) * logs)
         newton = w - excess / (growth - excess + beta * w).exp().sum(-1, keepdim=True)
-        outside = (newton <= low) | (newton >= high) | (step >= 25)
-        following = torch.where(outside, (low + high) / 2, newton)
+        middle, outside = (low + high) / 2, (newton <= low) | (newton >= high)
+        following = middle if step >= 25 else torch.where(outside, middle, newton)
         settled = ((newton - w).abs() <= 4e-15) | (high - low <= 4e-15) | excess.isnan()
         if is_readable(settled) and bool(settled.all()):
             break
@@ -107,10 +107,10 @@ def _above_two(below: Tensor, beta: Tensor) -> Tensor:
         logs = torch.logaddexp(beta * w, torch.where(apart > 0, apart.log(), -math.inf)) / beta
         return torch.where(apart < 0, -math.inf, logs)
 
-    members = (ordered >= anchor).sum(-1, keepdim=True)
-    least = (1 - rest) / members
-    # Each score that equals the anchor has probability u.
-    u = torch.minimum(1 / members, (1 - rest) / (ordered == anchor).sum(-1, keepdim=True))
+    members = (ordered >= anchor).sum(-1, keepdim=True, dtype=torch.float64)
+    equal = (ordered == anchor).sum(-1, keepdim=True, dtype=torch.float64)
+    # Each score that equals the anchor has probability u, and no slope is above that of all.
+    u, least = torch.minimum(1 / members, (1 - rest) / equal), (1 - rest) / members
     # From 1 times n to 2**-52 times 1.
     for _ in range((52 + _bits(ordered)) // 2 + 1):
         w = u.log()

@@ -214,7 +214,7 @@ def test_masks_broadcast(shape: tuple[int, ...]) -> None:
     assert gradient.shape == shape
 
 
-@pytest.mark.parametrize("alpha", [1.5, (1.3, 1.8)])
+@pytest.mark.parametrize("alpha", [1.5, (1.3, 1.8), (1.5, 2.5)])
 def test_dropout_drops_weights_and_its_gradient_is_exact(alpha: Any) -> None:
     alpha = torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, tuple) else alpha
     query, key, _ = inputs(3, 2, queries=40, keys=30, dtype=torch.float64)
@@ -321,7 +321,7 @@ def outcomes(alpha: float, mask: Mask, queries: int, keys: int, dtype: Any) -> l
 @pytest.mark.parametrize(
     ("alpha", "kind", "dtype"),
     zip(
-        [1.0, 1.0001, 1.1, 1.37, 1.5, 1.5, 1.95, 2.0, 2.0],
+        [1.0, 1.0001, 1.1, 1.37, 1.5, 1.5, 1.95, 2.0, 2.0, 2.5, 3.0],
         cycle(["none", "causal", "some", "holes"]),
         cycle([torch.float32, torch.float64, torch.float64]),
     ),
