@@ -30,7 +30,6 @@ from onmt_entmax.sparse.arguments import (
 )
 from onmt_entmax.sparse.entropy import tsallis_entropy
 
-
 # Bits of the number of a score, if the length of rows is open.
 _BITS = 31
 
@@ -94,10 +93,10 @@ def _up_to_two(below: Tensor, beta: Tensor) -> Tensor:
 def _above_two(below: Tensor, beta: Tensor) -> Tensor:
     r"""Return log-probabilities for beta of 1 or more, of differences to the largest score.
 
-    The unknown is the smallest probability u. The sum of :math:`(u^\beta + \beta (z_i -
-    z_k))^{1/\beta}`, norms of two numbers, is convex in u, with a slope between 1 and n. So Newton's
-    method falls to the root from any upper bound, and each of its steps divides the excess of the
-    sum, at most 1 at first, times the slope by 4 or more.
+    The unknown is the smallest probability u. The sum of
+    :math:`(u^\beta + \beta (z_i - z_k))^{1/\beta}`, norms of two numbers, is convex in u, with a
+    slope between 1 and n. So Newton's method falls to the root from any upper bound, and each of
+    its steps divides the excess of the sum, at most 1 at first, times the slope by 4 or more.
     """
     ordered = _candidates(below, beta)
     anchor, rest = _smallest_member(ordered, beta)
@@ -165,7 +164,7 @@ def _smallest_member(ordered: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bits(rows: Tensor) -> int:
-    """Return the bits of the length of rows; of any length where a recorded graph leaves it open."""
+    """Return the bits of the length of rows, of any length if a recorded graph leaves it open."""
     length = rows.shape[-1]
     return length.bit_length() if type(length) is int else _BITS
 
@@ -223,8 +222,8 @@ def gradients(
     .. math:: \partial \log p_i / \partial\alpha
               = -k_i + p_i^{1-\alpha} \sum_j p_j k_j / \lVert s \rVert_1 .
 
-    Multiples of :math:`p_i^{1-\alpha}` in k add nothing. Above alpha 2, where they may be huge, they
-    are left out.
+    Multiples of :math:`p_i^{1-\alpha}` in k add nothing. Above alpha 2, where they may be huge,
+    they are left out.
 
     All operations are differentiable again.
 

@@ -20,13 +20,13 @@ ALPHAS = (2.0000001, 2.25, 2.5, 3.0, 4.0, 10.0)
 TYPES = (torch.float32, torch.float64)
 ROWS = {
     "one score": [7.0],
-    "all equal": [0.25] * 7,
+    "all equal": [0.25] * 5,
     "ties": [1.0, 1.0, 0.75, 0.75, 0.75, -4.0],
     "on the threshold": [0.0] * 4 + [-1 / 32],
     "-inf": [-INF, 0.03, -INF, 0.01],
     "far from 0": [1e5, 1e5 + 0.25, 1e5 - 0.5, 1e5 + 0.125],
     "one huge": [1e30, 0.0, 5.0],
-    "halved": [-(2.0**-k) for k in range(9)],
+    "halved": [-(2.0**-k) for k in range(6)],
     "close": [0.0, -1e-300, -3e-310, -0.3],
     "apart by little": [1e-6, -3e-7, 2e-8, 0.0, -1e-6, 5e-7, -2e-7],
 }
@@ -54,7 +54,7 @@ def test_rows_on_a_cpu_are_solved_in_cpp() -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("alpha", [2.0000001, 2.25, 3.0, 8.0])
+@pytest.mark.parametrize("alpha", [2.0000001, 2.25, 3.0, 6.0])
 def test_every_digit(alpha: float, dtype: torch.dtype, device: str) -> None:
     """The largest error is a rounding of the result, wherever the scores are."""
     eps = torch.finfo(dtype).eps
@@ -69,6 +69,19 @@ def test_every_digit(alpha: float, dtype: torch.dtype, device: str) -> None:
         inside = exact > 1e-9
         close = 4 * eps * (1 + logs.abs()) + 1e-15 * alpha / exact
         assert ((logs - exact.log()).abs() <= close)[inside].all()
+
+
+def test_powers_outside_the_range_of_float64(device: str) -> None:
+    """Two scores 5e-318 apart, by bisection of p ** 1040 = (1 - p) ** 1040 + 1040 * 5e-318."""
+    beta, apart = 1040, 5e-318
+    low, high = 0.5, 1.0
+    for _ in range(60):
+        p = (low + high) / 2
+        # The logarithm of p ** beta - (1 - p) ** beta.
+        difference = beta * math.log(p) + math.log1p(-(((1 - p) / p) ** beta))
+        low, high = (p, high) if difference < math.log(beta) + math.log(apart) else (low, p)
+    p = entmax(torch.tensor([0.0, -apart], dtype=torch.float64), beta + 1.0)
+    assert p.tolist() == pytest.approx([low, 1 - low], abs=1e-13)
 
 
 def test_a_score_on_the_threshold_is_outside(device: str) -> None:
@@ -169,6 +182,7 @@ def test_rows_that_are_not_finite(device: str) -> None:
     assert gradient.isnan().any(1).tolist() == [False, True, True, True]
 
 
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 @pytest.mark.parametrize("alpha", [3.0, torch.tensor([[1.5], [3.0], [1.0], [2.25]])], ids=str)
 def test_a_recorded_graph_takes_rows_of_any_length(alpha: Any, monkeypatch) -> None:
     monkeypatch.setattr(reference, "is_readable", lambda *_, **__: False)

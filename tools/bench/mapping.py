@@ -28,8 +28,10 @@ def backward(mapping: Callable[[Tensor], Tensor], scores: Tensor, gradient: Tens
     mapping(scores).backward(gradient)
 
 
-def reference(alpha: float) -> dict[str, Callable[[Tensor], Tensor]]:
+def reference(alpha: float | Tensor) -> dict[str, Callable[[Tensor], Tensor]]:
     """Return the function of entmax 1.3 for this alpha."""
+    if isinstance(alpha, Tensor):
+        return {"bisect": partial(peer.entmax_bisect, alpha=alpha, dim=-1)}
     if alpha == 1.5:
         return {"entmax15": partial(peer.entmax15, dim=-1)}
     if alpha == 2.0:
@@ -49,6 +51,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add options that choose rows and alphas."""
     parser.add_argument("--shape", type=shape, nargs="+", default=[shape(text) for text in SHAPES])
     parser.add_argument("--alpha", type=ALPHA, nargs="+", default=ALPHAS)
+    parser.add_argument("--each-row", action="store_true", help="give a tensor, an alpha a row")
     parser.add_argument("--double", action="store_true", help="time float64")
 
 
@@ -60,9 +63,10 @@ def cases(arguments: argparse.Namespace) -> Iterator[Case]:
             scores = logits(kind, rows, length).to(dtype).requires_grad_()
             gradient = torch.randn(rows, length).to(dtype)
             for alpha in arguments.alpha:
+                given = torch.full((rows, 1), alpha, dtype=dtype) if arguments.each_row else alpha
                 mappings: dict[str, Callable[[Tensor], Tensor]] = {
-                    **reference(alpha),
-                    "ours": partial(entmax, alpha=alpha),
+                    **reference(given),
+                    "ours": partial(entmax, alpha=given),
                     "softmax": partial(torch.softmax, dim=-1),
                 }
                 yield Case(

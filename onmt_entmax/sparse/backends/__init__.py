@@ -43,8 +43,8 @@ def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
         alpha = 2.0 if recorded else float(alpha.detach().amax())
     if scores.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
         return _gpu(scores.device) if alpha <= 2 else reference
-    known = cpu.module is not None and scores.device.type == "cpu"
-    return cpu if known and alpha <= cpu.LARGEST else reference
+    built = cpu.module is not None and scores.device.type == "cpu"
+    return cpu if built and alpha <= cpu.LARGEST else reference
 
 
 @cache

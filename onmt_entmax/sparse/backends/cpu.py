@@ -1,8 +1,9 @@
 """Entmax and attention in C++, for float32 and float64 on a CPU.
 
 It exists where the package was installed with a C++ compiler and ``ONMT_ENTMAX_NATIVE`` is not 0.
-``csrc/native_threshold.h`` explains the method, above alpha 2 ``csrc/native_anchor.h``. Each row stays in the cache. The mapping reads the
-scores once and writes once, its gradient reads twice and writes once.
+``csrc/native_threshold.h`` explains the method, ``csrc/native_anchor.h`` that above alpha 2. Each
+row stays in the cache. The mapping reads the scores once and writes once, its gradient reads twice
+and writes once.
 
 Attention works on a group of heads at a time, whose scores stay in the cache: a product writes the
 scores, one pass in place turns them into weights (csrc/native_rows.h), another product makes the
