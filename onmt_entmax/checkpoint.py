@@ -24,6 +24,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from onmt_entmax.files import FileError, read_bytes, remove, text_lines, write_f
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked, write_list
 from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
-from onmt_entmax.rules import shown
+from onmt_entmax.rules import Rule, shown, whole
 
 FORMAT_VERSION = "1.1"  # folders with a larger first number are refused
 STATE = "training/state.pt"
@@ -177,7 +178,10 @@ def read_best(run: Path) -> dict[str, Any] | None:
         return None
     with _naming(path):
         content = parse_json(read_bytes(path, _LARGEST_TEXT).decode("utf-8"))
-    if not isinstance(content, dict) or type(content.get("step")) is not int:
+    rules = {"step": whole(0, 10**12), "metric": Rule(str), "value": Rule(float)}
+    if not isinstance(content, dict) or not all(
+        name in content and rule.fits(content[name]) for name, rule in rules.items()
+    ):
         raise CheckpointError(f"{path}: damaged; name a checkpoint instead, such as {run}/step_N")
     return content
 
@@ -277,12 +281,9 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     if not is_listed(folder):
         warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
     config, options, version = read_config(folder)
-    for name in SUBWORD_FILES:  # the folder's own, which decoding reads again
-        value = options.get(name)
-        if isinstance(value, str) and Path(value).name == value and (folder / value).is_file():
-            with _naming(folder / value):
-                read_checked(folder, value, _LARGEST_TEXT)
-            options[name] = str(folder / value)
+    for name in SUBWORD_FILES:
+        if value := options.get(name):
+            options[name] = str(_own_file(folder, name, value))
     content = _read_mapping(folder, "vocab.json", parse_json)
     with _naming(folder / "vocab.json"):
         vocabularies = read_vocabularies(
@@ -304,6 +305,25 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     model.to(device).eval()
     backwards = order == RIGHT_TO_LEFT
     return LoadedModel(folder, model, config, vocabularies, options, version, backwards)
+
+
+def _own_file(folder: Path, option: str, value: object) -> Path:
+    """Return the file of a model folder that an option names, checked; decoding reads it again.
+
+    A stranger's folder could name any file of its reader, which `export` would give away.
+
+    Raises:
+        CheckpointError: it is not a file of the folder, or was changed.
+    """
+    # Unlike `Path.is_file`, `isfile` raises no errors.
+    if not (isinstance(value, str) and Path(value).name == value and isfile(folder / value)):
+        raise CheckpointError(
+            f"{folder / 'config.yaml'}: options: {option}: {shown(value)} is not a file of this "
+            "folder; a subword model is a file beside config.yaml, and its name stands here"
+        )
+    with _naming(folder / value):
+        read_checked(folder, value, _LARGEST_TEXT)
+    return folder / value
 
 
 def read_cells(folder: Path) -> Cells:

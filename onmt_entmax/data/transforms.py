@@ -25,7 +25,7 @@ from onmt_entmax.rules import shown
 T = TypeVar("T")
 
 # Options of `onmt_tokenize` that hold a mapping as text.
-_MAPPINGS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
+MAPPINGS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
 # Options that name files of a subword model.
 SUBWORD_FILES = tuple(
     f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
@@ -53,7 +53,7 @@ def build_transforms(
     """
     # With a seed, every transform would reset the global generators when it is built.
     options.seed = -1
-    for name in _MAPPINGS:
+    for name in MAPPINGS:
         if not isinstance(text := getattr(options, name, None), str):
             continue
         try:

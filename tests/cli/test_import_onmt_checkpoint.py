@@ -146,13 +146,26 @@ def test_what_the_checkpoint_says_is_kept(trained) -> None:
     sparse = trained.name == "sparsemax"
     assert config.generator_alpha == config.global_attention_alpha == (2 if sparse else 1)
     assert config.share_embeddings == (trained.name == "transformer")
-    assert options["save_model"] == str(trained.folder / "model")
+    assert options["optim"] == "adam"
+    assert str(trained.folder) not in (folder / "config.yaml").read_text()
     tokens = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
     assert (tokens["source"] == tokens["target"]) == (trained.name == "transformer")
     assert "exists already" in refused(tool.main, [trained.checkpoint, folder, "--yes"])
     with torch.serialization.safe_globals([tool.stand_in(name) for name in tool.FOREIGN]):
         content = torch.load(trained.checkpoint, weights_only=True)
     assert isinstance(content["opt"], tool.Inert), "no foreign class was loaded"
+
+
+def test_no_path_of_a_checkpoint_is_kept() -> None:
+    paths = {"tgt_subword_model": "/home/me/.ssh/id_rsa", "src_vocab": "/home/me/v"}
+    corpora = {"c": {"path_src": "/home/me/x", "path_tgt": "y", "transforms": ["bpe"]}}
+    mapping = {"src_onmttok_kwargs": "{'sp_model_path': '/home/me/key'}", "src_subword_nbest": 3}
+    given = tool.options_of(fake(**paths, **mapping, data=corpora))
+    kept, left_out = tool.portable(given)
+    assert "/home" not in repr(kept)
+    assert (kept["transforms"], kept["src_subword_nbest"]) == (["bpe"], 3)
+    assert left_out["tgt_subword_model"] == paths["tgt_subword_model"]
+    assert left_out["src_onmttok_kwargs"] == mapping["src_onmttok_kwargs"]
 
 
 class Evil:
