@@ -159,7 +159,7 @@ def test_the_chosen_gpu_becomes_the_current_one(
 
 _CHILD = """
 import signal, sys, time
-from onmt_entmax.parallel.processes import end_with_parent
+from onmt_entmax.cli.children import end_with_parent
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("saved"))
 end_with_parent()
 print("ready", flush=True)

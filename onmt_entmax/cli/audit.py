@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
-from onmt_entmax.cli.ending import argument_parser, run_command
+from onmt_entmax.cli.children import run_command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.prepare_sigmorphon import configuration
 from onmt_entmax.cli.prepared import CONFIGURATION
 from onmt_entmax.data.inflection import Row, as_pair, decode_word, pair_texts, read_rows

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.checkpoint import RIGHT_TO_LEFT, TARGET_ORDER, find_model, read_config
+from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.combine import SEVERAL, shares
-from onmt_entmax.cli.ending import argument_parser, run_command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import (
     UNKNOWN,
     decode_source,

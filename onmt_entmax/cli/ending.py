@@ -5,7 +5,6 @@ import io
 import itertools
 import os
 import re
-import shlex
 import subprocess
 import sys
 import warnings
@@ -65,17 +64,6 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
     )
     parser.register("type", Path, _path)
     return parser
-
-
-def run_command(*words: object) -> None:
-    """Show a command of the package and run it in a process of its own.
-
-    Raises:
-        subprocess.CalledProcessError: it failed, and has said why.
-    """
-    command = list(map(str, words))
-    print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
-    subprocess.run([*CONSOLE, *command], check=True)
 
 
 def run_script(main: Callable[[Sequence[str]], int]) -> None:

@@ -7,7 +7,6 @@ import torch
 from onmt_entmax.cli.ending import warn
 from onmt_entmax.options.reader import OptionError, described
 from onmt_entmax.options.train import TOPICS, training_options, training_setup
-from onmt_entmax.parallel.processes import end_with_parent
 from onmt_entmax.train.run import run_training
 
 
@@ -21,7 +20,6 @@ def main(arguments: Sequence[str]) -> int:
     if text := described(training_options(), TOPICS, usage, arguments):
         print(text)
         return 0
-    end_with_parent()
     setup = training_setup(arguments)
     if setup.run.gpu is not None and not torch.cuda.is_available():
         raise OptionError(

@@ -20,7 +20,7 @@ from onmt_entmax.options.translate import (
     translation_options,
     translation_setup,
 )
-from onmt_entmax.parallel.processes import Processes, end_with_parent
+from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
 from onmt_entmax.search import LineConstraints
@@ -40,7 +40,6 @@ def main(arguments: Sequence[str]) -> int:
     if text := described(translation_options(), TOPICS, usage, arguments):
         print(text)
         return 0
-    end_with_parent()
     processes = Processes()
     with connected(processes):
         if not processes.writes:

@@ -7,10 +7,7 @@ process writes files.
 
 import json
 import os
-import signal
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib import import_module
@@ -136,24 +133,6 @@ class Processes:
     def _where(self) -> str:
         """Return the type of device whose tensors the processes can exchange."""
         return "cuda" if dist.get_backend() == "nccl" else "cpu"
-
-
-def end_with_parent() -> None:
-    """Send this process SIGTERM when the `torchrun` ends that started it, even if that is killed.
-
-    Training then saves its state and ends. Other processes may outlive their parent, such as a
-    shell.
-    """
-    if "WORLD_SIZE" not in os.environ:
-        return
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def say(message: str) -> None:
