@@ -427,12 +427,27 @@ class RunFolder:
     options: Mapping[str, Any]
     keep: int = -1  # newest checkpoints to keep besides the best; negative: all
     others: Mapping[str, bytes] | None = None  # further files by name
+    unchanged: Callable[[], None] | None = None  # raises FileError if the folder was replaced
 
     def save(self, step: int, model: SparseNMTModel, state: Mapping[str, Any]) -> None:
-        """Write checkpoint `step` and delete old ones."""
+        """Write checkpoint `step` and delete old ones.
+
+        Raises:
+            FileError: it cannot be written, or the folder was deleted or replaced.
+        """
+        self.check()
         folder = self.path / f"step_{step}"
         save(folder, model, self.config, self.vocabularies, self.options, state, self.others)
         prune(self.path, self.keep, step)
+
+    def check(self) -> None:
+        """Check that this is still the folder in which the run began.
+
+        Raises:
+            FileError: it was deleted or replaced.
+        """
+        if self.unchanged is not None:
+            self.unchanged()
 
 
 def remove_leftovers(run: Path) -> None:

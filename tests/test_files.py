@@ -1,10 +1,12 @@
 """Reading lines, atomic writing, locks and lists of checksums."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -195,8 +197,74 @@ def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
     refuse_overwriting([tmp_path / "a", None, Path("/dev/stdin")], [tmp_path / "b", None])
     with pytest.raises(FileError, match="link: is read, and would be overwritten"):
         refuse_overwriting([tmp_path / "a"], [tmp_path / "link"])
+    (tmp_path / "hard").hardlink_to(tmp_path / "a")  # as a name in another case, on some disks
+    with pytest.raises(FileError, match="hard: is read, and would be overwritten"):
+        refuse_overwriting([tmp_path / "a"], [tmp_path / "hard"])
     with pytest.raises(FileError, match="-: the standard output is /dev/stdout"):
         refuse_overwriting([], [Path("-")])
+
+
+def test_files_of_a_model_are_not_overwritten(tmp_path: Path) -> None:
+    for name in ("model.safetensors", "vocab.json", "output"):
+        (tmp_path / name).touch()
+    refuse_overwriting([], [tmp_path / "output"])
+    for name in ("model.safetensors", "vocab.json", "SHA256SUMS"):
+        with pytest.raises(FileError, match=f"{name}: is a file of a model"):
+            refuse_overwriting([], [tmp_path / name])
+
+
+def test_a_lock_notices_that_its_folder_was_replaced(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with locked(run) as check:
+        check()
+        shutil.rmtree(run)
+        with pytest.raises(FileError, match="run: was deleted or replaced"):
+            check()
+        with locked(run) as other:
+            other()
+            with pytest.raises(FileError, match="run: was deleted or replaced"):
+                check()
+
+
+def test_a_lock_does_not_tidy_up_in_another_folder(tmp_path: Path) -> None:
+    def fail() -> None:
+        with locked(tmp_path / "run"):
+            shutil.rmtree(tmp_path / "run")
+            write_files({tmp_path / "run" / ".lock": ""})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert (tmp_path / "run" / ".lock").exists()
+
+
+_UNPACKING = """
+import sys, time
+from pathlib import Path
+from onmt_entmax.files import temporary_folder
+with temporary_folder() as folder:
+    (folder / "file").write_text("x")
+    print(folder, flush=True)
+    try:
+        time.sleep(60)
+    finally:
+        time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_temporary_folder_is_removed_when_a_signal_ends_the_process(number: int) -> None:
+    """Also if it comes twice, as from a terminal that is closed."""
+    command = [sys.executable, "-c", _UNPACKING]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, env=ENVIRONMENT, text=True) as process:
+        folder = Path(process.stdout.readline().strip())
+        assert (folder / "file").exists()
+        process.send_signal(number)
+        if number != signal.SIGINT:
+            time.sleep(0.3)
+            process.send_signal(number)
+        process.communicate(timeout=30)
+    assert not folder.exists()
 
 
 def test_one_process_works_in_a_folder(tmp_path: Path) -> None:

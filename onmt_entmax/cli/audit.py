@@ -20,9 +20,9 @@ are in OUT too.
 """
 
 import argparse
-import json
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,17 @@ from onmt_entmax.cli.prepared import CONFIGURATION
 from onmt_entmax.data.inflection import Row, as_pair, decode_word, pair_texts, read_rows
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
+from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.inflector import Inventory, Question
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.rules import whole
+from onmt_entmax.rules import Rule, whole
+
+# Files of a part, besides its model.
+_WRITTEN = (
+    *("train.src", "train.tgt", "dev.src", "dev.tgt", CONFIGURATION),
+    *("dev.out", "dev.report.jsonl", "dev.report.jsonl.summary.json", "scores.jsonl"),
+)
+_LOG_PROB = Rule(float, off=None)
 
 
 @dataclass(frozen=True)
@@ -106,10 +114,15 @@ def check_part(
     run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
 
 
+def folds_of(options: argparse.Namespace) -> int:
+    """Return the number of parts of the table."""
+    return 1 if options.model else options.folds or 5
+
+
 def audit(options: argparse.Namespace) -> list[Checked]:
     """Return all rows, each checked by the model of the other parts."""
     rows = read_rows(options.file)
-    folds = 1 if options.model else options.folds or 5
+    folds = folds_of(options)
     if options.model:
         known = Inventory.of([load(options.model).vocabularies.source])
         for number, row in enumerate(rows):
@@ -130,10 +143,30 @@ def audit(options: argparse.Namespace) -> list[Checked]:
         train = [rows[n] for k in range(folds) if k != part for n in order[k::folds]]
         check_part(folder, train, [rows[n] for n in held_out], options)
         reports = read_report(folder / "dev.report.jsonl", len(held_out))
-        scores = map(json.loads, read_lines(folder / "scores.jsonl"))
+        scores = read_scores(folder / "scores.jsonl", len(held_out))
         for number, record, score in zip(held_out, reports, scores, strict=True):
-            checked.append(Checked(rows[number], score["log_prob"], record))
+            checked.append(Checked(rows[number], score, record))
     return sorted(checked, key=lambda each: each.row.line)
+
+
+def read_scores(path: Path, count: int) -> list[float | None]:
+    """Return the log-probabilities that `score` wrote; None: impossible.
+
+    Raises:
+        UserError: the file cannot be read, or is not that of `count` lines.
+    """
+    scores: list[float | None] = []
+    for number, line in enumerate(read_lines(path), 1):
+        record: Any = None
+        with suppress(UserError):
+            record = parse_json(line)
+        if not isinstance(record, dict) or not _LOG_PROB.fits(record.get("log_prob", "")):
+            raise UserError(f"{path}:{number}: cut or damaged; delete the file, and run again")
+        scores.append(record["log_prob"])
+    if len(scores) != count:
+        lines = f"{counted(len(scores), 'line')}, not {count:,}"
+        raise UserError(f"{path}: cut or damaged, {lines}; delete the file, and run again")
+    return scores
 
 
 def surest_first(checked: Sequence[Checked]) -> list[Checked]:
@@ -166,7 +199,9 @@ def main(arguments: Sequence[str]) -> int:
     """Write the suspects; return the exit status."""
     options = parse_arguments(arguments)
     suspects, ask = options.out / "suspects.tsv", options.out / "ask.tsv"
-    refuse_overwriting([options.file], [suspects, ask])
+    parts = (options.out / f"part-{part + 1}" for part in range(folds_of(options)))
+    written = [folder / name for folder in parts for name in _WRITTEN]
+    refuse_overwriting([options.file], [suspects, ask, *written])
     checked = audit(options)
     excluded = surest_first(checked)
     contents = {suspects: "".join(f"{each.columns()}\n" for each in excluded)}

@@ -109,9 +109,12 @@ def ending(program: str, work: Callable[[], int]) -> int:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        if (reason := exhaustion(error)) is None:
+        if "can't start new thread" in str(error):  # a RuntimeError of Python's
+            message = "no thread can be started; end other programs, or raise `ulimit -u`"
+        elif (reason := exhaustion(error)) is None:
             raise
-        message = f"this {reason}"
+        else:
+            message = f"this {reason}"
     if len(message) > 2 * _CUT:  # the end says what to do
         message = f"{message[:_CUT]} ... {message[-_CUT:]}"
     print(f"{program}: error: {printable(message)}", file=sys.stderr)

@@ -25,7 +25,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyonmttok
@@ -42,10 +41,11 @@ from onmt_entmax.cli.prepared import (
 )
 from onmt_entmax.data.parallel import Pairs, Subwords, hold_out, normalise, read_pairs
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import json_text, refuse_overwriting, write_files
+from onmt_entmax.files import json_text, refuse_overwriting, temporary_folder, write_files
 from onmt_entmax.rules import number, whole
 
 PARTS = ("train", "val", "test")
+_RECORD = "prepare.json"
 _HELD_OUT = 1000  # validation pairs, if the user gives none
 
 
@@ -73,10 +73,12 @@ def prepare(options: argparse.Namespace) -> list[str]:
     subwords = Subwords(options.subword_type, options.symbols, joint, options.tokens)
     given = {part: paths for part in PARTS if (paths := getattr(options, part))}
     written = {p: [text_path(out, p, language) for language in languages] for p in PARTS}
+    models = model_paths(out, subwords, languages)
     refuse_overwriting(
         [path for paths in given.values() for path in paths],
-        [path for paths in written.values() for path in paths],
-    )
+        [*(path for paths in written.values() for path in paths), *models,
+         out / CONFIGURATION, out / _RECORD],
+    )  # fmt: skip
     keep_configuration(out, options.minutes)
     pairs: dict[str, Pairs] = {}
     for part, paths in given.items():
@@ -102,11 +104,10 @@ def prepare(options: argparse.Namespace) -> list[str]:
             )
     shared = read - len(pairs["train"]) - (0 if options.val else len(pairs["val"]))
     contents: dict[Path, str | bytes] = {}
-    with TemporaryDirectory() as folder:
-        paths = model_paths(Path(folder), subwords, languages)
+    with temporary_folder() as folder:
+        paths = model_paths(folder, subwords, languages)
         kept = _with_subwords(options, subwords, paths, pairs["train"])
         unfit, pairs["train"] = len(pairs["train"]) - len(kept), kept
-        models = model_paths(out, subwords, languages)
         contents |= {path: new.read_bytes() for path, new in zip(models, paths, strict=True)}
     for part, some in pairs.items():
         for side, path in enumerate(written[part]):
@@ -135,7 +136,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
         "sha256": {path.name: hashlib.sha256(contents[path]).hexdigest() for path in contents},  # type: ignore[arg-type]
     }
     # Old files are replaced only when all new ones are there: trained models may use them.
-    write_files({**contents, out / "prepare.json": json_text(record)})
+    write_files({**contents, out / _RECORD: json_text(record)})
     print(
         f"{out}: {counted(len(kept), 'pair')} to train on, {len(pairs['val'])} to validate on, "
         f"{len(pairs.get('test', ()))} to test on; left out: {shared} with a sentence of the "

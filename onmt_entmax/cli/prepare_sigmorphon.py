@@ -55,7 +55,7 @@ from onmt_entmax.data.inflection import (
     table_of,
 )
 from onmt_entmax.errors import UserError, counted, nearest
-from onmt_entmax.files import naming, read_lines, write_files
+from onmt_entmax.files import naming, read_lines, refuse_overwriting, write_files
 
 SPLITS = ("train", "dev", "test")
 
@@ -157,6 +157,9 @@ def choose_files(
 def prepare(options: argparse.Namespace) -> None:
     """Write `<split>.src` and `<split>.tgt` for each split, and a configuration to train with."""
     files, note = choose_files(options)
+    outputs = [options.out / f"{split}.{side}" for split in files for side in ("src", "tgt")]
+    inputs = [path for some in files.values() for _, path in some]
+    refuse_overwriting(inputs, [*outputs, options.out / CONFIGURATION])
     languages = {language for tables in files.values() for language, _ in tables}
     pairs: dict[str, list[tuple[str, str]]] = {}
     layouts: dict[str, list[str]] = {}

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, TextIO
 
@@ -163,6 +164,9 @@ def read_bytes(path: Path, at_most: int) -> bytes:
 
 # --- writing ---------------------------------------------------------------------------------
 
+# Files of a model folder; no other folder has the first.
+_OF_MODEL = ("model.safetensors", "config.yaml", "vocab.json", "cells.tsv", "SHA256SUMS")
+
 # Open files of this process, which may be regular: `-output /dev/stdout >> all` appends.
 _OPEN_FILE = re.compile(r"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
 
@@ -309,6 +313,13 @@ def write_folder(folder: Path, write: Callable[[Path], object]) -> None:
 
 
 @contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield a new folder, which is removed after the block, also if SIGTERM or SIGHUP ends it."""
+    with ended_by_exception(), TemporaryDirectory(prefix="onmt_entmax-") as name:
+        yield Path(name)
+
+
+@contextmanager
 def ended_by_exception() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that temporary files are removed.
 
@@ -316,6 +327,8 @@ def ended_by_exception() -> Iterator[None]:
     """
 
     def end(number: int, frame: FrameType | None) -> None:
+        for each in numbers:  # often sent twice, which must not end the removal
+            signal.signal(each, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
     numbers = []
@@ -333,11 +346,15 @@ def ended_by_exception() -> Iterator[None]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[Callable[[], None]]:
     """Lock a folder, which is created if necessary, while the block runs.
 
     A killed process holds no lock, and a block that fails leaves no folder with nothing else.
     SIGTERM and SIGHUP raise SystemExit in the block, if they have no handler.
+
+    Yields:
+        A function that raises FileError if the folder was deleted or replaced meanwhile: then this
+        process holds the lock of a file that no other one sees.
 
     Raises:
         FileError: another process holds the lock, or the folder cannot be created or written.
@@ -354,30 +371,56 @@ def locked(folder: Path) -> Iterator[None]:
                     f"{folder}: another process works here; end it first, or choose another folder"
                 ) from None
         with lock:
+            own = _identity(folder / ".lock")
+
+            def check() -> None:
+                if own is None or _identity(folder / ".lock") != own:
+                    raise FileError(
+                        f"{folder}: was deleted or replaced while this process worked here, which "
+                        "ends and writes nothing more"
+                    )
+
             try:
-                yield
+                yield check
             except BaseException:
-                if os.listdir(folder) == [".lock"]:  # nothing was written
-                    (folder / ".lock").unlink()
-                    with suppress(OSError):  # a link, or the current folder
+                with suppress(OSError, FileError):  # a link, or the current folder
+                    check()
+                    if os.listdir(folder) == [".lock"]:  # nothing was written
+                        (folder / ".lock").unlink()
                         folder.rmdir()
                 raise
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of a file, or None if there is none; an open one keeps its inode."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
     """Refuse outputs that would replace an input, and the name that other programs give to stdout.
 
-    Devices and pipes may be both; None stands for a file that is not used.
+    Files are compared as the disk knows them: through links, and whatever the case of their names
+    where that makes no difference. Devices and pipes may be both; None stands for a file that is
+    not used.
 
     Raises:
         FileError: names the file.
     """
     sources = {followed(path) for path in read if path is not None and not is_stream(path)}
+    identities = {_identity(path) for path in sources} - {None}
     for path in written:
         if path == Path("-"):
             raise FileError("-: the standard output is /dev/stdout here")
-        if path is not None and followed(path) in sources:
+        if path is None or is_stream(path):
+            continue
+        if (target := followed(path)) in sources or _identity(target) in identities:
             raise FileError(f"{path}: is read, and would be overwritten; name another output")
+        if target.name in _OF_MODEL and (target.parent / _OF_MODEL[0]).is_file():
+            raise FileError(f"{path}: is a file of a model; name another output")
 
 
 def remove(path: Path) -> None:

@@ -91,7 +91,11 @@ def run_training(
     training = _shared(training, run.world_size, data, processes.count, tell)
     folder = Path(run.save_model)
     record, others = with_subword_files(record)
-    with _connected(processes, device, folder), _alone(folder, processes), ExitStack() as stack:
+    with (
+        _connected(processes, device, folder),
+        _alone(folder, processes) as unchanged,
+        ExitStack() as stack,
+    ):
         resumed = resume(run, model, training, record, tell)
         corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
         vocabularies = corpora.vocabularies
@@ -140,7 +144,9 @@ def run_training(
                 tell(f"warning: {error}; only the cells of this data are kept")
             both = {each: {**earlier.get(each, {}), **cells[each]} for each in cells}
             others[CELLS] = cells_text({**earlier, **both}).encode()
-        saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, others)
+        saves = RunFolder(
+            folder, model, vocabularies, record, run.keep_checkpoint, others, unchanged
+        )
         batches = TrainingBatches(corpora, data.num_workers)
         trainer = Trainer(network, batches, training, evaluate, saves, log, processes)
         if trainer.no_graphs is not None:
@@ -217,26 +223,30 @@ def _check_vocabularies(
 
 
 @contextmanager
-def _alone(folder: Path, processes: Processes) -> Iterator[None]:
+def _alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None] | None]:
     """Lock the run folder in the first process; two runs at once would delete each other's files.
 
     Reading needs no lock: a checkpoint gets its name when it is complete.
+
+    Yields:
+        In the first process, a function that raises FileError if the folder was deleted or
+        replaced meanwhile; None in the others.
 
     Raises:
         FileError: another run holds the lock.
         SystemExit: the first process was refused, and says so; this is another process.
     """
     with ExitStack() as stack:
-        refusal = None
+        refusal, unchanged = None, None
         if processes.writes:
             try:
-                stack.enter_context(locked(folder))
+                unchanged = stack.enter_context(locked(folder))
                 remove_leftovers(folder)
             except FileError as error:
                 refusal = error
         if processes.from_first(refusal is not None):
             raise refusal or SystemExit(2)
-        yield
+        yield unchanged
 
 
 def _clean_folder(run: RunConfig, data: TrainingData, resumed: Resumed | None, tell: Tell) -> None:

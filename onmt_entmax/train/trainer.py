@@ -382,6 +382,7 @@ class Trainer:
         if not self.processes.writes or state.best is None:
             return
         if state.best_step in checkpoint_steps(path):
+            self.run.check()
             remember_best(path, state.best_step, self.config.selection, state.best)
             prune(path, self.run.keep, state.step)  # which kept the best one before
 

@@ -8,6 +8,7 @@ import pytest
 from onmt_entmax.cli import audit
 from onmt_entmax.cli.audit import Checked
 from onmt_entmax.data.inflection import Row
+from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflector
 from tests.commands import run, succeed
 from tests.ended import refused
@@ -86,3 +87,24 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         audit.main, [tmp_path / "table", *out]
     )
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ('{"log_prob": -1.0}\n{"log_p', "scores.jsonl:2: cut or damaged; delete the file"),
+        ('{"log_prob": -1.0}\n', "scores.jsonl: cut or damaged, 1 line, not 2; delete the file"),
+        ('{"log_prob": "x"}\n{}\n', "scores.jsonl:1: cut or damaged"),
+        ('{"log_prob": -1.0}\n{}\n', "scores.jsonl:2: cut or damaged"),
+        ("[]\n[]\n", "scores.jsonl:1: cut or damaged"),
+    ],
+)
+def test_scores_that_are_cut_are_one_line(tmp_path: Path, scores: str, said: str) -> None:
+    (tmp_path / "scores.jsonl").write_text(scores)
+    with pytest.raises(UserError, match=f"^{tmp_path}/{said}"):
+        audit.read_scores(tmp_path / "scores.jsonl", 2)
+
+
+def test_scores_are_numbers_or_null(tmp_path: Path) -> None:
+    (tmp_path / "scores.jsonl").write_text('{"log_prob": -1.5}\n{"log_prob": null}\n')
+    assert audit.read_scores(tmp_path / "scores.jsonl", 2) == [-1.5, None]

@@ -24,6 +24,7 @@ from tests.commands import ENVIRONMENT
         (UnicodeEncodeError("ascii", "ö", 0, 1, ""), 2, "'\\xf6' cannot be written in ascii"),
         (UnicodeEncodeError("utf-8", "\udc80", 0, 1, ""), 2, "'\\udc80' cannot be written in utf"),
         (MemoryError(), 2, "tool.py: error: this does not fit in memory (an allocation failed)\n"),
+        (RuntimeError("can't start new thread"), 2, "error: no thread can be started; end other"),
         (KeyboardInterrupt(), 130, "tool.py: interrupted\n"),
         # Names of files, tokens and options may come from a stranger.
         (UserError("a\x1b]0;\x07\nb\u2028\u202e\udc80ک\u200cم"), 2,
