@@ -18,8 +18,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.parallel.contact import Contact, in_contact
 
-# How long processes wait for the first one, which validates alone.
+# How long processes wait for the first one, which validates alone; `contact` notices lost ones.
 _TIMEOUT = timedelta(hours=2)
 
 
@@ -40,6 +41,7 @@ class Processes:
         self.rank = int(os.environ.get("RANK", "0"))
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
         self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        self._contact: Contact | None = None
 
     def device(self, gpu: int | None) -> torch.device:
         """Return the device of this process; a GPU also becomes PyTorch's current device.
@@ -63,11 +65,17 @@ class Processes:
         """Whether this process writes files and messages."""
         return self.rank == 0
 
-    def connect(self, device: torch.device) -> None:
+    def connect(self, device: torch.device, advice: str) -> None:
         """Join the process group, by nccl on GPUs and gloo on CPUs.
 
+        Args:
+            device: of this process.
+            advice: how to go on, for the message with which this process ends if another one is
+                not heard of any more.
+
         Raises:
-            ProcessError: the environment does not say where the other processes are.
+            ProcessError: the environment does not say where the other processes are, or one of them
+                cannot be reached.
         """
         if self.count > 1 and not dist.is_initialized():
             # Optimisers import this. Its default arguments would keep the group beyond its end.
@@ -75,7 +83,8 @@ class Processes:
             kind = "nccl" if device.type == "cuda" else "gloo"
             try:
                 dist.init_process_group(kind, timeout=_TIMEOUT)
-            except ValueError as error:
+                self._contact = in_contact(self.rank, self.count, advice)
+            except (ValueError, RuntimeError) as error:
                 raise ProcessError(
                     f"WORLD_SIZE says that there are {self.count} processes, but they cannot meet "
                     f"({str(error).splitlines()[0]}); start them with torchrun, or unset it"
@@ -87,6 +96,9 @@ class Processes:
         Python must not end before them: a thread that then frees a tensor aborts the process. So
         nothing may hold the group, such as a DistributedDataParallel.
         """
+        if self._contact is not None:
+            self._contact.leave()
+            self._contact = None
         if self.count > 1 and dist.is_initialized():
             dist.destroy_process_group()
 

@@ -283,7 +283,8 @@ def _connected(processes: Processes, device: torch.device, folder: Path) -> Iter
     Raises:
         ProcessError: communication failed, since another process has.
     """
-    processes.connect(device)
+    advice = f"continue from the last checkpoint with -train_from {folder}"
+    processes.connect(device, advice)
     try:
         yield
     except RuntimeError as error:
@@ -293,7 +294,7 @@ def _connected(processes: Processes, device: torch.device, folder: Path) -> Iter
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise ProcessError(
             f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
-            f"continue from the last checkpoint with -train_from {folder}"
+            f"{advice}"
         ) from None
     finally:
         processes.disconnect()
