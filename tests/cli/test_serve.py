@@ -1,5 +1,6 @@
 """The page of `onmt-entmax serve`: its answers, what it refuses, and the page in a browser."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -18,7 +19,8 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from onmt_entmax.cli import serve
-from onmt_entmax.inflector import Inflector
+from onmt_entmax.errors import UserError
+from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import CONSOLE, ENVIRONMENT
@@ -105,6 +107,95 @@ def test_the_model_answers_one_query_at_a_time(words: Path, monkeypatch) -> None
     assert most == [1] * 6
 
 
+class Batches:
+    """Answers of an inflector, which are counted, and take a while."""
+
+    def __init__(self, answering: serve.Answering, seconds: float = 0.0) -> None:
+        self.sizes: list[int] = []
+        self._answers, self._seconds = answering._inflector.answers, seconds
+
+    def answers(self, questions: list[Question], batch_size: int) -> list[Inflection]:
+        time.sleep(self._seconds)
+        self.sizes.append(min(len(questions), batch_size))
+        return list(self._answers(questions, batch_size))
+
+
+def many_cells(words: Path, cells: int, seconds: float = 0.0) -> tuple[serve.Answering, Batches]:
+    """Return a page's model with so many cells of German verbs, and its counted batches."""
+    answering = serve.Answering(words, TASK)
+    answering._cells = {"german": {("V", f"T{number}"): 1 for number in range(cells)}}
+    batches = Batches(answering, seconds)
+    answering._inflector = batches
+    return answering, batches
+
+
+VERB = {"language": "german", "lemma": "a", "pos": "V"}
+
+
+def test_a_large_paradigm_is_searched_in_batches(words: Path) -> None:
+    answering, batches = many_cells(words, 150)
+    (section,) = answering.answer(VERB)["sections"]
+    assert len(section["cells"]) == 150
+    assert batches.sizes == [64, 64, 22]
+
+
+def test_a_paradigm_without_a_lemma_is_refused(words: Path) -> None:
+    answering, batches = many_cells(words, 2)
+    with pytest.raises(UserError, match="^the lemma is empty$"):
+        answering.answer(VERB | {"lemma": " "})
+    assert batches.sizes == []
+
+
+def test_others_may_ask_between_the_batches(words: Path) -> None:
+    answering, _ = many_cells(words, 150)
+    free = []
+    answering.answer(VERB, lambda: bool(free.append(answering._lock.locked())))
+    assert free == [True] * 3  # each batch has a turn of its own
+    assert not answering._lock.locked()
+
+
+def test_a_search_ends_when_its_client_has_left(words: Path) -> None:
+    answering, batches = many_cells(words, 640, seconds=0.2)
+    app = serve.application(answering, "words", local=True)
+    bound = serve.listening("127.0.0.1", 0)
+    server = waitress.create_server(app, sockets=[bound], **serve.SERVER)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    body = json.dumps(VERB).encode()
+    head = b"POST /answer HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(bound.getsockname()) as client:
+        client.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        while not batches.sizes:
+            time.sleep(0.01)
+    # The model is free for others at once.
+    address = f"http://127.0.0.1:{bound.getsockname()[1]}/answer"
+    query = json.dumps({"language": "german", "lemma": "a", "tags": "V"}).encode()
+    headers = {"Content-Type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(address, query, headers), timeout=60):
+        pass
+    time.sleep(1)
+    server.close()
+    assert len(batches.sizes) < 10
+
+
+def test_it_listens_on_this_machine_alone_unless_told_otherwise(words: Path, monkeypatch) -> None:
+    addresses = []
+
+    class Server:
+        def run(self) -> None:
+            pass
+
+    def create(app: object, sockets: list[socket.socket], **_: object) -> Server:
+        addresses.append(sockets[0].getsockname()[0])
+        sockets[0].close()
+        return Server()
+
+    monkeypatch.setattr(waitress, "create_server", create)
+    assert serve.main([str(words), "--port", "0"]) == 0
+    assert serve.main([str(words), "--port", "0", "--host", "0.0.0.0"]) == 0
+    assert addresses == ["127.0.0.1", "0.0.0.0"]
+
+
 def error(response: Any) -> tuple[int, str]:
     content = response.get_json()
     assert list(content) == ["error"]
@@ -119,7 +210,8 @@ def error(response: Any) -> tuple[int, str]:
         ({"sentence": "a"}, "tags: expected a text"),
         (WORD | {"lemma": 3}, "lemma: expected a text"),
         (WORD | {"lemma": "\ud800"}, "lemma: expected a text"),
-        (WORD | {"lemma": "a" * 201}, "lemma: longer than 200 characters"),
+        (WORD | {"lemma": "a" * 81}, "lemma: longer than 80 characters"),
+        (WORD | {"lemma": "a" * 81, "pos": "V"}, "lemma: longer than 80 characters"),
         (WORD | {"language": "germann"}, "no language 'germann'; did you mean 'german'?"),
     ],
 )
