@@ -371,7 +371,7 @@ def meant(token: str, known: Iterable[str]) -> str:
 def described(token: str) -> str:
     """Return a source token for people, such as `tag PST` or `character ö`."""
     if is_tag(token):
-        return f"tag {decode_tag(token)}"
+        return f"tag {readable(decode_tag(token))}"
     return f"character {readable(decode_word([token]))}"
 
 

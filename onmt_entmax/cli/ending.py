@@ -115,10 +115,18 @@ def ending(program: str, work: Callable[[], int]) -> int:
             raise
         else:
             message = f"this {reason}"
-    if len(message) > 2 * _CUT:  # the end says what to do
-        message = f"{message[:_CUT]} ... {message[-_CUT:]}"
-    print(f"{program}: error: {printable(message)}", file=sys.stderr)
+    print(f"{program}: error: {_line(message)}", file=sys.stderr)
     return 2
+
+
+def _line(message: str, cut: int = _CUT) -> str:
+    """Return a message as one line, of a long one its beginning and its end, which says what to do.
+
+    Its tokens and names may be those of a stranger.
+    """
+    if len(message) > 2 * cut:
+        message = f"{message[:cut]} ... {message[-cut:]}"
+    return printable(message)
 
 
 class _Messages(io.FileIO):
@@ -157,7 +165,7 @@ def _discard_output() -> None:
 def warn(*messages: str) -> None:
     """Print each warning on one line of stderr."""
     for message in messages:
-        print(f"warning: {printable(message)}", file=sys.stderr)
+        print(f"warning: {_line(message, 3 * _CUT)}", file=sys.stderr)  # may list many tokens
 
 
 def show_warnings_in_one_line() -> None:

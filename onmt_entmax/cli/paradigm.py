@@ -41,13 +41,14 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.inflect import add_models, inflector_of
 from onmt_entmax.data.inflection import SPACE, Cells, encode_tag, encode_word, parse_cells
+from onmt_entmax.data.unknown import named
 from onmt_entmax.errors import UserError, counted, nearest, printable
-from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
+from onmt_entmax.files import is_stream, read_lines, refuse_overwriting, replaced_when_done
 from onmt_entmax.inflector import Inflection, Question
-from onmt_entmax.rules import positive, whole
+from onmt_entmax.rules import positive, shown, whole
 
 
 @cache
@@ -302,12 +303,15 @@ class WordList:
 
     Args:
         least: the least probability of a form in its cell.
+        kind: the format, which may be unable to hold a form.
     """
 
-    def __init__(self, least: float) -> None:
-        self.least = least
+    def __init__(self, least: float, kind: str = "att") -> None:
+        self.least, self._kind = least, kind
         self.weights: dict[str, float] = {}
         """For each form the expected number of cells that have it."""
+        self.unfit: Counter[str] = Counter()
+        """Forms that the format cannot hold, which are left out."""
         self.lemmas: dict[str, str] = {}
         self.transitions: list[str] = []
         self._state = 0  # the last state of the automaton
@@ -316,6 +320,8 @@ class WordList:
     def add(self, cell: Inflection) -> None:
         """Add the forms of a cell."""
         listed = [form for form in cell.forms if form.prob >= self.least]
+        self.unfit.update(form.text for form in listed if not self._fits(form.text))
+        listed = [form for form in listed if form.text not in self.unfit]
         mass = sum(form.prob for form in listed)
         whole = cell.level in ("only", "exhaustive") and len(listed) == len(cell.forms)
         self._cells += 1
@@ -327,6 +333,11 @@ class WordList:
             self.lemmas.setdefault(form.text, question.lemma)
             upper = [*encode_word(question.lemma), *map(encode_tag, question.tags)]
             self._path(upper, encode_word(form.text), 0.0 - form.log_prob)
+
+    def _fits(self, word: str) -> bool:
+        """Whether a line of the format can hold a word; `att` escapes everything."""
+        comment = self._kind == "keyman" and word.startswith("#")
+        return self._kind == "att" or not (comment or _DIVIDING.search(word))
 
     def _path(self, upper: Sequence[str], lower: Sequence[str], weight: float) -> None:
         """Add one path from the first state, 0, with its weight on the first transition."""
@@ -369,6 +380,7 @@ class WordList:
         return {output: "\n".join([*self.transitions, ""])}
 
 
+_DIVIDING = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")  # columns and lines
 FORMATS = ("table", "csv", "json", "html")
 LISTS = ("hunspell", "keyman", "att")
 
@@ -437,6 +449,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UserError(f"--least goes with --format {', '.join(LISTS)}")
     if options.format in LISTS and not (options.output and options.output.name):
         raise UserError(f"--format {options.format} needs --output, a file")
+    if options.format == "hunspell" and is_stream(options.output):
+        raise UserError(
+            f"--output {options.output}: --format hunspell writes two files, OUTPUT.dic and "
+            "OUTPUT.aff; name a file"
+        )
     return options
 
 
@@ -465,10 +482,13 @@ def read_lemmas(options: argparse.Namespace) -> list[tuple[str, str | None]]:
 def main(arguments: Sequence[str]) -> int:
     """Print the paradigms; return the exit status."""
     options = parse_arguments(arguments)
-    words, is_list = WordList(options.least), options.format in LISTS
+    words, is_list = WordList(options.least, options.format), options.format in LISTS
     paths = [*words.texts(options.format, options.output)] if is_list else [options.output]
     refuse_overwriting([options.lemmas, options.cells], paths)
     lemmas = read_lemmas(options)
+    for lemma, _ in lemmas:
+        if options.format == "keyman" and _DIVIDING.search(lemma):
+            raise UserError(f"{shown(lemma)}: a tab or line end, which a column cannot have")
     inflector = inflector_of(options, 0, budget=options.budget)
     folder = inflector.folders[0]
     cells = (
@@ -476,6 +496,11 @@ def main(arguments: Sequence[str]) -> int:
         if options.cells
         else read_cells(folder)
     )
+    if not cells and options.cells:
+        raise UserError(
+            f"{options.cells}: has no cells; its lines are language, tags and their number, "
+            "between tabs"
+        )
     if not cells:
         raise UserError(
             f"{folder}: trained by a version that kept no cells.tsv; name one with --cells: lines "
@@ -496,6 +521,11 @@ def main(arguments: Sequence[str]) -> int:
         with replaced_when_done(paths) as opened:
             for file, text in zip(opened, contents.values(), strict=True):
                 file.write(text)
+        if words.unfit:
+            warn(
+                f"left out, as a line of --format {options.format} cannot hold them: "
+                f"{named(words.unfit)}"
+            )
         print(words.completeness())
         return 0
     if options.output is None:

@@ -441,9 +441,16 @@ def described(
         usage: the line after the name of the program, and what the command does.
         arguments: `-h` asks for the help, `--help-all` for all of it, `--schema` for a JSON Schema
             of the YAML file.
+
+    Raises:
+        OptionError: another argument stands beside `--schema`.
     """
     words = {word.lstrip("-").replace("_", "-") for word in arguments if word.startswith("-")}
     if "schema" in words:
+        if len(arguments) > 1:
+            raise OptionError(
+                "--schema: stands alone, and prints; write to a file with --schema > FILE"
+            )
         return json.dumps(schema(options), indent=2)
     if not words & {"h", "help", "help-all"}:
         return None

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from onmt_entmax.cli.ending import argument_parser, ending
+from onmt_entmax.cli.ending import argument_parser, ending, warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
 from tests.commands import ENVIRONMENT
@@ -133,3 +133,13 @@ def test_an_argument_follows_its_rule() -> None:
     for text in ("0", "6", "2.5", "x"):
         with pytest.raises(ArgumentTypeError, match="from 1 to 5, not"):
             count(text)
+
+
+def test_a_warning_is_cut(capsys) -> None:
+    """As one that names a token of a million letters."""
+    warn(f"{'x' * 10**6}; mend it", "a\nb")
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("warning: xxx")
+    assert first.endswith("xxx; mend it")
+    assert len(first) < 1500
+    assert second == "warning: a\\nb"

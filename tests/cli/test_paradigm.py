@@ -5,6 +5,7 @@ import math
 import shutil
 import subprocess
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli import export, paradigm, serve, verify
 from onmt_entmax.data.inflection import cells_text, count_cells
 from onmt_entmax.files.checksums import write_list
-from onmt_entmax.inflector import Inflector
+from onmt_entmax.inflector import Form, Inflector
 from onmt_entmax.search import SearchConfig, SearchTask
 from tests.commands import succeed
 from tests.ended import ended, refused
@@ -219,12 +220,60 @@ def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
         (["German", "ab"], "no cells of the language 'German' are known; did you mean 'german'?"),
         (["german"], "name one lemma, or a file of them with --lemmas"),
         (["german", "ab", "--format", "att"], "--format att needs --output, a file"),
+        (
+            ["german", "a\tb", "--pos", "V", "--format", "keyman", "--output", "o"],
+            "'a\\tb': a tab or line end, which a column cannot have",
+        ),
+        (
+            ["german", "ab", "--format", "hunspell", "--output", "/dev/stdout"],
+            "--output /dev/stdout: --format hunspell writes two files, OUTPUT.dic and OUTPUT.aff; "
+            "name a file",
+        ),
         (["german", "ab", "--least", "0.1"], "--least goes with --format hunspell, keyman, att"),
     ],
 )
 def test_mistakes_are_one_line(model, cells, capsys, words, message) -> None:
     assert run(model, cells, *words) == 2
     assert capsys.readouterr().err == f"paradigm.py: error: {message}\n"
+
+
+def test_a_file_without_cells_is_named(model, tmp_path) -> None:
+    (tmp_path / "cells").touch()
+    words = ["german", "ab", "--model", model, "--cells", tmp_path / "cells"]
+    assert "cells: has no cells; its lines are language, tags" in refused(paradigm.main, words)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lost"),
+    [("hunspell", ["a\tb", "a\u2028"]), ("keyman", ["a\tb", "a\u2028", "#b"]), ("att", [])],
+)
+def test_forms_that_a_line_of_a_format_cannot_hold_are_left_out(model, kind, lost) -> None:
+    """A tab divides columns, and a line of Keyman that begins with # is a comment."""
+    given = ("a", "a\tb", "a\u2028", "#b", "b#")
+    forms = tuple(Form(text, math.log(0.2), 0.2) for text in given)
+    answer = Inflector([model], 0).inflect("german", "ab", "V")
+    certificate = replace(answer.certificate, level="exhaustive")
+    cell = replace(answer, forms=forms, certificate=certificate, only=False, warnings=())
+    words = paradigm.WordList(0.0, kind)
+    words.add(cell)
+    assert list(words.unfit) == lost
+    assert list(words.weights) == [text for text in given if text not in lost]
+    assert words.completeness().startswith("incomplete: " if lost else "complete: ")
+    if kind == "att":
+        text = words.texts(kind, Path("w"))[Path("w")]
+        assert {form for *_, form in read_att(text.splitlines())} == {
+            "a", "aU+0009b", "aU+2028", "#b", "b#",
+        }  # fmt: skip
+
+
+def test_forms_that_are_left_out_are_named(model, cells, tmp_path, monkeypatch, capsys) -> None:
+    words = ("german", "ab", "--pos", "V", "--format", "keyman", "--output", tmp_path / "w")
+    assert run(model, cells, *words) == 0
+    assert "left out" not in capsys.readouterr().err
+    monkeypatch.setattr(paradigm.WordList, "_fits", lambda _, word: word != "a")
+    assert run(model, cells, *words) == 0
+    said = "warning: left out, as a line of --format keyman cannot hold them: 'a'"
+    assert said in capsys.readouterr().err
 
 
 def test_a_model_without_cells_says_where_they_come_from(model, capsys) -> None:

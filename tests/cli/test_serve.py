@@ -141,7 +141,7 @@ def test_a_large_paradigm_is_searched_in_batches(words: Path) -> None:
 
 def test_a_paradigm_without_a_lemma_is_refused(words: Path) -> None:
     answering, batches = many_cells(words, 2)
-    with pytest.raises(UserError, match="^the lemma is empty$"):
+    with pytest.raises(UserError, match=r"^the lemma is empty$"):
         answering.answer(VERB | {"lemma": " "})
     assert batches.sizes == []
 

@@ -192,6 +192,14 @@ def test_numbers_have_finite_ranges_and_both_ends_are_meant(command) -> None:
         )
 
 
+@pytest.mark.parametrize("words", [["--schema", "x"], ["-config", "x.yaml", "--schema"]])
+@pytest.mark.parametrize("command", ["train", "translate"])
+def test_a_schema_takes_no_other_argument(command: str, words: list[str], capsys) -> None:
+    assert run(command, words, f"onmt-entmax {command}") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--schema: stands alone, and prints; write to a file with --schema > FILE" in line
+
+
 def test_the_schema_accepts_the_shipped_files_and_refuses_what_reading_refuses(capsys) -> None:
     assert run("train", ["--schema"], "onmt-entmax train") == 0
     validator = jsonschema.Draft202012Validator(
