@@ -37,6 +37,7 @@ from onmt_entmax.data.inflection import (
 )
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import (
+    count_lines,
     followed,
     json_text,
     read_lines,
@@ -201,6 +202,11 @@ def distill(options: argparse.Namespace) -> None:
         )
     for model, report, output in zip(models, reports, predictions, strict=True):
         if report.exists():
+            if (lines := count_lines(report)) != (needed := count_lines(queries)):
+                raise UserError(
+                    f"{report}: cut or damaged, {counted(lines, 'line')}, not {needed:,}; delete "
+                    "it, and run again"
+                )
             print(f"{report}: {model} is done already")
             continue
         run_command(

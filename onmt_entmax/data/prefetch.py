@@ -101,8 +101,13 @@ def _run(make: Callable[[], Iterator[Any]], outlet: Connection, depth: int) -> N
         wait([parent.sentinel])
         os._exit(1)
 
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    threading.Thread(target=read, daemon=True).start()
+    try:
+        for work in (end_with_parent, read):
+            threading.Thread(target=work, daemon=True).start()
+    except RuntimeError:  # the system has no more
+        error = UserError("no thread can be started; end other programs, or set num_workers: 0")
+        outlet.send_bytes(pickle.dumps((None, error)))
+        return
     try:
         while (message := waiting.get()) is not None:
             outlet.send_bytes(message)
