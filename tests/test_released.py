@@ -120,6 +120,15 @@ def test_an_archive_that_holds_too_much_is_not_unpacked(
         unpack(content, "x.zip", tmp_path / "other")
 
 
+def test_a_full_disk_is_not_taken_for_damage(archive, tmp_path, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "extractall", full)
+    with pytest.raises(UserError, match=r"x.zip: damaged, or cannot be unpacked .No space left"):
+        unpack(archive.read_bytes(), "x.zip", tmp_path / "into")
+
+
 def test_a_signal_while_unpacking_leaves_nothing(archive, tmp_path, monkeypatch) -> None:
     extract = zipfile.ZipFile.extractall
 
