@@ -178,7 +178,27 @@ def test_a_search_ends_when_its_client_has_left(words: Path) -> None:
     assert len(batches.sizes) < 10
 
 
-def test_it_listens_on_this_machine_alone_unless_told_otherwise(words: Path, monkeypatch) -> None:
+def test_every_response_forbids_other_scripts_and_frames(words: Path) -> None:
+    asking = client(words)
+    for response in (asking.get("/"), asking.get("/page.js"), asking.post("/answer", data="{")):
+        policy = dict(
+            rule.strip().split(" ", 1)
+            for rule in response.headers["Content-Security-Policy"].split(";")
+        )
+        assert policy["script-src"] == policy["connect-src"] == "'self'"
+        assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Cache-Control"] == "no-store"
+
+
+def test_the_server_itself_bounds_a_request() -> None:
+    """Before the application sees it, a body would be kept on the disk."""
+    assert serve.SERVER["max_request_body_size"] == 1 << 15
+
+
+def test_it_listens_on_this_machine_alone_unless_told_otherwise(
+    words: Path, monkeypatch, capsys
+) -> None:
     addresses = []
 
     class Server:
@@ -192,7 +212,9 @@ def test_it_listens_on_this_machine_alone_unless_told_otherwise(words: Path, mon
 
     monkeypatch.setattr(waitress, "create_server", create)
     assert serve.main([str(words), "--port", "0"]) == 0
+    assert capsys.readouterr().err == ""
     assert serve.main([str(words), "--port", "0", "--host", "0.0.0.0"]) == 0
+    assert "can use the page: it asks for no password" in capsys.readouterr().err
     assert addresses == ["127.0.0.1", "0.0.0.0"]
 
 
