@@ -108,23 +108,25 @@ def test_the_model_answers_one_query_at_a_time(words: Path, monkeypatch) -> None
 
 
 class Batches:
-    """Answers of an inflector, which are counted, and take a while."""
+    """Answers of an inflector, which are counted, and wait until they may go on."""
 
-    def __init__(self, answering: serve.Answering, seconds: float = 0.0) -> None:
+    def __init__(self, answering: serve.Answering) -> None:
         self.sizes: list[int] = []
-        self._answers, self._seconds = answering._inflector.answers, seconds
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+        self._answers = answering._inflector.answers
 
     def answers(self, questions: list[Question], batch_size: int) -> list[Inflection]:
-        time.sleep(self._seconds)
         self.sizes.append(min(len(questions), batch_size))
+        assert self.may_go_on.wait(60)
         return list(self._answers(questions, batch_size))
 
 
-def many_cells(words: Path, cells: int, seconds: float = 0.0) -> tuple[serve.Answering, Batches]:
+def many_cells(words: Path, cells: int) -> tuple[serve.Answering, Batches]:
     """Return a page's model with so many cells of German verbs, and its counted batches."""
     answering = serve.Answering(words, TASK)
     answering._cells = {"german": {("V", f"T{number}"): 1 for number in range(cells)}}
-    batches = Batches(answering, seconds)
+    batches = Batches(answering)
     answering._inflector = batches
     return answering, batches
 
@@ -155,7 +157,8 @@ def test_others_may_ask_between_the_batches(words: Path) -> None:
 
 
 def test_a_search_ends_when_its_client_has_left(words: Path) -> None:
-    answering, batches = many_cells(words, 640, seconds=0.2)
+    answering, batches = many_cells(words, 640)
+    batches.may_go_on.clear()
     app = serve.application(answering, "words", local=True)
     bound = serve.listening("127.0.0.1", 0)
     server = waitress.create_server(app, sockets=[bound], **serve.SERVER)
@@ -167,7 +170,9 @@ def test_a_search_ends_when_its_client_has_left(words: Path) -> None:
         client.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         while not batches.sizes:
             time.sleep(0.01)
-    # The model is free for others at once.
+    time.sleep(1)  # until the server has read that it is closed
+    batches.may_go_on.set()
+    # The model is free for others.
     address = f"http://127.0.0.1:{bound.getsockname()[1]}/answer"
     query = json.dumps({"language": "german", "lemma": "a", "tags": "V"}).encode()
     headers = {"Content-Type": "application/json"}
@@ -175,7 +180,7 @@ def test_a_search_ends_when_its_client_has_left(words: Path) -> None:
         pass
     time.sleep(1)
     server.close()
-    assert len(batches.sizes) < 10
+    assert batches.sizes == [64]
 
 
 def test_every_response_forbids_other_scripts_and_frames(words: Path) -> None:
