@@ -148,13 +148,14 @@ def test_the_chosen_gpu_becomes_the_current_one(
     """Otherwise events and collective operations would use the first GPU."""
     current = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setattr(torch.cuda, "set_device", current.append)
     if local_rank is not None:
         monkeypatch.setenv("WORLD_SIZE", "4")
         monkeypatch.setenv("LOCAL_RANK", str(local_rank))
-    assert Processes().device(gpu) == torch.device("cuda", expected)
+    assert Processes().device(gpu, "gpu") == torch.device("cuda", expected)
     assert current == [torch.device("cuda", expected)]
-    assert Processes().device(None) == torch.device("cpu")
+    assert Processes().device(None, "gpu") == torch.device("cpu")
 
 
 _CHILD = """

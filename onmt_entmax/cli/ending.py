@@ -169,6 +169,12 @@ def warn(*messages: str) -> None:
         print(f"warning: {printable(message)}", file=sys.stderr)
 
 
+def note(*messages: str) -> None:
+    """Print each note on one line of stderr."""
+    for message in messages:
+        print(f"note: {printable(message)}", file=sys.stderr)
+
+
 def show_warnings_in_one_line() -> None:
     """Print each Python warning as one line, without the source code it came from."""
     warnings.showwarning = lambda message, *_, **__: warn(str(message))

@@ -102,7 +102,20 @@ OPTIONS = {
         required=True,
     ),
     "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of all random numbers; -1 is 0.", RUN),
-    "gpu_ranks": Option([], whole(0, 10_000), "The GPU to train on; none: the CPU.", RUN),
+    "gpu_ranks": Option(
+        [],
+        Rule(int, 0, 10_000, note=" (for the CPU, leave it out or write gpu_ranks: [])"),
+        "The GPU to train on; none, or no GPU here: the CPU.",
+        RUN,
+    ),
+    "model_dtype": Option(
+        "fp32",
+        one_of("fp32", "fp16"),
+        "fp16 is read as 32-bit weights, on a GPU with products in tf32.",
+    ),
+    "early_stopping_criteria": Option(
+        [], _TEXT, "OpenNMT-py's name of selection: accuracy or ppl.", needs="early_stopping"
+    ),
     "both_embeddings": Option(
         None, _TEXT, "Word vectors of both sides, as text.", needs="embeddings_type"
     ),
@@ -150,6 +163,7 @@ class TrainingSetup:
     training: TrainingConfig
     validation: ValidationConfig
     record: dict[str, Any]  # every option, as saved in model folders
+    notes: tuple[str, ...] = ()  # on options that have no effect or another one
     warnings: tuple[str, ...] = ()
 
 
@@ -173,7 +187,11 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    options = read_options(training_options(), arguments)
+    options = _with_equals(read_options(training_options(), arguments))
+    if not set(options["data"]) - {VALID}:
+        raise options.error("data", "needs a corpus besides valid")
+    corpora = [_corpus(options, name, entry) for name, entry in options["data"].items()]
+    options = _without_unread(options, corpora)
     record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
     values = dict(options.values)
     for both, sides in SIDES.items():  # as in OpenNMT-py, the option for both sides wins
@@ -187,7 +205,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         values[f"{name}_alpha"] = values[f"{name}_alpha"] if alpha is None else alpha
     if values["train_epochs"] and not options.given("train_steps"):
         values["train_steps"] = None
-    options = Options(values, options.origin)
+    options = replace(options, values=values)
     for name, reason in _misfits(options):
         raise options.error(name, reason)
     schedules = ("dropout", "attention_dropout")
@@ -196,19 +214,17 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     except ConfigError as error:
         raise options.error(error.key, error.reason) from None
     seed = max(values["seed"], 0)  # -1, OpenNMT-py's "not set", is 0, so that runs are repeatable
-    corpora = [_corpus(options, name, entry) for name, entry in values["data"].items()]
     optimizer = OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=model.rnn_size)
-    cosine = (
-        "decay_method: cosine falls to zero at train_steps, which max_seconds may end before: "
-        "choose train_steps that fit into the time"
-    )
+    warnings = options.notes.warnings
+    if optimizer.decay_method == "cosine" and values["max_seconds"]:
+        warnings.append(
+            "decay_method: cosine falls to zero at train_steps, which max_seconds may end before: "
+            "choose train_steps that fit into the time"
+        )
     board = values["tensorboard_log_dir"] or os.path.join(values["save_model"], "tensorboard")
     return TrainingSetup(
         run=RunConfig(
-            **options.pick(RunConfig)
-            | _vectors(options)
-            # In a file of OpenNMT-py it is about vocabularies, and deletes no checkpoints.
-            | {"overwrite": values["overwrite"] and options.origin["overwrite"] == "command line"},
+            **options.pick(RunConfig) | _vectors(options),
             seed=seed,
             gpu=values["gpu_ranks"][0] if values["gpu_ranks"] else None,
             tensorboard=board if values["tensorboard"] else None,
@@ -230,8 +246,48 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         ),
         validation=ValidationConfig(values["selection"], **options.pick(ValidationConfig)),
         record=record,
-        warnings=(cosine,) if optimizer.decay_method == "cosine" and values["max_seconds"] else (),
+        notes=tuple(options.notes.lines()),
+        warnings=tuple(warnings),
     )
+
+
+def _with_equals(options: Options) -> Options:
+    """Return the options with those of OpenNMT-py replaced that have an equal here.
+
+    Half precision becomes 32-bit weights, with tf32 products on a GPU; criteria of early stopping
+    become the selection.
+    """
+    values, notes = dict(options.values), options.notes
+    if values["model_dtype"] == "fp16":
+        values["model_dtype"] = "fp32"
+        products = ""
+        if values["gpu_ranks"] and not options.given("matmul_dtype"):
+            values["matmul_dtype"] = "tf32"
+            products = " with matmul_dtype tf32"
+        notes.replaced.append(f"model_dtype fp16 as 32-bit floats{products}")
+    criteria = values["early_stopping_criteria"]
+    values["early_stopping_criteria"] = []
+    if criteria and not options.given("selection"):
+        values["selection"] = "token_accuracy" if criteria == ["accuracy"] else "loss"
+        words = " ".join(map(str, criteria))
+        notes.replaced.append(f"early_stopping_criteria {words} as selection {values['selection']}")
+    # In a file of OpenNMT-py it is about vocabularies, and deletes no checkpoints.
+    if values["overwrite"] and options.origin["overwrite"] != "command line":
+        notes.ignored.append("overwrite (only as a flag)")
+        values["overwrite"] = False
+    return replace(options, values=values)
+
+
+def _without_unread(options: Options, corpora: Sequence[CorpusConfig]) -> Options:
+    """Return the options with the defaults of those that only transforms of no corpus read."""
+    names = {name for corpus in corpora for name in corpus.transforms}
+    used = {*transform_options(names), "src_subword_type" if "bart" in names else ""}
+    values = dict(options.values)
+    for name, each in transform_options().items():
+        if name not in used and values[name] != each.default:
+            options.notes.ignored.append(f"{name} (no transform reads it)")
+            values[name] = each.default
+    return replace(options, values=values)
 
 
 def _misfits(options: Options) -> Iterator[tuple[str, str]]:
@@ -249,8 +305,6 @@ def _misfits(options: Options) -> Iterator[tuple[str, str]]:
     )
     ranks, both = options["gpu_ranks"], [get("src_vocab"), get("tgt_vocab")]
     one_file = None not in both and len({*map(os.path.realpath, both)}) == 1
-    if not set(options["data"]) - {VALID}:
-        yield "data", "needs a corpus besides valid"
     if not get("save_model").strip():
         yield "save_model", "must name a folder"
     if os.path.isfile(get("save_model")):

@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 
 # How long processes wait for the first one, which validates alone.
 _TIMEOUT = timedelta(hours=2)
@@ -44,20 +44,32 @@ class Processes:
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
         self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
 
-    def device(self, gpu: int | None) -> torch.device:
+    def device(self, gpu: int | None, option: str) -> torch.device:
         """Return the device of this process; a GPU also becomes PyTorch's current device.
+
+        Without any GPU on the machine, the process runs on the CPU, and a warning says so.
 
         Args:
             gpu: number of the GPU; None for the CPU. Of several processes, each takes the GPU of
                 its number on the machine instead.
+            option: the option that names it.
+
+        Raises:
+            ProcessError: there are GPUs, but none of this number.
         """
         if gpu is None:
             return torch.device("cpu")
         if not torch.cuda.is_available():
             if self.local_rank == 0:
-                say(f"note: no CUDA device here, so GPU {gpu} is not used; running on the CPU")
+                say(f"warning: {option} {gpu}: no GPU here; running on the CPU")
             return torch.device("cpu")
-        device = torch.device("cuda", gpu if self.count == 1 else self.local_rank)
+        number, known = gpu if self.count == 1 else self.local_rank, torch.cuda.device_count()
+        if number >= known:
+            raise ProcessError(
+                f"{option}: there is no GPU {number}; this machine has {counted(known, 'GPU')}, "
+                "counted from 0"
+            )
+        device = torch.device("cuda", number)
         torch.cuda.set_device(device)
         return device
 

@@ -127,6 +127,12 @@ class Answer:
             texts = [self.unfinished]
         return texts + [""] * (n_best - len(texts))
 
+    def scores(self, n_best: int) -> list[float | None]:
+        """Return the scores of `lines`, or log-probabilities without penalties; None: no output."""
+        scores: list[float | None] = [each.hypothesis.score for each in self._chosen(n_best)]
+        scores += [drawn.sample.log_prob for drawn in self.samples or ()]
+        return scores + [None] * (n_best - len(scores))
+
     def alignments(self, n_best: int) -> list[str]:
         """Return the alignments of `lines`, blank where there is none."""
         links = [each.alignment for each in self._chosen(n_best)]
@@ -343,6 +349,7 @@ class AnswerWriter:
         n_best: hypotheses written for each sentence.
         alignments: file of their alignments, a line each, or None.
         abstain: outputs of less probability are replaced by empty lines; the report keeps them.
+        scored: each output is followed by a tab and its score.
     """
 
     def __init__(
@@ -352,16 +359,24 @@ class AnswerWriter:
         n_best: int,
         alignments: IO[str] | None = None,
         abstain: float = 0.0,
+        scored: bool = False,
     ) -> None:
         self._output, self._report, self._n_best = output, report, n_best
-        self._alignments, self._abstain = alignments, abstain
+        self._alignments, self._abstain, self._scored = alignments, abstain, scored
         self.summary = Summary()
 
     def write(self, answer: Answer) -> None:
         """Write one answer, in the order of the input."""
         if self._abstain and answer.result is not None and answer.prob < self._abstain:
             answer = replace(answer, abstained=True)
-        self._output.writelines(f"{one_line(line)}\n" for line in answer.lines(self._n_best))
+        lines = [one_line(line) for line in answer.lines(self._n_best)]
+        if self._scored:
+            scores = answer.scores(self._n_best)
+            lines = [
+                line if score is None else f"{line}\t{score}"
+                for line, score in zip(lines, scores, strict=True)
+            ]
+        self._output.writelines(f"{line}\n" for line in lines)
         if self._alignments is not None:
             self._alignments.writelines(f"{each}\n" for each in answer.alignments(self._n_best))
         if self._report is not None:

@@ -85,9 +85,10 @@ def run_training(
     """
     processes = Processes()
     tell: Tell = say if processes.writes else lambda message: None
-    device = processes.device(run.gpu)
+    device = processes.device(run.gpu, "gpu_ranks")
     if training.matmul_dtype == "tf32" and device.type != "cuda":
-        raise UserError("matmul_dtype: tf32 needs a GPU; on a CPU choose float32 or bfloat16")
+        tell("warning: matmul_dtype: tf32 is of GPUs; float32 on the CPU")
+        training = replace(training, matmul_dtype="float32")
     training = _shared(training, run.world_size, data, processes.count, tell)
     folder = Path(run.save_model)
     record, others = with_subword_files(record)

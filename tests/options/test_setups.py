@@ -135,7 +135,7 @@ def test_corpora_are_checked(tmp_path, entry, message) -> None:
         ("{no: {}}", "toy.yaml: data: False: must be text; put it between quotes"),
         ("{valid: {}}", "data: needs a corpus besides valid"),
         ("{}", "data: this option is required"),
-        ("files", "data: must be a mapping, not 'files'"),
+        ("files", "data: must be a mapping, not 'files'; name corpora under data"),
     ],
 )
 def test_data_without_corpora_is_one_line(tmp_path, data, message) -> None:
@@ -182,10 +182,49 @@ def test_a_later_place_replaces_the_rivals_of_an_earlier_one(earlier, later, lef
     assert without_rivals(earlier, later) == left
 
 
-def test_a_batch_size_never_changes_its_meaning(tmp_path) -> None:
-    message = "command line: batch_type: sents: batch_size 16 counts tokens; give batch_size too"
-    with pytest.raises(UserError, match=message):
-        setup(tmp_path, "-batch_type sents", batch_type="tokens")
+def test_a_batch_size_that_changes_its_meaning_is_warned_of(tmp_path) -> None:
+    made = setup(tmp_path, "-batch_type sents", batch_type="tokens")
+    message = "command line: batch_type: sents: batch_size 16 counted tokens; give batch_size too"
+    assert made.warnings == (message,)
+    assert (made.data.batch_type, made.data.batch_size) == ("sents", 16)
+    assert not setup(tmp_path, "-batch_type sents -batch_size 8", batch_type="tokens").warnings
+    assert not setup(tmp_path, "-batch_type tokens", batch_type="tokens").warnings
+
+
+def test_half_precision_is_32_bits_and_on_a_gpu_tf32(tmp_path) -> None:
+    for more, dtype in (
+        ({}, "float32"),
+        ({"gpu_ranks": [0]}, "tf32"),
+        ({"gpu_ranks": [0], "matmul_dtype": "float32"}, "float32"),
+    ):
+        made = setup(tmp_path, model_dtype="fp16", **more)
+        assert made.training.matmul_dtype == made.record["matmul_dtype"] == dtype
+        assert "model_dtype fp16 as 32-bit floats" in made.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "selection"), [("accuracy", "token_accuracy"), ("ppl", "loss"), (None, "loss")]
+)
+def test_criteria_of_early_stopping_are_the_selection(tmp_path, criteria, selection) -> None:
+    changes = {"early_stopping": 3, "early_stopping_criteria": criteria}
+    made = setup(tmp_path, **changes)
+    assert made.training.selection == made.record["selection"] == selection
+    assert len(made.notes) == (criteria is not None)
+    chosen = setup(tmp_path, "-selection exact_match", **changes)
+    assert chosen.training.selection == "exact_match"
+
+
+def test_options_that_no_transform_reads_are_listed(tmp_path) -> None:
+    unread = {"src_subword_model": "nowhere.model", "src_seq_length": 9}
+    made = setup(tmp_path, **unread)
+    assert made.notes == (
+        "without effect here: src_subword_model (no transform reads it), "
+        "src_seq_length (no transform reads it)",
+    )
+    assert (made.record["src_subword_model"], made.record["src_seq_length"]) == (None, 200)
+    made = setup(tmp_path, transforms=["filtertoolong"], src_seq_length=9)
+    assert not made.notes
+    assert made.data.transform_options["src_seq_length"] == 9
 
 
 # --- translate ---------------------------------------------------------------------------------
@@ -233,7 +272,6 @@ def test_the_search_of_a_translation(translate) -> None:
         ("-search enumerate -length_penalty avg", "search: enumerate lists by probability"),
         ("-mbr chrf -search exact", "mbr: goes with search: beam or enumerate"),
         ("-mbr chrf -length_penalty avg", "mbr: is by probability"),
-        ("-alpha 1", "alpha: is only read with length_penalty: wu"),
         ("-abstain 1.5", "abstain: must be a number from 0 to 1"),
         ("-abstain 0.5 -random_sampling_topk -1", "abstain: goes with a search"),
         ("-length_reward 1 -length_penalty avg", "length_reward: does not go with length_penalty"),
@@ -241,16 +279,12 @@ def test_the_search_of_a_translation(translate) -> None:
         ("-length_reward 1 -length_ratio 0", "length_ratio: must be above 0 and at most 1,000"),
         ("-length_ratio 2", "length_ratio: is only read with length_reward"),
         ("-length_reward 1 -mbr chrf", "mbr: is by probability"),
-        ("-ignore_when_blocking a", "is only read with block_ngram_repeat"),
         ("-length_penalty wu -alpha 900 -max_length 100000", "alpha: too large"),
         ("-min_length 101", "min_length: is above max_length, 100"),
-        ("-random_sampling_temp 2", "only read with random_sampling_topk or random_sampling_topp"),
-        ("-random_sampling_topk 3 -length_penalty avg", "topk: .* takes n_best and max_length"),
+        ("-random_sampling_topk 3 -min_length 2", "topk: .* takes n_best and max_length"),
         ("-random_sampling_topk 3 -replace_unk", "replace_unk: goes with a search"),
-        ("-random_sampling_topk 3 -beam_size 7", "beam_size: is not read in random sampling"),
         ("-constraint_regex (", "constraint_regex: "),
         ("-constraints none", "constraints: no such file: none"),
-        ("-phrase_table none", "phrase_table: is only read with replace_unk"),
         ("-tgt_prefix", "tgt_prefix: is only read with tgt"),
         ("-transforms bpee", "transforms: must be one of .* did you mean 'bpe'"),
         ("-output /dev/stdout -report_align", "report_align: needs an output file"),
@@ -261,3 +295,45 @@ def test_what_cannot_be_translated_is_one_line(translate, flags, message) -> Non
     with pytest.raises(UserError, match=message) as caught:
         translate(flags)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "note"),
+    [
+        ("-alpha 1", "alpha (needs length_penalty: wu)"),
+        ("-ignore_when_blocking a", "ignore_when_blocking (needs block_ngram_repeat)"),
+        ("-phrase_table none", "phrase_table (needs replace_unk)"),
+        ("-beam_size 1 -random_sampling_temp 2", "random_sampling_temp (needs random_sampling_"),
+        ("-random_sampling_topk 3 -length_penalty avg", "without effect here: length_penalty (of"),
+        ("-random_sampling_topk 3 -beam_size 7", "beam_size in random sampling as n_best 1"),
+        ("-verbose -report_time -attn_debug -shard_size 0 -fp32 -dump_beam b -log_file l",
+         "without effect here: verbose, report_time, attn_debug, shard_size, fp32, dump_beam, log"),
+        ("-int8 -ratio 0.5", "int8 as 32-bit floats, ratio as a search that stops when"),
+        ("-coverage_penalty wu -beta 2 -stepwise_penalty", "stepwise_penalty as a coverage"),
+        ("-max_sent_length 20", "max_sent_length as max_length"),
+        ("-gpu -beam_size 2", "-gpu without a value as -gpu 0"),
+        ("-batch_type tokens -batch_size 4096", "batch_type tokens as batch_size 64 sentences"),
+        ("-tgt s", "for its probabilities: onmt-entmax score -model m n -src "),
+    ],
+)  # fmt: skip
+def test_flags_of_opennmt_that_mean_something_else_or_nothing(
+    translate, flags, note, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = translate(flags)
+    assert any(note in line for line in made.notes), made.notes
+    assert len(made.notes) == 1
+    if flags.startswith("-max_sent"):
+        assert made.task.config.max_length == 20
+    assert made.gpu == (0 if "-gpu" in flags else None)
+    assert made.batch_size == 64
+    assert made.prefixes is None
+
+
+def test_a_yaml_file_of_another_command_may_be_shared(tmp_path) -> None:
+    config = write_config(tmp_path, generator_function=None, global_attention_function=None)
+    (tmp_path / "s").write_text("a\n")
+    flags = ["-model", "m", "-src", str(tmp_path / "s"), "-output", str(tmp_path / "o")]
+    made = translation_setup(["-config", str(config), *flags])
+    assert made.batch_size == 16
+    assert "without effect here: data, dropout, encoder_type" in made.notes[0]

@@ -77,7 +77,7 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import decode_word, language_of
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import json_text, read_aligned, read_object, write_files
-from onmt_entmax.options.reader import read_yaml, without_rivals
+from onmt_entmax.options.reader import changed_batch_size, read_yaml, without_rivals
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.report.bleu import compare
@@ -328,11 +328,11 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
         beginning = changes.pop("begin_with", None)
         if beginning not in (None, *cells):
             raise UserError(f"{path}: cells: {name}: begin_with: no cell {beginning!r} before it")
-        try:
-            training = {**without_rivals(base, common), **common}
-            training = {**without_rivals(training, changes), **changes}
-        except UserError as error:
-            raise UserError(f"{path}: cells: {name}: {error}") from None
+        training = base
+        for later in (common, changes):
+            if (message := changed_batch_size(training, later)) is not None:
+                raise UserError(f"{path}: cells: {name}: {message}")
+            training = {**without_rivals(training, later), **later}
         before = cells[beginning] if beginning is not None else None
         cells[name] = Cell(_folder(path, name), training, {**decoding, **own}, before)
     if not cells:
