@@ -223,11 +223,6 @@ class ModelConfig(Checked):
                 "decoder_attention_alpha",
                 "needs self_attn_type: scaled-dot; average attention has no alpha",
             )
-        if self.bridge and self.enc_layers > 1:
-            yield (
-                "bridge",
-                "OpenNMT-py 2.3.0's bridge mixes the sentences of a batch unless enc_layers: 1",
-            )
         share, frozen = self.share_embeddings, self.freeze_word_vecs_dec
         if share and source != target:
             yield "share_embeddings", "needs equal word_vec_size on both sides"

@@ -154,6 +154,12 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
             "than it searches: positions at every step there, the first one alone here"
         )
 
+    if options["bridge"] is True and options["enc_layers"] != 1:
+        raise ImportingError(
+            "bridge: with several layers, OpenNMT-py 2.3.0's bridge mixes the sentences of a "
+            "batch; here it does not, so the model would be another"
+        )
+
     def first(name: str) -> Any:
         value = options[name]
         return value[0] if isinstance(value, list) and value else value

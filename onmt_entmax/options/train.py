@@ -64,6 +64,12 @@ TOPICS = (
     "Optimiser",
 )
 _TEXT = Rule(str)
+# Options of the network that only one kind of it reads.
+_OF: Mapping[str, Sequence[str]] = {
+    "recurrent decoder": "rnn_type input_feed bridge context_gate global_attention".split(),
+    "Transformer": "heads transformer_ff attention_dropout self_attn_type max_relative_positions "
+    "aan_useffn pos_ffn_activation_fn".split(),
+}
 
 # Options that are converted before they become fields of a configuration.
 OPTIONS = {
@@ -265,6 +271,11 @@ def _with_equals(options: Options) -> Options:
             values["matmul_dtype"] = "tf32"
             products = " with matmul_dtype tf32"
         notes.replaced.append(f"model_dtype fp16 as 32-bit floats{products}")
+    defaults = training_options()
+    kind = "recurrent decoder" if values["decoder_type"] == "transformer" else "Transformer"
+    for name in _OF[kind]:
+        if options.given(name) and values[name] != defaults[name].default:
+            notes.ignored.append(f"{name} (of a {kind})")
     criteria = values["early_stopping_criteria"]
     values["early_stopping_criteria"] = []
     if criteria and not options.given("selection"):

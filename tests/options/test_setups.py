@@ -83,7 +83,6 @@ def test_options_become_fields(tmp_path, file, flags, expected) -> None:
         (TRANSFORMER | {"alpha_init_std": 2}, "alpha_init_std: is only read with encoder_"),
         (LEARNED | {"encoder_attention_alpha": 2}, "only read with encoder_attention_function: en"),
         (AVERAGE | {"decoder_attention_function": "learned"}, "needs self_attn_type: scaled-dot"),
-        ({"bridge": True, "layers": 2}, "bridge mixes the sentences"),
         ({"valid_epochs": 1}, "toy.yaml: valid_epochs: give valid_steps or valid_epochs, not both"),
         ({"decay_method": "cosine", "train_steps": None, "train_epochs": 2}, "cosine ends at "),
         ({"dropout": [0.1, 0.2]}, "dropout: needs as many values as dropout_steps"),
