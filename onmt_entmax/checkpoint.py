@@ -19,6 +19,7 @@ import json
 import math
 import re
 import secrets
+import shlex
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -205,11 +206,20 @@ def find_model(path: Path) -> Path:
         step = best["step"] if best is not None and best["step"] in steps else steps[-1]
         return path / f"step_{step}"
     if not path.exists():
-        raise CheckpointError(f"{path}: no such model folder")
+        # OpenNMT-py writes `model_step_1000.pt`, and this package `model/step_1000`.
+        name = re.fullmatch(r"(.+)_(step_\d+)(\.pt)?", path.name)
+        ours = path.with_name(name[1]) / name[2] if name else path
+        hint = f"; did you mean {ours}?" if ours.is_dir() else ""
+        raise CheckpointError(f"{path}: no such model folder{hint}")
     if path.is_file():
+        folder = path.with_suffix("")
+        imported = folder / "config.yaml"
+        if imported.is_file() and imported.stat().st_mtime >= path.stat().st_mtime:
+            return folder
+        folder = folder.with_name(f"{path.name}.imported") if folder.exists() else folder
+        command = shlex.join(["onmt-entmax", "import-onmt", str(path), str(folder)])
         raise CheckpointError(
-            f"{path}: a file, and models are folders; `onmt-entmax import-onmt` converts a "
-            f"checkpoint of OpenNMT-py"
+            f"{path}: a file, and models are folders; convert a checkpoint of OpenNMT-py: {command}"
         )
     inside = {each.parent for each in (*path.glob("*/config.yaml"), *path.glob("*/step_*"))}
     usual = path / "model"  # where `prepare` lets a run write it
@@ -347,7 +357,10 @@ def read_training_state(folder: Path, at_most: int = _LARGEST) -> dict[str, Any]
         CheckpointError: there is none (a released model), or it is damaged.
     """
     if not (folder / STATE).exists():
-        raise CheckpointError(f"{folder}: holds no training state, so training cannot continue")
+        raise CheckpointError(
+            f"{folder}: holds no training state, so training cannot continue; "
+            "add -reset_optim all to train its weights from step 0"
+        )
     with _naming(folder / STATE):
         content = io.BytesIO(read_checked(folder, STATE, at_most))
     try:

@@ -185,7 +185,7 @@ def test_the_best_checkpoint_of_a_run(tmp_path: Path) -> None:
         ("missing", "no such model folder"),
         ("empty", "not a model folder (it has neither config.yaml nor step_N)"),
         ("data", "not a model folder (it has neither config.yaml nor step_N); did you mean"),
-        ("model.pt", "a file, and models are folders; `onmt-entmax import-onmt` converts"),
+        ("model.pt", "a file, and models are folders; convert a checkpoint of OpenNMT-py: onmt-en"),
     ],
 )
 def test_paths_that_hold_no_model(tmp_path: Path, name: str, said: str) -> None:

@@ -278,7 +278,10 @@ def _renamed(content: Mapping[Any, Any], where: str, notes: Notes) -> dict[str, 
         name = key if isinstance(key, str) else shown(key)
         names = RENAMED.get(name, (name,))
         for each in names:
-            if each in renamed and renamed[each] != value:
+            known = renamed.get(each)
+            if value in (None, "") and each in renamed:
+                continue
+            if known not in (None, "") and known != value:
                 old = next(n for n in content if n != key and each in RENAMED.get(n, (n,)))
                 raise OptionError(
                     f"{where}{name}: is the same option as {old} here, with another value; "
@@ -328,13 +331,12 @@ def _place(
             place[name] = EQUAL[name, value]
             notes.replaced.append(f"{name} {value} as {place[name]}")
         else:
-            read = read_value(option, value, f"{where}: {name}")
-            if read == option.default or name not in {*REFUSED, *NEAREST}:
-                place[name] = read
-            elif name in NEAREST:
+            if name in {*REFUSED, *NEAREST} and not _is_default(option, value):
+                if name in REFUSED:
+                    raise OptionError(f"{where}: {name}: not supported: {REFUSED[name]}")
                 notes.replaced.append(f"{name} as {NEAREST[name]}")
-            else:
-                raise OptionError(f"{where}: {name}: not supported: {REFUSED[name]}")
+                continue
+            place[name] = read_value(option, value, f"{where}: {name}")
     lines = {} if layout is None else layout.lines
     for both, sides in SIDES.items():
         for side in sides:
@@ -361,6 +363,18 @@ def _holds(condition: str, values: Mapping[str, Any]) -> bool:
             else held not in _OFF
         ):
             return True
+    return False
+
+
+def _is_mapping_as_text(option: Option) -> bool:
+    """Whether the value is the text of a mapping, such as of `src_onmttok_kwargs`."""
+    return isinstance(option.default, str) and option.default.startswith("{")
+
+
+def _is_default(option: Option, value: Any) -> bool:
+    """Whether a value, of whatever type, is the default of its option."""
+    with suppress(OptionError):
+        return bool(read_value(option, value, "") == option.default)
     return False
 
 
@@ -409,6 +423,8 @@ def read_value(option: Option, value: Any, where: str) -> Any:
     """
     if value in (None, "") and option.default in (None, ""):
         return option.default
+    if isinstance(value, dict) and _is_mapping_as_text(option):
+        value = str(value)
     if not option.many:
         return _read_single(option.rule, value, where)
     values = value if isinstance(value, list) else [value]
@@ -590,6 +606,8 @@ def schema(options: Mapping[str, Option]) -> dict[str, Any]:
             value = {"const": default, "deprecated": True}
         if equal := [word for key, word in EQUAL if key == name]:
             value = {"anyOf": [value, {"enum": equal, "deprecated": True}]}
+        if _is_mapping_as_text(option):
+            value = {"anyOf": [value, {"type": "object"}]}
         if option.many:
             value = {"anyOf": [value, {"type": "array", "items": value}]}
         if not option.required:

@@ -40,6 +40,7 @@ from onmt_entmax.options.reader import (
     read_value,
     transform_options,
 )
+from onmt_entmax.options.stock import REFUSED
 from onmt_entmax.rules import Rule, one_of, shown, whole
 
 # OpenNMT-py's names of alpha; `entmax` reads its alpha from an option of its own.
@@ -232,7 +233,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         run=RunConfig(
             **options.pick(RunConfig) | _vectors(options),
             seed=seed,
-            gpu=values["gpu_ranks"][0] if values["gpu_ranks"] else None,
+            gpu=_gpu(options),
             tensorboard=board if values["tensorboard"] else None,
         ),
         data=DataConfig(
@@ -255,6 +256,14 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         notes=tuple(options.notes.lines()),
         warnings=tuple(warnings),
     )
+
+
+def _gpu(options: Options) -> int | None:
+    """Return the number of the GPU of a single process; None: the CPU."""
+    ranks = options["gpu_ranks"]
+    if len(ranks) > 1 and options["world_size"] > len(ranks):
+        return 0  # the ranks of one of several machines
+    return ranks[0] if ranks else None
 
 
 def _with_equals(options: Options) -> Options:
@@ -351,6 +360,15 @@ def _corpus(options: Options, name: object, entry: object) -> CorpusConfig:
         raise error("", "must be a mapping with path_src and path_tgt")
     keys, values = declared(CorpusConfig), {}
     for key, value in entry.items():
+        if key == "path_align":  # OpenNMT-py reads it with lambda_align alone, which is refused
+            options.notes.ignored.append(f"path_align of {name}")
+            continue
+        if key == "src_feats":
+            raise error("src_feats: ", REFUSED["src_feats"])
+        if key not in keys and key in options.values:
+            raise error(
+                f"{key}: ", "is an option of the whole file; write it at the start of a line"
+            )
         if key not in keys:
             raise error(f"{key}: ", f"no such key{nearest(str(key), keys)}")
         values[key] = read_value(keys[key], value, str(error(key, "")))

@@ -5,6 +5,9 @@ import argparse
 import json
 import os
 import random
+import re
+import shlex
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +20,7 @@ from onmt_entmax.checkpoint import read_config
 from onmt_entmax.cli import import_onmt as tool
 from onmt_entmax.cli import score
 from onmt_entmax.model import SparseNMTModel, build_model
-from tests.commands import json_lines, run, succeed
+from tests.commands import fail, json_lines, run, succeed
 from tests.ended import ended, refused
 
 COMMAND = ("onmt_entmax", "import-onmt")
@@ -155,6 +158,31 @@ def test_what_the_checkpoint_says_is_kept(trained) -> None:
     assert isinstance(content["opt"], tool.Inert), "no foreign class was loaded"
 
 
+def test_one_command_leads_from_stock_to_here(trained, tmp_path) -> None:
+    """Its YAML file and its checkpoint name the command; after it, both run unchanged."""
+    config = yaml.safe_load((trained.folder / "stock.yaml").read_text())
+    checkpoint = tmp_path / trained.checkpoint.name
+    shutil.copy(trained.checkpoint, checkpoint)
+    config |= {"train_from": str(checkpoint), "save_model": str(tmp_path / "tuned")}
+    config |= {"train_steps": 5, "reset_optim": "all", "gpu_ranks": [0]}
+    (tmp_path / "tune.yaml").write_text(yaml.safe_dump(config))
+    source, output = trained.folder / "valid.src", tmp_path / "out"
+    translating = ["translate.py", "-model", checkpoint, "-src", source, "-output", output]
+    training = ["train.py", "-config", tmp_path / "tune.yaml"]
+    for command in (translating, training):
+        (told,) = re.findall("onmt-entmax (import-onmt .*)", fail(*command))
+    succeed("onmt_entmax", *shlex.split(told), "--yes")
+    assert f"model: {checkpoint.with_suffix('')}" in succeed(*translating)
+    assert len(output.read_text().splitlines()) == 40
+    assert f"continuing from {checkpoint.with_suffix('')}" in succeed(*training)
+    succeed(*translating[:2], tmp_path / "tuned", *translating[3:])
+    assert "add -reset_optim all" in fail(
+        *training, "-reset_optim", "none", "-save_model", tmp_path / "other"
+    )
+    os.utime(checkpoint, (2**33, 2**33))  # another checkpoint under this name
+    assert "import-onmt" in fail(*translating)
+
+
 class Evil:
     """Writes a file when it is unpickled."""
 
@@ -221,7 +249,7 @@ def fake(**options: object) -> dict:
         ({"encoder_type": "cnn"}, "encoder_type: must be .*, not 'cnn'"),
         ({"decoder_type": "transformer"}, "needs it on both sides"),
         ({"rnn_type": "SRU"}, "rnn_type: must be .*, not 'SRU'"),
-        ({"bridge": True, "layers": 2}, "mixes the sentences"),
+        ({"bridge": True}, "mixes the sentences"),
         ({"position_encoding": True}, "trains another model than it searches"),
         ({"enc_rnn_size": 3, "dec_rnn_size": 4}, "must equal dec_rnn_size"),
         ({"layers": 1}, "the weights do not fit the options: encoder"),
