@@ -358,7 +358,7 @@ class OptimizerConfig:
     start_decay_steps: int = option(50000, COUNT, "Updates before the first decay.")
     decay_steps: int = option(10000, LIMIT, "Updates between two decays.")
     warmup_steps: int = option(
-        4000, LIMIT, "Updates in which the learning rate rises.", "Optimiser"
+        4000, COUNT, "Updates in which the learning rate rises.", "Optimiser"
     )
     adam_beta1: float = option(0.9, SHARE, "Beta1 of Adam.")
     adam_beta2: float = option(0.999, SHARE, "Beta2 of Adam.")

@@ -93,6 +93,7 @@ EQUAL: Mapping[tuple[str, str], str] = {
     ("optim", "fusedadam"): "adam",
     ("generator_function", "log_softmax"): "softmax",
     ("reset_optim", "keep_states"): "none",  # states are kept, with the options given now
+    ("reset_optim", "states"): "all",  # which also counts updates from 0
 }
 
 # Hints for values that are refused.
@@ -103,7 +104,6 @@ VALUES: Mapping[str, str] = {
     "cnn": "convolutional models are not supported; use transformer",
     "SRU": "use LSTM or GRU",
     "sparseadam": "use adam",
-    "states": "use all, which takes the weights alone, or none",
     "inferfeats": "source features are not supported",
     "filterfeats": "source features are not supported",
     # OpenNMT-entmax

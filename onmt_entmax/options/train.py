@@ -339,6 +339,8 @@ def _misfits(options: Options) -> Iterator[tuple[str, str]]:
         yield "matmul_dtype", "tf32 needs a GPU: give gpu_ranks"
     if get("matmul_dtype") == "bfloat16" and not (recurrent and get("rnn_type") == "LSTM"):
         yield "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
+    if get("decay_method") in ("noam", "noamwd", "cosine") and not get("warmup_steps"):
+        yield "warmup_steps", f"must be at least 1 with decay_method: {get('decay_method')}"
     if get("decay_method") == "plateau" and VALID not in options["data"]:
         yield "decay_method", "plateau needs a corpus named valid under data"
     if len(ranks) > max(get("world_size"), int(os.environ.get("WORLD_SIZE", "1"))):

@@ -47,7 +47,7 @@ def test_every_file_is_tried() -> None:
 
 
 def test_the_documents_state_the_share() -> None:
-    share = f"of {len(STOCK)} YAML files after its documentation, {len(TRAINED)} train unchanged"
+    share = f"f {len(STOCK)} YAML files after its documentation, {len(TRAINED)} train unchanged"
     for name in ("README.md", "docs/opennmt.md", "docs/architecture.md"):
         text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
         assert share in text, name
