@@ -206,10 +206,12 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
         OptionError: names the first option that is wrong.
     """
     notes, layout = Notes(), Layout()
-    words = _renamed(_flags(options, arguments, notes), "command line: -", notes)
-    path = words.pop("config", None)
+    typed = _flags(options, arguments, notes)
+    path = typed.pop("config", None)
+    words = _renamed(typed, "command line: -")
     flags = _place(options, words, "command line", notes)
-    file = _renamed(read_yaml(path, layout) if path else {}, f"{path}: ", notes)
+    written = read_yaml(path, layout) if path else {}
+    file = _renamed(written, f"{path}: ")
     for name in file:
         _look_up(name, options, f"{path}: ", in_file=True)
     if (warning := changed_batch_size(file, flags)) is not None:
@@ -218,6 +220,11 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     left = {name: value for name, value in file.items() if name not in {*flags, *dropped}}
     read = without_rivals(_place(options, left, str(path), notes, layout), flags)
     notes.repeated += layout.repeats
+    notes.replaced += [
+        f"{name} as {' and '.join(RENAMED[name])}"
+        for name, place in (*((n, words) for n in typed), *((n, left) for n in written))
+        if name in RENAMED and not place.keys().isdisjoint(RENAMED[name])
+    ]
     given = read | flags
     origin = {name: "command line" if name in flags else str(path) for name in given}
     values = {name: option.default for name, option in options.items()} | given | {"config": path}
@@ -267,7 +274,7 @@ def _flags(options: Mapping[str, Option], arguments: Sequence[str], notes: Notes
     return flags
 
 
-def _renamed(content: Mapping[Any, Any], where: str, notes: Notes) -> dict[str, Any]:
+def _renamed(content: Mapping[Any, Any], where: str) -> dict[str, Any]:
     """Return the options of a place under their names here.
 
     Raises:
@@ -288,8 +295,6 @@ def _renamed(content: Mapping[Any, Any], where: str, notes: Notes) -> dict[str, 
                     "delete one"
                 )
             renamed[each] = value
-        if name in RENAMED:
-            notes.replaced.append(f"{name} as {' and '.join(names)}")
     return renamed
 
 

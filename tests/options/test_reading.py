@@ -155,6 +155,7 @@ def test_what_a_flag_replaces_is_not_checked(tmp_path, text, flags, value) -> No
     options = read(tmp_path, text, *flags.split())
     assert options[name] == ("softmax" if value == "soft" else value)
     assert not options.notes.ignored
+    assert len(options.notes.replaced) == flags.startswith("-hidden")
     with pytest.raises(OptionError):
         read(tmp_path, text)
 
@@ -170,9 +171,9 @@ def test_what_a_flag_replaces_is_not_checked(tmp_path, text, flags, value) -> No
         ("src_vocab: a\nseed: 3\nsrc_vocab: a",
          "given twice, with equal values: src_vocab (lines 2 and 4)"),
         ("hidden_size: 8\noptim: fusedadam\nsubword_alpha: 0.1\nbatch_size_multiple: 8",
-         "read as OpenNMT-py does not: hidden_size as rnn_size, subword_alpha as src_subword_alpha "
-         "and tgt_subword_alpha, optim fusedadam as adam, "
-         "batch_size_multiple as batches of any size"),
+         "read as OpenNMT-py does not: optim fusedadam as adam, "
+         "batch_size_multiple as batches of any size, hidden_size as rnn_size, "
+         "subword_alpha as src_subword_alpha and tgt_subword_alpha"),
     ],
 )  # fmt: skip
 def test_one_line_for_each_kind_of_note(tmp_path, text, notes) -> None:
