@@ -156,6 +156,14 @@ def test_transforms_of_a_corpus_win_over_those_of_all(tmp_path) -> None:
     assert {corpus.name: corpus.transforms for corpus in corpora} == expected
 
 
+def test_options_of_the_other_kind_of_network_are_listed(tmp_path) -> None:
+    made = setup(tmp_path, heads=4, pos_ffn_activation_fn="gelu")
+    (note,) = made.notes
+    assert note.endswith(": heads (of a Transformer), pos_ffn_activation_fn (of a Transformer)")
+    (note,) = setup(tmp_path, rnn_type="GRU", **TRANSFORMER).notes
+    assert note == "without effect here: rnn_type (of a recurrent decoder)"
+
+
 def test_a_cosine_that_time_may_end_is_warned_of(tmp_path) -> None:
     cosine = {"decay_method": "cosine", "warmup_steps": 2}
     assert not setup(tmp_path, **cosine).warnings
