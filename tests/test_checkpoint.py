@@ -1,6 +1,7 @@
 """Model folders: what was saved comes back, and what is damaged is named in one line."""
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -177,6 +178,22 @@ def test_the_best_checkpoint_of_a_run(tmp_path: Path) -> None:
         (tmp_path / "best.json").write_text(f'{{"step": {step}}}')
         assert best_step(tmp_path) is None
         assert "best.json: " in refusal(lambda: find_model(tmp_path))
+
+
+def test_names_of_opennmts_checkpoints_lead_to_ours(tmp_path: Path) -> None:
+    """It writes `model_step_5.pt`; an imported folder beside such a file stands for it."""
+    (tmp_path / "model/step_5").mkdir(parents=True)
+    message = refusal(lambda: find_model(tmp_path / "model_step_5.pt"))
+    assert message.endswith(f"no such model folder; did you mean {tmp_path}/model/step_5?")
+    assert "did you mean" not in refusal(lambda: find_model(tmp_path / "model_step_6.pt"))
+    (tmp_path / "other.pt").touch()
+    imported = tmp_path / "other"
+    assert refusal(lambda: find_model(tmp_path / "other.pt")).endswith(f"/other.pt {imported}")
+    imported.mkdir()
+    (imported / "config.yaml").touch()
+    assert find_model(tmp_path / "other.pt") == imported
+    os.utime(tmp_path / "other.pt", (2**33, 2**33))  # newer than the folder
+    assert refusal(lambda: find_model(tmp_path / "other.pt")).endswith("/other.pt.imported")
 
 
 @pytest.mark.parametrize(

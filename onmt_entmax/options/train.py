@@ -121,7 +121,7 @@ OPTIONS = {
         "fp16 is read as 32-bit weights, on a GPU with products in tf32.",
     ),
     "early_stopping_criteria": Option(
-        [], _TEXT, "OpenNMT-py's name of selection: accuracy or ppl.", needs="early_stopping"
+        [], one_of("accuracy", "ppl"), "OpenNMT-py's selection.", needs="early_stopping"
     ),
     "both_embeddings": Option(
         None, _TEXT, "Word vectors of both sides, as text.", needs="embeddings_type"

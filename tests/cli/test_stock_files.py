@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 
 from tests.commands import ROOT, fail, succeed
@@ -16,7 +17,7 @@ TRAINED = {
     "quickstart": "equal values: src_vocab (lines 6 and 21), tgt_vocab (lines 7 and 22)",
     "transformer": "world_size 4 but 1 process: gradients of all batches are accumulated",
     "characters": "early_stopping_criteria accuracy as selection token_accuracy",
-    "summarisation": "warning: gpu_ranks 0: no GPU here; running on the CPU",
+    "summarisation": "world_size 2 but 1 process: gradients of all batches are accumulated",
     "sentencepiece": "subword_nbest as src_subword_nbest and tgt_subword_nbest",
     "half_precision": "optim fusedadam as adam, batch_size_multiple as batches of any size",
     "two_machines": "without effect here: save_data, master_ip",
@@ -98,12 +99,22 @@ def write_inputs(name: str, folder: Path, subwords: dict[str, Path]) -> dict[str
     return config
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["quickstart", "transformer"])
+def test_it_trains_in_full_size(tmp_path, subwords, name) -> None:
+    write_inputs(name, tmp_path, subwords)
+    succeed("train.py", "-config", STOCK[name], "-train_steps", 4, cwd=tmp_path)
+
+
 @pytest.mark.parametrize("name", TRAINED)
 def test_it_trains_unchanged_and_its_model_translates(tmp_path, subwords, name) -> None:
     config = write_inputs(name, tmp_path, subwords)
     small = SMALL + TRANSFORMER * (config.get("encoder_type") == "transformer")
     said = succeed("train.py", "-config", STOCK[name], *FEW, *small, cwd=tmp_path)
     assert TRAINED[name] in said
+    on_cpu = bool(config.get("gpu_ranks") or config.get("gpu_ranks") == 0)
+    warned = "warning: gpu_ranks 0: no GPU here; running on the CPU" in said
+    assert warned == (on_cpu and not torch.cuda.is_available())
     assert "finished at step 5 (train_steps)" in said
     assert (tmp_path / config["src_vocab"]).is_file()
     source = config["data"].get("valid", config["data"].get("corpus_1"))["path_src"]

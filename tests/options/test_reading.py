@@ -1,6 +1,7 @@
 """Reading options: types, ranges, errors in one line, the help and the schema."""
 
 import dataclasses
+import importlib
 import json
 import re
 from collections.abc import Callable
@@ -207,6 +208,14 @@ def test_no_option_of_opennmt_is_ignored_in_silence(command) -> None:
     stock = STOCK[command].keys() - {*decided, *transform_options()}
     assert not {n for n in stock - known.keys() if len(COMMANDS[command][n].rule.names) != 1}
     assert not known.keys() & decided
+
+
+def test_training_shares_its_file_with_build_vocab() -> None:
+    """Every option of onmt_build_vocab is one of training, or without effect."""
+    opts = importlib.import_module("onmt.opts")
+    names = options_of(lambda parser: opts.dynamic_prepare_opts(parser, build_vocab_only=True), {})
+    assert len(names) > 40
+    assert names.keys() <= {*COMMANDS["train"], *IGNORED}
 
 
 @each_command
