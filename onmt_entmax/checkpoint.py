@@ -39,7 +39,15 @@ from onmt_entmax.data.inflection import Cells, parse_cells
 from onmt_entmax.data.transforms import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies, as_content, read_vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import FileError, read_bytes, remove, text_lines, write_folder, write_text
+from onmt_entmax.files import (
+    FileError,
+    json_line,
+    read_bytes,
+    remove,
+    text_lines,
+    write_folder,
+    write_text,
+)
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked, write_list
 from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
@@ -143,7 +151,7 @@ def save(
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
     """Write `best.json`: checkpoint `step` is the best of the run."""
     content = {"step": step, "metric": metric, "value": value}
-    write_text(run / "best.json", json.dumps(content) + "\n")
+    write_text(run / "best.json", json_line(content))
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -179,6 +187,8 @@ def read_best(run: Path) -> dict[str, Any] | None:
         content = parse_json(read_bytes(path, _LARGEST_TEXT).decode("utf-8"))
     if not isinstance(content, dict) or type(content.get("step")) is not int:
         raise CheckpointError(f"{path}: damaged; name a checkpoint instead, such as {run}/step_N")
+    if content.get("value", 0) is None:  # was not finite
+        content["value"] = math.nan
     return content
 
 

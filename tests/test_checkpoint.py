@@ -1,6 +1,7 @@
 """Model folders: what was saved comes back, and what is damaged is named in one line."""
 
 import json
+import math
 import random
 import shutil
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from onmt_entmax.checkpoint import (
     checkpoint_steps,
     find_model,
     load,
+    read_best,
     read_training_state,
     remember_best,
     save,
@@ -266,3 +268,12 @@ def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any) -> 
     (folder / "vocab.json").write_text(json.dumps(content))
     write_list(folder)
     assert str(folder) in refusal(lambda: load(folder))
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, 0.5])
+def test_a_best_loss_that_is_not_finite_can_be_read(tmp_path, value):
+    """As where no validation has had a finite one yet."""
+    remember_best(tmp_path, 3, "loss", value)
+    best = read_best(tmp_path)
+    assert (best["step"], best["metric"]) == (3, "loss")
+    assert math.isfinite(best["value"]) == math.isfinite(value)

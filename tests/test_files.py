@@ -1,5 +1,6 @@
 """Reading lines, atomic writing, locks and lists of checksums."""
 
+import math
 import os
 import signal
 import stat
@@ -13,6 +14,8 @@ import pytest
 from onmt_entmax.files import (
     FileError,
     count_lines,
+    json_line,
+    json_text,
     locked,
     read_aligned,
     read_bytes,
@@ -25,6 +28,7 @@ from onmt_entmax.files import (
     write_text,
 )
 from onmt_entmax.files.checksums import differences, read_checked, write_list
+from onmt_entmax.files.parsing import parse_json
 from tests.commands import ENVIRONMENT
 
 
@@ -264,3 +268,12 @@ def test_changes_of_a_listed_folder_are_named(tmp_path: Path, wrong: str) -> Non
     else:
         with pytest.raises(FileError, match=f"{tmp_path / name}: "):
             read_checked(tmp_path, name, 100)
+
+
+def test_json_has_no_number_that_is_not_finite() -> None:
+    content = {"a": [math.inf, (-math.inf, 1.5)], "b": {"c": math.nan}, "d": "ä", "e": None, "f": 1}
+    expected = {"a": [None, [None, 1.5]], "b": {"c": None}, "d": "ä", "e": None, "f": 1}
+    for text in (json_line(content), json_text(content)):
+        assert parse_json(text) == expected
+        assert text.endswith("}\n")
+    assert json_line(content).count("\n") == 1

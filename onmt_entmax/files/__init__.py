@@ -1,6 +1,7 @@
 """Text files, and writing that leaves either the old file or the whole new one."""
 
 import json
+import math
 import os
 import re
 import secrets
@@ -267,7 +268,21 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
 
 def json_text(content: Any) -> str:
     """Return an object as the text of a JSON file for people."""
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(finite(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def json_line(content: Any) -> str:
+    """Return an object as a line of a JSON lines file."""
+    return json.dumps(finite(content), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def finite(content: Any) -> Any:
+    """Return an object with None for numbers that are not finite, which JSON does not have."""
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {key: finite(value) for key, value in content.items()}
+    return [*map(finite, content)] if isinstance(content, list | tuple) else content
 
 
 def write_text(path: Path, text: str) -> None:
