@@ -33,10 +33,22 @@ from onmt_entmax.checkpoint import load, read_cells
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.cli.report import picture
-from onmt_entmax.data.inflection import Cells, decode_word, encode_source, split_tags
+from onmt_entmax.data.inflection import (
+    Cells,
+    decode_source,
+    decode_word,
+    encode_source,
+    split_tags,
+)
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.released import pretrained
-from onmt_entmax.inflector import Inflector, Inventory, Question, described
+from onmt_entmax.inflector import (
+    Inflector,
+    Inventory,
+    Question,
+    described,
+    letter_warnings,
+)
 from onmt_entmax.report.page import live_page, to_json
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
@@ -161,6 +173,12 @@ class Answering:
             for name in {"unknown", "unseen"} & record.keys():
                 counts = record[name].items()
                 record[name] = {described(token): count for token, count in counts}
+            language, tags, lemma = decode_source(line.split())
+            question = Question(language, lemma, tags)
+            texts = [each["text"] for each in record["hypotheses"]]
+            strange = bool({"unknown", "unseen"} & record.keys())
+            sources = [translator.vocabularies.source]
+            record["warnings"] = letter_warnings(question, texts, sources, strange)
         return {"record": record, "drawing": drawn}
 
 

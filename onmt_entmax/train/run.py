@@ -355,7 +355,9 @@ def next_command(folder: Path, data: TrainingData) -> str:
     """
     lines = list(islice(data.lines(), 100))
     try:
-        language, tags, lemma = decode_source(lines[0].source.split())
+        queries = [decode_source(line.source.split()) for line in lines]
+        # Tags are empty only where a language has none.
+        language, tags, lemma = max(queries, key=lambda query: (bool(query[2]), bool(query[1])))
     except ValueError:
         # Where `prepare` proposes it, but never in the place of the reference.
         corpus = lines[0].corpus

@@ -77,6 +77,22 @@ def test_what_training_never_saw_is_named(words: Path, sentences: Path) -> None:
     assert answer["record"]["unknown"] == {"e\u0301": 1}
 
 
+def test_letters_of_other_scripts_and_normal_forms_are_named(tmp_path: Path) -> None:
+    """As `inflect` names them."""
+    letters = words_of(("lang=x", "+V", "a", "ä", "б"), "aб")
+    answering = serve.Answering(write_model(tmp_path / "model", 4, letters, end=1), TASK)
+    inflector = Inflector([tmp_path / "model"], n_best=4, beam_size=4, max_length=8)
+    warned = 0
+    for lemma in ("a", "aб", "a\u0308", "б"):
+        record = answering.answer({"language": "x", "lemma": lemma, "tags": "V"})["record"]
+        expected = inflector.inflect("x", lemma, "V").warnings
+        texts = {each["text"] for each in record["hypotheses"]}
+        assert record["warnings"] == [text for text in expected if "unknown" not in text]
+        assert texts
+        warned += len(record["warnings"])
+    assert warned > 3
+
+
 def test_a_sentence_goes_through_the_subwords_of_training(sentences: Path) -> None:
     answer = client(sentences).post("/answer", json={"sentence": "ab ba"}).get_json()
     assert answer["drawing"]["source"] == ["a", "b", "b", "a"]
