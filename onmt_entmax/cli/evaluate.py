@@ -4,8 +4,9 @@
         --predictions run/pilot/dev.pred
 
 Prints the percentage of correct forms and the mean edit distance (Levenshtein, in characters) for
-each language, and their averages over languages. --nbest N reads predictions of `translate -n_best
-N`, N lines a word: it measures the first ones, and the best of N, that nearest to the reference.
+each language, and their averages over languages. Each reference of a source counts as correct, such
+as dreamed and dreamt. --nbest N reads predictions of `translate -n_best N`, N lines a word: it
+measures the first ones, and the best of N, that nearest to a reference.
 
 --against OTHER compares with other predictions of the same words: for each language and all words,
 how many only one of the two gets right, and the p-value of McNemar's exact test.
@@ -27,10 +28,12 @@ from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwr
 from onmt_entmax.report.measures import (
     LanguageScores,
     Score,
+    correct_forms,
     coverage,
     coverage_text,
     edit_distance,
     mcnemar,
+    nearest_form,
     output_of,
     score_by_language,
 )
@@ -49,12 +52,18 @@ def table(scores: LanguageScores, best: LanguageScores | None = None, nbest: int
     """
     head = ["language", "words", "accuracy", "edit distance"]
     rows = [head + ([] if best is None else [f"best of {nbest}", "edit distance"])]
-    for name, each in [*scores.languages.items(), ("average", scores.average)]:
-        other = [] if best is None else _cells(best.languages.get(name, best.average))
+    names = [*scores.languages, "average"]
+    for name, each, of_best in zip(names, _scores(scores), _scores(best or scores), strict=True):
+        other = [] if best is None else _cells(of_best)
         rows.append([name, str(each.words), *_cells(each), *other])
     lines = aligned_table(rows).splitlines()
     lines.insert(-1, "-" * len(lines[0]))
     return "\n".join(lines)
+
+
+def _scores(scores: LanguageScores) -> list[Score]:
+    """Return the scores of each language, and the average."""
+    return [*scores.languages.values(), scores.average]
 
 
 def _cells(score: Score) -> list[str]:
@@ -84,18 +93,20 @@ def read_predictions(path: Path, source: Path, number: int) -> list[str]:
 
 def comparison(
     languages: Sequence[str], right: Sequence[bool], other: Sequence[bool]
-) -> dict[str, dict[str, Any]]:
-    """Return for each language, and `all`, the words that one side alone has right, and p."""
-    table = {}
-    for name in [*sorted(set(languages)), "all"]:
-        pairs = [
-            (a, b)
-            for language, a, b in zip(languages, right, other, strict=True)
-            if name in (language, "all")
-        ]
-        won, lost = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
-        table[name] = {"won": won, "lost": lost, "p": mcnemar(won, lost)}
-    return table
+) -> dict[str, Any]:
+    """Return the words that one side alone has right, and p: by language, and of all words."""
+    pairs: dict[str, list[tuple[bool, bool]]] = {name: [] for name in sorted(set(languages))}
+    for language, *pair in zip(languages, right, other, strict=True):
+        pairs[language].append((pair[0], pair[1]))
+    return {
+        "languages": {name: _compared(some) for name, some in pairs.items()},
+        "all": _compared([pair for some in pairs.values() for pair in some]),
+    }
+
+
+def _compared(pairs: Sequence[tuple[bool, bool]]) -> dict[str, Any]:
+    won, lost = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
+    return {"won": won, "lost": lost, "p": mcnemar(won, lost)}
 
 
 def evaluate(options: argparse.Namespace) -> str:
@@ -115,27 +126,36 @@ def evaluate(options: argparse.Namespace) -> str:
         raise UserError(f"{options.source}: no lines")
     words = read_predictions(options.predictions, options.source, nbest * len(sources))
     languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]
-    forms = [decode_word(line.split()) for line in references]
-    scores, best = score_by_language(languages, forms, words[::nbest]), None
+    forms = correct_forms(sources, [decode_word(line.split()) for line in references])
+    compared = list(map(nearest_form, forms, words[::nbest]))
+    scores, best = score_by_language(languages, compared, words[::nbest]), None
     content = asdict(scores)
     if nbest > 1:
         # Blank lines fill up a list of fewer predictions.
         starts = range(0, len(words), nbest)
         lists = [[words[n], *filter(None, words[n + 1 : n + nbest])] for n in starts]
         nearest = [
-            min((edit_distance(form, word), rank, word) for rank, word in enumerate(each))[2]
-            for form, each in zip(forms, lists, strict=True)
+            min(
+                (edit_distance(form, word), rank, number, form, word)
+                for rank, word in enumerate(each)
+                for number, form in enumerate(some)
+            )
+            for some, each in zip(forms, lists, strict=True)
         ]
-        best = score_by_language(languages, forms, nearest)
+        best = score_by_language(
+            languages, [form for *_, form, _ in nearest], [word for *_, word in nearest]
+        )
         content[f"best of {nbest}"] = asdict(best)
     texts = [table(scores, best, nbest)]
-    right = [form == word for form, word in zip(forms, words[::nbest], strict=True)]
+    if several := sum(len(some) > 1 for some in forms):
+        texts.append(f"words with several correct forms: {several:,} of {len(forms):,}")
+    right = [form == word for form, word in zip(compared, words[::nbest], strict=True)]
     if options.against:
         others = read_predictions(options.against, options.source, nbest * len(sources))[::nbest]
-        other = [form == word for form, word in zip(forms, others, strict=True)]
-        content["against"] = comparison(languages, right, other)
+        other = [word in some for some, word in zip(forms, others, strict=True)]
+        content["against"] = against = comparison(languages, right, other)
         rows = [["language", "only this right", f"only {options.against.name}", "p"]]
-        for name, each in content["against"].items():
+        for name, each in [*against["languages"].items(), ("all", against["all"])]:
             rows.append([name, str(each["won"]), str(each["lost"]), f"{each['p']:.4f}"])
         texts.append(aligned_table(rows))
     if options.report:

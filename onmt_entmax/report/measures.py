@@ -2,7 +2,7 @@
 
 Accuracy and edit distance are the official measures of CoNLL-SIGMORPHON 2018, task 1 (Cotterell et
 al. 2018, section 5): for each language and averaged over languages, without case folding, Unicode
-normalisation or trimming.
+normalisation or trimming. Their data has one form for each query; of several, any is correct.
 """
 
 from __future__ import annotations
@@ -223,6 +223,21 @@ def is_only(record: dict[str, Any]) -> bool:
     """Tell whether the support is proven to be a single hypothesis (as `SearchResult.only`)."""
     alone = record["certificate"] == "exhaustive" and record["finished"] == 1
     return alone and not record.get("excluded")
+
+
+def correct_forms(sources: Sequence[str], references: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the correct forms of each word, which are all references of its source."""
+    forms: dict[str, dict[str, None]] = {}
+    for source, reference in zip(sources, references, strict=True):
+        forms.setdefault(source, {})[reference] = None
+    return [tuple(forms[source]) for source in sources]
+
+
+def nearest_form(forms: Sequence[str], prediction: str) -> str:
+    """Return the correct form with which a prediction is compared, the first of the nearest."""
+    if len(forms) == 1:
+        return forms[0]
+    return min(forms, key=lambda form: edit_distance(form, prediction))
 
 
 def score(pairs: Sequence[tuple[str, str]]) -> Score:

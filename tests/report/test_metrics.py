@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.report.measures import Score, score_by_language
+from onmt_entmax.report.measures import (
+    Score,
+    correct_forms,
+    nearest_form,
+    score_by_language,
+)
 from onmt_entmax.search.mbr import edit_distance
 
 WORDS = st.text(alphabet="abcé", max_size=7)
@@ -33,6 +38,16 @@ def test_every_language_counts_the_same_in_the_average():
     scores = score_by_language(languages, references, predictions)
     assert scores.languages == {"big": Score(4, 0.75, 0.25), "small": Score(1, 0.0, 2.0)}
     assert scores.average == Score(5, 0.375, 1.125)
+
+
+def test_a_prediction_is_compared_with_the_nearest_correct_form():
+    sources = ["dream PST", "run PST", "dream PST", "dream PST"]
+    forms = correct_forms(sources, ["dreamed", "ran", "dreamt", "dreamed"])
+    assert forms == [("dreamed", "dreamt"), ("ran",), ("dreamed", "dreamt"), ("dreamed", "dreamt")]
+    assert nearest_form(forms[0], "dreamt") == "dreamt"
+    assert nearest_form(forms[0], "dreams") == "dreamt"
+    assert nearest_form(forms[0], "dreamez") == "dreamed"
+    assert nearest_form(forms[1], "dreamt") == "ran"
 
 
 def test_lists_that_do_not_match_are_refused():
