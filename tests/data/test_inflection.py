@@ -161,6 +161,13 @@ def test_a_heading_is_no_row(heading, rows, columns):
     assert layout.endswith(f"; line 1 is taken for a heading: {named}")
 
 
+def test_a_heading_does_not_decide_the_columns():
+    """Those of a single row below are clear without it."""
+    (read,), layout = table_of(["Wort\tMerkmale\tForm\tNotiz", "take\tV;PST\ttook\tx"], "name")
+    assert read[:3] == ("take", "took", ("V", "PST"))
+    assert layout.startswith("columns lemma, tags, form, - ")
+
+
 @pytest.mark.parametrize(
     ("heading", "row"),
     [
@@ -180,6 +187,7 @@ def test_a_heading_names_the_columns(heading, row):
     [
         ["take\ttook\tpast"],  # a single row
         ["take\ttook\tpast", "a\ta\tplural"],  # tags are words below too
+        ["take\ttook\tpast", "go\twent\tv;past", "a\ta\tn;sg"],  # a tag below
         ["take\ttook\tADV", *ROWS],
         ["NATO\tNATO\tABBR", *ROWS],
         ["form\tforms\tN;PL", *ROWS],

@@ -38,6 +38,7 @@ def test_words_of_one_way_of_writing(word):
         ("otmeih", "отмен", "'otmeih' is in Latin, its lemma Cyrillic"),
         ("budu шљемали", "шљемати", "'budu шљемали' is in Cyrillic and Latin, its lemma Cyrillic"),
         ("PCR-теста", "PCR-тест", ""),
+        ("тест", "PCR-тест", ""),
         ("食べる", "タベル", ""),
         ("12", "отмен", ""),
     ],
