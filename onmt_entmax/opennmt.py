@@ -1,14 +1,9 @@
-"""Everything that is used of OpenNMT-py, imported in this one place and without its warnings.
-
-OpenNMT-py 2.3.0 decorates its sparse functions with an API that torch deprecated. The import, and
-only the import, silences the FutureWarnings that this prints.
-"""
+"""Everything that is used of OpenNMT-py, imported in this one place and without its warnings."""
 
 # ruff: noqa: F401
-import warnings
+from onmt_entmax import libraries
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+with libraries.opennmt():
     from onmt.constants import DefaultTokens
     from onmt.decoders import str2dec
     from onmt.decoders.decoder import InputFeedRNNDecoder, RNNDecoderBase

@@ -14,8 +14,9 @@ length are dropped. The folder then has
     train.yaml            for `onmt-entmax train -config`: a model for one CPU core
     prepare.json          how the files were made
 
-and the next commands are printed. Lines remain text: OpenNMT-py's transform `onmt_tokenize`
-segments them in training and translation, and puts translations together again.
+and the next commands are printed. Lines remain text: OpenNMT-py's transform `onmt_tokenize` (with
+--subword_type sentencepiece: `sentencepiece`) segments them in training and translation, and puts
+translations together again.
 """
 
 import argparse
@@ -28,8 +29,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pyonmttok
-
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.prepared import (
     CONFIGURATION,
@@ -40,9 +39,17 @@ from onmt_entmax.cli.prepared import (
     quoted,
     training_file,
 )
-from onmt_entmax.data.parallel import Pairs, Subwords, hold_out, normalise, read_pairs
+from onmt_entmax.data.parallel import (
+    Pairs,
+    Subwords,
+    bpe_library,
+    hold_out,
+    normalise,
+    read_pairs,
+)
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
+from onmt_entmax.libraries import MissingLibraryError
 from onmt_entmax.rules import number, whole
 
 PARTS = ("train", "val", "test")
@@ -131,7 +138,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
             **{part: len(some) for part, some in pairs.items()},
         },
         "subwords": {"type": subwords.kind, "symbols": subwords.symbols, "joint": subwords.joint},
-        "pyonmttok": pyonmttok.__version__,
+        **subwords.version,
         "sha256": {path.name: hashlib.sha256(contents[path]).hexdigest() for path in contents},  # type: ignore[arg-type]
     }
     # Old files are replaced only when all new ones are there: trained models may use them.
@@ -143,6 +150,24 @@ def prepare(options: argparse.Namespace) -> list[str]:
         file=sys.stderr,
     )
     return commands
+
+
+def _subword_type(chosen: str | None) -> str:
+    """Return the type of subwords to learn: `bpe`, if its library is installed.
+
+    Raises:
+        MissingLibraryError: the user chose `bpe`, and it is not.
+    """
+    if chosen == "sentencepiece":
+        return chosen
+    try:
+        bpe_library()
+    except MissingLibraryError:
+        if chosen:
+            raise
+        print("note: pyonmttok is not installed: --subword_type sentencepiece", file=sys.stderr)
+        return "sentencepiece"
+    return "bpe"
 
 
 def _with_subwords(
@@ -163,7 +188,7 @@ def _with_subwords(
         tokenisers = [subwords.learn([side], m) for side, m in zip(sides, models, strict=True)]
     kept = []
     for pair in filled:
-        short, long = sorted(len(t(line)) for t, line in zip(tokenisers, pair, strict=True))
+        short, long = sorted(len(t.divide(line)) for t, line in zip(tokenisers, pair, strict=True))
         if 0 < long <= options.max_tokens and long <= options.max_ratio * short:
             kept.append(pair)
     if not kept:
@@ -177,11 +202,12 @@ def _with_subwords(
 
 def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
     """Return the options of training for these subwords, as lines of YAML."""
-    lines = ["transforms: [onmt_tokenize]"]
+    bpe = subwords.kind == "bpe"
+    lines = [f"transforms: [{'onmt_tokenize' if bpe else 'sentencepiece'}]"]
     for side, model in zip(("src", "tgt"), models, strict=True):
-        lines.append(f"{side}_subword_type: {subwords.kind}")
+        lines += [f"{side}_subword_type: bpe"] * bpe
         lines.append(f"{side}_subword_model: {quoted(model)}")
-        lines.append(f'{side}_onmttok_kwargs: "{subwords.settings}"')
+        lines += [f'{side}_onmttok_kwargs: "{subwords.settings}"'] * bpe
     return lines
 
 
@@ -265,14 +291,18 @@ def main(arguments: Sequence[str]) -> int:
     add("--seed", type=int, metavar="N", help="seed for sampling them (default 1)")
     add("--minutes", **MINUTES)
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
-    add("--subword_type", choices=["bpe", "sentencepiece"], default="bpe")
+    add(
+        "--subword_type",
+        choices=["bpe", "sentencepiece"],
+        help="default bpe; without pyonmttok, sentencepiece",
+    )
     add("--subwords", choices=["joint", "separate"], default="joint", help="default joint")
     add(
         "--symbols",
         type=count,
         default=10_000,
         metavar="N",
-        help="merges (BPE) or pieces, of each model (default 10,000)",
+        help="merges (BPE) or pieces, at most, of each model (default 10,000)",
     )
     add(
         "--max_tokens",
@@ -296,5 +326,6 @@ def main(arguments: Sequence[str]) -> int:
     if any("/" in name for name in options.languages):
         parser.error("--languages are endings of file names, without /")
     options.seed = 1 if options.seed is None else options.seed
+    options.subword_type = _subword_type(options.subword_type)
     print("\n".join(["next:", *(f"  {line}" for line in prepare(options))]))
     return 0

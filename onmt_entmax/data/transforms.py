@@ -15,6 +15,7 @@ import torch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import no_such_file
+from onmt_entmax.libraries import pyonmttok
 from onmt_entmax.opennmt import (
     AVAILABLE_TRANSFORMS,
     ONMTTokenizerTransform,
@@ -111,6 +112,15 @@ class SeededTokenizer(ONMTTokenizerTransform):
 
     _samples = False
 
+    def warm_up(self, vocabs: Any = None) -> None:
+        """Load the tokenisers.
+
+        Raises:
+            MissingLibraryError: pyonmttok is not installed.
+        """
+        pyonmttok("train with the transform sentencepiece or bpe instead of onmt_tokenize")
+        super().warm_up(vocabs)
+
     def apply(
         self, example: Any, is_train: bool = False, stats: Any = None, **more: Any
     ) -> dict[str, Any]:
@@ -145,9 +155,9 @@ def _check_files(options: Namespace) -> None:
 def with_seed(seed: str, read: Callable[[], T]) -> T:
     """Call a function that applies transforms whose random numbers depend on the seed alone.
 
-    OpenNMT-py's transforms use the global generators of Python, NumPy and PyTorch, except
-    `onmt_tokenize`: pyonmttok has one generator per thread, which is seeded once, at its first use.
-    Hence a new thread.
+    OpenNMT-py's transforms use the global generators of Python, NumPy and PyTorch, except those of
+    subwords: pyonmttok and sentencepiece have one generator per thread, which is seeded once, at
+    its first use. Hence a new thread.
     """
     number = random.Random(seed).randrange(2**32)
     python, array = random.getstate(), numpy.random.get_state()
@@ -162,7 +172,7 @@ def with_seed(seed: str, read: Callable[[], T]) -> T:
         with torch.random.fork_rng(devices=[]), ThreadPoolExecutor(1) as thread:
             # `torch.manual_seed` would also seed the GPUs, whose generators draw dropout masks.
             torch.default_generator.manual_seed(number)
-            return thread.submit(read).result() if "pyonmttok" in sys.modules else read()
+            return thread.submit(read).result()
     finally:
         random.setstate(python)
         numpy.random.set_state(array)

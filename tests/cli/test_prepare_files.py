@@ -92,9 +92,9 @@ def models(tmp_path_factory) -> Path:
 )
 @given(line=st.text(alphabet="aäzAZ09 .,!?'\"()-%&犬走吠。、％：＃￭￨▁｟", max_size=40))
 def test_what_is_divided_is_put_together_again(kind, tokens, line, models) -> None:
-    tokeniser, text = learned(kind, tokens, models), normalise(line, "de", tokens)
-    pieces = tokeniser(text)
-    assert tokeniser.detokenize(pieces) == text
+    segmenter, text = learned(kind, tokens, models), normalise(line, "de", tokens)
+    pieces = segmenter.divide(text)
+    assert segmenter.join(pieces) == text
     assert not any(" " in piece for piece in pieces)
 
 
