@@ -1,5 +1,6 @@
 """Text files, and writing that leaves either the old file or the whole new one."""
 
+import errno
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 from onmt_entmax.errors import UserError, counted
+from onmt_entmax.systems import ending_signals
 
 
 class FileError(UserError):
@@ -169,7 +171,7 @@ _OPEN_FILE = re.compile(r"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+
 
 def is_stream(path: Path) -> bool:
     """Whether a path is a device, a pipe or an open file, which is written in place."""
-    if _OPEN_FILE.fullmatch(str(path)):
+    if _OPEN_FILE.fullmatch(path.as_posix()):
         return True
     # Unlike the methods of Path, these functions raise no errors.
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
@@ -195,14 +197,16 @@ def _temporary(path: Path, folder: bool = False) -> tuple[Path, Path]:
 
 def _open_stream(path: Path) -> TextIO:
     """Open a device, a pipe or an open file for writing."""
-    if stat.S_ISBLK(os.stat(path).st_mode):
+    own = _OPEN_FILE.fullmatch(path.as_posix())
+    # Windows has standard streams, too, but no such names.
+    if os.path.exists(path) and stat.S_ISBLK(os.stat(path).st_mode):
         raise FileError(f"{path}: is a disk, not a file to write")
-    if not (own := _OPEN_FILE.fullmatch(str(path))):
-        return open(path, "a", encoding="utf-8")
+    if not own:
+        return open(path, "a", encoding="utf-8", newline="\n")
     # Opened anew, a regular file would have a position of its own.
     sys.stdout.flush()
     number = ("stdin", "stdout", "stderr").index(own[1]) if own[1] else int(own[2])
-    return open(os.dup(number), "w", encoding="utf-8")
+    return open(os.dup(number), "w", encoding="utf-8", newline="\n")
 
 
 @contextmanager
@@ -230,8 +234,9 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
                         raise FileError(f"{path}: is to be written twice; name two files")
                     stack.callback(remove, temporary)
                     # Not `tempfile`, whose files only their owner can read.
-                    files.append(open(temporary, "x", encoding="utf-8"))  # noqa: SIM115
-                    renamed[target] = files[-1]
+                    opened = open(temporary, "x", encoding="utf-8", newline="\n")  # noqa: SIM115
+                    files.append(opened)
+                    renamed[target] = opened
                     if target.exists():
                         shutil.copymode(target, temporary)
             stack.callback(_discard, files[-1])
@@ -321,7 +326,9 @@ def ended_by_exception() -> Iterator[None]:
     numbers = []
     if threading.current_thread() is threading.main_thread():
         numbers = [
-            n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL
+            number
+            for number in set(ending_signals()) - {signal.SIGINT}
+            if signal.getsignal(number) is signal.SIG_DFL
         ]
     for number in numbers:
         signal.signal(number, end)
@@ -358,8 +365,9 @@ def locked(folder: Path) -> Iterator[None]:
                 yield
             except BaseException:
                 if os.listdir(folder) == [".lock"]:  # nothing was written
-                    (folder / ".lock").unlink()
-                    with suppress(OSError):  # a link, or the current folder
+                    # Fails for a link, for the current folder, and for open files on Windows.
+                    with suppress(OSError):
+                        (folder / ".lock").unlink()
                         folder.rmdir()
                 raise
 
@@ -396,9 +404,21 @@ def _discard(file: TextIO) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Flush a file or folder to disk, so that it survives a power cut."""
-    handle = os.open(path, os.O_RDONLY)
+    """Flush a file or folder to disk, so that it survives a power cut.
+
+    Windows opens no folders, and flushes only files that are open for writing: these stay as they
+    are.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        if path.is_dir():
+            return
+        raise
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
     finally:
         os.close(handle)

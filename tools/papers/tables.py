@@ -84,12 +84,12 @@ from onmt_entmax.report.bleu import compare
 from onmt_entmax.report.measures import score_by_language
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
+from onmt_entmax.systems import ending_signals
 from tools.papers.figures import draw_curves, read_metrics
 from tools.papers.markdown import markdown_table
 from tools.papers.pictures import prepare, write
 from tools.papers.published import Alphas, published, spread
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 KEYS = (*REQUIRED, "options", "translate", "ensemble", "paper")
 OF_A_PAIR = ("base", "source", "reference")  # keys that each of several pairs has of its own
@@ -532,7 +532,9 @@ class Runner:
                 for process in self._running:
                     process.send_signal(number)  # training saves its state and ends
 
-        heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        heard = [
+            number for number in ending_signals() if signal.getsignal(number) != signal.SIG_IGN
+        ]
         before = {number: signal.signal(number, pass_on) for number in heard}
         try:
             yield
@@ -630,21 +632,37 @@ def depth(cell: Cell) -> int:
     return 0 if cell.begin_with is None else 1 + depth(cell.begin_with)
 
 
+def processors(named: str, jobs: int) -> list[int | None]:
+    """Return the processor of each job; None leaves the choice to the system.
+
+    Args:
+        named: such as `0,1`; empty: none.
+        jobs: their number.
+
+    Raises:
+        UserError: the processors are too few or not there, or the system binds no process to one.
+    """
+    if not named:
+        return [None] * jobs
+    if not hasattr(os, "sched_getaffinity"):
+        raise UserError("--cores: this system binds no process to a processor; leave it out")
+    try:
+        cores = [int(number) for number in named.split(",")]
+    except ValueError:
+        raise UserError(f"--cores: expected numbers such as 0,1 not {named}") from None
+    available = sorted(os.sched_getaffinity(0))
+    if len(cores) < jobs or not set(cores) <= set(available):
+        raise UserError(f"--cores: name {jobs} of the processors {available}")
+    return [*cores[:jobs]]
+
+
 def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     """Train and measure all unfinished cells, pair by pair; return the exit status."""
-    cores: list[int | None] = [None] * options.jobs
-    if options.cores:
-        try:
-            cores = [int(number) for number in options.cores.split(",")]
-        except ValueError:
-            raise UserError(f"--cores: expected numbers such as 0,1 not {options.cores}") from None
-        available = sorted(os.sched_getaffinity(0))
-        if len(cores) < options.jobs or not set(cores) <= set(available):
-            raise UserError(f"--cores: name {options.jobs} of the processors {available}")
+    cores = processors(options.cores, options.jobs)
     chosen = [(matrix, chosen_trainings(matrix, options)) for matrix in matrices]
     for matrix, trainings in chosen:  # all, before hours are spent on the first
         check(matrix, trainings)
-    runner, undone = Runner(cores[: options.jobs]), []
+    runner, undone = Runner(cores), []
     with runner.hearing():
         for matrix, trainings in chosen:
             for level in sorted({depth(training.cell) for training in trainings}):
