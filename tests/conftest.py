@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -54,6 +55,12 @@ def _hear_signals() -> None:
     for number, default in defaults.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, default)
+
+
+@pytest.fixture(scope="session")
+def pyonmttok() -> Any:
+    """The tokeniser of `onmt_tokenize`; Python 3.13 has none."""
+    return pytest.importorskip("pyonmttok")
 
 
 @pytest.fixture(scope="session")

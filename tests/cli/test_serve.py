@@ -69,6 +69,7 @@ def test_a_word_gets_the_forms_of_inflect_and_their_lattice(words: Path) -> None
     assert sorted(ends) == list(range(len(record["hypotheses"])))
 
 
+@pytest.mark.usefixtures("pyonmttok")
 def test_what_training_never_saw_is_named(words: Path, sentences: Path) -> None:
     asked = {"language": "german", "lemma": "aö", "tags": "V;FUT"}
     answer = client(words).post("/answer", json=asked).get_json()
@@ -77,6 +78,7 @@ def test_what_training_never_saw_is_named(words: Path, sentences: Path) -> None:
     assert answer["record"]["unknown"] == {"e\u0301": 1}
 
 
+@pytest.mark.usefixtures("pyonmttok")
 def test_a_sentence_goes_through_the_subwords_of_training(sentences: Path) -> None:
     answer = client(sentences).post("/answer", json={"sentence": "ab ba"}).get_json()
     assert answer["drawing"]["source"] == ["a", "b", "b", "a"]
