@@ -156,8 +156,8 @@ def with_seed(seed: str, read: Callable[[], T]) -> T:
     """Call a function that applies transforms whose random numbers depend on the seed alone.
 
     OpenNMT-py's transforms use the global generators of Python, NumPy and PyTorch, except those of
-    subwords: pyonmttok and sentencepiece have one generator per thread, which is seeded once, at
-    its first use. Hence a new thread.
+    subwords: pyonmttok, as older versions of sentencepiece, has one generator per thread, which is
+    seeded once, at its first use. Hence a new thread.
     """
     number = random.Random(seed).randrange(2**32)
     python, array = random.getstate(), numpy.random.get_state()
