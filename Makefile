@@ -1,5 +1,5 @@
 # Begin with `make demo` or `make test`; each builds the environment that it needs.
-# PYTHON chooses the interpreter (3.10 to 3.12); run `make clean` before you change it.
+# PYTHON chooses the interpreter (3.10 to 3.14); run `make clean` before you change it.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -52,7 +52,7 @@ LINKED_CODE = onmt_entmax/search/certificate.py tests/oracles.py tests/search/ta
 docs: $(VENV)-docs/.installed
 	rm -rf build/pages build/site
 	mkdir -p build/pages
-	cp --parents $(PAGES) build/pages
+	tar cf - $(PAGES) | tar xf - -C build/pages
 	$(VENV)-docs/bin/mkdocs build --strict
 
 BUILT_FROM := pyproject.toml constraints.txt $(NATIVE)
@@ -61,16 +61,19 @@ CLEAR = $(shell $(BIN)/python -c 'import torch' 2>/dev/null || echo --clear)
 # "compat": `import onmt_entmax` works in the folder that holds the checkout, too, which has the package's name.
 INSTALL = $(PYTHON) -m venv $(CLEAR) $(VENV) && \
 	$(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat -c constraints.txt -e
+# Alone, since it demands pyonmttok, which has no wheel for Python 3.13; pyproject.toml has its other needs.
+INSTALL_OPENNMT = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps OpenNMT-py==2.3.0
 # Without this check pip says only ResolutionImpossible, or nothing.
-SUPPORTED = import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
+SUPPORTED = import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))
 CHECK_PYTHON = @$(PYTHON) -c '$(SUPPORTED)' || \
-	{ echo "$(PYTHON) is not Python 3.10 to 3.12: name another, as in make demo PYTHON=python3.12" >&2; exit 1; }
+	{ echo "$(PYTHON) is not Python 3.10 to 3.14: name another, as in make demo PYTHON=python3.12" >&2; exit 1; }
 CHECK_COMPILED = @find onmt_entmax -name '*.so' | grep -q . || \
 	echo "warning: the C++ code was not compiled, so PyTorch is used, which is slower: install g++, then make clean" >&2
 
 $(VENV)/.installed: $(BUILT_FROM)
 	$(CHECK_PYTHON)
 	$(INSTALL) .
+	$(INSTALL_OPENNMT)
 	$(CHECK_COMPILED)
 	touch $@
 
@@ -78,6 +81,7 @@ $(VENV)/.installed: $(BUILT_FROM)
 $(VENV)/.installed-dev: $(BUILT_FROM)
 	$(CHECK_PYTHON)
 	$(INSTALL) .[dev]
+	$(INSTALL_OPENNMT)
 	$(CHECK_COMPILED)
 	touch $(VENV)/.installed $@
 

@@ -19,11 +19,13 @@ import json
 import math
 import re
 import secrets
+import shlex
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +41,19 @@ from onmt_entmax.data.inflection import Cells, parse_cells
 from onmt_entmax.data.transforms import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies, as_content, read_vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import FileError, read_bytes, remove, text_lines, write_folder, write_text
+from onmt_entmax.files import (
+    FileError,
+    json_line,
+    read_bytes,
+    remove,
+    text_lines,
+    write_folder,
+    write_text,
+)
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked, write_list
 from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
-from onmt_entmax.rules import shown
+from onmt_entmax.rules import Rule, shown, whole
 
 FORMAT_VERSION = "1.1"  # folders with a larger first number are refused
 STATE = "training/state.pt"
@@ -143,7 +153,7 @@ def save(
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
     """Write `best.json`: checkpoint `step` is the best of the run."""
     content = {"step": step, "metric": metric, "value": value}
-    write_text(run / "best.json", json.dumps(content) + "\n")
+    write_text(run / "best.json", json_line(content))
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -177,8 +187,14 @@ def read_best(run: Path) -> dict[str, Any] | None:
         return None
     with _naming(path):
         content = parse_json(read_bytes(path, _LARGEST_TEXT).decode("utf-8"))
-    if not isinstance(content, dict) or type(content.get("step")) is not int:
+    # The value is null if it was not finite.
+    rules = {"step": whole(0, 10**12), "metric": Rule(str), "value": Rule(float, off=None)}
+    if not isinstance(content, dict) or not all(
+        name in content and rule.fits(content[name]) for name, rule in rules.items()
+    ):
         raise CheckpointError(f"{path}: damaged; name a checkpoint instead, such as {run}/step_N")
+    if content["value"] is None:
+        content["value"] = math.nan
     return content
 
 
@@ -194,6 +210,8 @@ def best_step(run: Path) -> int | None:
 def find_model(path: Path) -> Path:
     """Return the model folder at `path`: itself, or the best checkpoint of a run, or the newest.
 
+    Warns if the best checkpoint is gone, as from a copy of a part of the run.
+
     Raises:
         CheckpointError: there is no model, or the name of the best checkpoint is damaged.
     """
@@ -202,14 +220,30 @@ def find_model(path: Path) -> Path:
     steps = checkpoint_steps(path)
     if steps:
         best = read_best(path)
-        step = best["step"] if best is not None and best["step"] in steps else steps[-1]
+        step = steps[-1] if best is None else best["step"]
+        if step not in steps:
+            warnings.warn(
+                f"{path / 'best.json'}: names step_{step}, which is not there; the newest "
+                f"checkpoint is taken instead, step_{steps[-1]}",
+                stacklevel=2,
+            )
+            step = steps[-1]
         return path / f"step_{step}"
     if not path.exists():
-        raise CheckpointError(f"{path}: no such model folder")
+        # OpenNMT-py writes `model_step_1000.pt`, and this package `model/step_1000`.
+        name = re.fullmatch(r"(.+)_(step_\d+)(\.pt)?", path.name)
+        ours = path.with_name(name[1]) / name[2] if name else path
+        hint = f"; did you mean {ours}?" if ours.is_dir() else ""
+        raise CheckpointError(f"{path}: no such model folder{hint}")
     if path.is_file():
+        folder = path.with_suffix("")
+        imported = folder / "config.yaml"
+        if imported.is_file() and imported.stat().st_mtime >= path.stat().st_mtime:
+            return folder
+        folder = folder.with_name(f"{path.name}.imported") if folder.exists() else folder
+        command = shlex.join(["onmt-entmax", "import-onmt", str(path), str(folder)])
         raise CheckpointError(
-            f"{path}: a file, and models are folders; `onmt-entmax import-onmt` converts a "
-            f"checkpoint of OpenNMT-py"
+            f"{path}: a file, and models are folders; convert a checkpoint of OpenNMT-py: {command}"
         )
     inside = {each.parent for each in (*path.glob("*/config.yaml"), *path.glob("*/step_*"))}
     usual = path / "model"  # where `prepare` lets a run write it
@@ -277,12 +311,9 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     if not is_listed(folder):
         warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
     config, options, version = read_config(folder)
-    for name in SUBWORD_FILES:  # the folder's own, which decoding reads again
-        value = options.get(name)
-        if isinstance(value, str) and Path(value).name == value and (folder / value).is_file():
-            with _naming(folder / value):
-                read_checked(folder, value, _LARGEST_TEXT)
-            options[name] = str(folder / value)
+    for name in SUBWORD_FILES:
+        if value := options.get(name):
+            options[name] = str(_own_file(folder, name, value))
     content = _read_mapping(folder, "vocab.json", parse_json)
     with _naming(folder / "vocab.json"):
         vocabularies = read_vocabularies(
@@ -304,6 +335,25 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     model.to(device).eval()
     backwards = order == RIGHT_TO_LEFT
     return LoadedModel(folder, model, config, vocabularies, options, version, backwards)
+
+
+def _own_file(folder: Path, option: str, value: object) -> Path:
+    """Return the file of a model folder that an option names, checked; decoding reads it again.
+
+    A stranger's folder could name any file of its reader, which `export` would give away.
+
+    Raises:
+        CheckpointError: it is not a file of the folder, or was changed.
+    """
+    # Unlike `Path.is_file`, `isfile` raises no errors.
+    if not (isinstance(value, str) and Path(value).name == value and isfile(folder / value)):
+        raise CheckpointError(
+            f"{folder / 'config.yaml'}: options: {option}: {shown(value)} is not a file of this "
+            "folder; a subword model is a file beside config.yaml, and its name stands here"
+        )
+    with _naming(folder / value):
+        read_checked(folder, value, _LARGEST_TEXT)
+    return folder / value
 
 
 def read_cells(folder: Path) -> Cells:
@@ -347,7 +397,10 @@ def read_training_state(folder: Path, at_most: int = _LARGEST) -> dict[str, Any]
         CheckpointError: there is none (a released model), or it is damaged.
     """
     if not (folder / STATE).exists():
-        raise CheckpointError(f"{folder}: holds no training state, so training cannot continue")
+        raise CheckpointError(
+            f"{folder}: holds no training state, so training cannot continue; "
+            "add -reset_optim all to train its weights from step 0"
+        )
     with _naming(folder / STATE):
         content = io.BytesIO(read_checked(folder, STATE, at_most))
     try:
@@ -407,12 +460,27 @@ class RunFolder:
     options: Mapping[str, Any]
     keep: int = -1  # newest checkpoints to keep besides the best; negative: all
     others: Mapping[str, bytes] | None = None  # further files by name
+    unchanged: Callable[[], None] | None = None  # raises FileError if the folder was replaced
 
     def save(self, step: int, model: SparseNMTModel, state: Mapping[str, Any]) -> None:
-        """Write checkpoint `step` and delete old ones."""
+        """Write checkpoint `step` and delete old ones.
+
+        Raises:
+            FileError: it cannot be written, or the folder was deleted or replaced.
+        """
+        self.check()
         folder = self.path / f"step_{step}"
         save(folder, model, self.config, self.vocabularies, self.options, state, self.others)
         prune(self.path, self.keep, step)
+
+    def check(self) -> None:
+        """Check that this is still the folder in which the run began.
+
+        Raises:
+            FileError: it was deleted or replaced.
+        """
+        if self.unchanged is not None:
+            self.unchanged()
 
 
 def remove_leftovers(run: Path) -> None:

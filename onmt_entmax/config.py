@@ -223,11 +223,6 @@ class ModelConfig(Checked):
                 "decoder_attention_alpha",
                 "needs self_attn_type: scaled-dot; average attention has no alpha",
             )
-        if self.bridge and self.enc_layers > 1:
-            yield (
-                "bridge",
-                "OpenNMT-py 2.3.0's bridge mixes the sentences of a batch unless enc_layers: 1",
-            )
         share, frozen = self.share_embeddings, self.freeze_word_vecs_dec
         if share and source != target:
             yield "share_embeddings", "needs equal word_vec_size on both sides"
@@ -363,7 +358,7 @@ class OptimizerConfig:
     start_decay_steps: int = option(50000, COUNT, "Updates before the first decay.")
     decay_steps: int = option(10000, LIMIT, "Updates between two decays.")
     warmup_steps: int = option(
-        4000, LIMIT, "Updates in which the learning rate rises.", "Optimiser"
+        4000, COUNT, "Updates in which the learning rate rises.", "Optimiser"
     )
     adam_beta1: float = option(0.9, SHARE, "Beta1 of Adam.")
     adam_beta2: float = option(0.999, SHARE, "Beta2 of Adam.")

@@ -7,11 +7,20 @@
 
 While a model trains, attention returns no weights and is fused; in evaluation mode it returns them,
 for `output_attentions=True` and the tools that read it.
+
+Transformers saves no attention with a model, and loads it with softmax. So say it again, after
+`register` with the same alpha, which is not saved either:
+
+    model = AutoModel.from_pretrained(folder, attn_implementation="entmax")
+
+A model that has run writes the name to its `config.json`: it is then loaded with entmax, or refused
+if the name is not registered.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
@@ -26,6 +35,11 @@ _UNKNOWN = ("softcap", "position_bias", "s_aux", "cache")
 
 def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
     """Register entmax attention under a name.
+
+    Transformers saves no attention with a model: to load one, register the same alpha again, and
+    call ``from_pretrained(folder, attn_implementation="entmax")``. The ``config.json`` of a model
+    that has run with entmax attention says so, and the model is never loaded with softmax
+    unless another ``attn_implementation`` is given.
 
     Args:
         name: for `attn_implementation`.
@@ -54,23 +68,34 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
         for unknown in _UNKNOWN:
             if others.get(unknown) is not None:
                 raise ValueError(f"entmax attention does not support {unknown} of this model")
-        groups = query.shape[1] // key.shape[1]
-        if groups > 1:
-            key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+        _remember(module, name)
         if is_causal is None:
             is_causal = bool(getattr(module, "is_causal", False))
         causal = is_causal and attention_mask is None and query.shape[2] > 1
-        own = alpha(module) if callable(alpha) else alpha
+        options: dict[str, Any] = {
+            "alpha": alpha(module) if callable(alpha) else alpha,
+            "attn_mask": attention_mask,
+            "is_causal": causal,
+            "scale": scaling,
+            "enable_gqa": True,
+        }
         if module.training:
-            output = entmax_attention(
-                query, key, value, own, attention_mask, dropout, causal, scale=scaling
-            )
+            output = entmax_attention(query, key, value, dropout_p=dropout, **options)
             return output.transpose(1, 2).contiguous(), None
-        weights = entmax_attention_weights(
-            query, key, own, attention_mask, causal, scale=scaling
-        ).to(value.dtype)
-        return (weights @ value).transpose(1, 2).contiguous(), weights
+        weights = entmax_attention_weights(query, key, **options).to(value.dtype)
+        groups = query.shape[1] // key.shape[1]
+        output = weights @ (value if groups == 1 else value.repeat_interleave(groups, 1))
+        return output.transpose(1, 2).contiguous(), weights
 
     AttentionInterface.register(name, attend)
     # Masks of booleans, as for PyTorch's attention.
     AttentionMaskInterface.register(name, sdpa_mask)
+
+
+def _remember(module: nn.Module, name: str) -> None:
+    """Let the model's configuration say how it attends, which transformers does not save."""
+    config = getattr(module, "config", None)
+    if config is None or torch.compiler.is_compiling():
+        return
+    if getattr(config, "attn_implementation", None) != name:
+        config.attn_implementation = name

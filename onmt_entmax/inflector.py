@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, starmap
 from pathlib import Path
+from typing import Any, Literal
+from unicodedata import normalize
 
 import torch
 
@@ -21,13 +23,15 @@ from onmt_entmax.data.inflection import (
     decode_word,
     encode_source,
     encode_tag,
+    encode_word,
     is_language,
     is_tag,
     split_tags,
 )
+from onmt_entmax.data.scripts import mixture
 from onmt_entmax.data.unknown import readable, unseen_text
 from onmt_entmax.data.vocabulary import Vocabulary
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.report.combine import ensemble_of, excluded_by
 from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
@@ -41,7 +45,10 @@ class InflectionError(UserError):
 
 @dataclass(frozen=True)
 class Question:
-    """A query for one form; tags may also be one string, `"V;PST"`."""
+    """A query for one form; tags may also be one string, `"V;PST"`.
+
+    A language whose training data has no tags is queried without any.
+    """
 
     language: str
     lemma: str
@@ -58,22 +65,33 @@ class Inventory:
 
     languages: list[str]
     tags: list[str]
+    untagged: list[str]
+    """Languages whose training data has no tags."""
 
     @classmethod
     def of(cls, sources: Iterable[Vocabulary]) -> Inventory:
         """Return those that all source vocabularies have."""
+        sources = list(sources)
         tokens = set.intersection(*(set(source.tokens) for source in sources))
+        languages = sorted(filter(is_language, tokens))
+        untagged = [
+            language
+            for language in languages
+            # A vocabulary may not tell which languages its tokens are of.
+            if not any(is_tag(t) for source in sources for t in source.seen.get(language, tokens))
+        ]
         return cls(
-            sorted(t.removeprefix(LANGUAGE) for t in tokens if is_language(t)),
+            [language.removeprefix(LANGUAGE) for language in languages],
             sorted(decode_tag(token) for token in tokens if is_tag(token)),
+            [language.removeprefix(LANGUAGE) for language in untagged],
         )
 
     def checked(self, question: Question) -> Question:
         """Return a query with its lemma stripped and its tags as the models know them.
 
         Raises:
-            InflectionError: the language is unknown, the lemma or a tag is empty, or the models
-                know none of the tags.
+            InflectionError: the language is unknown, the lemma or a tag is empty, the models know
+                none of the tags, or there are none although the language has some.
         """
         if question.language not in self.languages:
             near = difflib.get_close_matches(question.language, self.languages, n=1, cutoff=0.8)
@@ -83,17 +101,22 @@ class Inventory:
         lemma = question.lemma.strip()  # as with the end of a line that a program read
         if not lemma:
             raise InflectionError("the lemma is empty")
+        if not question.tags and question.language in self.untagged:
+            return replace(question, lemma=lemma)
         if not question.tags or "" in question.tags:
             raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
         tags = tuple(map(self._known, question.tags))
         if not set(tags) & set(self.tags):
             raise InflectionError(
-                f"the model knows no tag of {';'.join(tags)!r}; {self._meant(lemma, tags)}"
+                f"the model knows no tag of {';'.join(tags)!r}; "
+                + self._meant(question.language, lemma, tags)
             )
         return replace(question, lemma=lemma, tags=tags)
 
-    def _meant(self, lemma: str, tags: Sequence[str]) -> str:
+    def _meant(self, language: str, lemma: str, tags: Sequence[str]) -> str:
         """Return a hint for tags that are all unknown."""
+        if language in self.untagged:
+            return f"its training data for {language} has none: leave them out, as in ''"
         if set(lemma.split(";")) <= set(self.tags):
             return "are lemma and tags exchanged? The lemma comes first"
         near = meant(encode_tag(";".join(tags)), self.tags).strip(" ()")
@@ -122,10 +145,12 @@ class Inflection:
     """The most probable first; none if no form finished within the length limit."""
     certificate: Certificate
     """What is proven about the forms. In a sequence-level ensemble the probability of a form is at
-    most `bound` more than the lower bound; if the level is `exhaustive`, the two are equal."""
+    most `bound` more than the lower bound; if the level is `exhaustive`, the two are equal. There
+    `log_excluded_bound` is the logarithm of the mean, over the models, of the larger of the
+    excluded bound and the bound."""
     warnings: tuple[str, ...]
-    """Tags and characters that training never saw, at all or in this language, so that the forms
-    may be wrong."""
+    """Reasons why the forms may be wrong: tags and characters that training never saw, at all or in
+    this language; a lemma in another Unicode normal form; a lemma or form that mixes scripts."""
     only: bool
     """Whether the support is proven to be a single form."""
 
@@ -137,6 +162,27 @@ class Inflection:
         to be the most probable. `none`: neither is proven.
         """
         return "only" if self.only else self.certificate.level
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields of `inflect --json`; JSON has no infinity: null for log(0)."""
+        return {
+            "language": self.question.language,
+            "lemma": self.question.lemma,
+            "tags": list(self.question.tags),
+            "forms": [
+                {
+                    "form": form.text,
+                    "prob": form.prob,
+                    "log_prob": form.log_prob if math.isfinite(form.log_prob) else None,
+                }
+                for form in self.forms
+            ],
+            "certificate": self.level,
+            "proven": self.certificate.proven,
+            "bound": self.certificate.bound,
+            "mass": min(self.certificate.mass, 1.0),  # rounding may exceed 1
+            "warnings": list(self.warnings),
+        }
 
 
 @dataclass(frozen=True)
@@ -239,6 +285,8 @@ class Inflector:
         """Languages in the source vocabularies of all models."""
         self.tags = self._inventory.tags
         """Tags in the source vocabularies of all models."""
+        self.untagged = self._inventory.untagged
+        """Languages whose training data has no tags."""
         if not self.languages:
             raise InflectionError(f"{left[0].folder} and {right[0].folder}: no language in common")
 
@@ -292,7 +340,7 @@ class Inflector:
         forms, certificate, finished = found(answers)
         # Outputs with start or padding symbols, which search excludes, are no forms.
         only = certificate.level == "exhaustive" and finished == 1
-        warnings = self._warnings(question.language, answers, forms)
+        warnings = self._warnings(question, answers, forms)
         return Inflection(question, forms, certificate, warnings, only)
 
     def _single(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
@@ -311,7 +359,7 @@ class Inflector:
         pairs = zip(ensemble.sequences, map(_log, ensemble.probabilities), strict=True)
         forms = tuple(starmap(_form, islice(pairs, self._n_best or None)))
         parts = [answer.result.certificate for answer in answers if answer.result is not None]
-        # For its bound see `SequenceEnsemble`.
+        # An excluded sequence starts with a prefix that a model excluded or did not follow.
         bounds = [max(part.log_excluded_bound, part.log_bound) for part in parts]
         forbidden = sum(w * math.exp(bound) for w, bound in zip(weights, bounds, strict=True))
         if max(bounds) > -math.inf:
@@ -331,10 +379,10 @@ class Inflector:
         return forms, certificate, len(ensemble.sequences)
 
     def _warnings(
-        self, language: str, answers: Sequence[Answer], forms: Sequence[Form]
+        self, question: Question, answers: Sequence[Answer], forms: Sequence[Form]
     ) -> tuple[str, ...]:
         unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
-        known = self._tags_of(language)
+        known = self._tags_of(question.language)
         found = [f"unknown {described(token)}{meant(token, known)}" for token in unknown]
         found += dict.fromkeys(
             unseen_text(Counter(answer.unseen))
@@ -342,6 +390,9 @@ class Inflector:
             for answer in answers
             if answer.unseen
         )
+        sources = [each.translator.vocabularies.source for each in self._directions]
+        texts = [form.text for form in forms]
+        found += letter_warnings(question, texts, sources, bool(found))
         found += ["no form ended within the length limit"] if not forms else []
         return tuple(found)
 
@@ -349,6 +400,46 @@ class Inflector:
         """Return the tags that training saw in a language; all if the model does not say which."""
         seen = self._directions[0].translator.vocabularies.source.seen.get(LANGUAGE + language, ())
         return sorted(decode_tag(token) for token in seen if is_tag(token)) or self.tags
+
+
+def letter_warnings(
+    question: Question, forms: Iterable[str], sources: Sequence[Vocabulary], strange: bool
+) -> list[str]:
+    """Return warnings of a lemma in another normal form than training's, and of mixed scripts.
+
+    Args:
+        question: with the lemma.
+        forms: predicted for it.
+        sources: source vocabularies of the models.
+        strange: whether training did not see some tokens of the query.
+    """
+    warnings = [_other_normal_form(question, sources, strange), mixture(question.lemma)]
+    texts = (text for text in dict.fromkeys(forms) if text != question.lemma)
+    mixed = [text for text in (mixture(form, question.lemma) for form in texts) if text]
+    if mixed:
+        others = len(mixed) - 1
+        warnings.append(mixed[0] + (f" (and {counted(others, 'other form')})" if others else ""))
+    return [warning for warning in warnings if warning]
+
+
+def _other_normal_form(question: Question, sources: Sequence[Vocabulary], strange: bool) -> str:
+    """Return a warning if training saw the lemma's characters in another normal form.
+
+    Nothing is normalised here: the data of some models is in no normal form. A composed lemma whose
+    tokens training saw is as in training; the marks of a decomposed one may be from other words.
+    """
+    forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if strange else ("NFC",)
+    language = LANGUAGE + question.language
+    for form in forms:
+        other = normalize(form, question.lemma)
+        new = set(encode_word(other)) - set(encode_word(question.lemma))
+        if new and all(new <= set(each.seen.get(language, each.tokens)) for each in sources):
+            named = ", ".join(sorted(map(readable, new)))
+            return (
+                f"the lemma is not in Unicode's normal form {form}, in which training has {named}: "
+                "normalise it"
+            )
+    return ""
 
 
 def meant(token: str, known: Iterable[str]) -> str:
@@ -371,7 +462,7 @@ def meant(token: str, known: Iterable[str]) -> str:
 def described(token: str) -> str:
     """Return a source token for people, such as `tag PST` or `character ö`."""
     if is_tag(token):
-        return f"tag {decode_tag(token)}"
+        return f"tag {readable(decode_tag(token))}"
     return f"character {readable(decode_word([token]))}"
 
 

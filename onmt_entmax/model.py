@@ -17,7 +17,12 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import check_free, named_exhaustion
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder, InputFeedDecoder
+from onmt_entmax.nn.lstm import (
+    BridgedRNNEncoder,
+    FastInputFeedRNNDecoder,
+    FastRNNEncoder,
+    InputFeedDecoder,
+)
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.transformer import (
     PaddedTransformerEncoder,
@@ -177,8 +182,9 @@ def _classes(config: ModelConfig) -> tuple[Any, Any]:
     lstm = config.rnn_type == "LSTM"
     if config.encoder_type == "transformer":
         encoder = PaddedTransformerEncoder
-    elif config.encoder_type != "mean" and lstm and not config.position_encoding:
-        encoder = FastRNNEncoder
+    elif config.encoder_type != "mean":
+        fast = lstm and not config.position_encoding
+        encoder = FastRNNEncoder if fast else BridgedRNNEncoder
     if config.decoder_type == "rnn" and config.input_feed:
         plain = lstm and config.context_gate is None and config.global_attention != "none"
         decoder = FastInputFeedRNNDecoder if plain else InputFeedDecoder

@@ -1,14 +1,9 @@
-"""Everything that is used of OpenNMT-py, imported in this one place and without its warnings.
-
-OpenNMT-py 2.3.0 decorates its sparse functions with an API that torch deprecated. The import, and
-only the import, silences the FutureWarnings that this prints.
-"""
+"""Everything that is used of OpenNMT-py, imported in this one place and without its warnings."""
 
 # ruff: noqa: F401
-import warnings
+from onmt_entmax import libraries
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+with libraries.opennmt():
     from onmt.constants import DefaultTokens
     from onmt.decoders import str2dec
     from onmt.decoders.decoder import InputFeedRNNDecoder, RNNDecoderBase
@@ -18,7 +13,11 @@ with warnings.catch_warnings():
     from onmt.modules import AverageAttention, Embeddings, GlobalAttention, MultiHeadedAttention
     from onmt.opts import train_opts, translate_opts
     from onmt.transforms import AVAILABLE_TRANSFORMS, Transform, TransformPipe
-    from onmt.transforms.tokenize import ONMTTokenizerTransform
+    from onmt.transforms.tokenize import (
+        BPETransform,
+        ONMTTokenizerTransform,
+        SentencePieceTransform,
+    )
     from onmt.utils.loss import NMTLossCompute
     from onmt.utils.misc import relative_matmul, sequence_mask
     from onmt.utils.optimizers import Optimizer, build_torch_optimizer, make_learning_rate_decay_fn

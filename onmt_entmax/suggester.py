@@ -1,15 +1,16 @@
 """Suggest the next words of an output: what a model allows after those already written."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.reader import Reader
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import device_of
+from onmt_entmax.options.recorded import reader_of
 from onmt_entmax.search import ModelStepper
 from onmt_entmax.search import suggest as search_suggestion
 
@@ -48,6 +49,10 @@ class Suggestions:
     """The tokens that must follow, up to the first choice."""
     complete: bool
     """Whether the output must end after `completion`."""
+    source: tuple[str, ...] = ()
+    """Tokens of the source, as the model reads them."""
+    prefix: tuple[str, ...] = ()
+    """Tokens of the prefix."""
     unknown: tuple[str, ...] = ()
     """Source tokens that are not in the vocabulary: the model read `<unk>` in their place."""
     unseen: tuple[tuple[str, str], ...] = ()
@@ -58,11 +63,14 @@ class Suggester:
     """A model prepared for many suggestions.
 
     Args:
-        model: a loaded model folder.
+        model: a loaded model folder. If it writes from right to left, prefixes and completions have
+            their last token first.
+        transforms: names of OpenNMT-py's transforms for source and prefix; None: the subword
+            transforms of the model's training.
     """
 
-    def __init__(self, model: LoadedModel) -> None:
-        self._reader = Reader(model.vocabularies)
+    def __init__(self, model: LoadedModel, transforms: Sequence[str] | None = None) -> None:
+        self._reader = replace(reader_of(model, transforms), backwards=False)
         self._stepper = ModelStepper(model.model, model.vocabularies.target)
         self._device = device_of(model.model)
 
@@ -70,9 +78,10 @@ class Suggester:
         """Suggest how the output of `source` may go on after `prefix`.
 
         Args:
-            source: tokens between spaces, as the model reads them.
-            prefix: tokens between spaces, already written.
-            max_length: longest prefix and completion together.
+            source: a text, as `Translator` reads it: without transforms, tokens between spaces.
+            prefix: likewise the beginning of the output. Transforms segment it as a whole text, so
+                it should end with a word.
+            max_length: longest prefix and completion together, in tokens.
 
         Raises:
             SuggestionError: if the source is blank, or the prefix has a token that is not in the
@@ -80,12 +89,12 @@ class Suggester:
         """
         words, given = self._reader.preprocess(source, prefix)
         if not words:
-            raise SuggestionError("the source is blank: give its tokens, between spaces")
+            raise SuggestionError("the source is blank, or the transforms leave nothing of it")
         target = self._reader.vocabularies.target
         encoded = self._reader.encode(words)
         for token in given:
             if not target.can_write(token):
-                raise SuggestionError(f"{token!r} is not in the model's target vocabulary")
+                raise SuggestionError(target.not_written(token))
         batch = make_batch([encoded.example], self._reader.vocabularies)
         with torch.autocast(self._device.type, enabled=False):
             found = search_suggestion(self._stepper, batch, target.encode(given), max_length)
@@ -98,6 +107,8 @@ class Suggester:
             ),
             completion=tuple(target.decode(found.completion)),
             complete=found.complete,
+            source=tuple(words),
+            prefix=tuple(given),
             unknown=encoded.unknown,
             unseen=encoded.unseen,
         )
@@ -112,9 +123,9 @@ def suggest(
 
     Args:
         model: as `onmt_entmax.load` returns it.
-        source: tokens between spaces, as the model reads them.
-        prefix: tokens between spaces, already written.
-        max_length: longest prefix and completion together.
+        source: see `Suggester`.
+        prefix: see `Suggester`.
+        max_length: longest prefix and completion together, in tokens.
 
     Raises:
         SuggestionError: see `Suggester`.

@@ -15,12 +15,11 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
-from onmt_entmax.data.reader import EncodedSource, Reader, replace_unknown
-from onmt_entmax.data.transforms import SUBWORDS, build_transforms
+from onmt_entmax.data.reader import EncodedSource, replace_unknown
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, check_free, counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
-from onmt_entmax.options.reader import recorded_transform_options, transforms_of
+from onmt_entmax.options.recorded import reader_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.mbr import decide_record
@@ -172,15 +171,7 @@ class Translator:
         self.task = task
         self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
-        options = transform_options or Namespace()
-        if transforms is None:
-            transforms = [name for name in transforms_of(first.options) if name in SUBWORDS]
-        if transforms:
-            where = f"{first.folder / 'config.yaml'}: options"
-            recorded = recorded_transform_options(first.options, where)
-            options = Namespace(**{**recorded, **vars(options)})
-        pipe = build_transforms(transforms, options, self.vocabularies)
-        self.reader = Reader(self.vocabularies, pipe, first.right_to_left)
+        self.reader = reader_of(first, transforms, transform_options)
         self._compiler = ConstraintCompiler(
             self.vocabularies.target, first.right_to_left, task.regex
         )
@@ -336,9 +327,7 @@ class Translator:
             )
         unknown = next((token for token in tokens if not target.can_write(token)), None)
         if unknown is not None:
-            raise TranslationError(
-                f"prefix of line {number + 1}: {unknown!r} is not in the target vocabulary"
-            )
+            raise TranslationError(f"prefix of line {number + 1}: {target.not_written(unknown)}")
         return target.encode(tokens)
 
     def _search(
@@ -474,10 +463,18 @@ class Translator:
 
     def _unanswered(self, line: _Line) -> Answer:
         """Return an answer that says only what was read."""
-        source = line.source
+        source, constraints = line.source, self._config.constraints
+        restricted = {
+            "prefix": line.prefix,
+            "constraints": line.automaton is not None,
+            "min_length": constraints.min_length,
+            "block_ngram_repeat": constraints.block_ngram_repeat,
+            "ban_unk_token": constraints.banned,
+        }
         return Answer(
             source.example.index,
             line.text,
+            restricted_by=tuple(name for name, given in restricted.items() if given),
             source_tokens=len(source.words),
             unknown=source.unknown,
             unseen=source.unseen,

@@ -1,7 +1,6 @@
 """Running the commands of the repository, as a user does."""
 
 import atexit
-import fcntl
 import json
 import os
 import random
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock
 from safetensors.torch import load_file
 
 from tests import warm
@@ -43,8 +43,7 @@ def server() -> str | None:
         return None
     folder, owner = os.environ[_SERVER].rsplit(":", 1)
     path = Path(folder) / "socket"
-    with open(Path(folder) / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(Path(folder) / "lock"):
         if not path.exists():
             server = subprocess.Popen(
                 [sys.executable, "-m", "tests.warm", "serve", str(path), owner],

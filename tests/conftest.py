@@ -1,17 +1,19 @@
 """Settings and fixtures that every test shares."""
 
-import fcntl
 import gc
 import os
 import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import settings
 
+from onmt_entmax.systems import ending_signals
 from tests.commands import offer_server, succeed
 from tests.report.browser import CHROMIUM, Browser
 from tests.toy import write_config
@@ -48,10 +50,17 @@ def _hear_signals() -> None:
     """Hear what `nohup` and a script's background jobs ignore, as tests and their commands must."""
     if threading.current_thread() is not threading.main_thread():
         return
-    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    defaults = dict.fromkeys(ending_signals(), signal.SIG_DFL)
+    defaults[signal.SIGINT] = signal.default_int_handler
     for number, default in defaults.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, default)
+
+
+@pytest.fixture(scope="session")
+def pyonmttok() -> Any:
+    """The tokeniser of `onmt_tokenize`; Python 3.13 has none."""
+    return pytest.importorskip("pyonmttok")
 
 
 @pytest.fixture(scope="session")
@@ -60,8 +69,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
     folder.mkdir(exist_ok=True)
-    with open(folder / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one worker trains, the others wait for it
+    with FileLock(folder / "lock"):  # one worker trains, the others wait for it
         if not (folder / "done").exists():
             _train(folder)
             (folder / "done").touch()

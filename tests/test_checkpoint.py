@@ -1,6 +1,8 @@
 """Model folders: what was saved comes back, and what is damaged is named in one line."""
 
 import json
+import math
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -21,6 +23,7 @@ from onmt_entmax.checkpoint import (
     checkpoint_steps,
     find_model,
     load,
+    read_best,
     read_training_state,
     remember_best,
     save,
@@ -171,12 +174,29 @@ def test_the_best_checkpoint_of_a_run(tmp_path: Path) -> None:
     remember_best(tmp_path, 2, "loss", 0.25)
     assert find_model(tmp_path).name == "step_2"
     assert checkpoint_steps(tmp_path)[-1] == 12
-    (tmp_path / "step_2").rmdir()  # the newest is taken
-    assert find_model(tmp_path).name == "step_12"
+    (tmp_path / "step_2").rmdir()
+    with pytest.warns(UserWarning, match=r"best.json: names step_2, which is not .*, step_12$"):
+        assert find_model(tmp_path).name == "step_12"
     for step in ("NaN", "true", '"2"', "null", "[2]", "9" * 5000, "[" * 10**5, "\0", "1}, {"):
         (tmp_path / "best.json").write_text(f'{{"step": {step}}}')
         assert best_step(tmp_path) is None
         assert "best.json: " in refusal(lambda: find_model(tmp_path))
+
+
+def test_names_of_opennmts_checkpoints_lead_to_ours(tmp_path: Path) -> None:
+    """It writes `model_step_5.pt`; an imported folder beside such a file stands for it."""
+    (tmp_path / "model/step_5").mkdir(parents=True)
+    message = refusal(lambda: find_model(tmp_path / "model_step_5.pt"))
+    assert message.endswith(f"no such model folder; did you mean {tmp_path}/model/step_5?")
+    assert "did you mean" not in refusal(lambda: find_model(tmp_path / "model_step_6.pt"))
+    (tmp_path / "other.pt").touch()
+    imported = tmp_path / "other"
+    assert refusal(lambda: find_model(tmp_path / "other.pt")).endswith(f"/other.pt {imported}")
+    imported.mkdir()
+    (imported / "config.yaml").touch()
+    assert find_model(tmp_path / "other.pt") == imported
+    os.utime(tmp_path / "other.pt", (2**33, 2**33))  # newer than the folder
+    assert refusal(lambda: find_model(tmp_path / "other.pt")).endswith("/other.pt.imported")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +205,7 @@ def test_the_best_checkpoint_of_a_run(tmp_path: Path) -> None:
         ("missing", "no such model folder"),
         ("empty", "not a model folder (it has neither config.yaml nor step_N)"),
         ("data", "not a model folder (it has neither config.yaml nor step_N); did you mean"),
-        ("model.pt", "a file, and models are folders; `onmt-entmax import-onmt` converts"),
+        ("model.pt", "a file, and models are folders; convert a checkpoint of OpenNMT-py: onmt-en"),
     ],
 )
 def test_paths_that_hold_no_model(tmp_path: Path, name: str, said: str) -> None:
@@ -266,3 +286,12 @@ def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any) -> 
     (folder / "vocab.json").write_text(json.dumps(content))
     write_list(folder)
     assert str(folder) in refusal(lambda: load(folder))
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, 0.5])
+def test_a_best_loss_that_is_not_finite_can_be_read(tmp_path, value):
+    """As where no validation has had a finite one yet."""
+    remember_best(tmp_path, 3, "loss", value)
+    best = read_best(tmp_path)
+    assert (best["step"], best["metric"]) == (3, "loss")
+    assert math.isfinite(best["value"]) == math.isfinite(value)

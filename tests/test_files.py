@@ -1,10 +1,13 @@
 """Reading lines, atomic writing, locks and lists of checksums."""
 
+import math
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +16,8 @@ import pytest
 from onmt_entmax.files import (
     FileError,
     count_lines,
+    json_line,
+    json_text,
     locked,
     read_aligned,
     read_bytes,
@@ -20,11 +25,13 @@ from onmt_entmax.files import (
     read_object,
     refuse_overwriting,
     replaced_when_done,
+    temporary_folder,
     write_files,
     write_folder,
     write_text,
 )
 from onmt_entmax.files.checksums import differences, read_checked, write_list
+from onmt_entmax.files.parsing import parse_json
 from tests.commands import ENVIRONMENT
 
 
@@ -195,8 +202,82 @@ def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
     refuse_overwriting([tmp_path / "a", None, Path("/dev/stdin")], [tmp_path / "b", None])
     with pytest.raises(FileError, match="link: is read, and would be overwritten"):
         refuse_overwriting([tmp_path / "a"], [tmp_path / "link"])
+    (tmp_path / "hard").hardlink_to(tmp_path / "a")  # as a name in another case, on some disks
+    with pytest.raises(FileError, match="hard: is read, and would be overwritten"):
+        refuse_overwriting([tmp_path / "a"], [tmp_path / "hard"])
     with pytest.raises(FileError, match="-: the standard output is /dev/stdout"):
         refuse_overwriting([], [Path("-")])
+
+
+def test_files_of_a_model_are_not_overwritten(tmp_path: Path) -> None:
+    for name in ("model.safetensors", "vocab.json", "output"):
+        (tmp_path / name).touch()
+    refuse_overwriting([], [tmp_path / "output"])
+    for name in ("model.safetensors", "vocab.json", "SHA256SUMS"):
+        with pytest.raises(FileError, match=f"{name}: is a file of a model"):
+            refuse_overwriting([], [tmp_path / name])
+
+
+def test_a_lock_notices_that_its_folder_was_replaced(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with locked(run) as check:
+        check()
+        shutil.rmtree(run)
+        with pytest.raises(FileError, match="run: was deleted or replaced"):
+            check()
+        with locked(run) as other:
+            other()
+            with pytest.raises(FileError, match="run: was deleted or replaced"):
+                check()
+
+
+def test_a_lock_does_not_tidy_up_in_another_folder(tmp_path: Path) -> None:
+    def fail() -> None:
+        with locked(tmp_path / "run"):
+            shutil.rmtree(tmp_path / "run")
+            write_files({tmp_path / "run" / ".lock": ""})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert (tmp_path / "run" / ".lock").exists()
+
+
+def test_a_second_signal_does_not_end_the_removal(tmp_path: Path, monkeypatch) -> None:
+    rmtree = shutil.rmtree
+
+    def signalled(*arguments: object, **keywords: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        rmtree(*arguments, **keywords)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(shutil, "rmtree", signalled)
+    with pytest.raises(SystemExit), temporary_folder():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+_UNPACKING = """
+import sys, time
+from pathlib import Path
+from onmt_entmax.files import temporary_folder
+with temporary_folder() as folder:
+    (folder / "file").write_text("x")
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_temporary_folder_is_removed_when_a_signal_ends_the_process(number: int) -> None:
+    command = [sys.executable, "-c", _UNPACKING]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, env=ENVIRONMENT, text=True) as process:
+        folder = Path(process.stdout.readline().strip())
+        assert (folder / "file").exists()
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    assert not folder.exists()
 
 
 def test_one_process_works_in_a_folder(tmp_path: Path) -> None:
@@ -264,3 +345,12 @@ def test_changes_of_a_listed_folder_are_named(tmp_path: Path, wrong: str) -> Non
     else:
         with pytest.raises(FileError, match=f"{tmp_path / name}: "):
             read_checked(tmp_path, name, 100)
+
+
+def test_json_has_no_number_that_is_not_finite() -> None:
+    content = {"a": [math.inf, (-math.inf, 1.5)], "b": {"c": math.nan}, "d": "ä", "e": None, "f": 1}
+    expected = {"a": [None, [None, 1.5]], "b": {"c": None}, "d": "ä", "e": None, "f": 1}
+    for text in (json_line(content), json_text(content)):
+        assert parse_json(text) == expected
+        assert text.endswith("}\n")
+    assert json_line(content).count("\n") == 1

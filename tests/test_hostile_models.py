@@ -92,7 +92,7 @@ def bomb(line: str) -> str:
 NOT_YAML = [
     "\ta: {}", bomb("a{0}: &a{0} [{1}]"), bomb("a{0}: &a{0} {{{{<<: [{1}]}}}}"), "a: *b",
     "[" * 10**5, "[" * 10**5 + "]" * 10**5, "".join(" " * n + "a:\n" for n in range(900)),
-    "a: 1\nb: 2\na: 3", "a: 1\n'a': 2", "a: {b: 1, b: 2}",
+    "a: 1\nb: 2\na: 3", "a: 1\na: 1", "a: 1\n'a': 2", "a: {b: 1, b: 2}",
     "a: !!python/object/apply:os.system [ls]",
     "a: !x {}", "a: !!bool x",
     "? [a]\n: 1", "? {a: 1}\n: 1", "a: 2024-13-45", "a: " + "9" * 5000, 'a: "\\0',

@@ -1,5 +1,7 @@
 """Entmax attention in small random models of Hugging Face `transformers`, without a download."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,3 +138,43 @@ def test_bad_arguments_are_refused() -> None:
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
     with pytest.raises(ValueError, match="does not support softcap"):
         attend(nn.Module(), *tensors, None, softcap=30.0)
+
+
+@pytest.mark.parametrize("make", [bert, gpt, llama])
+def test_a_model_that_has_run_is_loaded_with_entmax(make: Any, tmp_path: Path) -> None:
+    """Transformers saves no attention, and takes softmax by itself."""
+    model = registered(make, 1.5).eval()
+    tokens, mask = batch()
+    with torch.no_grad():
+        expected = model(input_ids=tokens, attention_mask=mask).logits
+        model.save_pretrained(tmp_path)
+        loaded = type(model).from_pretrained(tmp_path).eval()
+        found = loaded(input_ids=tokens, attention_mask=mask).logits
+    assert loaded.config._attn_implementation == "entmax"
+    assert torch.equal(found, expected)
+    softmax = type(model).from_pretrained(tmp_path, attn_implementation="sdpa").eval()
+    with torch.no_grad():
+        assert not torch.allclose(softmax(input_ids=tokens, attention_mask=mask).logits, expected)
+    softmax.save_pretrained(tmp_path)
+    assert "attn_implementation" not in json.loads((tmp_path / "config.json").read_text())
+
+
+def test_a_name_that_is_not_registered_is_refused(tmp_path: Path) -> None:
+    model = registered(gpt, 1.5)
+    model(input_ids=batch()[0])
+    model.save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    assert config["attn_implementation"] == "entmax"
+    path.write_text(json.dumps(config | {"attn_implementation": "entmax of another program"}))
+    with pytest.raises(ValueError, match="entmax of another program"):
+        type(model).from_pretrained(tmp_path)
+
+
+def test_a_model_that_has_not_run_is_loaded_with_entmax_by_name(tmp_path: Path) -> None:
+    model = registered(gpt, 1.5).eval()
+    model.save_pretrained(tmp_path)
+    tokens = batch()[0]
+    loaded = type(model).from_pretrained(tmp_path, attn_implementation="entmax").eval()
+    with torch.no_grad():
+        assert torch.equal(loaded(input_ids=tokens).logits, model(input_ids=tokens).logits)

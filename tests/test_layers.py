@@ -13,7 +13,9 @@ PACKAGE = ROOT / "onmt_entmax"
 
 # The order of the table in docs/architecture.md.
 ROWS = [
-    {"errors", "opennmt", "rules"},
+    {"errors", "rules"},
+    {"libraries", "systems"},
+    {"opennmt"},
     {"config"},
     {"files", "sparse"},
     {"data", "huggingface"},
@@ -92,6 +94,14 @@ def test_only_one_file_imports_opennmt() -> None:
     assert importers == [PACKAGE / "opennmt.py"]
 
 
+def test_pyonmttok_is_imported_when_it_is_needed() -> None:
+    """In one function, which says what to do without it: not every Python has it."""
+    importers = [path for path in FILES if "pyonmttok" in top_level_imports(path)]
+    assert importers == [PACKAGE / "libraries.py"]
+    done_at_once = ast.parse(importers[0].read_text(encoding="utf-8")).body
+    assert not [node for node in done_at_once if "pyonmttok" in imported_names(node)]
+
+
 def test_the_package_never_imports_the_peer_library() -> None:
     assert not [path for path in FILES if "entmax" in top_level_imports(path)]
 
@@ -103,6 +113,12 @@ def test_sparse_needs_torch_alone() -> None:
         assert top_level_imports(path) <= allowed, path
         for module in imports(path):
             assert module.startswith("onmt_entmax.sparse"), f"{path} imports {module}"
+    path = PACKAGE / "huggingface.py"
+    assert top_level_imports(path) <= allowed | {"transformers"}
+    assert set(imports(path)) <= {
+        "onmt_entmax.sparse.arguments",
+        "onmt_entmax.sparse.attention",
+    }
     code = (
         "import sys; from onmt_entmax import entmax, entmax_loss; "
         "loaded = {name.split('.')[1] for name in sys.modules if name.startswith('onmt_entmax.')}; "

@@ -148,18 +148,29 @@ def test_the_chosen_gpu_becomes_the_current_one(
     """Otherwise events and collective operations would use the first GPU."""
     current = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setattr(torch.cuda, "set_device", current.append)
     if local_rank is not None:
         monkeypatch.setenv("WORLD_SIZE", "4")
         monkeypatch.setenv("LOCAL_RANK", str(local_rank))
-    assert Processes().device(gpu) == torch.device("cuda", expected)
+    assert Processes().device(gpu, "gpu") == torch.device("cuda", expected)
     assert current == [torch.device("cuda", expected)]
-    assert Processes().device(None) == torch.device("cpu")
+    assert Processes().device(None, "gpu") == torch.device("cpu")
+
+
+def test_a_gpu_that_is_not_there_is_named_with_its_option(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(ProcessError, match="gpu_ranks: there is no GPU 1; this machine has 1 GPU"):
+        Processes().device(1, "gpu_ranks")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert Processes().device(1, "gpu") == torch.device("cpu")
+    assert capsys.readouterr().err == "warning: gpu 1: no GPU here; running on the CPU\n"
 
 
 _CHILD = """
 import signal, sys, time
-from onmt_entmax.parallel.processes import end_with_parent
+from onmt_entmax.cli.children import end_with_parent
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("saved"))
 end_with_parent()
 print("ready", flush=True)

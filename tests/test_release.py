@@ -49,12 +49,26 @@ def test_recipes_call_targets_of_the_makefile(path: Path) -> None:
 
 def test_ci_and_the_wheels_have_every_supported_python() -> None:
     project = text("pyproject.toml")
-    ((first, end),) = re.findall(r'requires-python = ">=3\.(\d+),<3\.(\d+)"', project)
-    versions = [f"3.{minor}" for minor in range(int(first), int(end))]
+    (least,) = re.findall(r'requires-python = ">=3\.(\d+)"', project)
+    ((first, last),) = re.findall(r"\(3, (\d+)\) <= sys.version_info\[:2\] <= \(3, (\d+)\)",
+                                  text("Makefile"))  # fmt: skip
+    assert least == first
+    versions = [f"3.{minor}" for minor in range(int(first), int(last) + 1)]
+    assert f"Python {versions[0]} to {versions[-1]}" in text("README.md")
     jobs = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]
     for name in ("test", "wheel"):
         assert jobs[name]["strategy"]["matrix"]["python"] == versions
     (oldest,) = re.findall(r'"torch>=([\d.]+)"', project)
-    tried = [row["torch"] for row in jobs["test"]["strategy"]["matrix"]["include"]]
-    assert tried == [f"{oldest}.0", "newest"]
-    assert re.findall(r'"cp3(\d+)-manylinux_\*"', project) == [version[2:] for version in versions]
+    more = jobs["test"]["strategy"]["matrix"]["include"]
+    assert [row["torch"] for row in more if row["os"] == "ubuntu-latest"] == [
+        f"{oldest}.0",
+        "newest",
+    ]
+    assert re.findall(r'"cp3(\d+)-\*"', project) == [version[2:] for version in versions]
+
+
+def test_pip_and_uv_leave_pyonmttok_out_of_the_same_pythons() -> None:
+    project = text("pyproject.toml")
+    markers = re.findall(r'"(?:OpenNMT-py==2.3.0|pyonmttok[^;\n]*); (.*)"', project)
+    assert len(markers) == 2
+    assert markers[0] == markers[1]

@@ -3,6 +3,8 @@
 import hashlib
 import io
 import os
+import signal
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +89,81 @@ def test_an_archive_that_is_refused(archive, tmp_path, monkeypatch, change) -> N
     assert not (tmp_path / "into").exists()
     assert sorted(tmp_path.parent.iterdir()) == before
     assert not Path("/tmp/escaped").exists()
+
+
+def listed_zeros(files: dict[str, bytes]) -> None:
+    """Add a large file, with its checksum in order, which packs to nothing."""
+    files[f"{M}/zeros"] = content = b"\0" * 200_000
+    line = f"{hashlib.sha256(content).hexdigest()}  zeros\n"
+    files[f"{M}/SHA256SUMS"] += line.encode()
+
+
+def many(files: dict[str, bytes]) -> None:
+    """Add many files that take no room, with their checksums in order."""
+    digest = hashlib.sha256(b"").hexdigest()
+    for number in range(1001):
+        files[f"{M}/{number}"] = b""
+        files[f"{M}/SHA256SUMS"] += f"{digest}  {number}\n".encode()
+
+
+@pytest.mark.parametrize("change", [listed_zeros, many])
+def test_an_archive_that_holds_too_much_is_not_unpacked(
+    archive, tmp_path, monkeypatch, change
+) -> None:
+    """Everything else about it is in order."""
+    content = repacked(archive, change)
+    if change is listed_zeros:
+        assert (unpack(content, "x.zip", tmp_path / "into") / "zeros").stat().st_size == 200_000
+        monkeypatch.setattr(released, "LARGEST", 200_000)
+    monkeypatch.setattr(zipfile.ZipFile, "extractall", lambda *_: pytest.fail("unpacked"))
+    with pytest.raises(UserError, match=r"x.zip: .*it holds more than [0-9,]+ bytes or 1000 files"):
+        unpack(content, "x.zip", tmp_path / "other")
+
+
+def test_a_full_disk_is_not_taken_for_damage(archive, tmp_path, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "extractall", full)
+    with pytest.raises(UserError, match=r"x.zip: damaged, or cannot be unpacked .No space left"):
+        unpack(archive.read_bytes(), "x.zip", tmp_path / "into")
+
+
+def test_a_signal_while_unpacking_leaves_nothing(archive, tmp_path, monkeypatch) -> None:
+    extract = zipfile.ZipFile.extractall
+
+    def end(*arguments: object) -> None:
+        extract(*arguments)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(zipfile.ZipFile, "extractall", end)
+    with pytest.raises(SystemExit) as ended:
+        unpack(archive.read_bytes(), "x.zip", tmp_path / "into")
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["temporary"]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_that_is_damaged_is_one_line(archive, cache, capsys, method) -> None:
+    """Though its checksum fits: it was damaged before it was measured."""
+    with zipfile.ZipFile(archive) as file:
+        files = {name: file.read(name) for name in file.namelist()}
+    packed = archive.with_name("packed.zip")
+    with zipfile.ZipFile(packed, "w", method) as file:
+        for name, data in files.items():
+            file.writestr(name, data)
+        place = file.getinfo(f"{M}/model.safetensors").header_offset
+    content, damaged = bytearray(packed.read_bytes()), archive.with_name("damaged.zip")
+    for at in range(place + 100, place + 200):
+        content[at] ^= 0xFF
+    damaged.write_bytes(content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert ended(fetch_model.main, [damaged.as_uri(), "--sha256", sha256]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{damaged.as_uri()}: " in line
+    assert not cache.exists()
 
 
 def test_fetched_and_used_without_naming_it(archive, cache, capsys) -> None:

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def join_words(folder: Path) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path: Path, pyonmttok: Any) -> Path:
     """Train a model of words like `fedc`, whose tokens are `f ￭e ￭d ￭c`."""
     options = {"src_onmttok_kwargs": JOINED, "tgt_onmttok_kwargs": JOINED}
     path = write_config(
@@ -102,6 +103,7 @@ def test_transforms_that_cannot_be_made_are_one_line(run: Path) -> None:
         Translator.from_folders([run], transforms=["prefix"])
 
 
+@pytest.mark.usefixtures("pyonmttok")
 def test_a_trained_model_brings_its_subwords_along(tmp_path: Path, monkeypatch) -> None:
     """Moved, after the subword file of the training is gone, and from another folder."""
     monkeypatch.chdir(tmp_path)

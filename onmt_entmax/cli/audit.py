@@ -5,11 +5,16 @@
 
 The table has a form a line, `lemma<TAB>form<TAB>tag;tag`. It is divided into --folds parts. For
 each part a model is trained on the others (`onmt-entmax train`), unless --model names one that did
-not see the table. A row whose form has probability exactly zero is a candidate for a typing error.
-There is no threshold to choose. OUT/suspects.tsv lists these rows, the surest first, with all that
-the model admits (`...`: and more):
+not see the table. All forms of a cell (dreamed, dreamt) are in the same part, and equal rows too,
+of which the first is listed. A row whose form has probability exactly zero is a candidate for a
+typing error. There is no threshold to choose. OUT/suspects.tsv lists these rows, the surest first,
+with all that the model admits (`...`: and more):
 
     line  lemma  form  tags  admitted forms with probabilities  certificate
+
+Such a row is in OUT/variants.tsv instead if the table has the model's best form in the same cell,
+but not more often: a second form is no error. OUT/scripts.tsv lists rows that mix scripts, such as
+Cyrillic with a Latin a: line, lemma, form, tags and how.
 
 --ask N writes OUT/ask.tsv, the N rows whose forms are least certain (the least probability of the
 best form): those that a speaker should look at.
@@ -20,23 +25,33 @@ are in OUT too.
 """
 
 import argparse
-import json
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
-from onmt_entmax.cli.ending import argument_parser, run_command
+from onmt_entmax.cli.children import run_command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.prepare_sigmorphon import configuration
 from onmt_entmax.cli.prepared import CONFIGURATION
-from onmt_entmax.data.inflection import Row, as_pair, decode_word, pair_texts, read_rows
+from onmt_entmax.data.inflection import Row, as_pair, decode_word, pair_texts, read_table
+from onmt_entmax.data.scripts import mixtures
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
+from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.inflector import Inventory, Question
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.rules import whole
+from onmt_entmax.rules import Rule, whole
+
+# Files of a part, besides its model.
+_WRITTEN = (
+    *("train.src", "train.tgt", "dev.src", "dev.tgt", CONFIGURATION),
+    *("dev.out", "dev.report.jsonl", "dev.report.jsonl.summary.json", "scores.jsonl"),
+)
+_LOG_PROB = Rule(float, off=None)
 
 
 @dataclass(frozen=True)
@@ -48,12 +63,20 @@ class Checked:
     """Of its form; None: the form has probability zero."""
     record: dict[str, Any]
     """Of the exactness report."""
+    copies: int = 1
+    """Equal rows of the table; this is the first."""
 
     @property
     def certainty(self) -> float:
         """Probability of the best form."""
         hypotheses = self.record["hypotheses"]
         return float(hypotheses[0]["prob"]) if hypotheses else 0.0
+
+    @property
+    def best(self) -> str | None:
+        """The best form; None if no form ended."""
+        hypotheses = self.record["hypotheses"]
+        return decode_word(hypotheses[0]["text"].split()) if hypotheses else None
 
     def columns(self) -> str:
         """Return the row and the admitted forms as a line of `suspects.tsv`."""
@@ -105,10 +128,21 @@ def check_part(
     run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
 
 
+def folds_of(options: argparse.Namespace) -> int:
+    """Return the number of parts of the table."""
+    return 1 if options.model else options.folds or 5
+
+
+def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
+    """Return lemma and tags; the same tags in another order are the same cell."""
+    return row.lemma, tuple(sorted(row.tags))
+
+
 def audit(options: argparse.Namespace) -> list[Checked]:
-    """Return all rows, each checked by the model of the other parts."""
-    rows = read_rows(options.file)
-    folds = 1 if options.model else options.folds or 5
+    """Return all rows, each checked by the model of the other parts; of equal rows, the first."""
+    rows, layout = read_table(options.file)
+    print(f"{options.file}, {counted(len(rows), 'row')}: {layout}")
+    folds = folds_of(options)
     if options.model:
         known = Inventory.of([load(options.model).vocabularies.source])
         for number, row in enumerate(rows):
@@ -120,24 +154,85 @@ def audit(options: argparse.Namespace) -> list[Checked]:
     elif len(rows) < 10 * folds:
         needed = f"{10 * folds} rows or more are needed for {folds} --folds"
         raise UserError(f"{options.file}: {needed}, not {len(rows)}")
-    order = list(range(len(rows)))
+    # Numbers of rows: those of each cell, and of these, equal ones.
+    cells: dict[object, dict[Row, list[int]]] = {}
+    for number, row in enumerate(rows):
+        cells.setdefault(cell_of(row), {}).setdefault(row._replace(line=0), []).append(number)
+    if not options.model and len(cells) < 2 * folds:
+        needed = f"{2 * folds} different cells or more are needed for {folds} --folds"
+        raise UserError(f"{options.file}: {needed}, not {len(cells)}")
+    copies = len(rows) - sum(map(len, cells.values()))
+    if copies:
+        print(f"{options.file}: {counted(copies, 'row')} equal to earlier ones, listed once")
+    order = list(cells.values())
     random.Random(options.seed).shuffle(order)
+    parts = [
+        [equal for cell in order[part::folds] for equal in cell.values()] for part in range(folds)
+    ]
     checked = []
-    for part in range(folds):
+    for part, held_out in enumerate(parts):
         folder = options.out / f"part-{part + 1}"
-        held_out = order[part::folds]
-        train = [rows[n] for k in range(folds) if k != part for n in order[k::folds]]
-        check_part(folder, train, [rows[n] for n in held_out], options)
+        others = (some for k, some in enumerate(parts) if k != part)
+        train = [rows[n] for some in others for equal in some for n in equal]
+        check_part(folder, train, [rows[first] for first, *_ in held_out], options)
         reports = read_report(folder / "dev.report.jsonl", len(held_out))
-        scores = map(json.loads, read_lines(folder / "scores.jsonl"))
-        for number, record, score in zip(held_out, reports, scores, strict=True):
-            checked.append(Checked(rows[number], score["log_prob"], record))
+        scores = read_scores(folder / "scores.jsonl", len(held_out))
+        for equal, record, score in zip(held_out, reports, scores, strict=True):
+            checked.append(Checked(rows[equal[0]], score, record, len(equal)))
     return sorted(checked, key=lambda each: each.row.line)
 
 
+def read_scores(path: Path, count: int) -> list[float | None]:
+    """Return the log-probabilities that `score` wrote; None: impossible.
+
+    Raises:
+        UserError: the file cannot be read, or is not that of `count` lines.
+    """
+    scores: list[float | None] = []
+    for number, line in enumerate(read_lines(path), 1):
+        record: Any = None
+        with suppress(UserError):
+            record = parse_json(line)
+        if not isinstance(record, dict) or not _LOG_PROB.fits(record.get("log_prob", "")):
+            raise UserError(f"{path}:{number}: cut or damaged; delete the file, and run again")
+        scores.append(record["log_prob"])
+    if len(scores) != count:
+        lines = f"{counted(len(scores), 'line')}, not {count:,}"
+        raise UserError(f"{path}: cut or damaged, {lines}; delete the file, and run again")
+    return scores
+
+
+def excluded_rows(checked: Sequence[Checked]) -> tuple[list[Checked], list[Checked]]:
+    """Return the suspects and the variants: rows whose form has probability zero.
+
+    Those with the surest best form come first. A variant's cell has the model's best form too, in
+    no more rows.
+    """
+    counts: dict[object, int] = {
+        (cell_of(each.row), each.row.form): each.copies for each in checked
+    }
+    suspects: list[Checked] = []
+    variants: list[Checked] = []
+    for each in sorted((c for c in checked if c.log_prob is None), key=lambda c: -c.certainty):
+        beside = counts.get((cell_of(each.row), each.best), 0)
+        (variants if 0 < beside <= each.copies else suspects).append(each)
+    return suspects, variants
+
+
 def surest_first(checked: Sequence[Checked]) -> list[Checked]:
-    """Return the rows whose form has probability zero, those with the surest best form first."""
-    return sorted((c for c in checked if c.log_prob is None), key=lambda each: -each.certainty)
+    """Return the suspects, those with the surest best form first."""
+    return excluded_rows(checked)[0]
+
+
+def script_lines(checked: Sequence[Checked]) -> list[str]:
+    """Return the lines of `scripts.tsv`."""
+    mixed = mixtures([(each.row.lemma, each.row.form) for each in checked])
+    lines = []
+    for number, text in mixed.items():
+        row = checked[number].row
+        columns = [str(row.line), row.lemma, row.form, ";".join(row.tags), text]
+        lines.append("\t".join(map(printable, columns)))
+    return lines
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -164,16 +259,25 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Write the suspects; return the exit status."""
     options = parse_arguments(arguments)
-    suspects, ask = options.out / "suspects.tsv", options.out / "ask.tsv"
-    refuse_overwriting([options.file], [suspects, ask])
+    suspects, variants, scripts, ask = (
+        options.out / f"{name}.tsv" for name in ("suspects", "variants", "scripts", "ask")
+    )
+    parts = (options.out / f"part-{part + 1}" for part in range(folds_of(options)))
+    written = [folder / name for folder in parts for name in _WRITTEN]
+    refuse_overwriting([options.file], [suspects, variants, scripts, ask, *written])
     checked = audit(options)
-    excluded = surest_first(checked)
-    contents = {suspects: "".join(f"{each.columns()}\n" for each in excluded)}
+    excluded, beside = excluded_rows(checked)
+    uncertain = sorted(checked, key=lambda each: each.certainty)[: options.ask or 0]
+    lists = {suspects: excluded, variants: beside, **({ask: uncertain} if options.ask else {})}
+    lines = {path: [each.columns() for each in rows] for path, rows in lists.items()}
+    lines[scripts] = script_lines(checked)
+    write_files({path: "".join(f"{line}\n" for line in some) for path, some in lines.items()})
+    of = counted(len(checked), "row")
+    print(f"{suspects}: {len(excluded):,} of {of} are excluded")
+    if beside:
+        print(f"{variants}: {len(beside):,} more, whose cells have the model's best form too")
+    if lines[scripts]:
+        print(f"{scripts}: {len(lines[scripts]):,} of {of} mix scripts")
     if options.ask:
-        uncertain = sorted(checked, key=lambda each: each.certainty)[: options.ask]
-        contents[ask] = "".join(f"{each.columns()}\n" for each in uncertain)
-    write_files(contents)
-    print(f"{suspects}: {len(excluded):,} of {counted(len(checked), 'row')} are excluded")
-    if options.ask:
-        print(f"{ask}: the {counted(min(options.ask, len(checked)), 'row')} of least certainty")
+        print(f"{ask}: the {counted(len(uncertain), 'row')} of least certainty")
     return 0

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.checkpoint import RIGHT_TO_LEFT, TARGET_ORDER, find_model, read_config
+from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.combine import SEVERAL, shares
-from onmt_entmax.cli.ending import argument_parser, run_command
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import (
     UNKNOWN,
     decode_source,
@@ -36,6 +37,7 @@ from onmt_entmax.data.inflection import (
 )
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import (
+    count_lines,
     followed,
     json_text,
     read_lines,
@@ -169,12 +171,18 @@ def distill(options: argparse.Namespace) -> None:
         subprocess.CalledProcessError: a command failed, and has said why.
     """
     pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
-    refuse_overwriting([options.train, options.train.with_suffix(".tgt")], pairs)
+    work = options.out.with_name(f"{options.out.name}.work")
+    steps = range(1, len(options.models) + len(options.reversed) + 1)
+    queries, record = work / "queries.src", work / "distill.json"
+    reports = [work / f"{step}.jsonl" for step in steps]
+    predictions = [report.with_suffix(".pred") for report in reports]
+    combined = work / "combined.pred", work / "combined.jsonl"
+    written = [*pairs, queries, record, *reports, *predictions, *combined]
+    refuse_overwriting([options.train, options.train.with_suffix(".tgt")], written)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
     for model in models[len(options.models) :]:
         if read_config(model)[1].get(TARGET_ORDER) == RIGHT_TO_LEFT:
             raise UserError(f"--reversed {model}: turns outputs itself; name it after --models")
-    work = options.out.with_name(f"{options.out.name}.work")
 
     def digest(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
@@ -182,9 +190,8 @@ def distill(options: argparse.Namespace) -> None:
     teachers = [[str(followed(model)), digest(model / "model.safetensors")] for model in models]
     wanted = {"train": digest(options.train), "models": teachers}
     wanted |= {name: vars(options)[name] for name in ("each", "seed", "beam")}
-    record = work / "distill.json"
     if not record.exists():
-        write_queries(options, work / "queries.src")
+        write_queries(options, queries)
         # Last: without it, the next run writes the queries again.
         write_text(record, json_text(wanted))
     elif (known := read_object(record)) != wanted:
@@ -193,15 +200,19 @@ def distill(options: argparse.Namespace) -> None:
             f"{work}: its predictions are for other values of {', '.join(other)}; "
             "delete it or give another --out"
         )
-    reports = [work / f"{number}.jsonl" for number in range(1, len(models) + 1)]
-    for model, report in zip(models, reports, strict=True):
+    for model, report, output in zip(models, reports, predictions, strict=True):
         if report.exists():
+            if (lines := count_lines(report)) != (needed := count_lines(queries)):
+                raise UserError(
+                    f"{report}: cut or damaged, {counted(lines, 'line')}, not {needed:,}; delete "
+                    "it, and run again"
+                )
             print(f"{report}: {model} is done already")
             continue
         run_command(
-            "translate", "-model", model, "-src", work / "queries.src",
+            "translate", "-model", model, "-src", queries,
             "-beam_size", options.beam, "-n_best", options.beam,
-            "-output", report.with_suffix(".pred"), "-exactness_report", report,
+            "-output", output, "-exactness_report", report,
         )  # fmt: skip
     forward, backward = reports[: len(options.models)], reports[len(options.models) :]
     run_command(
@@ -209,12 +220,9 @@ def distill(options: argparse.Namespace) -> None:
         *(["--reports", *forward] if forward else []),
         *(["--reversed", *backward] if backward else []),
         *(["--weights", *options.weights] if options.weights else []),
-        "--output",
-        work / "combined.pred",
-        "--report",
-        work / "combined.jsonl",
+        *("--output", combined[0], "--report", combined[1]),
     )
-    keep(work / "combined.jsonl", options)
+    keep(combined[1], options)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,7 +5,6 @@ import io
 import itertools
 import os
 import re
-import shlex
 import subprocess
 import sys
 import warnings
@@ -67,17 +66,6 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def run_command(*words: object) -> None:
-    """Show a command of the package and run it in a process of its own.
-
-    Raises:
-        subprocess.CalledProcessError: it failed, and has said why.
-    """
-    command = list(map(str, words))
-    print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
-    subprocess.run([*CONSOLE, *command], check=True)
-
-
 def run_script(main: Callable[[Sequence[str]], int]) -> None:
     """Run the `main` of a script of `tools/` under the script's name, and exit."""
     sys.exit(ending(Path(sys.argv[0]).name, lambda: main(sys.argv[1:])))
@@ -121,13 +109,24 @@ def ending(program: str, work: Callable[[], int]) -> int:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        if (reason := exhaustion(error)) is None:
+        if "can't start new thread" in str(error):  # a RuntimeError of Python's
+            message = "no thread can be started; end other programs, or raise `ulimit -u`"
+        elif (reason := exhaustion(error)) is None:
             raise
-        message = f"this {reason}"
-    if len(message) > 2 * _CUT:  # the end says what to do
-        message = f"{message[:_CUT]} ... {message[-_CUT:]}"
-    print(f"{program}: error: {printable(message)}", file=sys.stderr)
+        else:
+            message = f"this {reason}"
+    print(f"{program}: error: {_line(message)}", file=sys.stderr)
     return 2
+
+
+def _line(message: str, cut: int = _CUT) -> str:
+    """Return a message as one line, of a long one its beginning and its end, which says what to do.
+
+    Its tokens and names may be those of a stranger.
+    """
+    if len(message) > 2 * cut:
+        message = f"{message[:cut]} ... {message[-cut:]}"
+    return printable(message)
 
 
 class _Messages(io.FileIO):
@@ -166,7 +165,13 @@ def _discard_output() -> None:
 def warn(*messages: str) -> None:
     """Print each warning on one line of stderr."""
     for message in messages:
-        print(f"warning: {printable(message)}", file=sys.stderr)
+        print(f"warning: {_line(message, 3 * _CUT)}", file=sys.stderr)  # may list many tokens
+
+
+def note(*messages: str) -> None:
+    """Print each note on one line of stderr."""
+    for message in messages:
+        print(f"note: {printable(message)}", file=sys.stderr)
 
 
 def show_warnings_in_one_line() -> None:

@@ -3,9 +3,11 @@
     onmt-entmax evaluate --source run/pilot/data/dev.src --reference run/pilot/data/dev.tgt \\
         --predictions run/pilot/dev.pred
 
-Prints the percentage of correct forms and the mean edit distance (Levenshtein, in characters) for
-each language, and their averages over languages. --nbest N reads predictions of `translate -n_best
-N`, N lines a word: it measures the first ones, and the best of N, that nearest to the reference.
+Prints the percentage of correct forms and the mean edit distance (Levenshtein, in tokens, which are
+characters in files of `prepare sigmorphon`) for each language, and their averages over languages.
+Each reference of a source counts as correct, such as dreamed and dreamt; one with `<unk>` never
+does. --nbest N reads predictions of `translate -n_best N`, N lines a word: it measures the first
+ones, and the best of N, that nearest to a reference.
 
 --against OTHER compares with other predictions of the same words: for each language and all words,
 how many only one of the two gets right, and the p-value of McNemar's exact test.
@@ -21,16 +23,19 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import decode_word, language_of
+from onmt_entmax.data.inflection import language_of
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwriting, write_files
 from onmt_entmax.report.measures import (
     LanguageScores,
     Score,
+    correct_forms,
     coverage,
     coverage_text,
     edit_distance,
+    is_right,
     mcnemar,
+    nearest_form,
     output_of,
     score_by_language,
 )
@@ -49,12 +54,18 @@ def table(scores: LanguageScores, best: LanguageScores | None = None, nbest: int
     """
     head = ["language", "words", "accuracy", "edit distance"]
     rows = [head + ([] if best is None else [f"best of {nbest}", "edit distance"])]
-    for name, each in [*scores.languages.items(), ("average", scores.average)]:
-        other = [] if best is None else _cells(best.languages.get(name, best.average))
+    names = [*scores.languages, "average"]
+    for name, each, of_best in zip(names, _scores(scores), _scores(best or scores), strict=True):
+        other = [] if best is None else _cells(of_best)
         rows.append([name, str(each.words), *_cells(each), *other])
     lines = aligned_table(rows).splitlines()
     lines.insert(-1, "-" * len(lines[0]))
     return "\n".join(lines)
+
+
+def _scores(scores: LanguageScores) -> list[Score]:
+    """Return the scores of each language, and the average."""
+    return [*scores.languages.values(), scores.average]
 
 
 def _cells(score: Score) -> list[str]:
@@ -62,7 +73,7 @@ def _cells(score: Score) -> list[str]:
 
 
 def read_predictions(path: Path, source: Path, number: int) -> list[str]:
-    """Return predicted words.
+    """Return the tokens of each predicted word, between single spaces.
 
     Raises:
         UserError: the file cannot be read, has another number of lines, or a line is no tokens.
@@ -79,23 +90,27 @@ def read_predictions(path: Path, source: Path, number: int) -> list[str]:
             f"{path}: {counted(len(lines), 'line')}, but there must be {number:,} for the lines of "
             f"{source} (times --nbest)"
         )
-    return [decode_word(line.split()) for line in lines]
+    return [" ".join(line.split()) for line in lines]
 
 
 def comparison(
     languages: Sequence[str], right: Sequence[bool], other: Sequence[bool]
 ) -> dict[str, dict[str, Any]]:
-    """Return for each language, and `all`, the words that one side alone has right, and p."""
-    table = {}
-    for name in [*sorted(set(languages)), "all"]:
-        pairs = [
-            (a, b)
-            for language, a, b in zip(languages, right, other, strict=True)
-            if name in (language, "all")
-        ]
-        won, lost = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
-        table[name] = {"won": won, "lost": lost, "p": mcnemar(won, lost)}
-    return table
+    """Return the words that one side alone has right, and p: by language, and of `all` words.
+
+    A language named all is `all (language)`.
+    """
+    pairs: dict[str, list[tuple[bool, bool]]] = {}
+    for language, *pair in sorted(zip(languages, right, other, strict=True)):
+        name = "all (language)" if language == "all" else language
+        pairs.setdefault(name, []).append((pair[0], pair[1]))
+    every = [pair for some in pairs.values() for pair in some]
+    return {name: _compared(some) for name, some in {**pairs, "all": every}.items()}
+
+
+def _compared(pairs: Sequence[tuple[bool, bool]]) -> dict[str, Any]:
+    won, lost = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
+    return {"won": won, "lost": lost, "p": mcnemar(won, lost)}
 
 
 def evaluate(options: argparse.Namespace) -> str:
@@ -115,27 +130,36 @@ def evaluate(options: argparse.Namespace) -> str:
         raise UserError(f"{options.source}: no lines")
     words = read_predictions(options.predictions, options.source, nbest * len(sources))
     languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]
-    forms = [decode_word(line.split()) for line in references]
-    scores, best = score_by_language(languages, forms, words[::nbest]), None
+    forms = correct_forms(sources, [" ".join(line.split()) for line in references])
+    compared = list(map(nearest_form, forms, words[::nbest]))
+    scores, best = score_by_language(languages, compared, words[::nbest]), None
     content = asdict(scores)
     if nbest > 1:
         # Blank lines fill up a list of fewer predictions.
         starts = range(0, len(words), nbest)
         lists = [[words[n], *filter(None, words[n + 1 : n + nbest])] for n in starts]
         nearest = [
-            min((edit_distance(form, word), rank, word) for rank, word in enumerate(each))[2]
-            for form, each in zip(forms, lists, strict=True)
+            min(
+                (edit_distance(form.split(), word.split()), rank, number, form, word)
+                for rank, word in enumerate(each)
+                for number, form in enumerate(some)
+            )
+            for some, each in zip(forms, lists, strict=True)
         ]
-        best = score_by_language(languages, forms, nearest)
+        best = score_by_language(
+            languages, [form for *_, form, _ in nearest], [word for *_, word in nearest]
+        )
         content[f"best of {nbest}"] = asdict(best)
     texts = [table(scores, best, nbest)]
-    right = [form == word for form, word in zip(forms, words[::nbest], strict=True)]
+    if several := sum(len(some) > 1 for some in forms):
+        texts.append(f"words with several correct forms: {several:,} of {len(forms):,}")
+    right = list(map(is_right, compared, words[::nbest]))
     if options.against:
         others = read_predictions(options.against, options.source, nbest * len(sources))[::nbest]
-        other = [form == word for form, word in zip(forms, others, strict=True)]
-        content["against"] = comparison(languages, right, other)
+        other = list(map(is_right, map(nearest_form, forms, others), others))
+        content["against"] = against = comparison(languages, right, other)
         rows = [["language", "only this right", f"only {options.against.name}", "p"]]
-        for name, each in content["against"].items():
+        for name, each in against.items():
             rows.append([name, str(each["won"]), str(each["lost"]), f"{each['p']:.4f}"])
         texts.append(aligned_table(rows))
     if options.report:
@@ -143,7 +167,7 @@ def evaluate(options: argparse.Namespace) -> str:
         if [record["source"] for record in records] != sources:
             raise UserError(f"{options.report}: not of {options.source}")
         written = ["" if "abstained" in each else output_of(each)[0] for each in records]
-        if [decode_word(text.split()) for text in written] != words[::nbest]:
+        if [" ".join(text.split()) for text in written] != words[::nbest]:
             raise UserError(f"{options.report}: not of {options.predictions}")
         curve = coverage(records, lambda kept: 100 * sum(right[n] for n in kept) / len(kept))
         content["coverage"] = [vars(each) for each in curve]

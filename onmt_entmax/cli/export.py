@@ -11,6 +11,7 @@ Of a model trained on targets that `prepare sigmorphon --reverse` wrote, say --r
 `translate` and `inflect` print its outputs the right way round.
 """
 
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,8 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.inflection import cells_text, is_language
-from onmt_entmax.errors import UserError
+from onmt_entmax.data.transforms import SUBWORD_FILES, SUBWORDS, build_transforms
+from onmt_entmax.errors import UserError, printable
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.reader import transform_options, transforms_of
 
@@ -63,7 +65,7 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
     if best is not None and loaded.folder.name == f"step_{best['step']}":
         measured = f"{best['metric']} (dev)", f"{best['value']:.6g}"
         rows = [("updates", best["step"]), measured, *rows]
-    table = "\n".join(f"| {key} | {value} |" for key, value in rows)
+    table = "\n".join(printable(f"| {key} | {value} |") for key, value in rows)
     return f"""\
 # {name}
 
@@ -109,9 +111,15 @@ def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -
     if target.exists() or target.is_symlink():
         raise UserError(f"{target}: exists already; name a new folder")
     loaded = load(model)
-    kept = [name for name in (*transform_options(), *TRAINING) if name in loaded.options]
-    options, contents = with_subword_files({name: loaded.options[name] for name in kept})
-    options["transforms"] = transforms_of(loaded.options)
+    transforms = transforms_of(loaded.options)
+    kept = {*transform_options(), *TRAINING}
+    if not SUBWORDS.intersection(transforms):  # nothing reads them
+        kept -= {*SUBWORD_FILES}
+    options, contents = with_subword_files(
+        {name: value for name, value in loaded.options.items() if name in kept}
+    )
+    build_transforms([], Namespace(**options), None)  # refuses files that the options name
+    options["transforms"] = transforms
     if right_to_left or loaded.right_to_left:
         options[TARGET_ORDER] = RIGHT_TO_LEFT
     loaded.model.to(getattr(torch, dtype))

@@ -9,6 +9,9 @@ only tensors and plain containers, and the classes of OpenNMT-py and torchtext t
 name are replaced by empty ones, which keep their fields. A file that names anything else is
 refused.
 
+The folder keeps the options of the transforms and the main ones of the training, but no path: a
+subword model is named when translating (-transforms, -src_subword_model, -tgt_subword_model).
+
 Recurrent and Transformer models with softmax or sparsemax are converted; others (copy or coverage
 attention, source features, language models, ...) are refused by name. Optimiser states are dropped,
 so training cannot continue from an imported model.
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
@@ -27,15 +31,22 @@ import torch
 import yaml
 
 from onmt_entmax.checkpoint import WeightsError, copy_weights, save
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.export import TRAINING
 from onmt_entmax.config import ConfigError as NetworkError
 from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.transforms import (
+    MAPPINGS,
+    SUBWORD_FILES,
+    TransformError,
+    build_transforms,
+)
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
-from onmt_entmax.options.reader import SIDES
+from onmt_entmax.options.reader import SIDES, transform_options, transforms_of
 from onmt_entmax.options.train import training_options
 from onmt_entmax.rules import shown
 
@@ -136,6 +147,22 @@ def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
+def portable(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options to keep, none of them a path, and those of subword models.
+
+    A path of a stranger's checkpoint could lead to any file of the reader.
+    """
+    names = {*transform_options(), *TRAINING}
+    kept = {name: value for name, value in options.items() if name in names and value is not None}
+    left_out = {name: kept.pop(name) for name in SUBWORD_FILES if name in kept}
+    try:
+        build_transforms([], Namespace(**kept), None)
+    except TransformError:  # settings of the tokeniser that name a file
+        left_out |= {name: kept.pop(name) for name in MAPPINGS if name in kept}
+    kept["transforms"] = transforms_of(options)
+    return kept, {name: value for name, value in left_out.items() if value}
+
+
 def model_config(options: Mapping[str, Any]) -> ModelConfig:
     """Return the model configuration that the options describe.
 
@@ -152,6 +179,12 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
         raise ImportingError(
             "position_encoding: with a recurrent decoder, OpenNMT-py 2.3.0 trains another model "
             "than it searches: positions at every step there, the first one alone here"
+        )
+
+    if options["bridge"] is True and options["enc_layers"] != 1:
+        raise ImportingError(
+            "bridge: with several layers, OpenNMT-py 2.3.0's bridge mixes the sentences of a "
+            "batch; here it does not, so the model would be another"
         )
 
     def first(name: str) -> Any:
@@ -248,9 +281,12 @@ def main(arguments: Sequence[str]) -> int:
     given = options_of(content)
     config, vocabularies = model_config(given), vocabularies_of(content)
     model = converted(content, config, vocabularies)
-    save(options.folder, model, config, vocabularies, given)
+    kept, left_out = portable(given)
+    save(options.folder, model, config, vocabularies, kept)
     kind = "Transformer" if config.decoder_type == "transformer" else config.rnn_type
     source, target = map(len, vocabularies)
     weights = f"{count_parameters(model):,} weights"
     print(f"{options.folder}: {kind}, {weights}, {source} + {target} tokens")
+    for name, value in left_out.items():
+        warn(f"{name}: {shown(value)} is not kept in the folder; name the file when translating")
     return 0

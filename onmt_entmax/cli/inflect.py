@@ -21,13 +21,12 @@ Certificates:
     optimal     the first form is the most probable one
     none        nothing is proven
 
-A warning names tags and characters that the training data does not have, at all or in the language.
-The first one goes to the standard error too.
+A warning names tags and characters that the training data does not have, at all or in the language;
+a lemma in another Unicode normal form than there; and words that mix scripts, such as Cyrillic with
+a Latin a. The first one goes to the standard error too. TAGS is '' if the language has none.
 """
 
 import argparse
-import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -40,7 +39,13 @@ from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.inflection import split_tags
 from onmt_entmax.errors import UserError, counted, printable
-from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done, text_lines
+from onmt_entmax.files import (
+    json_line,
+    read_lines,
+    refuse_overwriting,
+    replaced_when_done,
+    text_lines,
+)
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.rules import whole
@@ -105,26 +110,7 @@ def as_tsv(answer: Inflection) -> str:
 
 def as_json(answer: Inflection) -> str:
     """Return a prediction as one line of JSON."""
-    content: dict[str, Any] = {
-        "language": answer.question.language,
-        "lemma": answer.question.lemma,
-        "tags": list(answer.question.tags),
-        "forms": [
-            # JSON has no infinity: null if the proven lower bound is zero.
-            {
-                "form": f.text,
-                "prob": f.prob,
-                "log_prob": f.log_prob if math.isfinite(f.log_prob) else None,
-            }
-            for f in answer.forms
-        ],
-        "certificate": answer.level,
-        "proven": answer.certificate.proven,
-        "bound": answer.certificate.bound,
-        "mass": min(answer.certificate.mass, 1.0),  # rounding may exceed 1
-        "warnings": list(answer.warnings),
-    }
-    return json.dumps(content, ensure_ascii=False)
+    return json_line(answer.to_dict()).removesuffix("\n")
 
 
 def converse(inflector: Inflector, options: argparse.Namespace) -> None:

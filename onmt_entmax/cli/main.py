@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from onmt_entmax import __version__
+from onmt_entmax.cli.children import end_with_parent
 from onmt_entmax.cli.ending import ending, show_warnings_in_one_line
 from onmt_entmax.errors import UserError, nearest
 
@@ -61,6 +62,7 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
     """
 
     def work() -> int:
+        end_with_parent()
         # Libraries make many objects that stay: the garbage collector need not look at them while
         # they are imported, nor later, nor when the process ends, which saves a third of the time.
         gc.disable()

@@ -6,28 +6,31 @@
 The cells of a language and part of speech are the tags that its training data has; training keeps
 them in the model folder (`cells.tsv`), and --cells names others. A cell shows its form alone if the
 model can produce no other, else every form of positive probability: `...` means that there may be
-more, `?` that training never saw a tag or a letter in this language. Tables follow UniMorph's
+more, `?` a warning, as of `inflect`: such as a letter that training never saw in this language, or
+a form that mixes scripts. Warnings go to the standard error too. Tables follow UniMorph's
 dimensions: nouns have cases below each other and numbers side by side, finite verbs persons and
 tenses; in a terminal, forms for which a table is too wide stand below each other.
 
 --format csv, json and html have the same content. The other formats are word lists, with every form
 of positive probability (--least P: at least P in its cell):
 
-    hunspell  OUTPUT.dic and OUTPUT.aff, a spelling dictionary
+    hunspell  OUTPUT.dic and OUTPUT.aff, a spelling dictionary. Hunspell checks single words:
+              forms with spaces stand apart, in OUTPUT.phrases.txt
     keyman    word, weight and lemma as Keyman's TSV; the weight is 1,000 times the expected number
               of cells with this form
     att       an automaton of lemma and tags to form in AT&T's format, weights -log(probability),
               as HFST and OpenFst read it
 
-The last line that is printed says whether the list is complete: nothing else is possible.
+The last line that is printed says whether the list is complete: nothing else is possible. It is
+not if a cell has a warning, since the model read another word or may have failed.
 """
 
 import argparse
 import csv
 import html
 import io
-import json
 import re
+import shlex
 import shutil
 import sys
 import unicodedata
@@ -41,13 +44,20 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.inflect import add_models, inflector_of
 from onmt_entmax.data.inflection import SPACE, Cells, encode_tag, encode_word, parse_cells
+from onmt_entmax.data.unknown import named
 from onmt_entmax.errors import UserError, counted, nearest, printable
-from onmt_entmax.files import read_lines, refuse_overwriting, replaced_when_done
+from onmt_entmax.files import (
+    is_stream,
+    json_line,
+    read_lines,
+    refuse_overwriting,
+    replaced_when_done,
+)
 from onmt_entmax.inflector import Inflection, Question
-from onmt_entmax.rules import positive, whole
+from onmt_entmax.rules import positive, shown, whole
 
 
 @cache
@@ -258,8 +268,8 @@ def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
         )
     legend = (
         '<p class="muted">A form in green is the only one that the model can produce. Elsewhere '
-        "all forms of positive probability are listed; ... means that there may be more, and ? "
-        "that training never saw a tag or letter in this language.</p>"
+        "all forms of positive probability are listed; ... means that there may be more, and ? a "
+        "warning: point at the cell to read it.</p>"
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -297,6 +307,38 @@ def _entry(cell: Inflection) -> str:
     return f'<td title="{tip}">{forms or "(none)"}{more}{mark}</td>'
 
 
+@dataclass
+class Doubts:
+    """The warnings of many cells."""
+
+    cells: int = 0
+    doubtful: int = 0
+    """Cells with warnings."""
+    first: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """For the first five warnings, lemma and number of cells."""
+    others: int = 0
+    """Cells with other warnings."""
+
+    def add(self, cell: Inflection) -> None:
+        """Count a cell."""
+        self.cells += 1
+        self.doubtful += bool(cell.warnings)
+        named = [each for each in cell.warnings if each in self.first or len(self.first) < 5]
+        self.others += len(named) < len(cell.warnings)
+        for warning in named:
+            lemma, count = self.first.get(warning, (cell.question.lemma, 0))
+            self.first[warning] = lemma, count + 1
+
+    def lines(self) -> list[str]:
+        """Return the first warnings, each with the number of its cells."""
+        cells = counted(self.cells, "cell")
+        lines = [
+            f"{lemma}: {warning} ({count:,} of {cells})"
+            for warning, (lemma, count) in self.first.items()
+        ]
+        return lines + [f"others ({self.others:,} of {cells})"] * bool(self.others)
+
+
 class WordList:
     """All forms of many paradigms, and whether anything else is possible.
 
@@ -311,14 +353,15 @@ class WordList:
         self.lemmas: dict[str, str] = {}
         self.transitions: list[str] = []
         self._state = 0  # the last state of the automaton
-        self._cells, self._missing, self._mass = 0, 0, 1.0
+        self.doubts = Doubts()
+        self._missing, self._mass = 0, 1.0
 
     def add(self, cell: Inflection) -> None:
         """Add the forms of a cell."""
         listed = [form for form in cell.forms if form.prob >= self.least]
         mass = sum(form.prob for form in listed)
         whole = cell.level in ("only", "exhaustive") and len(listed) == len(cell.forms)
-        self._cells += 1
+        self.doubts.add(cell)
         self._missing += not whole
         self._mass = min(self._mass, mass)
         question = cell.question
@@ -341,34 +384,58 @@ class WordList:
             state = self._state
         self.transitions.append(f"{state}")
 
-    def completeness(self) -> str:
-        """Return the line that says whether the list is complete."""
-        if not self._missing:
+    def completeness(self, kind: str) -> str:
+        """Return the line that says whether the list is complete in a format."""
+        cells, reasons = counted(self.doubts.cells, "cell"), []
+        if self._missing:
+            reasons.append(f"something is missing in {self._missing:,} of {cells}")
+        if doubtful := self.doubts.doubtful:
+            reasons.append(f"there are warnings in {doubtful:,} of {cells}")
+        if apart := self.apart(kind):
+            forms = f"{len(apart):,} of {counted(len(self.weights), 'form')}"
+            where = "are in .phrases.txt" if kind == "hunspell" else "are left out"
+            reasons.append(f"{forms}, which {kind.capitalize()} cannot read as a word, {where}")
+        if not reasons:
             return f"complete: mass {self._mass:.6f}"
-        return (
-            f"incomplete: mass at least {self._mass:.6f} in each cell; something is "
-            f"missing in {self._missing:,} of {counted(self._cells, 'cell')}"
-        )
+        return f"incomplete: mass at least {self._mass:.6f} in each cell; {'; '.join(reasons)}"
+
+    def apart(self, kind: str) -> list[str]:
+        """Return the forms that a format cannot hold as words; `att` escapes everything."""
+        if kind == "hunspell":  # several words, spaces around, or nothing
+            return sorted(form for form in self.weights if form.split() != [form])
+        if kind == "keyman":  # no comment, no end of a column
+            return sorted(form for form in self.weights if _NO_ENTRY.search(form))
+        return []
 
     def texts(self, kind: str, output: Path) -> dict[Path, str]:
         """Return the files of a format, and their content."""
-        said = self.completeness()
+        said, apart = self.completeness(kind), self.apart(kind)
         if kind == "hunspell":
+            words = sorted(self.weights.keys() - {*apart})
+            # Without them, Hunspell divides words at characters that are no letters.
+            others = "".join(sorted({c for word in words for c in word if not c.isalpha()}))
+            affixes = [f"# {said}", "SET UTF-8", *([f"WORDCHARS {others}"] if others else [])]
             # A slash would begin flags.
-            words = [word.replace("/", "\\/") for word in sorted(self.weights)]
+            entries = [str(len(words)), *(word.replace("/", "\\/") for word in words)]
+            lines = {"dic": entries, "aff": affixes, "phrases.txt": [*map(printable, apart)]}
             return {
-                output.with_name(output.name + ".dic"): "\n".join([str(len(words)), *words, ""]),
-                output.with_name(output.name + ".aff"): f"# {said}\nSET UTF-8\n",
+                output.with_name(f"{output.name}.{name}"): "".join(f"{line}\n" for line in some)
+                for name, some in lines.items()
             }
         if kind == "keyman":
+            left_out = {*apart}
             rows = [
-                f"{word}\t{max(round(1000 * weight), 1)}\t{self.lemmas[word]}"
+                f"{word}\t{max(round(1000 * weight), 1)}\t{printable(self.lemmas[word])}"
                 for word, weight in sorted(self.weights.items())
+                if word not in left_out
             ]
             return {output: "\n".join([*rows, f"# {said}", ""])}
         return {output: "\n".join([*self.transitions, ""])}
 
 
+_DIVIDING = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")  # columns and lines
+# A comment of Keyman's list, nothing, or more than one column or line.
+_NO_ENTRY = re.compile(rf"^#|^$|{_DIVIDING.pattern}")
 FORMATS = ("table", "csv", "json", "html")
 LISTS = ("hunspell", "keyman", "att")
 
@@ -437,6 +504,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UserError(f"--least goes with --format {', '.join(LISTS)}")
     if options.format in LISTS and not (options.output and options.output.name):
         raise UserError(f"--format {options.format} needs --output, a file")
+    if options.format == "hunspell" and is_stream(options.output):
+        raise UserError(
+            f"--output {options.output}: --format hunspell writes two files, OUTPUT.dic and "
+            "OUTPUT.aff; name a file"
+        )
     return options
 
 
@@ -469,6 +541,9 @@ def main(arguments: Sequence[str]) -> int:
     paths = [*words.texts(options.format, options.output)] if is_list else [options.output]
     refuse_overwriting([options.lemmas, options.cells], paths)
     lemmas = read_lemmas(options)
+    for lemma, _ in lemmas:
+        if options.format == "keyman" and _DIVIDING.search(lemma):
+            raise UserError(f"{shown(lemma)}: a tab or line end, which a column cannot have")
     inflector = inflector_of(options, 0, budget=options.budget)
     folder = inflector.folders[0]
     cells = (
@@ -476,6 +551,18 @@ def main(arguments: Sequence[str]) -> int:
         if options.cells
         else read_cells(folder)
     )
+    if options.cells and not cells:
+        raise UserError(
+            f"{options.cells}: has no cells; its lines are language, tags and their number, "
+            "between tabs"
+        )
+    if options.language in inflector.untagged and not cells.get(options.language):
+        option = "--model" if options.models else "--reversed"
+        query = shlex.join([option, str(folder), options.language, lemmas[0][0], ""])
+        raise UserError(
+            f"{folder}: its training data for {options.language} has no tags, hence no paradigms; "
+            f"onmt-entmax inflect {query} prints the form of a lemma"
+        )
     if not cells:
         raise UserError(
             f"{folder}: trained by a version that kept no cells.tsv; name one with --cells: lines "
@@ -487,24 +574,40 @@ def main(arguments: Sequence[str]) -> int:
     ]
     # The cells of all lemmas are decoded in common batches.
     answers = inflector.answers([each for some in questions for each in some], 256)
-    written = ([next(answers) for _ in some] for some in questions)
     if is_list:
-        for some in written:
-            for cell in some:
-                words.add(cell)
+        for cell in answers:
+            words.add(cell)
         contents = words.texts(options.format, options.output)
         with replaced_when_done(paths) as opened:
             for file, text in zip(opened, contents.values(), strict=True):
                 file.write(text)
-        print(words.completeness())
+        print(words.completeness(options.format))
+        warn(*words.doubts.lines())
+        left_out = list(filter(None, words.apart(options.format)))
+        if left_out and options.format == "keyman":
+            warn(f"left out, as no line of the list can hold them: {named(Counter(left_out))}")
         return 0
+    doubts = Doubts()
+    written = _paradigms(answers, questions, doubts)
     if options.output is None:
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
         sys.stdout.write(_joined(written, options.format, width))
     else:
         with replaced_when_done([options.output]) as (file,):
             file.write(_joined(written, options.format))
+    warn(*doubts.lines())
     return 0
+
+
+def _paradigms(
+    answers: Iterator[Inflection], questions: Iterable[Sequence[Question]], doubts: Doubts
+) -> Iterator[list[Inflection]]:
+    """Yield the cells of each lemma, and count their warnings."""
+    for some in questions:
+        cells = [next(answers) for _ in some]
+        for cell in cells:
+            doubts.add(cell)
+        yield cells
 
 
 def _joined(written: Iterable[Sequence[Inflection]], kind: str, width: int = sys.maxsize) -> str:
@@ -519,4 +622,4 @@ def _joined(written: Iterable[Sequence[Inflection]], kind: str, width: int = sys
         )
     if kind == "csv":
         return CSV_HEAD + "".join(map(as_csv, written))
-    return "".join(json.dumps(as_record(cells), ensure_ascii=False) + "\n" for cells in written)
+    return "".join(json_line(as_record(cells)) for cells in written)

@@ -14,8 +14,9 @@ length are dropped. The folder then has
     train.yaml            for `onmt-entmax train -config`: a model for one CPU core
     prepare.json          how the files were made
 
-and the next commands are printed. Lines remain text: OpenNMT-py's transform `onmt_tokenize`
-segments them in training and translation, and puts translations together again.
+and the next commands are printed. Lines remain text: OpenNMT-py's transform `onmt_tokenize` (with
+--subword_type sentencepiece: `sentencepiece`) segments them in training and translation, and puts
+translations together again.
 """
 
 import argparse
@@ -25,10 +26,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-
-import pyonmttok
 
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.prepared import (
@@ -40,12 +38,22 @@ from onmt_entmax.cli.prepared import (
     quoted,
     training_file,
 )
-from onmt_entmax.data.parallel import Pairs, Subwords, hold_out, normalise, read_pairs
+from onmt_entmax.data.parallel import (
+    Pairs,
+    Subwords,
+    bpe_library,
+    hold_out,
+    normalise,
+    read_pairs,
+)
+from onmt_entmax.data.vocabulary import refuse_symbols
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import json_text, refuse_overwriting, write_files
+from onmt_entmax.files import json_text, refuse_overwriting, temporary_folder, write_files
+from onmt_entmax.libraries import MissingLibraryError
 from onmt_entmax.rules import number, whole
 
 PARTS = ("train", "val", "test")
+_RECORD = "prepare.json"
 _HELD_OUT = 1000  # validation pairs, if the user gives none
 
 
@@ -73,10 +81,12 @@ def prepare(options: argparse.Namespace) -> list[str]:
     subwords = Subwords(options.subword_type, options.symbols, joint, options.tokens)
     given = {part: paths for part in PARTS if (paths := getattr(options, part))}
     written = {p: [text_path(out, p, language) for language in languages] for p in PARTS}
+    models = model_paths(out, subwords, languages)
     refuse_overwriting(
         [path for paths in given.values() for path in paths],
-        [path for paths in written.values() for path in paths],
-    )
+        [*(path for paths in written.values() for path in paths), *models,
+         out / CONFIGURATION, out / _RECORD],
+    )  # fmt: skip
     keep_configuration(out, options.minutes)
     pairs: dict[str, Pairs] = {}
     for part, paths in given.items():
@@ -90,6 +100,10 @@ def prepare(options: argparse.Namespace) -> list[str]:
         if not lines or (blank and part != "train"):
             what = f"line {blank} is empty on one side" if lines else "no lines"
             raise UserError(f"{paths[0]} and {paths[1]}: {what}")
+        if subwords.tokens:
+            for number, pair in enumerate(pairs[part], 1):
+                for path, line in zip(paths, pair, strict=True):
+                    refuse_symbols(line.split(), f"{path}: line {number}")
     read = len(pairs["train"])
     if "val" not in pairs:
         size = options.val_size or _HELD_OUT
@@ -102,11 +116,10 @@ def prepare(options: argparse.Namespace) -> list[str]:
             )
     shared = read - len(pairs["train"]) - (0 if options.val else len(pairs["val"]))
     contents: dict[Path, str | bytes] = {}
-    with TemporaryDirectory() as folder:
-        paths = model_paths(Path(folder), subwords, languages)
+    with temporary_folder() as folder:
+        paths = model_paths(folder, subwords, languages)
         kept = _with_subwords(options, subwords, paths, pairs["train"])
         unfit, pairs["train"] = len(pairs["train"]) - len(kept), kept
-        models = model_paths(out, subwords, languages)
         contents |= {path: new.read_bytes() for path, new in zip(models, paths, strict=True)}
     for part, some in pairs.items():
         for side, path in enumerate(written[part]):
@@ -131,11 +144,11 @@ def prepare(options: argparse.Namespace) -> list[str]:
             **{part: len(some) for part, some in pairs.items()},
         },
         "subwords": {"type": subwords.kind, "symbols": subwords.symbols, "joint": subwords.joint},
-        "pyonmttok": pyonmttok.__version__,
+        **subwords.version,
         "sha256": {path.name: hashlib.sha256(contents[path]).hexdigest() for path in contents},  # type: ignore[arg-type]
     }
     # Old files are replaced only when all new ones are there: trained models may use them.
-    write_files({**contents, out / "prepare.json": json_text(record)})
+    write_files({**contents, out / _RECORD: json_text(record)})
     print(
         f"{out}: {counted(len(kept), 'pair')} to train on, {len(pairs['val'])} to validate on, "
         f"{len(pairs.get('test', ()))} to test on; left out: {shared} with a sentence of the "
@@ -143,6 +156,24 @@ def prepare(options: argparse.Namespace) -> list[str]:
         file=sys.stderr,
     )
     return commands
+
+
+def _subword_type(chosen: str | None) -> str:
+    """Return the type of subwords to learn: `bpe`, if its library is installed.
+
+    Raises:
+        MissingLibraryError: the user chose `bpe`, and it is not.
+    """
+    if chosen == "sentencepiece":
+        return chosen
+    try:
+        bpe_library()
+    except MissingLibraryError:
+        if chosen:
+            raise
+        print("note: pyonmttok is not installed: --subword_type sentencepiece", file=sys.stderr)
+        return "sentencepiece"
+    return "bpe"
 
 
 def _with_subwords(
@@ -163,7 +194,7 @@ def _with_subwords(
         tokenisers = [subwords.learn([side], m) for side, m in zip(sides, models, strict=True)]
     kept = []
     for pair in filled:
-        short, long = sorted(len(t(line)) for t, line in zip(tokenisers, pair, strict=True))
+        short, long = sorted(len(t.divide(line)) for t, line in zip(tokenisers, pair, strict=True))
         if 0 < long <= options.max_tokens and long <= options.max_ratio * short:
             kept.append(pair)
     if not kept:
@@ -177,11 +208,12 @@ def _with_subwords(
 
 def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
     """Return the options of training for these subwords, as lines of YAML."""
-    lines = ["transforms: [onmt_tokenize]"]
+    bpe = subwords.kind == "bpe"
+    lines = [f"transforms: [{'onmt_tokenize' if bpe else 'sentencepiece'}]"]
     for side, model in zip(("src", "tgt"), models, strict=True):
-        lines.append(f"{side}_subword_type: {subwords.kind}")
+        lines += [f"{side}_subword_type: bpe"] * bpe
         lines.append(f"{side}_subword_model: {quoted(model)}")
-        lines.append(f'{side}_onmttok_kwargs: "{subwords.settings}"')
+        lines += [f'{side}_onmttok_kwargs: "{subwords.settings}"'] * bpe
     return lines
 
 
@@ -265,14 +297,18 @@ def main(arguments: Sequence[str]) -> int:
     add("--seed", type=int, metavar="N", help="seed for sampling them (default 1)")
     add("--minutes", **MINUTES)
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
-    add("--subword_type", choices=["bpe", "sentencepiece"], default="bpe")
+    add(
+        "--subword_type",
+        choices=["bpe", "sentencepiece"],
+        help="default bpe; without pyonmttok, sentencepiece",
+    )
     add("--subwords", choices=["joint", "separate"], default="joint", help="default joint")
     add(
         "--symbols",
         type=count,
         default=10_000,
         metavar="N",
-        help="merges (BPE) or pieces, of each model (default 10,000)",
+        help="merges (BPE) or pieces, at most, of each model (default 10,000)",
     )
     add(
         "--max_tokens",
@@ -296,5 +332,6 @@ def main(arguments: Sequence[str]) -> int:
     if any("/" in name for name in options.languages):
         parser.error("--languages are endings of file names, without /")
     options.seed = 1 if options.seed is None else options.seed
+    options.subword_type = _subword_type(options.subword_type)
     print("\n".join(["next:", *(f"  {line}" for line in prepare(options))]))
     return 0

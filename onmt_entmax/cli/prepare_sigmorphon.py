@@ -6,9 +6,10 @@
 
 A row has a lemma, its form and the form's tags, `lemma<TAB>form<TAB>tag;tag`, or the same in other
 columns, of a CSV file too. What was seen is printed before anything is written; --columns says it
-where the guess is wrong. --data takes the files of a folder, <language>-train and <language>-dev.
---train, --dev and --test take files of any name: their language is --language, or the name up to
-the first dot or underscore, -train, -dev, -test or -task.
+where the guess is wrong. A first line that is a heading is left out, which is printed too. --data
+takes the files of a folder, <language>-train and <language>-dev. --train, --dev and --test take
+files of any name: their language is --language, or the name up to the first dot or underscore,
+-train, -dev, -test or -task.
 
 This writes `<split>.src` and `<split>.tgt`, whose lines are tokens (Peters, Niculae and Martins
 2019, section 4.1):
@@ -16,8 +17,9 @@ This writes `<split>.src` and `<split>.tgt`, whose lines are tokens (Peters, Nic
     draw<TAB>drawn<TAB>V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w
                                              d r a w n
 
-Characters stay as they are: a warning names files that are not in Unicode's normal form NFC. Tags
-are divided at semicolons outside brackets: `V;PRS;NOM(3,SG)` are three.
+Characters stay as they are: warnings name files that are not in Unicode's normal form NFC, and
+words that mix scripts, such as Cyrillic with a Latin a. Tags are divided at semicolons outside
+brackets: `V;PRS;NOM(3,SG)` are three.
 
 Of training and development data it also writes `train.yaml`, for `onmt-entmax train -config`: a
 model for one CPU core, trained for --minutes, or for longer on larger data. The next commands
@@ -32,6 +34,7 @@ import random
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from unicodedata import is_normalized
 
@@ -54,8 +57,9 @@ from onmt_entmax.data.inflection import (
     pair_texts,
     table_of,
 )
+from onmt_entmax.data.scripts import mixtures
 from onmt_entmax.errors import UserError, counted, nearest
-from onmt_entmax.files import naming, read_lines, write_files
+from onmt_entmax.files import naming, read_lines, refuse_overwriting, write_files
 
 SPLITS = ("train", "dev", "test")
 
@@ -157,6 +161,9 @@ def choose_files(
 def prepare(options: argparse.Namespace) -> None:
     """Write `<split>.src` and `<split>.tgt` for each split, and a configuration to train with."""
     files, note = choose_files(options)
+    outputs = [options.out / f"{split}.{side}" for split in files for side in ("src", "tgt")]
+    inputs = [path for some in files.values() for _, path in some]
+    refuse_overwriting(inputs, [*outputs, options.out / CONFIGURATION])
     languages = {language for tables in files.values() for language, _ in tables}
     pairs: dict[str, list[tuple[str, str]]] = {}
     layouts: dict[str, list[str]] = {}
@@ -218,6 +225,16 @@ def _warn_of_oddities(path: Path, rows: Sequence[Row]) -> None:
             f"{path}: rows that are not in Unicode's normal form NFC: {other:,} of {len(rows):,}; "
             "letters and their marks are separate tokens there; normalise the file, or write "
             "queries so too"
+        )
+    mixed = mixtures([(row.lemma, row.form) for row in rows])
+    if mixed:
+        named = [f"line {rows[number].line}, {text}" for number, text in islice(mixed.items(), 5)]
+        more = (
+            f"; and {len(mixed) - 5:,} more (onmt-entmax audit lists all)" if len(mixed) > 5 else ""
+        )
+        warn(
+            f"{path}: rows that mix scripts: {len(mixed):,} of {len(rows):,}: {'; '.join(named)}"
+            f"{more}"
         )
 
 

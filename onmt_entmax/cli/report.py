@@ -29,7 +29,7 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
 from onmt_entmax.report.lattice import Lattice, build_lattice
-from onmt_entmax.report.measures import Counts, coverage, output_of
+from onmt_entmax.report.measures import Counts, coverage, is_right, output_of
 from onmt_entmax.report.page import drawing, write_page
 from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.rules import Rule
@@ -53,13 +53,9 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
     """Return the drawing of a record, or None if its probabilities are not those of the models."""
     reader, names = translator.reader, translator.vocabularies.target
     question = reader.encode(reader.preprocess(record["source"])[0])
-    targets = [
-        reader.turned(h["tokens"].split())
-        if "tokens" in h
-        else reader.preprocess(record["source"], h["text"])[1]
-        for h in record["hypotheses"]
-    ]
-    outputs = [tuple(names.encode(target)) for target in targets]
+    # A report has the tokens where they differ from the text.
+    targets = [h.get("tokens", h["text"]).split() for h in record["hypotheses"]]
+    outputs = [tuple(names.encode(reader.turned(target))) for target in targets]
     if not question.words or len(set(outputs)) < len(outputs):
         return None
     lattice, content = picture(translator, question, outputs)
@@ -118,7 +114,7 @@ def judge(
     """
     outputs = [output_of(record)[0] for record in records]
     for record, output, reference in zip(records, outputs, references, strict=True):
-        record |= {"reference": reference, "right": output.split() == reference.split()}
+        record |= {"reference": reference, "right": is_right(reference, output)}
     if tokenizer:
         ((measure, metric),) = make_metrics(["bleu"], [tokenizer], lowercase=False)
         quality = quality_of(metric, outputs, [references])

@@ -20,7 +20,6 @@ Prints the share of targets that the model can produce, their mean log-probabili
 of tokens that are the most probable ones.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,10 +29,11 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import batches_by_length
+from onmt_entmax.data.inflection import UNKNOWN
 from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
+from onmt_entmax.files import json_line, read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.rules import whole
 from onmt_entmax.search import TargetScore, TokenScore, score_targets
 from onmt_entmax.translator import Translator, emptied
@@ -111,8 +111,12 @@ def score_pairs(
         for i, (words, _) in enumerate(window):
             if not words:
                 raise emptied(done + i)
+        names = vocabularies.target
         examples = [
-            replace(source.example, target=vocabularies.target.encode(target))
+            replace(
+                source.example,
+                target=names.encode(t if names.can_write(t) else UNKNOWN for t in target),
+            )
             for source, (_, target) in zip(sources, window, strict=True)
         ]
         scores: dict[int, TargetScore] = {}
@@ -201,7 +205,7 @@ def main(arguments: Sequence[str]) -> int:
         found = score_pairs(pairs, translator, options.batch_size)
         for number, scored in enumerate(found):
             summary.add(scored)
-            output.write(json.dumps(record(number, scored), ensure_ascii=False) + "\n")
+            output.write(json_line(record(number, scored)))
     warn(*summary.unknown.warnings())
     warn(*summary.unknown_target.warnings("target"))
     print(summary.text())

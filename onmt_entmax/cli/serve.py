@@ -20,7 +20,8 @@ import logging
 import socket
 import threading
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,10 +34,23 @@ from onmt_entmax.checkpoint import load, read_cells
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.cli.report import picture
-from onmt_entmax.data.inflection import Cells, decode_word, encode_source, split_tags
+from onmt_entmax.data.inflection import (
+    Cells,
+    decode_source,
+    decode_word,
+    encode_source,
+    split_tags,
+)
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.released import pretrained
-from onmt_entmax.inflector import Inflector, Inventory, Question, described
+from onmt_entmax.inflector import (
+    Inflection,
+    Inflector,
+    Inventory,
+    Question,
+    described,
+    letter_warnings,
+)
 from onmt_entmax.report.page import live_page, to_json
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
@@ -44,7 +58,7 @@ from onmt_entmax.translator import Translator
 
 LONGEST = {
     "language": 100,
-    "lemma": 200,
+    "lemma": 80,  # the longest words of dictionaries have about 60
     "tags": 500,
     "pos": 100,
     "sentence": 2000,
@@ -57,7 +71,9 @@ SERVER = {
     "channel_timeout": 10,  # seconds
     "cleanup_interval": 5,
     "asyncore_use_poll": True,  # select() fails at descriptors above 1023
+    "channel_request_lookahead": 1,  # notices clients that leave before their answer
 }
+_TOGETHER = 64  # cells of a paradigm that are searched in one batch, between which others may ask
 _EXAMPLES = (("turkish", "kitap", "N;ACC;SG"), ("english", "draw", "V;V.PTCP;PST"))
 _HEADERS = {
     "Content-Security-Policy": (
@@ -68,6 +84,15 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+
+
+class LeftError(Exception):
+    """The client has closed its connection, so nobody reads the answer."""
+
+
+def _stays() -> bool:
+    """Whether a client has left that nobody can ask about: never."""
+    return False
 
 
 class Answering:
@@ -110,22 +135,24 @@ class Answering:
             "longest": LONGEST,
         }
 
-    def answer(self, query: object) -> dict[str, Any]:
+    def answer(self, query: object, left: Callable[[], bool] = _stays) -> dict[str, Any]:
         """Return a query's record (as `Answer.record`), drawing and tags.
 
         Of a query with a part of speech, return the paradigm, as `onmt-entmax paradigm` has it.
 
         Args:
             query: `language`, `lemma` and `tags` or `pos`, or `sentence`, as the page sends them.
+            left: whether the client has gone.
 
         Raises:
             UserError: it is not such a query, or cannot be answered.
+            LeftError: the client has gone.
         """
         if not isinstance(query, Mapping):
             raise UserError("a query is an object")
         tags: tuple[str, ...] = ()
         if self._inflects and query.get("pos"):
-            return self._paradigm(query)
+            return self._paradigm(query, left)
         if self._inflects:
             given = split_tags(_text(query, "tags"))
             asked = Question(_text(query, "language"), _text(query, "lemma").strip(), given)
@@ -133,15 +160,32 @@ class Answering:
             line = " ".join(encode_source(asked.language, asked.lemma, tags))
         else:
             line = _text(query, "sentence")
-        with self._lock:
+        with self._turn(left):
             return {**self._answer(line), "tags": tags}
 
-    def _paradigm(self, query: Mapping[str, Any]) -> dict[str, Any]:
+    @contextmanager
+    def _turn(self, left: Callable[[], bool]) -> Iterator[None]:
+        """Wait until no other query is answered.
+
+        Raises:
+            LeftError: the client has gone meanwhile.
+        """
+        with self._lock:
+            if left():
+                raise LeftError
+            yield
+
+    def _paradigm(self, query: Mapping[str, Any], left: Callable[[], bool]) -> dict[str, Any]:
         language, lemma = _text(query, "language"), _text(query, "lemma").strip()
         cells = cells_of(self._cells, language, _text(query, "pos"))
         questions = [Question(language, lemma, tags) for tags in cells]
-        with self._lock:
-            return as_record(list(self._inflector.answers(questions, len(questions))))
+        self._inventory.checked(questions[0])
+        answers: list[Inflection] = []
+        for start in range(0, len(questions), _TOGETHER):
+            with self._turn(left):
+                together = questions[start : start + _TOGETHER]
+                answers += self._inflector.answers(together, _TOGETHER)
+        return as_record(answers)
 
     def _answer(self, line: str) -> dict[str, Any]:
         translator = self._translator
@@ -161,6 +205,12 @@ class Answering:
             for name in {"unknown", "unseen"} & record.keys():
                 counts = record[name].items()
                 record[name] = {described(token): count for token, count in counts}
+            language, tags, lemma = decode_source(line.split())
+            question = Question(language, lemma, tags)
+            texts = [each["text"] for each in record["hypotheses"]]
+            strange = bool({"unknown", "unseen"} & record.keys())
+            sources = [translator.vocabularies.source]
+            record["warnings"] = letter_warnings(question, texts, sources, strange)
         return {"record": record, "drawing": drawn}
 
 
@@ -213,7 +263,12 @@ def application(answering: Answering, title: str, local: bool) -> Flask:
             query = request.get_json()  # pages of other sites cannot send JSON unasked
         except RecursionError:
             raise BadRequest("the query is nested too deeply") from None
-        return Response(to_json(answering.answer(query)), mimetype="application/json")
+        left = request.environ.get("waitress.client_disconnected", _stays)
+        return Response(to_json(answering.answer(query, left)), mimetype="application/json")
+
+    @app.errorhandler(LeftError)
+    def leave(error: LeftError) -> Response:
+        return Response(status=499)  # nobody reads it
 
     @app.errorhandler(UserError)
     def refuse(error: UserError) -> tuple[dict[str, str], int]:

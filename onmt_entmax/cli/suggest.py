@@ -3,8 +3,9 @@
     onmt-entmax suggest run/demo/model --source "lang=english +V +PST d r e a m" --prefix "d"
 
 Prints every possible next token and, if there is only one, all tokens that must follow, which a
-writer need not type (Peters, Niculae and Martins 2019, Figure 2). Source and prefix are tokens
-separated by spaces; `</s>` is the end. Without --prefix, each line of the standard input is a
+writer need not type (Peters, Niculae and Martins 2019, Figure 2); `</s>` is the end. Source and
+prefix are read as `translate` reads texts: with subword transforms the model's tokens are subwords,
+and a prefix should end with a word. Without --prefix, each line of the standard input is a
 prefix; without --source, the first line is the source.
 """
 
@@ -50,16 +51,16 @@ def text_of(found: Suggestions, prefix: Sequence[str], limit: int) -> str:
     return "\n".join(map(printable, lines))
 
 
-def warn_of_unknown(source: str, found: Suggestions) -> None:
+def warn_of_unknown(found: Suggestions) -> None:
     """Warn of source tokens that training never saw."""
     unknown = UnknownTokens()
-    unknown.add(len(source.split()), found.unknown, found.unseen)
+    unknown.add(len(found.source), found.unknown, found.unseen)
     warn(*unknown.warnings())
 
 
 def converse(model: LoadedModel, options: argparse.Namespace) -> None:
     """Complete prefixes from the standard input until it ends; errors do not end it."""
-    suggester, warned = Suggester(model), False
+    suggester, warned = Suggester(model, options.transforms), False
     source, talks = options.source, sys.stdin.isatty()
     lines = text_lines(sys.stdin.buffer, "standard input")
     while source is None or not source.strip():
@@ -80,9 +81,9 @@ def converse(model: LoadedModel, options: argparse.Namespace) -> None:
             print(f"{options.program}: {printable(str(error))}", file=sys.stderr)
         else:
             if not warned:
-                warn_of_unknown(source, found)
+                warn_of_unknown(found)
                 warned = True
-            print(text_of(found, prefix.split(), options.top), flush=True)
+            print(text_of(found, found.prefix, options.top), flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -90,10 +91,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**6)
     add("model", type=Path, metavar="MODEL", help="run or model folder")
-    add("--source", metavar="TOKENS", help="the source (default: read from input)")
-    add("--prefix", metavar="TOKENS", help="the prefix (default: read from input)")
+    add("--source", metavar="TEXT", help="the source (default: read from input)")
+    add("--prefix", metavar="TEXT", help="the prefix (default: read from input)")
     add("--max_length", type=count, default=100, metavar="N", help="longest output (default 100)")
     add("--top", type=count, default=20, metavar="N", help="next tokens to list (default 20)")
+    add("--transforms", nargs="*", help="transforms of both, instead of training's subwords")
     parser.set_defaults(program=parser.prog)
     options = parser.parse_args(arguments)
     if options.prefix is not None and options.source is None:
@@ -104,7 +106,9 @@ def main(arguments: Sequence[str]) -> int:
     if options.prefix is None:
         converse(model, options)
     else:
-        found = Suggester(model)(options.source, options.prefix, options.max_length)
-        warn_of_unknown(options.source, found)
-        print(text_of(found, options.prefix.split(), options.top))
+        found = Suggester(model, options.transforms)(
+            options.source, options.prefix, options.max_length
+        )
+        warn_of_unknown(found)
+        print(text_of(found, found.prefix, options.top))
     return 0

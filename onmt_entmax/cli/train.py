@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-import torch
-
-from onmt_entmax.cli.ending import warn
-from onmt_entmax.options.reader import OptionError, described
+from onmt_entmax.cli.ending import note, warn
+from onmt_entmax.options.reader import described
 from onmt_entmax.options.train import TOPICS, training_options, training_setup
-from onmt_entmax.parallel.processes import end_with_parent
+from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.run import run_training
 
 
@@ -21,13 +19,10 @@ def main(arguments: Sequence[str]) -> int:
     if text := described(training_options(), TOPICS, usage, arguments):
         print(text)
         return 0
-    end_with_parent()
     setup = training_setup(arguments)
-    if setup.run.gpu is not None and not torch.cuda.is_available():
-        raise OptionError(
-            "gpu_ranks: no GPU here; to train on the CPU, leave gpu_ranks out, or give -gpu_ranks "
-            "without a number"
-        )
     settings = dict(vars(setup))
-    warn(*settings.pop("warnings"))
+    notes, warnings = settings.pop("notes"), settings.pop("warnings")
+    if Processes().writes:
+        note(*notes)
+        warn(*warnings)
     return run_training(**settings)

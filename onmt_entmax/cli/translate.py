@@ -10,7 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.ending import note, warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import check_aligned, count_lines, json_text, read_lines, replaced_when_done
 from onmt_entmax.options.reader import described
@@ -20,7 +20,7 @@ from onmt_entmax.options.translate import (
     translation_options,
     translation_setup,
 )
-from onmt_entmax.parallel.processes import Processes, end_with_parent
+from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
 from onmt_entmax.search import LineConstraints
@@ -40,12 +40,13 @@ def main(arguments: Sequence[str]) -> int:
     if text := described(translation_options(), TOPICS, usage, arguments):
         print(text)
         return 0
-    end_with_parent()
     processes = Processes()
     with connected(processes):
         if not processes.writes:
             return send_answers(lambda: _predictions(translation_setup(arguments), processes)[0])
         setup = translation_setup(arguments)
+        note(*setup.notes)
+        warn(*setup.warnings)
         summary = run_translation(setup, processes)
     if not setup.chosen:
         print(f"wrote {setup.output}", file=sys.stderr)
@@ -77,7 +78,7 @@ def _predictions(
     translator = Translator.from_folders(
         setup.models,
         setup.task,
-        processes.device(setup.gpu),
+        processes.device(setup.gpu, "gpu"),
         transforms=setup.transforms,
         transform_options=setup.transform_options,
         attention=setup.exactness_report is not None,
@@ -127,7 +128,12 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             print(f"model: {folder}", file=sys.stderr)
         predictions = in_order(own, lines, windows)
         writer = AnswerWriter(
-            files[0], files[1] if report else None, setup.n_best, alignments, setup.abstain
+            files[0],
+            files[1] if report else None,
+            setup.n_best,
+            alignments,
+            setup.abstain,
+            setup.scored,
         )
         for prediction in tqdm(predictions, total=lines, unit="line", disable=None):
             writer.write(prediction)

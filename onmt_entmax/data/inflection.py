@@ -106,6 +106,15 @@ SETTINGS = ("low", "medium", "high")
 
 
 COLUMNS = ("lemma", "form", "tags")
+# Names of columns in headings of tables; `word` is whichever of the first two is missing.
+_NAMES = {
+    "lemma": "lemma, lexeme, headword, base, base form, citation form, dictionary form, source",
+    "form": "form, inflected, inflected form, inflection, word form, wordform, surface, "
+    "surface form, target",
+    "tags": "tags, tag, features, feature, feats, msd, unimorph, morphology, morphological tags, "
+    "morphological features, morphosyntactic description",
+}
+_COLUMN_OF = {name: column for column, names in _NAMES.items() for name in names.split(", ")}
 
 
 class Row(NamedTuple):
@@ -121,6 +130,8 @@ class Row(NamedTuple):
 def split_tags(text: str, separator: str = ";") -> tuple[str, ...]:
     """Return the tags of `N;NOM(PL;PSS(1,PL))`; what brackets enclose is one tag."""
     tags: list[str] = []
+    if not text:
+        return ()
     for part in text.split(separator):
         if tags and tags[-1].count("(") > tags[-1].count(")"):
             tags[-1] += separator + part
@@ -129,13 +140,18 @@ def split_tags(text: str, separator: str = ";") -> tuple[str, ...]:
     return tuple(tags)
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_table(path: Path, columns: Sequence[str] = ()) -> tuple[list[Row], str]:
     """Read a table, as `table_of`.
 
     Raises:
         UserError: names the file and the line that has another form.
     """
-    return table_of(read_lines(path), str(path))[0]
+    return table_of(read_lines(path), str(path), columns)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a table, as `read_table`."""
+    return read_table(path)[0]
 
 
 def table_of(lines: Iterable[str], name: str, columns: Sequence[str] = ()) -> tuple[list[Row], str]:
@@ -145,7 +161,8 @@ def table_of(lines: Iterable[str], name: str, columns: Sequence[str] = ()) -> tu
     `key=value` are divided by commas, as in the shared task of 2016.
 
     Args:
-        lines: blank, a heading with the names of all columns, or a row.
+        lines: blank, or a row; the first may be a heading. It is one if it has names of columns,
+            or if its tags are lower-case words and no row below has such tags.
         name: of the table, for errors.
         columns: `lemma`, `form` and `tags` in the table's order, with another word for each
             column to leave out; by default, guessed.
@@ -164,9 +181,11 @@ def table_of(lines: Iterable[str], name: str, columns: Sequence[str] = ()) -> tu
             raise UserError(f"{name}:{number}: no row of a CSV file ({error})") from None
         if any(map(str.strip, cells)):
             table.append((number, cells))
-    heading = [cell.strip().lower() for cell in table[0][1]] if table else []
-    if set(COLUMNS) <= set(heading):
-        columns = columns or heading
+    heading, named = "", _named_columns(table[0][1]) if table else []
+    if named:
+        columns = columns or named
+        if not set(COLUMNS) <= {cell.strip().lower() for cell in table[0][1]}:
+            heading = _said_heading(*table[0])
         del table[0]
     if not table:
         raise UserError(f"{name}: no rows")
@@ -178,20 +197,66 @@ def table_of(lines: Iterable[str], name: str, columns: Sequence[str] = ()) -> tu
                 f"{name}:{number}: expected lemma, form and tags, {width} columns divided by "
                 f"{'commas or tabs' if comma else 'tabs'}; found {len(cells)}"
             )
-    columns = columns or _guess_columns([cells for _, cells in table], name)
+    if not columns:  # a heading must not decide them
+        columns = _guess_columns([cells for _, cells in (table[1:] or table)], name)
     order = [columns.index(column) for column in COLUMNS]
+    if not named and _is_heading([[cells[place] for place in order] for _, cells in table]):
+        heading = _said_heading(*table.pop(0))
     texts = [cells[order[2]] for _, cells in table]
     separator = "," if any("=" in t for t in texts) and not any(";" in t for t in texts) else ";"
     rows = []
     for number, cells in table:
         lemma, form, text = (cells[place] for place in order)
         tags = split_tags(text, separator)
-        if not lemma or not form or "" in tags:
+        if not lemma or not form or not tags or "" in tags:
             raise UserError(f"{name}:{number}: empty lemma, form or tag")
         rows.append(Row(lemma, form, tags, number))
-    named = ", ".join(column if column in COLUMNS else "-" for column in columns)
+    order_text = ", ".join(column if column in COLUMNS else "-" for column in columns)
     layered = ", some layered" if any("(" in text for text in texts) else ""
-    return rows, f"columns {named} divided by {divided}; tags divided by {separator}{layered}"
+    layout = f"columns {order_text} divided by {divided}; tags divided by {separator}{layered}"
+    return rows, layout + heading
+
+
+def _named_columns(cells: Sequence[str]) -> list[str]:
+    """Return the columns that a heading names; an empty list if it is no such heading."""
+    names = [re.sub(r"[\s_-]+", " ", cell.strip()).casefold() for cell in cells]
+    columns = [name if name in COLUMNS else "-" for name in names]
+    for column in COLUMNS:
+        alike = [place for place, name in enumerate(names) if _COLUMN_OF.get(name) == column]
+        if column not in columns and len(alike) == 1:
+            columns[alike[0]] = column
+        elif column not in columns and names.count("word") == 1 and column != "tags":
+            place = names.index("word")
+            columns[place] = names[place] = column
+    return columns if set(COLUMNS) <= set(columns) else []
+
+
+def _is_heading(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the first of some rows of lemma, form and tags is a heading.
+
+    No row below is like it: tags are codes, in capitals or divided by `;`, `=` and brackets, and a
+    heading has words; or it is in capitals, and lemmas and forms are not.
+    """
+    (lemma, form, first), *below = rows
+    first = first.strip()
+    if not below or any(first in split_tags(tags) for _, _, tags in below):
+        return False
+    if _COLUMN_OF.get(first.casefold()) == "tags":
+        return True
+    if first.upper() != first:
+        return _are_words(first) and not any(_are_words(tags.strip()) for _, _, tags in below)
+    in_capitals = all(text.isupper() and _are_words(text.lower()) for text in (lemma, form, first))
+    return in_capitals and not any(word.isupper() for row in below for word in row[:2])
+
+
+def _are_words(text: str) -> bool:
+    """Tell whether a text is words, which are not all in capitals."""
+    return text.upper() != text and re.fullmatch(r"[^\W\d_]+([\s_-][^\W\d_]+)*", text) is not None
+
+
+def _said_heading(line: int, cells: Sequence[str]) -> str:
+    """Return the part of a layout's description that names a heading."""
+    return f"; line {line} is taken for a heading: {', '.join(map(repr, cells))}"
 
 
 def _guess_columns(table: Sequence[Sequence[str]], name: str) -> list[str]:

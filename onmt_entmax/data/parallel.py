@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyonmttok
-
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import check_aligned, text_lines
+from onmt_entmax.libraries import pyonmttok
 
 Pairs = list[tuple[str, str]]
 
@@ -39,7 +38,7 @@ _MOSES = {
 # Machine Translation Systems for WMT 16"), section 3.1.
 _ROMANIAN = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\ufeff]")
-# Marks of pyonmttok, and the characters that replace them in a text.
+# Marks of pyonmttok and sentencepiece, and the characters that replace them in a text.
 _MARKS = str.maketrans("￭￨▁｟｠", "■│_⦅⦆")
 
 
@@ -81,7 +80,7 @@ def unescape_moses(line: str) -> str:
 def normalise(line: str, language: str, tokens: bool) -> str:
     """Normalise a line: NFC, single spaces, Romanian without diacritics.
 
-    Marks of pyonmttok are replaced by similar characters. In tokenised text, escapes of Moses'
+    Marks of subwords are replaced by similar characters. In tokenised text, escapes of Moses'
     tokeniser are undone.
     """
     line = unicodedata.normalize("NFC", _CONTROL.sub(" ", line)).translate(_MARKS)
@@ -108,6 +107,22 @@ def hold_out(pairs: Pairs, size: int, seed: int) -> tuple[Pairs, Pairs]:
     return [pair for pair in pairs if pair[0] not in sources and pair[1] not in targets], chosen
 
 
+class Segmenter(NamedTuple):
+    """Subwords of a line, and the line of subwords, as the transforms make them."""
+
+    divide: Callable[[str], list[str]]
+    join: Callable[[list[str]], str]
+
+
+def bpe_library() -> Any:
+    """Return pyonmttok.
+
+    Raises:
+        MissingLibraryError: it is not installed.
+    """
+    return pyonmttok("use --subword_type sentencepiece")
+
+
 class Subwords(NamedTuple):
     """Settings of the subwords to learn.
 
@@ -125,46 +140,65 @@ class Subwords(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Options of pyonmttok, for `src_onmttok_kwargs` and `tgt_onmttok_kwargs`.
+        """Options of pyonmttok for `bpe`: `src_onmttok_kwargs` and `tgt_onmttok_kwargs`.
 
-        Tokenised text is split at spaces, other text also at punctuation and changes of script;
-        SentencePiece needs no words. A substitution (`%` for a full-width one) could not be undone.
+        Tokenised text is split at spaces, other text also at punctuation and changes of script. A
+        substitution (`%` for a full-width one) could not be undone.
         """
-        if self.kind == "sentencepiece":
-            return {"mode": "none"}
         mode = "space" if self.tokens else "aggressive"
         return {"mode": mode, "joiner_annotate": True, "no_substitution": True}
 
-    def learn(self, texts: Iterable[Sequence[str]], model: Path) -> Any:
+    @property
+    def version(self) -> dict[str, str]:
+        """Name and version of the library that learns the subwords."""
+        if self.kind == "bpe":
+            return {"pyonmttok": bpe_library().__version__}
+        import sentencepiece
+
+        return {"sentencepiece": sentencepiece.__version__}
+
+    def learn(self, texts: Iterable[Sequence[str]], model: Path) -> "Segmenter":
         """Learn subwords, deterministically.
 
         Args:
             texts: lines of one language, or of both.
             model: the file to write.
 
-        Returns:
-            The tokeniser of OpenNMT-py's transform `onmt_tokenize` for the same options.
-
         Raises:
             UserError: the text is too small for so many symbols.
         """
-        if self.kind == "bpe":
-            words = pyonmttok.Tokenizer(**self.settings)
-            learner = pyonmttok.BPELearner(tokenizer=words, symbols=self.symbols)
-        else:
-            learner = pyonmttok.SentencePieceLearner(
-                vocab_size=self.symbols,
-                model_type="bpe",
-                character_coverage=0.9995,
-                normalization_rule_name="identity",  # keep the text, full-width forms included
-                num_threads=1,
-                minloglevel=2,
-            )
-        for line in (line for lines in texts for line in lines):
-            learner.ingest(line)
+        learn = self._learn_bpe if self.kind == "bpe" else self._learn_sentencepiece
         try:
-            learner.learn(str(model))
+            return learn((line for lines in texts for line in lines), model)
         except RuntimeError as error:
-            raise UserError(f"cannot learn {counted(self.symbols, 'subword')}: {error}") from None
-        key = "bpe_model_path" if self.kind == "bpe" else "sp_model_path"
-        return pyonmttok.Tokenizer(**self.settings, **{key: str(model)})
+            reason = " ".join(str(error).split())
+            raise UserError(f"cannot learn {counted(self.symbols, 'subword')}: {reason}") from None
+
+    def _learn_bpe(self, lines: Iterable[str], model: Path) -> "Segmenter":
+        library = bpe_library()
+        words = library.Tokenizer(**self.settings)
+        learner = library.BPELearner(tokenizer=words, symbols=self.symbols)
+        for line in lines:
+            learner.ingest(line)
+        learner.learn(str(model))
+        tokenizer = library.Tokenizer(**self.settings, bpe_model_path=str(model))
+        return Segmenter(tokenizer, tokenizer.detokenize)
+
+    def _learn_sentencepiece(self, lines: Iterable[str], model: Path) -> "Segmenter":
+        from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+
+        content = io.BytesIO()
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=content,
+            vocab_size=self.symbols,
+            hard_vocab_limit=False,  # a small text has fewer
+            model_type="bpe",
+            character_coverage=0.9995,
+            normalization_rule_name="identity",  # keep the text, full-width forms included
+            num_threads=1,
+            minloglevel=2,
+        )
+        model.write_bytes(content.getvalue())
+        processor = SentencePieceProcessor(model_proto=content.getvalue())
+        return Segmenter(lambda line: processor.encode(line, out_type=str), processor.decode)

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import pickle
 import queue
-import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -17,9 +16,9 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.systems import blocked_signals, ignore_signals, start_method
 
-START_METHOD: str | None = None  # "fork" or "spawn"; None: the default of the platform
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+START_METHOD = start_method()  # "fork" or "spawn"
 
 
 class PrefetchProcess(Iterator[Any]):
@@ -39,11 +38,8 @@ class PrefetchProcess(Iterator[Any]):
         self._inlet, outlet = context.Pipe(duplex=False)
         self._process = context.Process(target=_run, args=(make, outlet, depth), daemon=True)
         # Blocked until the process ignores them, so that none ends it while it starts.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        try:
+        with blocked_signals():
             self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         outlet.close()  # so that reading fails when the other process ends
         atexit.register(self.close)
 
@@ -77,9 +73,7 @@ class PrefetchProcess(Iterator[Any]):
 
 def _run(make: Callable[[], Iterator[Any]], outlet: Connection, depth: int) -> None:
     """Run in the other process: a thread reads, this one sends."""
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    ignore_signals()
     torch.set_num_threads(1)
     # Ten times as fast as PyTorch's way.
     copyreg.pickle(Tensor, lambda tensor: (torch.from_numpy, (tensor.numpy(),)))
@@ -101,8 +95,13 @@ def _run(make: Callable[[], Iterator[Any]], outlet: Connection, depth: int) -> N
         wait([parent.sentinel])
         os._exit(1)
 
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    threading.Thread(target=read, daemon=True).start()
+    try:
+        for work in (end_with_parent, read):
+            threading.Thread(target=work, daemon=True).start()
+    except RuntimeError:  # the system has no more
+        error = UserError("no thread can be started; end other programs, or set num_workers: 0")
+        outlet.send_bytes(pickle.dumps((None, error)))
+        return
     try:
         while (message := waiting.get()) is not None:
             outlet.send_bytes(message)

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from onmt_entmax.data.batch import Example
-from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.transforms import Pipe
+from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
-from onmt_entmax.opennmt import DefaultTokens, Transform, TransformPipe
+from onmt_entmax.opennmt import DefaultTokens, Transform
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class EncodedSource:
     Attributes:
         words: its tokens after the transforms; empty for a blank line or one that they drop.
         example: its ids.
-        unknown: its tokens that are not in the vocabulary, which the model reads as `<unk>`.
+        unknown: its tokens that are not in the vocabulary or are symbols of the model's own, which
+            the model reads as `<unk>`.
         unseen: its tokens that training saw, but not in its language; see `Vocabulary.unseen`.
     """
 
@@ -42,7 +45,7 @@ class Reader:
     """
 
     vocabularies: Vocabularies
-    pipe: TransformPipe = field(default_factory=lambda: TransformPipe.build_from([]))
+    pipe: Pipe = field(default_factory=lambda: Pipe.build_from([]))
     backwards: bool = False
 
     @property
@@ -66,12 +69,24 @@ class Reader:
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
-        vocabulary = self.vocabularies.source
-        ids = vocabulary.encode(words)
+        vocabulary, symbols = self.vocabularies.source, self._symbols
+        known = words
+        if not symbols.isdisjoint(words):
+            known = [DefaultTokens.UNK if word in symbols else word for word in words]
+        ids = vocabulary.encode(known)
         lacks = vocabulary.unk in ids  # rare, and faster than a look at each token
-        unknown = tuple(token for token in words if token not in vocabulary) if lacks else ()
+        unknown = tuple(w for w in words if w not in vocabulary or w in symbols) if lacks else ()
         unseen = vocabulary.unseen(words)
         return EncodedSource(tuple(words), Example(ids, None, index), unknown, unseen)
+
+    @cached_property
+    def _symbols(self) -> frozenset[str]:
+        """Symbols of the model's own that a source may not mean.
+
+        A source vocabulary that is not shared needs only padding: others come from training data.
+        """
+        source, target = self.vocabularies
+        return STRUCTURAL if source == target else STRUCTURAL & {DefaultTokens.PAD}
 
     def postprocess(self, tokens: Sequence[str]) -> str:
         """Return an output as text, with the transforms undone."""

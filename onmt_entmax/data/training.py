@@ -19,10 +19,16 @@ from onmt_entmax import files
 from onmt_entmax.config import CorpusConfig, DataConfig
 from onmt_entmax.data.batch import Batch, Integers
 from onmt_entmax.data.inflection import Cells, count_cells, is_language
-from onmt_entmax.data.transforms import build_transforms, with_seed
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig, build_vocabularies
+from onmt_entmax.data.reader import Reader
+from onmt_entmax.data.transforms import Pipe, build_transforms, with_seed
+from onmt_entmax.data.vocabulary import (
+    STRUCTURAL,
+    Vocabularies,
+    VocabularyConfig,
+    build_vocabularies,
+    refuse_symbols,
+)
 from onmt_entmax.errors import UserError
-from onmt_entmax.opennmt import TransformPipe
 
 MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
 _FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
@@ -37,6 +43,17 @@ class CorpusError(UserError):
 Pair = tuple[list[str], list[str]]
 
 
+class Development(NamedTuple):
+    """The pairs of a development set that the filters keep."""
+
+    pairs: list[Pair]
+    """Tokens of source and target, after the transforms."""
+    targets: list[str]
+    """Text of each target: the line of its file, behind the `tgt_prefix` if there is one."""
+    to_text: Callable[[Sequence[str]], str]
+    """Returns the text of target tokens, as `translate` writes it."""
+
+
 class Line(NamedTuple):
     """One line of the two files of a corpus, numbered from 1."""
 
@@ -48,7 +65,7 @@ class Line(NamedTuple):
 
 def build_pipe(
     config: CorpusConfig, data: DataConfig, vocabularies: Vocabularies | None = None
-) -> TransformPipe:
+) -> Pipe:
     """Build the transforms of one corpus.
 
     Without vocabularies, transforms that need them are left out, as in OpenNMT-py's
@@ -70,7 +87,7 @@ def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
         yield Line(corpus, number, *pair)
 
 
-def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -> Pair | None:
+def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | None:
     """Split, transform and truncate a line.
 
     Returns:
@@ -79,6 +96,7 @@ def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -
 
     Raises:
         CorpusError: the line is empty on one side, with `skip_empty_level: error`.
+        UserError: a token is a symbol of the model's own.
     """
     pair = {"src": line.source.split(), "tgt": line.target.split()}
     if not pair["src"] or not pair["tgt"]:
@@ -97,6 +115,10 @@ def pair_of(line: Line, pipe: TransformPipe, data: DataConfig, is_train: bool) -
         # Transforms that draw tokens fail on an empty side.
         if pair is None or not pair["src"] or not pair["tgt"]:
             return None
+    if not (STRUCTURAL.isdisjoint(pair["src"]) and STRUCTURAL.isdisjoint(pair["tgt"])):
+        for side in ("src", "tgt"):
+            path = getattr(line.corpus, f"path_{side}")
+            refuse_symbols(pair[side], f"{path}: line {line.number}")
     return pair["src"][: data.src_seq_length_trunc], pair["tgt"][: data.tgt_seq_length_trunc]
 
 
@@ -383,17 +405,18 @@ class TrainingData:
 
     # --- the development set ---
 
-    def validation(self) -> tuple[list[Pair], Callable[[Sequence[str]], str]]:
-        """Return the pairs of the development set that the filters keep.
-
-        Returns:
-            The pairs, and a function from target tokens to text.
-        """
-        assert self.config.valid is not None, "only called with a development set"
-        pipe = build_pipe(self.config.valid, self.config, self.vocabularies)
-        pairs = (pair_of(line, pipe, self.config, False) for line in read_lines(self.config.valid))
-        kept = [pair for pair in pairs if pair is not None]
-        return kept, lambda tokens: str(pipe.apply_reverse(" ".join(tokens)))
+    def validation(self) -> Development:
+        """Return the development set."""
+        valid = self.config.valid
+        assert valid is not None, "only called with a development set"
+        pipe = build_pipe(valid, self.config, self.vocabularies)
+        prefix = f"{valid.tgt_prefix or ''} " if "prefix" in valid.transforms else ""
+        pairs, targets = [], []
+        for line in read_lines(valid):
+            if (pair := pair_of(line, pipe, self.config, False)) is not None:
+                pairs.append(pair)
+                targets.append(prefix + line.target)
+        return Development(pairs, targets, Reader(self.vocabularies, pipe).postprocess)
 
     # --- epochs ---
 

@@ -1,4 +1,6 @@
-"""OpenNMT-py's transforms, and the seeding of their random choices."""
+"""OpenNMT-py's transforms, their inverses, and the seeding of their random choices."""
+
+from __future__ import annotations
 
 import ast
 import os
@@ -7,17 +9,22 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from typing import Any, TypeVar
 
 import numpy
 import torch
 
-from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import no_such_file
+from onmt_entmax.libraries import pyonmttok
 from onmt_entmax.opennmt import (
     AVAILABLE_TRANSFORMS,
+    BPETransform,
+    DefaultTokens,
     ONMTTokenizerTransform,
+    SentencePieceTransform,
     TransformPipe,
 )
 from onmt_entmax.rules import shown
@@ -25,7 +32,7 @@ from onmt_entmax.rules import shown
 T = TypeVar("T")
 
 # Options of `onmt_tokenize` that hold a mapping as text.
-_MAPPINGS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
+MAPPINGS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
 # Options that name files of a subword model.
 SUBWORD_FILES = tuple(
     f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
@@ -39,7 +46,7 @@ class TransformError(UserError):
 
 def build_transforms(
     names: Sequence[str], options: Namespace, vocabularies: Vocabularies | None
-) -> TransformPipe:
+) -> Pipe:
     """Build OpenNMT-py's transforms of these names, in order.
 
     Args:
@@ -53,7 +60,7 @@ def build_transforms(
     """
     # With a seed, every transform would reset the global generators when it is built.
     options.seed = -1
-    for name in _MAPPINGS:
+    for name in MAPPINGS:
         if not isinstance(text := getattr(options, name, None), str):
             continue
         try:
@@ -72,9 +79,10 @@ def build_transforms(
         _check_files(options)
     tokens = None
     if vocabularies is not None:
+        # `switchout` writes any of these tokens in the place of others.
         tokens = {
-            "src": Namespace(itos=vocabularies.source.tokens),
-            "tgt": Namespace(itos=vocabularies.target.tokens),
+            side: Namespace(itos=[each for each in known.tokens if each not in STRUCTURAL])
+            for side, known in zip(("src", "tgt"), vocabularies, strict=True)
         }
     transforms = []
     for name in names:
@@ -85,8 +93,7 @@ def build_transforms(
             )
         if name not in AVAILABLE_TRANSFORMS:
             raise TransformError(f"-transforms: no transform {name!r}")
-        kind = AVAILABLE_TRANSFORMS[name]
-        kind = SeededTokenizer if kind is ONMTTokenizerTransform else kind
+        kind = _OWN.get(name, AVAILABLE_TRANSFORMS[name])
         if tokens is None and kind.require_vocab():
             continue
         try:
@@ -100,7 +107,40 @@ def build_transforms(
                 reason += ": src_subword_model and tgt_subword_model name them"
             raise TransformError(f"the transform {name} cannot be made: {reason}") from None
         transforms.append(transform)
-    return TransformPipe.build_from(transforms)
+    return Pipe.build_from(transforms)
+
+
+class Pipe(TransformPipe):
+    """Transforms in order, which are undone from the last to the first."""
+
+    def apply_reverse(self, translated: str) -> str:
+        """Return the text of target tokens, given between spaces."""
+        for transform in reversed(self.transforms):
+            translated = transform.apply_reverse(translated)
+        return translated
+
+
+class SentencePiece(SentencePieceTransform):
+    """`sentencepiece`, which OpenNMT-py does not undo."""
+
+    def apply_reverse(self, translated: str) -> str:
+        """Return the text of target pieces, given between spaces; `<unk>` stays as a word."""
+        model, unknown = self.load_models["tgt"], DefaultTokens.UNK
+        runs = [
+            " ".join(run) if is_unknown else model.decode(list(run))
+            for is_unknown, run in groupby(translated.split(), unknown.__eq__)
+        ]
+        # Pieces that the model lacks, such as those of a copied source word, keep their mark.
+        return " ".join(" ".join(runs).replace("▁", " ").split())
+
+
+class Bpe(BPETransform):
+    """`bpe` of subword-nmt, which OpenNMT-py does not undo."""
+
+    def apply_reverse(self, translated: str) -> str:
+        """Return the text of target pieces, given between spaces."""
+        joiner = self.load_models["tgt"].separator
+        return f"{translated} ".replace(f"{joiner} ", "").rstrip(" ")
 
 
 class SeededTokenizer(ONMTTokenizerTransform):
@@ -111,6 +151,15 @@ class SeededTokenizer(ONMTTokenizerTransform):
 
     _samples = False
 
+    def warm_up(self, vocabs: Any = None) -> None:
+        """Load the tokenisers.
+
+        Raises:
+            MissingLibraryError: pyonmttok is not installed.
+        """
+        pyonmttok("train with the transform sentencepiece or bpe instead of onmt_tokenize")
+        super().warm_up(vocabs)
+
     def apply(
         self, example: Any, is_train: bool = False, stats: Any = None, **more: Any
     ) -> dict[str, Any]:
@@ -120,6 +169,10 @@ class SeededTokenizer(ONMTTokenizerTransform):
 
     def _tokenize(self, tokens: Iterable[str], side: str = "src", is_train: bool = False) -> Any:
         return self.load_models[side].tokenize(" ".join(tokens), training=self._samples)[0]
+
+
+# Transforms in place of OpenNMT-py's of these names.
+_OWN = {"sentencepiece": SentencePiece, "bpe": Bpe, "onmt_tokenize": SeededTokenizer}
 
 
 def _check_files(options: Namespace) -> None:
@@ -145,9 +198,9 @@ def _check_files(options: Namespace) -> None:
 def with_seed(seed: str, read: Callable[[], T]) -> T:
     """Call a function that applies transforms whose random numbers depend on the seed alone.
 
-    OpenNMT-py's transforms use the global generators of Python, NumPy and PyTorch, except
-    `onmt_tokenize`: pyonmttok has one generator per thread, which is seeded once, at its first use.
-    Hence a new thread.
+    OpenNMT-py's transforms use the global generators of Python, NumPy and PyTorch, except those of
+    subwords: pyonmttok, as older versions of sentencepiece, has one generator per thread, which is
+    seeded once, at its first use. Hence a new thread.
     """
     number = random.Random(seed).randrange(2**32)
     python, array = random.getstate(), numpy.random.get_state()
@@ -162,7 +215,7 @@ def with_seed(seed: str, read: Callable[[], T]) -> T:
         with torch.random.fork_rng(devices=[]), ThreadPoolExecutor(1) as thread:
             # `torch.manual_seed` would also seed the GPUs, whose generators draw dropout masks.
             torch.default_generator.manual_seed(number)
-            return thread.submit(read).result() if "pyonmttok" in sys.modules else read()
+            return thread.submit(read).result()
     finally:
         random.setstate(python)
         numpy.random.set_state(array)

@@ -16,10 +16,12 @@ from onmt_entmax.data.inflection import LANGUAGE
 from onmt_entmax.errors import counted
 
 _NAMED = 8  # tokens that a message names
+_LONGEST = 60  # characters of a token that it shows
 
 
 def readable(token: str) -> str:
-    """Return a token for a message; what has no width or ink of its own by its number."""
+    """Return a token for a message, cut if it is long; what has no width or ink by its number."""
+    token = token if len(token) <= _LONGEST else f"{token[:_LONGEST]}..."
     alone = bool(token) and unicodedata.category(token[0])[0] in "MCZ"
     return " ".join(f"U+{ord(c):04X}" for c in token) if alone else token
 

@@ -20,9 +20,25 @@ from onmt_entmax.rules import shown
 SOURCE_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD)
 TARGET_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
 
+# Symbols that the model puts around texts; a text has none of them.
+STRUCTURAL = frozenset({DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS})
+
 
 class VocabularyError(UserError):
     """A vocabulary file or list that cannot be used."""
+
+
+def refuse_symbols(tokens: Iterable[str], where: str) -> None:
+    """Refuse a text of training that has a symbol of the model's own.
+
+    Raises:
+        UserError: begins with `where`, the file and the line.
+    """
+    if own := STRUCTURAL.intersection(tokens):
+        raise UserError(
+            f"{where}: {min(own)!r} is a symbol of the model's own, which it adds where it needs "
+            "it: remove it from the file"
+        )
 
 
 @dataclass(frozen=True)
@@ -87,8 +103,13 @@ class Vocabulary:
 
     def can_write(self, token: str) -> bool:
         """Whether an output may contain `token`: known, and not padding, start or end symbol."""
-        structural = (DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
-        return token in self._ids and token not in structural
+        return token in self._ids and token not in STRUCTURAL
+
+    def not_written(self, token: str) -> str:
+        """Return why no output contains `token`, for an error."""
+        if token in STRUCTURAL:
+            return f"{token!r} is a symbol of the model's own, and no part of a text"
+        return f"{token!r} is not in the target vocabulary"
 
     def seeing(self, found: Mapping[str, Iterable[str]]) -> Vocabulary:
         """Return the vocabulary after a training that found these tokens of each language.

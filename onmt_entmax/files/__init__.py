@@ -1,6 +1,8 @@
 """Text files, and writing that leaves either the old file or the whole new one."""
 
+import errno
 import json
+import math
 import os
 import re
 import secrets
@@ -12,10 +14,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, TextIO
 
 from onmt_entmax.errors import UserError, counted
+from onmt_entmax.systems import ending_signals
 
 
 class FileError(UserError):
@@ -163,13 +167,16 @@ def read_bytes(path: Path, at_most: int) -> bytes:
 
 # --- writing ---------------------------------------------------------------------------------
 
+# Files of a model folder; no other folder has the first.
+_OF_MODEL = ("model.safetensors", "config.yaml", "vocab.json", "cells.tsv", "SHA256SUMS")
+
 # Open files of this process, which may be regular: `-output /dev/stdout >> all` appends.
 _OPEN_FILE = re.compile(r"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
 
 
 def is_stream(path: Path) -> bool:
     """Whether a path is a device, a pipe or an open file, which is written in place."""
-    if _OPEN_FILE.fullmatch(str(path)):
+    if _OPEN_FILE.fullmatch(path.as_posix()):
         return True
     # Unlike the methods of Path, these functions raise no errors.
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
@@ -195,14 +202,16 @@ def _temporary(path: Path, folder: bool = False) -> tuple[Path, Path]:
 
 def _open_stream(path: Path) -> TextIO:
     """Open a device, a pipe or an open file for writing."""
-    if stat.S_ISBLK(os.stat(path).st_mode):
+    own = _OPEN_FILE.fullmatch(path.as_posix())
+    # Windows has standard streams, too, but no such names.
+    if os.path.exists(path) and stat.S_ISBLK(os.stat(path).st_mode):
         raise FileError(f"{path}: is a disk, not a file to write")
-    if not (own := _OPEN_FILE.fullmatch(str(path))):
-        return open(path, "a", encoding="utf-8")
+    if not own:
+        return open(path, "a", encoding="utf-8", newline="\n")
     # Opened anew, a regular file would have a position of its own.
     sys.stdout.flush()
     number = ("stdin", "stdout", "stderr").index(own[1]) if own[1] else int(own[2])
-    return open(os.dup(number), "w", encoding="utf-8")
+    return open(os.dup(number), "w", encoding="utf-8", newline="\n")
 
 
 @contextmanager
@@ -230,8 +239,9 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
                         raise FileError(f"{path}: is to be written twice; name two files")
                     stack.callback(remove, temporary)
                     # Not `tempfile`, whose files only their owner can read.
-                    files.append(open(temporary, "x", encoding="utf-8"))  # noqa: SIM115
-                    renamed[target] = files[-1]
+                    opened = open(temporary, "x", encoding="utf-8", newline="\n")  # noqa: SIM115
+                    files.append(opened)
+                    renamed[target] = opened
                     if target.exists():
                         shutil.copymode(target, temporary)
             stack.callback(_discard, files[-1])
@@ -267,7 +277,21 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
 
 def json_text(content: Any) -> str:
     """Return an object as the text of a JSON file for people."""
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(finite(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def json_line(content: Any) -> str:
+    """Return an object as a line of a JSON lines file."""
+    return json.dumps(finite(content), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def finite(content: Any) -> Any:
+    """Return an object with None for numbers that are not finite, which JSON does not have."""
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {key: finite(value) for key, value in content.items()}
+    return [*map(finite, content)] if isinstance(content, list | tuple) else content
 
 
 def write_text(path: Path, text: str) -> None:
@@ -309,6 +333,13 @@ def write_folder(folder: Path, write: Callable[[Path], object]) -> None:
 
 
 @contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield a new folder, which is removed after the block, also if SIGTERM or SIGHUP ends it."""
+    with ended_by_exception(), TemporaryDirectory(prefix="onmt_entmax-") as name:
+        yield Path(name)
+
+
+@contextmanager
 def ended_by_exception() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that temporary files are removed.
 
@@ -316,12 +347,16 @@ def ended_by_exception() -> Iterator[None]:
     """
 
     def end(number: int, frame: FrameType | None) -> None:
+        for each in numbers:  # often sent twice, which must not end the removal
+            signal.signal(each, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
     numbers = []
     if threading.current_thread() is threading.main_thread():
         numbers = [
-            n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL
+            number
+            for number in set(ending_signals()) - {signal.SIGINT}
+            if signal.getsignal(number) is signal.SIG_DFL
         ]
     for number in numbers:
         signal.signal(number, end)
@@ -333,11 +368,15 @@ def ended_by_exception() -> Iterator[None]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[Callable[[], None]]:
     """Lock a folder, which is created if necessary, while the block runs.
 
     A killed process holds no lock, and a block that fails leaves no folder with nothing else.
     SIGTERM and SIGHUP raise SystemExit in the block, if they have no handler.
+
+    Yields:
+        A function that raises FileError if the folder was deleted or replaced meanwhile: then this
+        process holds the lock of a file that no other one sees.
 
     Raises:
         FileError: another process holds the lock, or the folder cannot be created or written.
@@ -354,30 +393,57 @@ def locked(folder: Path) -> Iterator[None]:
                     f"{folder}: another process works here; end it first, or choose another folder"
                 ) from None
         with lock:
+            own = _identity(folder / ".lock")
+
+            def check() -> None:
+                if own is None or _identity(folder / ".lock") != own:
+                    raise FileError(
+                        f"{folder}: was deleted or replaced while this process worked here, which "
+                        "ends and writes nothing more"
+                    )
+
             try:
-                yield
+                yield check
             except BaseException:
-                if os.listdir(folder) == [".lock"]:  # nothing was written
-                    (folder / ".lock").unlink()
-                    with suppress(OSError):  # a link, or the current folder
+                # A link, the current folder, or open files on Windows.
+                with suppress(OSError, FileError):
+                    check()
+                    if os.listdir(folder) == [".lock"]:  # nothing was written
+                        (folder / ".lock").unlink()
                         folder.rmdir()
                 raise
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of a file, or None if there is none; an open one keeps its inode."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
     """Refuse outputs that would replace an input, and the name that other programs give to stdout.
 
-    Devices and pipes may be both; None stands for a file that is not used.
+    Files are compared as the disk knows them: through links, and whatever the case of their names
+    where that makes no difference. Devices and pipes may be both; None stands for a file that is
+    not used.
 
     Raises:
         FileError: names the file.
     """
     sources = {followed(path) for path in read if path is not None and not is_stream(path)}
+    identities = {_identity(path) for path in sources} - {None}
     for path in written:
         if path == Path("-"):
             raise FileError("-: the standard output is /dev/stdout here")
-        if path is not None and followed(path) in sources:
+        if path is None or is_stream(path):
+            continue
+        if (target := followed(path)) in sources or _identity(target) in identities:
             raise FileError(f"{path}: is read, and would be overwritten; name another output")
+        if target.name in _OF_MODEL and (target.parent / _OF_MODEL[0]).is_file():
+            raise FileError(f"{path}: is a file of a model; name another output")
 
 
 def remove(path: Path) -> None:
@@ -396,9 +462,21 @@ def _discard(file: TextIO) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Flush a file or folder to disk, so that it survives a power cut."""
-    handle = os.open(path, os.O_RDONLY)
+    """Flush a file or folder to disk, so that it survives a power cut.
+
+    Windows opens no folders, and flushes only files that are open for writing: these stay as they
+    are.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        if path.is_dir():
+            return
+        raise
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
     finally:
         os.close(handle)

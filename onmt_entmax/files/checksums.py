@@ -3,10 +3,25 @@
 import hashlib
 from pathlib import Path
 
-from onmt_entmax.files import FileError, naming, read_bytes, write_text
+from onmt_entmax.files import FileError, followed, naming, read_bytes, write_text
 
 LIST_NAME = "SHA256SUMS"
 _CHANGED = "its content is not what was written (checksum differs)"
+
+
+def check_inside(folder: Path, name: str) -> None:
+    """Check that a file of a model folder is not elsewhere.
+
+    A stranger's folder may have links, which would lead to private files of whoever reads it, and
+    so into the folder that `export` writes.
+
+    Raises:
+        FileError: a symbolic link leads out of the folder.
+    """
+    if followed(folder) not in (file := followed(folder / name)).parents:
+        raise FileError(
+            f"{folder / name}: is a link out of the folder, to {file}; put a copy of the file there"
+        )
 
 
 def is_listed(folder: Path) -> bool:
@@ -32,6 +47,7 @@ def _files_in(folder: Path) -> list[str]:
 
 def _read_list(folder: Path) -> dict[str, str]:
     """Return the checksums by name."""
+    check_inside(folder, LIST_NAME)
     content = read_bytes(folder / LIST_NAME, 2**20)
     lines = content.decode("utf-8", errors="replace").splitlines()
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
@@ -48,6 +64,15 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
+def _outside(folder: Path, name: str) -> str | None:
+    """Return the message of `check_inside`, or None."""
+    try:
+        check_inside(folder, name)
+    except FileError as error:
+        return str(error)
+    return None
+
+
 def differences(folder: Path) -> list[str]:
     """Return a line for each file that is not as listed, missing, or not listed.
 
@@ -61,6 +86,8 @@ def differences(folder: Path) -> list[str]:
             wrong.append(f"{folder / name}: is missing")
         elif name not in sums:
             wrong.append(f"{folder / name}: was not there when the folder was written")
+        elif outside := _outside(folder, name):
+            wrong.append(outside)
         elif _digest(folder / name) != sums[name]:
             wrong.append(f"{folder / name}: {_CHANGED}")
     return wrong
@@ -75,8 +102,10 @@ def read_checked(folder: Path, name: str, at_most: int) -> bytes:
         at_most: largest size in bytes.
 
     Raises:
-        FileError: it cannot be read, is larger, is not listed, or its checksum differs.
+        FileError: it cannot be read, is larger, is not listed, its checksum differs, or it is a
+            link out of the folder.
     """
+    check_inside(folder, name)
     content = read_bytes(folder / name, at_most)
     if not is_listed(folder):
         return content

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -18,19 +19,49 @@ class ParseError(UserError):
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+@dataclass
+class Layout:
+    """The places of the keys of a YAML text that people write.
+
+    Attributes:
+        lines: line of each top-level key.
+        repeats: keys that are given again with an equal value, with both lines.
+    """
+
+    lines: dict[Any, int] = field(default_factory=dict)
+    repeats: list[str] = field(default_factory=list)
+
+
 class _UniqueKeys(_SafeLoader):
     """A safe loader that refuses duplicate keys, of which PyYAML silently keeps the last."""
 
+    layout: Layout | None = None  # if there is one, a key may repeat with an equal value
+
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Check for duplicate keys before PyYAML merges `<<`, which may repeat a key."""
-        keys = set()
-        for key, _ in node.value:
+        first: dict[Any, Any] = {}
+        for key, value in node.value:
             word = key.tag, key.value if isinstance(key, yaml.ScalarNode) else id(key)
-            if word in keys and not key.tag.endswith(":merge"):  # `<<` may occur several times
-                problem = f"the key {shown(key.value)} is given twice"
-                raise yaml.MarkedYAMLError(None, None, problem, key.start_mark)
-            keys.add(word)
+            if word in first and not key.tag.endswith(":merge"):  # `<<` may occur several times
+                self._check_repeat(key, value, *first[word])
+            first.setdefault(word, (key, value))
         super().flatten_mapping(node)
+
+    def _check_repeat(self, key: Any, value: Any, first_key: Any, first_value: Any) -> None:
+        """Note a key that repeats with an equal value, if there is a layout.
+
+        Raises:
+            yaml.MarkedYAMLError: there is none, or the values differ.
+        """
+        line, problem = first_key.start_mark.line + 1, f"the key {shown(key.value)} is given twice"
+        if self.layout is None:
+            raise yaml.MarkedYAMLError(None, None, problem, key.start_mark)
+        # As texts, since 1 == True.
+        values = [repr(self.construct_object(each, deep=True)) for each in (first_value, value)]
+        if values[0] != values[1]:
+            problem += f", and its value differs from that in line {line}"
+            raise yaml.MarkedYAMLError(None, None, problem, key.start_mark)
+        self.layout.repeats.append(f"{key.value} (lines {line} and {key.start_mark.line + 1})")
 
 
 # YAML 1.1 reads 1e-3 as text, and wants 1.0e-3.
@@ -39,15 +70,31 @@ _UniqueKeys.add_implicit_resolver(
 )
 
 
-def parse_yaml(text: str) -> Any:
+def parse_yaml(text: str, layout: Layout | None = None) -> Any:
     """Return the content of a YAML text.
+
+    Args:
+        text: in YAML 1.1.
+        layout: receives the places of keys. A key may then repeat with an equal value.
 
     Raises:
         ParseError: it is not YAML, has a key twice, is nested too deeply, or is too large.
     """
     try:
         _check_size(text)
-        return yaml.load(text, Loader=_UniqueKeys)
+        loader = _UniqueKeys(text)
+        loader.layout = layout
+        try:
+            root = loader.get_single_node()
+            content = None if root is None else loader.construct_document(root)
+        finally:
+            loader.dispose()
+        if layout is not None and isinstance(root, yaml.MappingNode):
+            for key, _ in root.value:
+                layout.lines.setdefault(
+                    key.value if isinstance(key.value, str) else None, key.start_mark.line + 1
+                )
+        return content
     except yaml.MarkedYAMLError as error:
         # The parser in C sees the end of the text on a line of its own.
         line = min(error.problem_mark.line, text.count("\n")) + 1 if error.problem_mark else 1

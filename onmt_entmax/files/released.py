@@ -10,17 +10,16 @@ import shutil
 import site
 import sysconfig
 import zipfile
-import zlib
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import write_folder
+from onmt_entmax.files import temporary_folder, write_folder
 from onmt_entmax.files.checksums import LIST_NAME, differences, is_listed
 
 PRETRAINED = "inflection-86"
 LARGEST = 1 << 30  # bytes of an archive, and of what it holds
+_MOST = 1000  # files of an archive
 
 
 def cache_folder() -> Path:
@@ -61,15 +60,21 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
             differs from its checksum.
         FileError: the folder cannot be written.
     """
-    with TemporaryDirectory(prefix="onmt_entmax-") as place:
+    with temporary_folder() as place:
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                if sum(entry.file_size for entry in archive.infolist()) > LARGEST:
-                    raise ValueError(f"it holds more than {LARGEST:,} bytes")
+                entries = archive.infolist()
+                if sum(entry.file_size for entry in entries) > LARGEST or len(entries) > _MOST:
+                    raise ValueError(f"it holds more than {LARGEST:,} bytes or {_MOST} files")
                 archive.extractall(place)  # follows no links, and stays in `place`
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+        except OSError as error:  # of bz2, for one, without a number
+            reason = error.strerror or error
+            raise UserError(f"{name}: damaged, or cannot be unpacked ({reason})") from None
+        except MemoryError:
+            raise
+        except Exception as error:  # a damaged file raises many kinds, of each compression its own
             raise UserError(f"{name}: not a zip archive of a model ({error})") from None
-        folders = [*Path(place).iterdir()]
+        folders = [*place.iterdir()]
         if len(folders) != 1 or not folders[0].is_dir():
             raise UserError(f"{name}: not a zip archive of one model folder")
         if not is_listed(folders[0]):

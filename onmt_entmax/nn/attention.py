@@ -25,7 +25,7 @@ class EntmaxGlobalAttention(GlobalAttention):
 
     Scores and projections are inherited (Luong et al. 2015: `dot`, `general`; Bahdanau et al. 2015:
     `mlp`). The weights are alpha-entmax of the scores (Peters et al. 2019, Eq. 10): exactly zero at
-    irrelevant source positions, and at padding.
+    irrelevant source positions, and at padding. A subclass may have its own ``score``.
 
     Args:
         dim: size of queries and source vectors.
@@ -75,6 +75,16 @@ class EntmaxGlobalAttention(GlobalAttention):
         """Return type and alpha, for printing."""
         return f"{self.attn_type}, alpha={self.alpha:g}"
 
+    @property
+    def can_project(self) -> bool:
+        """Whether :meth:`project` has the same scores: those of OpenNMT-py's `dot` and `general`.
+
+        Every other type, and every subclass with its own scores or output, runs as the module does.
+        """
+        methods = (self.score, GlobalAttention.score), (self.forward, EntmaxGlobalAttention.forward)
+        inherited = all(getattr(own, "__func__", None) is base for own, base in methods)
+        return inherited and self.attn_type in ("dot", "general")
+
     def project(
         self, bank: Tensor, dtype: torch.dtype | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -91,7 +101,12 @@ class EntmaxGlobalAttention(GlobalAttention):
 
         Returns:
             Keys and values like the bank, and W_q ``(dim, dim)``.
+
+        Raises:
+            ValueError: if the scores are not products of keys and queries, see `can_project`.
         """
+        if not self.can_project:
+            raise ValueError(f"scores of {type(self).__name__} ({self.attn_type}) are no products")
         context, query = self.linear_out.weight.split(self.dim, dim=1)
         flat, keys = bank.flatten(0, 1), bank
         if self.attn_type == "general":
@@ -364,7 +379,7 @@ def attention_steps(
     """Return attention over the steps of a batch, with the gradients of products over all steps.
 
     Args:
-        attention: `mlp` runs as the module does, step by step.
+        attention: runs as the module does, step by step, unless it can project.
         bank: source vectors ``(batch, source, hidden)``, contiguous.
         lengths: real source positions, ``(batch,)`` int64, at least 1.
         sizes: rows that attend in each step, the first ones of the batch.
@@ -375,7 +390,7 @@ def attention_steps(
         A function of the number of a step, its queries ``(rows, hidden)`` and dropout factors or
         None. It returns the attentional vectors ``(rows, hidden)`` times the factors.
     """
-    if attention.attn_type == "mlp":
+    if not attention.can_project:
 
         def step(number: int, query: Tensor, factors: Tensor | None) -> Tensor:
             output, _ = attention(query, bank[: sizes[number]], lengths[: sizes[number]])

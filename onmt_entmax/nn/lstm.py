@@ -188,11 +188,36 @@ def _embed(embeddings: nn.Module, tokens: Tensor, fixed: bool) -> tuple[Tensor, 
     return embeddings(tokens.unsqueeze(0))[0], rows
 
 
-class FastRNNEncoder(RNNEncoder):
+class BridgedRNNEncoder(RNNEncoder):
+    """OpenNMT-py's `RNNEncoder` with a bridge that also suits several layers.
+
+    The bridge of OpenNMT-py 2.3.0 reads states ``(layers, batch, hidden)`` as if they were
+    ``(batch, layers, hidden)``, and so mixes the sentences of a batch. Weights are the same.
+    """
+
+    def _bridge(self, hidden: Any) -> Any:
+        """Return states ``(layers * directions, batch, hidden)``, all layers of a direction mixed.
+
+        Args:
+            hidden: hidden and cell states of an LSTM, or the hidden states of others.
+        """
+        count = self.rnn.num_layers
+
+        def mixed(layer: nn.Module, states: Tensor) -> Tensor:
+            layers_last = states.unflatten(0, (count, -1)).permute(1, 2, 0, 3)
+            result = layer(layers_last.flatten(2)).relu()
+            return result.unflatten(2, (count, -1)).permute(2, 0, 1, 3).flatten(0, 1)
+
+        if isinstance(hidden, tuple):
+            return tuple(map(mixed, self.bridge, hidden))
+        return mixed(self.bridge[0], hidden)
+
+
+class FastRNNEncoder(BridgedRNNEncoder):
     """OpenNMT-py's `RNNEncoder` with the recurrence of this module.
 
-    Constructor, weights and results are the same. It is for LSTMs without positions; `build_model`
-    takes OpenNMT-py's own encoder for all others.
+    Constructor and weights are the same, and so are results but for the bridge of several layers.
+    It is for LSTMs without positions; `build_model` takes `BridgedRNNEncoder` for all others.
 
     Attributes:
         matmul_dtype: of the factors of products with weights, `torch.bfloat16` or None for the
@@ -457,7 +482,7 @@ class DecoderStep:
     vocabulary is not large.
 
     Args:
-        decoder: with `dot` or `general` attention, covered by the recurrence.
+        decoder: with attention that can project, covered by the recurrence.
         vocabulary_size: of the target.
     """
 

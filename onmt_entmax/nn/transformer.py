@@ -108,11 +108,15 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         if self.max_relative_positions > 0 and attn_type == "self":
             context, weights = self._relative(queries, keys, values, attended)
         elif self.returns_weights and not self.training:
-            weights = entmax_attention_weights(queries, keys, self.alphas(), attended)
+            weights = entmax_attention_weights(
+                queries, keys, alpha=self.alphas(), attn_mask=attended
+            )
             context = weights.to(values.dtype) @ values
         else:
             dropout = self.dropout.p if self.training else 0.0
-            context = entmax_attention(queries, keys, values, self.alphas(), attended, dropout)
+            context = entmax_attention(
+                queries, keys, values, alpha=self.alphas(), attn_mask=attended, dropout_p=dropout
+            )
             weights = context.new_empty(context.size(0), 1, context.size(2), 0)
         return self.final_linear(context.transpose(1, 2).flatten(2)), weights
 
@@ -166,7 +170,7 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         added = relative_matmul(queries / math.sqrt(self.dim_per_head), relations, True)
         if attended is not None:
             added = torch.where(attended, added, -torch.inf)
-        weights = entmax_attention_weights(queries, keys, self.alphas(), added)
+        weights = entmax_attention_weights(queries, keys, alpha=self.alphas(), attn_mask=added)
         kept = self.dropout(weights).to(values.dtype)
         return kept @ values + relative_matmul(kept, relations, False), weights
 

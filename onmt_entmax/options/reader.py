@@ -8,86 +8,31 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 from onmt_entmax.config import COUNT, KINDS, LIMIT, CorpusConfig, Option, declared
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import no_such_file
-from onmt_entmax.files.parsing import ParseError, parse_yaml
+from onmt_entmax.files.parsing import Layout, ParseError, parse_yaml
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts, translate_opts
+from onmt_entmax.options.stock import (
+    ALONE,
+    EQUAL,
+    IGNORED,
+    NEAREST,
+    REFUSED,
+    RENAMED,
+    UNREAD,
+    VALUES,
+)
 from onmt_entmax.rules import Rule, number, one_of, shown, whole
 
 _LARGEST_FILE = 1 << 20  # bytes
 _OFF: tuple[Any, ...] = (None, False, "", [], "none", "softmax")  # 0 is False
-
-# Options that are refused, by the reason: those of OpenNMT-py 2.3.0, which may be given with their
-# default, and those of other versions and of the authors' fork of OpenNMT-py, OpenNMT-entmax.
-REFUSED: Mapping[str, str] = {
-    name: reason
-    for reason, names in {
-        # OpenNMT-py 2.3.0
-        "the configuration is in every model folder as config.yaml": "save_config",
-        "source features are not supported": "src_feats_vocab feat_merge feat_vec_size "
-        "feat_vec_exponent src_feats",
-        "run onmt_build_vocab to see samples": "n_sample",
-        "vocabularies are in every model folder as vocab.json": "dump_fields dump_transforms",
-        "it is a pickle; give both_embeddings as text": "pre_word_vecs_enc pre_word_vecs_dec",
-        "a model keeps the vocabularies it was trained with": "update_vocab",
-        "convolutional models are not supported": "cnn_kernel_width",
-        "graph encoders are not supported": "bridge_extra_node bidir_edges state_dim n_edge_types "
-        "n_node n_steps src_ggnn_size",
-        "alignment supervision is not supported": "lambda_align alignment_layer alignment_heads "
-        "full_context_alignment",
-        "copy attention mixes a second distribution into the output": "copy_attn copy_attn_type "
-        "copy_attn_force reuse_copy_attn copy_loss_by_seqlength dynamic_dict",
-        "coverage attention is not supported": "coverage_attn lambda_coverage",
-        "only 32-bit floats are supported": "loss_scale apex_opt_level int8",
-        "use gpu_ranks": "gpuid",
-        "all that is printed comes from the first process": "gpu_verbose_level",
-        "use train_epochs: 1": "single_pass",
-        "use train_steps or train_epochs": "epochs",
-        "use selection: loss or token_accuracy": "early_stopping_criteria",
-        "truncated backpropagation is not supported": "truncated_decoder",
-        "metrics.jsonl, TensorBoard or an -exactness_report hold what was measured": "log_file "
-        "log_file_level exp_host exp dump_beam with_score beam_score_out force_support dec_support",
-        "use selection; `onmt-entmax bleu` scores files of translations": "train_eval_steps "
-        "train_metrics valid_metrics scoring_debug dump_preds report_bleu report_rouge",
-        "use encoder_type: brnn": "brnn",
-        "use max_length": "max_sent_length",
-        "the search stops when its answer is proven": "ratio",
-        "the coverage penalty ranks finished hypotheses": "stepwise_penalty",
-        "`onmt-entmax report` shows the attention": "attn_debug align_debug attn_out",
-        # other versions
-        "OpenNMT-py 2.3.0 calls it rnn_size": "hidden_size",
-        "only onmt_build_vocab has it": "dump_samples num_threads vocab_sample_queue_size",
-        "a matrix has it: python -m tools.papers.tables run FILE": "base",
-        # OpenNMT-entmax
-        "use generator_function: entmax and generator_alpha": "loss_alpha",
-        "alpha-entmax is exact here": "k bisect_iter global_attention_bisect_iter",
-        "name corpora under data": "train_src train_tgt valid_src valid_tgt max_shard_size",
-        "use freeze_word_vecs_enc": "fix_word_vecs_enc",
-        "use freeze_word_vecs_dec": "fix_word_vecs_dec",
-        "lower-case the files": "lower",
-        "every epoch is shuffled": "shuffle",
-        "every search is batched": "fast",
-        "only text is supported": "src_dir audio_enc_pooling sample_rate window_size window_stride "
-        "window image_channel_size features_vocabs_prefix",
-    }.items()
-    for name in names.split()
-}
-# Values of OpenNMT-entmax, and what replaces each.
-_REPLACED = {"tsallis15": "entmax15", "tsallis": "entmax", "smart": "plateau"}
-
-# Options of OpenNMT-py that are accepted and ignored, because no result depends on them: places and
-# speeds of computations, averaging (always of probabilities) and a transform that is refused.
-IGNORED = (
-    "gpu_backend master_ip master_port max_generator_batches pool_factor save_data verbose "
-    "report_time shard_size fp32 avg_raw_probs reversible_tokenization prior_tokenization"
-).split()
 
 _RATIO = number(0, 1)
 # Rules of OpenNMT-py's options that no configuration has for a field.
@@ -95,9 +40,7 @@ _STOCK_RULES = {
     name: rule
     for names, rule in {
         "model_task": one_of("seq2seq"),
-        "model_dtype": one_of("fp32"),
         "model_type data_type": one_of("text"),
-        "batch_size_multiple": whole(1, 1),
         "src_seq_length tgt_seq_length": LIMIT,
         "switchout_temperature tokendrop_temperature tokenmask_temperature": number(0, 1000),
         "src_subword_nbest tgt_subword_nbest": whole(-1, 512, off=0),
@@ -115,6 +58,32 @@ class OptionError(UserError):
     """A configuration that cannot be used; one line names the file or flag, the key and the fix."""
 
 
+@dataclass
+class Notes:
+    """The given options that are not obeyed to the letter.
+
+    Attributes:
+        ignored: options without effect.
+        replaced: `X as Y` for options that are read as something else.
+        repeated: keys that are given twice with the same value.
+        warnings: sentences about options that others overrule.
+    """
+
+    ignored: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """Return at most one line for each kind of note."""
+        kinds = {
+            "read as OpenNMT-py does not": self.replaced,
+            "without effect here": self.ignored,
+            "given twice, with equal values": self.repeated,
+        }
+        return [f"{kind}: {', '.join(parts)}" for kind, parts in kinds.items() if parts]
+
+
 @dataclass(frozen=True)
 class Options:
     """Values of all options, defaults included.
@@ -122,10 +91,12 @@ class Options:
     Attributes:
         values: by OpenNMT-py's names.
         origin: the source of each given value: the name of a file, or "command line".
+        notes: on the given options, for the user.
     """
 
     values: Mapping[str, Any]
     origin: Mapping[str, str]
+    notes: Notes = field(default_factory=Notes)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -173,16 +144,17 @@ def options_of(
             if action.nargs in ("+", "*") and not isinstance(default, list):
                 default = list(default) if each.many else [default] * (default is not None)
             options[name] = replace(each, default=default, topic=each.topic or topic)
-    return options
+    return {name: each for name, each in options.items() if name not in RENAMED}
 
 
-def transform_options() -> dict[str, Option]:
-    """Return all options that OpenNMT-py's transforms read."""
+def transform_options(names: Container[str] | None = None) -> dict[str, Option]:
+    """Return the options that OpenNMT-py's transforms of these names read; None: of all."""
 
     def add(parser: ArgumentParser) -> None:
         parser.add_argument("-share_vocab", action="store_true")
-        for transform in AVAILABLE_TRANSFORMS.values():
-            transform.add_options(parser)
+        for name, transform in AVAILABLE_TRANSFORMS.items():
+            if names is None or name in names:
+                transform.add_options(parser)
 
     return options_of(add, {})
 
@@ -224,12 +196,56 @@ def recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict[
 def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Options:
     """Read `-config FILE` and the flags; a flag wins over the file, and over its rivals there.
 
+    Of the file, only what no flag replaces is checked.
+
     Args:
         options: those of the command.
         arguments: the command line, without the program's name.
 
     Raises:
         OptionError: names the first option that is wrong.
+    """
+    notes, layout = Notes(), Layout()
+    typed = _flags(options, arguments, notes)
+    path = typed.pop("config", None)
+    words = _renamed(typed, "command line: -")
+    flags = _place(options, words, "command line", notes)
+    written = read_yaml(path, layout) if path else {}
+    file = _renamed(written, f"{path}: ")
+    for name in file:
+        _look_up(name, options, f"{path}: ", in_file=True)
+    if (warning := changed_batch_size(file, flags)) is not None:
+        notes.warnings.append(f"command line: {warning}")
+    dropped = replaced_by(flags)
+    left = {name: value for name, value in file.items() if name not in {*flags, *dropped}}
+    read = without_rivals(_place(options, left, str(path), notes, layout), flags)
+    notes.repeated += layout.repeats
+    notes.replaced += [
+        f"{name} as {' and '.join(RENAMED[name])}"
+        for name, place in (*((n, words) for n in typed), *((n, left) for n in written))
+        if name in RENAMED and not place.keys().isdisjoint(RENAMED[name])
+    ]
+    given = read | flags
+    origin = {name: "command line" if name in flags else str(path) for name in given}
+    values = {name: option.default for name, option in options.items()} | given | {"config": path}
+    result = Options(values, origin, notes)
+    for name, option in options.items():
+        if option.required and not values[name]:
+            hint = "" if path else f"; give -{name}, or -config FILE with it"
+            raise OptionError(f"{path or 'command line'}: {name}: this option is required{hint}")
+        if option.needs and values[name] != option.default and not _holds(option.needs, values):
+            if name not in UNREAD:
+                raise result.error(name, f"is only read with {option.needs}")
+            notes.ignored.append(f"{name} (needs {option.needs})")
+            values[name] = option.default
+    return result
+
+
+def _flags(options: Mapping[str, Option], arguments: Sequence[str], notes: Notes) -> dict[str, Any]:
+    """Return the words of each flag: a list, or one word, or true for a switch.
+
+    Raises:
+        OptionError: an option is unknown, or has too few or too many values.
     """
     flags: dict[str, Any] = {}
     name = ""
@@ -245,36 +261,98 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
         else:
             flags[name].append(word)
     for name, words in flags.items():
-        if options[name].rule.kind is bool and not words:
+        option = _look_up(name, options, "command line: -")
+        if option.rule.kind is bool and not words:
             flags[name] = True
-        elif not options[name].many:
+        elif name in ALONE and not words:
+            notes.replaced.append(f"-{name} without a value as -{name} {ALONE[name]}")
+            flags[name] = ALONE[name]
+        elif not option.many:
             if len(words) != 1:
                 raise OptionError(f"command line: -{name}: expected one value, got {len(words)}")
             (flags[name],) = words
-    path = flags.pop("config", None)
-    read: list[dict[str, Any]] = []
-    for where, content in ((path, read_yaml(path) if path else {}), ("command line", flags)):
-        read.append({})
-        for key, value in content.items():
-            option = _look_up(key if isinstance(key, str) else shown(key), options, f"{where}: ")
-            value = read[-1][key] = read_value(option, value, f"{where}: {key}")
-            if key in REFUSED and value != option.default:
-                raise OptionError(f"{where}: {key}: not supported: {REFUSED[key]}")
-    try:
-        read[0] = without_rivals(*read)
-    except UserError as error:
-        raise OptionError(f"command line: {error}") from None
-    given = read[0] | read[1]
-    origin = {name: "command line" if name in read[1] else str(path) for name in given}
-    values = {name: option.default for name, option in options.items()} | given | {"config": path}
-    result = Options(values, origin)
-    for name, option in options.items():
-        if option.required and not values[name]:
-            hint = "" if path else f"; give -{name}, or -config FILE with it"
-            raise OptionError(f"{path or 'command line'}: {name}: this option is required{hint}")
-        if option.needs and values[name] != option.default and not _holds(option.needs, values):
-            raise result.error(name, f"is only read with {option.needs}")
-    return result
+    return flags
+
+
+def _renamed(content: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    """Return the options of a place under their names here.
+
+    Raises:
+        OptionError: two names of one option have different values.
+    """
+    renamed: dict[str, Any] = {}
+    for key, value in content.items():
+        name = key if isinstance(key, str) else shown(key)
+        names = RENAMED.get(name, (name,))
+        for each in names:
+            known = renamed.get(each)
+            if value in (None, "") and each in renamed:
+                continue
+            if known not in (None, "") and known != value:
+                old = next(n for n in content if n != key and each in RENAMED.get(n, (n,)))
+                raise OptionError(
+                    f"{where}{name}: is the same option as {old} here, with another value; "
+                    "delete one"
+                )
+            renamed[each] = value
+    return renamed
+
+
+def _place(
+    options: Mapping[str, Option],
+    content: Mapping[str, Any],
+    where: str,
+    notes: Notes,
+    layout: Layout | None = None,
+) -> dict[str, Any]:
+    """Return the options of one place, read and checked.
+
+    Args:
+        options: those of the command.
+        content: values by name.
+        where: names the place.
+        notes: receives what is ignored or replaced.
+        layout: of the YAML file, if the place is one.
+
+    Raises:
+        OptionError: names the first option that is wrong.
+    """
+    place: dict[str, Any] = {}
+    for name, value in content.items():
+        option = _look_up(name, options, f"{where}: ", in_file=layout is not None)
+        text = option.rule.kind is str
+        if name in IGNORED or name not in options:
+            if value != option.default:
+                notes.ignored.append(name)
+        elif (
+            layout is not None
+            and not option.required
+            and (value is None or (value == "" and not text))
+        ):
+            place[name] = option.default
+            if option.default not in (None, ""):
+                notes.ignored.append(f"{name} (empty)")
+        elif isinstance(value, str) and (name, value) in EQUAL:
+            place[name] = EQUAL[name, value]
+            notes.replaced.append(f"{name} {value} as {place[name]}")
+        else:
+            if name in {*REFUSED, *NEAREST} and not _is_default(option, value):
+                if name in REFUSED:
+                    raise OptionError(f"{where}: {name}: not supported: {REFUSED[name]}")
+                notes.replaced.append(f"{name} as {NEAREST[name]}")
+                continue
+            place[name] = read_value(option, value, f"{where}: {name}")
+    lines = {} if layout is None else layout.lines
+    for both, sides in SIDES.items():
+        for side in sides:
+            size = place.get(both, -1)
+            if size != -1 and place.get(side, size) != size:
+                first, second = (f" (line {lines[n]})" if n in lines else "" for n in (both, side))
+                notes.warnings.append(
+                    f"{where}: {both}: {size}{first} replaces {side}: {place[side]}{second}; "
+                    "delete one"
+                )
+    return place
 
 
 def _holds(condition: str, values: Mapping[str, Any]) -> bool:
@@ -293,17 +371,48 @@ def _holds(condition: str, values: Mapping[str, Any]) -> bool:
     return False
 
 
-def _look_up(name: str, options: Mapping[str, Option], where: str) -> Option:
-    """Return the option of a name; if there is none, say what it may have been."""
-    if name in options:
-        return options[name]
+def _is_mapping_as_text(option: Option) -> bool:
+    """Whether the value is the text of a mapping, such as of `src_onmttok_kwargs`."""
+    return isinstance(option.default, str) and option.default.startswith("{")
+
+
+def _is_default(option: Option, value: Any) -> bool:
+    """Whether a value, of whatever type, is the default of its option."""
+    with suppress(OptionError):
+        return bool(read_value(option, value, "") == option.default)
+    return False
+
+
+def _look_up(name: str, options: Mapping[str, Option], where: str, in_file: bool = False) -> Option:
+    """Return the option of a name; if there is none, say what it may have been.
+
+    Args:
+        name: as it is given, or its name here.
+        options: those of the command.
+        where: begins the error.
+        in_file: whether a YAML file gives it, which several commands may share.
+
+    Raises:
+        OptionError: there is no such option.
+    """
+    for each in (name, *RENAMED.get(name, ())[:1]):
+        if each in options:
+            return options[each]
     hint = REFUSED.get(name, "")
+    if name in IGNORED:
+        return _UNKNOWN
     if not hint:
         for command, add in (("train", train_opts), ("translate", translate_opts)):
             if name in options_of(add, {}):
+                if in_file:
+                    return _UNKNOWN
                 hint = f"onmt-entmax {command} has it"
     hint = f"; {hint}" if hint else nearest(name, options)
     raise OptionError(f"{where}{name:.80}: no such option{hint}")
+
+
+# Stands for an option that the command does not have, and whose value is not read.
+_UNKNOWN = Option([], Rule(str))
 
 
 def read_value(option: Option, value: Any, where: str) -> Any:
@@ -319,6 +428,8 @@ def read_value(option: Option, value: Any, where: str) -> Any:
     """
     if value in (None, "") and option.default in (None, ""):
         return option.default
+    if isinstance(value, dict) and _is_mapping_as_text(option):
+        value = str(value)
     if not option.many:
         return _read_single(option.rule, value, where)
     values = value if isinstance(value, list) else [value]
@@ -348,15 +459,21 @@ def _read_single(rule: Rule, value: Any, where: str) -> Any:
         return float(read) if rule.kind is float else read
     if not isinstance(value, str):
         hint = "; put it between quotes" if rule.kind is str and value is not None else ""
-    elif value in _REPLACED:
-        hint = f"; OpenNMT-entmax's {value} is {_REPLACED[value]} here"
+    elif value in VALUES:
+        hint = f"; {VALUES[value]}"
+    elif rule.kind is dict:
+        hint = "; name corpora under data, with path_src and path_tgt of each"
     else:
         hint = nearest(value, rule.names)
     raise OptionError(f"{where}: {rule}, not {shown(value)}{hint}")
 
 
-def read_yaml(path: str) -> dict[str, Any]:
+def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:
     """Read a YAML file that holds one mapping.
+
+    Args:
+        path: of the file.
+        layout: receives the places of keys; a key may then repeat with an equal value.
 
     Raises:
         OptionError: the file cannot be read, is too large, empty or not YAML, or has a key twice.
@@ -366,7 +483,7 @@ def read_yaml(path: str) -> dict[str, Any]:
             text = file.read(_LARGEST_FILE + 1)
         if len(text) > _LARGEST_FILE:
             raise ValueError(f"larger than {_LARGEST_FILE:,} bytes")
-        content = parse_yaml(text.decode())
+        content = parse_yaml(text.decode(), layout)
     except FileNotFoundError:
         raise OptionError(no_such_file(path)) from None
     except (OSError, ValueError) as error:  # not UTF-8 or not YAML, too
@@ -394,37 +511,45 @@ SIDES = {
 FUNCTIONS = ("generator", "global_attention", *(f"{kind}_attention" for kind in KINDS))
 
 
-def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an earlier place that those of a later place leave in force.
-
-    A later place is the command line after a YAML file, or a cell of a matrix after its base. In
-    one place, `train_steps` and `train_epochs` both hold; other rivals are refused when read.
-
-    Raises:
-        UserError: `batch_size` would change its meaning.
-    """
-    dropped = {
+def replaced_by(later: Mapping[str, Any]) -> set[str]:
+    """Return the options of an earlier place that others in a later place replace as a whole."""
+    replaced = {
         name
         for pair in _RIVALS
         for given, others in (pair, pair[::-1])
         if not given.isdisjoint(later)
         for name in others
     }
-    dropped |= {
+    return replaced | {
         f"{name}_alpha" for name in FUNCTIONS if later.get(f"{name}_function", "entmax") != "entmax"
     }
+
+
+def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an earlier place that those of a later place leave in force.
+
+    A later place is the command line after a YAML file, or a cell of a matrix after its base. In
+    one place, `train_steps` and `train_epochs` both hold; other rivals are refused when read.
+    """
+    dropped = replaced_by(later)
     left = {name: value for name, value in earlier.items() if name not in dropped}
     for both, sides in SIDES.items():
         if both in left and both not in later and not later.keys().isdisjoint(sides):
             size = left.pop(both)
             left |= dict.fromkeys(sides, size) if size != -1 else {}  # -1: not set
-    before = earlier.get("batch_type", "sents")
-    if later.get("batch_type", before) != before and "batch_size" in left.keys() - later.keys():
-        raise UserError(
-            f"batch_type: {later['batch_type']}: batch_size {left['batch_size']} counts {before}; "
-            f"give batch_size too"
-        )
     return left
+
+
+def changed_batch_size(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> str | None:
+    """Return a message if a later place changes what `batch_size` of an earlier one counts."""
+    before = earlier.get("batch_type", "sents")
+    if (
+        later.get("batch_type", before) == before
+        or "batch_size" not in earlier.keys() - later.keys()
+    ):
+        return None
+    size, after = earlier["batch_size"], later["batch_type"]
+    return f"batch_type: {after}: batch_size {size} counted {before}; give batch_size too"
 
 
 # --- help and schema ---------------------------------------------------------------------------
@@ -441,9 +566,16 @@ def described(
         usage: the line after the name of the program, and what the command does.
         arguments: `-h` asks for the help, `--help-all` for all of it, `--schema` for a JSON Schema
             of the YAML file.
+
+    Raises:
+        OptionError: another argument stands beside `--schema`.
     """
     words = {word.lstrip("-").replace("_", "-") for word in arguments if word.startswith("-")}
     if "schema" in words:
+        if len(arguments) > 1:
+            raise OptionError(
+                "--schema: stands alone, and prints; write to a file with --schema > FILE"
+            )
         return json.dumps(schema(options), indent=2)
     if not words & {"h", "help", "help-all"}:
         return None
@@ -458,7 +590,7 @@ def described(
         for name, each in options.items():
             rule, default = each.rule, each.default
             fixed = len(rule.names) == 1 or rule.low == rule.high
-            if each.topic != title or fixed or name in {*REFUSED, *IGNORED}:
+            if each.topic != title or fixed or name in {*REFUSED, *IGNORED, *NEAREST}:
                 continue
             text = each.help
             if rule.kind is str and rule.names:
@@ -475,7 +607,7 @@ def described(
 
 def schema(options: Mapping[str, Option]) -> dict[str, Any]:
     """Return a JSON Schema of the YAML file of a command."""
-    properties = {}
+    properties: dict[str, Any] = {}
     for name, option in options.items():
         if name == "config":
             continue
@@ -484,16 +616,28 @@ def schema(options: Mapping[str, Option]) -> dict[str, Any]:
             value["additionalProperties"] = schema(declared(CorpusConfig))
         elif name in REFUSED:
             value = {"const": default, "deprecated": True}
+        if equal := [word for key, word in EQUAL if key == name]:
+            value = {"anyOf": [value, {"enum": equal, "deprecated": True}]}
+        if _is_mapping_as_text(option):
+            value = {"anyOf": [value, {"type": "object"}]}
         if option.many:
             value = {"anyOf": [value, {"type": "array", "items": value}]}
-        if default in (None, "") and not option.required:
+        if not option.required:
             value = {"anyOf": [value, {"type": "null"}]}
+        if name in IGNORED:
+            value = {"deprecated": True}
         text = REFUSED.get(name) or " ".join(option.help.split())
         properties[name] = {
             **value,
             "description": text,
             "default": list(default) if option.many else default,
         }
+    if "config" in options:  # not of the keys of a corpus
+        for name, (first, *_) in RENAMED.items():
+            if first in properties:
+                properties[name] = {**properties[first], "deprecated": True}
+        for name in {*IGNORED, *options_of(train_opts, {}), *options_of(translate_opts, {})}:
+            properties.setdefault(name, {"deprecated": True})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",

@@ -40,6 +40,7 @@ from onmt_entmax.options.reader import (
     read_value,
     transform_options,
 )
+from onmt_entmax.options.stock import REFUSED
 from onmt_entmax.rules import Rule, one_of, shown, whole
 
 # OpenNMT-py's names of alpha; `entmax` reads its alpha from an option of its own.
@@ -64,6 +65,12 @@ TOPICS = (
     "Optimiser",
 )
 _TEXT = Rule(str)
+# Options of the network that only one kind of it reads.
+_OF: Mapping[str, Sequence[str]] = {
+    "recurrent decoder": "rnn_type input_feed bridge context_gate global_attention".split(),
+    "Transformer": "heads transformer_ff attention_dropout self_attn_type max_relative_positions "
+    "aan_useffn pos_ffn_activation_fn".split(),
+}
 
 # Options that are converted before they become fields of a configuration.
 OPTIONS = {
@@ -102,7 +109,20 @@ OPTIONS = {
         required=True,
     ),
     "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of all random numbers; -1 is 0.", RUN),
-    "gpu_ranks": Option([], whole(0, 10_000), "The GPU to train on; none: the CPU.", RUN),
+    "gpu_ranks": Option(
+        [],
+        Rule(int, 0, 10_000, note=" (for the CPU, leave it out or write gpu_ranks: [])"),
+        "The GPU to train on; none, or no GPU here: the CPU.",
+        RUN,
+    ),
+    "model_dtype": Option(
+        "fp32",
+        one_of("fp32", "fp16"),
+        "fp16 is read as 32-bit weights, on a GPU with products in tf32.",
+    ),
+    "early_stopping_criteria": Option(
+        [], one_of("accuracy", "ppl"), "OpenNMT-py's selection.", needs="early_stopping"
+    ),
     "both_embeddings": Option(
         None, _TEXT, "Word vectors of both sides, as text.", needs="embeddings_type"
     ),
@@ -150,6 +170,7 @@ class TrainingSetup:
     training: TrainingConfig
     validation: ValidationConfig
     record: dict[str, Any]  # every option, as saved in model folders
+    notes: tuple[str, ...] = ()  # on options that have no effect or another one
     warnings: tuple[str, ...] = ()
 
 
@@ -173,7 +194,11 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    options = read_options(training_options(), arguments)
+    options = _with_equals(read_options(training_options(), arguments))
+    if not set(options["data"]) - {VALID}:
+        raise options.error("data", "needs a corpus besides valid")
+    corpora = [_corpus(options, name, entry) for name, entry in options["data"].items()]
+    options = _without_unread(options, corpora)
     record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
     values = dict(options.values)
     for both, sides in SIDES.items():  # as in OpenNMT-py, the option for both sides wins
@@ -187,7 +212,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         values[f"{name}_alpha"] = values[f"{name}_alpha"] if alpha is None else alpha
     if values["train_epochs"] and not options.given("train_steps"):
         values["train_steps"] = None
-    options = Options(values, options.origin)
+    options = replace(options, values=values)
     for name, reason in _misfits(options):
         raise options.error(name, reason)
     schedules = ("dropout", "attention_dropout")
@@ -196,21 +221,19 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     except ConfigError as error:
         raise options.error(error.key, error.reason) from None
     seed = max(values["seed"], 0)  # -1, OpenNMT-py's "not set", is 0, so that runs are repeatable
-    corpora = [_corpus(options, name, entry) for name, entry in values["data"].items()]
     optimizer = OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=model.rnn_size)
-    cosine = (
-        "decay_method: cosine falls to zero at train_steps, which max_seconds may end before: "
-        "choose train_steps that fit into the time"
-    )
+    warnings = options.notes.warnings
+    if optimizer.decay_method == "cosine" and values["max_seconds"]:
+        warnings.append(
+            "decay_method: cosine falls to zero at train_steps, which max_seconds may end before: "
+            "choose train_steps that fit into the time"
+        )
     board = values["tensorboard_log_dir"] or os.path.join(values["save_model"], "tensorboard")
     return TrainingSetup(
         run=RunConfig(
-            **options.pick(RunConfig)
-            | _vectors(options)
-            # In a file of OpenNMT-py it is about vocabularies, and deletes no checkpoints.
-            | {"overwrite": values["overwrite"] and options.origin["overwrite"] == "command line"},
+            **options.pick(RunConfig) | _vectors(options),
             seed=seed,
-            gpu=values["gpu_ranks"][0] if values["gpu_ranks"] else None,
+            gpu=_gpu(options),
             tensorboard=board if values["tensorboard"] else None,
         ),
         data=DataConfig(
@@ -230,8 +253,61 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         ),
         validation=ValidationConfig(values["selection"], **options.pick(ValidationConfig)),
         record=record,
-        warnings=(cosine,) if optimizer.decay_method == "cosine" and values["max_seconds"] else (),
+        notes=tuple(options.notes.lines()),
+        warnings=tuple(warnings),
     )
+
+
+def _gpu(options: Options) -> int | None:
+    """Return the number of the GPU of a single process; None: the CPU."""
+    ranks = options["gpu_ranks"]
+    if len(ranks) > 1 and options["world_size"] > len(ranks):
+        return 0  # the ranks of one of several machines
+    return ranks[0] if ranks else None
+
+
+def _with_equals(options: Options) -> Options:
+    """Return the options with those of OpenNMT-py replaced that have an equal here.
+
+    Half precision becomes 32-bit weights, with tf32 products on a GPU; criteria of early stopping
+    become the selection.
+    """
+    values, notes = dict(options.values), options.notes
+    if values["model_dtype"] == "fp16":
+        values["model_dtype"] = "fp32"
+        products = ""
+        if values["gpu_ranks"] and not options.given("matmul_dtype"):
+            values["matmul_dtype"] = "tf32"
+            products = " with matmul_dtype tf32"
+        notes.replaced.append(f"model_dtype fp16 as 32-bit floats{products}")
+    defaults = training_options()
+    kind = "recurrent decoder" if values["decoder_type"] == "transformer" else "Transformer"
+    for name in _OF[kind]:
+        if options.given(name) and values[name] != defaults[name].default:
+            notes.ignored.append(f"{name} (of a {kind})")
+    criteria = values["early_stopping_criteria"]
+    values["early_stopping_criteria"] = []
+    if criteria and not options.given("selection"):
+        values["selection"] = "token_accuracy" if criteria == ["accuracy"] else "loss"
+        words = " ".join(map(str, criteria))
+        notes.replaced.append(f"early_stopping_criteria {words} as selection {values['selection']}")
+    # In a file of OpenNMT-py it is about vocabularies, and deletes no checkpoints.
+    if values["overwrite"] and options.origin["overwrite"] != "command line":
+        notes.ignored.append("overwrite (only as a flag)")
+        values["overwrite"] = False
+    return replace(options, values=values)
+
+
+def _without_unread(options: Options, corpora: Sequence[CorpusConfig]) -> Options:
+    """Return the options with the defaults of those that only transforms of no corpus read."""
+    names = {name for corpus in corpora for name in corpus.transforms}
+    used = {*transform_options(names), "src_subword_type" if "bart" in names else ""}
+    values = dict(options.values)
+    for name, each in transform_options().items():
+        if name not in used and values[name] != each.default:
+            options.notes.ignored.append(f"{name} (no transform reads it)")
+            values[name] = each.default
+    return replace(options, values=values)
 
 
 def _misfits(options: Options) -> Iterator[tuple[str, str]]:
@@ -249,8 +325,6 @@ def _misfits(options: Options) -> Iterator[tuple[str, str]]:
     )
     ranks, both = options["gpu_ranks"], [get("src_vocab"), get("tgt_vocab")]
     one_file = None not in both and len({*map(os.path.realpath, both)}) == 1
-    if not set(options["data"]) - {VALID}:
-        yield "data", "needs a corpus besides valid"
     if not get("save_model").strip():
         yield "save_model", "must name a folder"
     if os.path.isfile(get("save_model")):
@@ -265,6 +339,8 @@ def _misfits(options: Options) -> Iterator[tuple[str, str]]:
         yield "matmul_dtype", "tf32 needs a GPU: give gpu_ranks"
     if get("matmul_dtype") == "bfloat16" and not (recurrent and get("rnn_type") == "LSTM"):
         yield "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
+    if get("decay_method") in ("noam", "noamwd", "cosine") and not get("warmup_steps"):
+        yield "warmup_steps", f"must be at least 1 with decay_method: {get('decay_method')}"
     if get("decay_method") == "plateau" and VALID not in options["data"]:
         yield "decay_method", "plateau needs a corpus named valid under data"
     if len(ranks) > max(get("world_size"), int(os.environ.get("WORLD_SIZE", "1"))):
@@ -286,6 +362,15 @@ def _corpus(options: Options, name: object, entry: object) -> CorpusConfig:
         raise error("", "must be a mapping with path_src and path_tgt")
     keys, values = declared(CorpusConfig), {}
     for key, value in entry.items():
+        if key == "path_align":  # OpenNMT-py reads it with lambda_align alone, which is refused
+            options.notes.ignored.append(f"path_align of {name}")
+            continue
+        if key == "src_feats":
+            raise error("src_feats: ", REFUSED["src_feats"])
+        if key not in keys and key in options.values:
+            raise error(
+                f"{key}: ", "is an option of the whole file; write it at the start of a line"
+            )
         if key not in keys:
             raise error(f"{key}: ", f"no such key{nearest(str(key), keys)}")
         values[key] = read_value(keys[key], value, str(error(key, "")))

@@ -1,9 +1,10 @@
 """The options of `translate`: declared, checked, and turned into a search task and files."""
 
 import os
+import shlex
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -39,6 +40,8 @@ _SEARCH, _SAMPLING, _FILES, _OUTPUTS = TOPICS = (
     "Outputs",
 )
 _TEXT = Rule(str)
+# OpenNMT-py's random sampling does not read them either.
+_PENALTIES = ("length_penalty", "alpha", "coverage_penalty", "beta")
 
 OPTIONS = {
     "exactness_report": Option(
@@ -79,15 +82,19 @@ OPTIONS = {
     ),
     "src": Option(None, _TEXT, "File to translate.", _FILES, "", True),
     "output": Option("pred.txt", _TEXT, "File of translations.", _FILES),
-    "tgt": Option(None, _TEXT, "File of target prefixes.", _FILES, "tgt_prefix"),
+    "tgt": Option(None, _TEXT, "File of target prefixes.", _FILES),
     "tgt_prefix": Option(False, FLAG, "Complete the prefixes in tgt.", _FILES, "tgt"),
     "transforms": Option(
         [], TRANSFORMS, "Transforms of the source, instead of training's subwords.", _FILES
     ),
     # OpenNMT-py's default is 30.
     "batch_size": Option(64, SIZE, "Sentences searched together.", _FILES),
-    "batch_type": Option("sents", one_of("sents")),
-    "gpu": Option(-1, whole(0, 10_000, off=-1), "The GPU to use; -1: the CPU.", _FILES),
+    "batch_type": Option(
+        "sents", one_of("sents", "tokens"), "tokens: the default batch_size, for the same outputs."
+    ),
+    "gpu": Option(
+        -1, whole(0, 10_000, off=-1), "The GPU to use; -1, or no GPU here: the CPU.", _FILES
+    ),
     **declared(SearchTask, SearchConfig, Penalties, Constraints),
     "n_best": Option(
         1,
@@ -113,6 +120,9 @@ OPTIONS = {
     ),
     "report_align": Option(
         False, FLAG, "Write the attended source positions to OUTPUT.align, as i-j.", _OUTPUTS
+    ),
+    "with_score": Option(
+        False, FLAG, "Append a tab and its score to each output, as OpenNMT-py does.", _OUTPUTS
     ),
     "phrase_table": Option("", _TEXT, "Lines of `source|||target` words.", _OUTPUTS, "replace_unk"),
 }
@@ -140,6 +150,9 @@ class TranslationSetup:
     transforms: tuple[str, ...] | None  # None: the subword transforms of the model's training
     transform_options: Namespace  # only those given; the model's own options are the rest
     phrases: Mapping[str, str] | None  # replaces <unk>; None: nothing does
+    scored: bool = False  # whether each output ends in a tab and its score
+    notes: tuple[str, ...] = ()  # on options that have no effect or another one
+    warnings: tuple[str, ...] = ()
 
 
 def translation_options() -> dict[str, Option]:
@@ -153,7 +166,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    options = read_options(translation_options(), arguments)
+    options = _with_equals(read_options(translation_options(), arguments))
     task = _task(options)
     for name in ("src", "tgt", "constraints"):
         if options[name] and not os.path.isfile(options[name]):
@@ -172,7 +185,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=Path(options["src"]),
-        prefixes=_path(options, "tgt"),
+        prefixes=_path(options, "tgt") if options["tgt_prefix"] else None,
         constraints=_path(options, "constraints"),
         output=output,
         chosen=options.given("output"),
@@ -188,7 +201,34 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
             **{name: options[name] for name in transform_options() if options.given(name)}
         ),
         phrases=phrases,
+        scored=options["with_score"],
+        notes=tuple(options.notes.lines()),
+        warnings=tuple(options.notes.warnings),
     )
+
+
+def _with_equals(options: Options) -> Options:
+    """Return the options with those of OpenNMT-py replaced that have no equal here."""
+    values, notes = dict(options.values), options.notes
+    if values["batch_type"] == "tokens":
+        values["batch_type"], values["batch_size"] = "sents", OPTIONS["batch_size"].default
+        notes.replaced.append(f"batch_type tokens as batch_size {values['batch_size']} sentences")
+    if values["tgt"] and not values["tgt_prefix"]:
+        files = {"model": values["model"], "src": [values["src"]], "tgt": [values["tgt"]]}
+        flags = [word for name, words in files.items() for word in (f"-{name}", *words)]
+        command = shlex.join(["onmt-entmax", "score", *flags, "-output", "scores.jsonl"])
+        notes.ignored.append(f"tgt (without tgt_prefix; for its probabilities: {command})")
+    if values["random_sampling_topk"] or values["random_sampling_topp"]:
+        for name in _PENALTIES:
+            if values[name] != OPTIONS[name].default:
+                notes.ignored.append(f"{name} (of a search)")
+                values[name] = OPTIONS[name].default
+        if options.given("beam_size") and values["beam_size"] not in (1, values["n_best"]):
+            notes.replaced.append(
+                f"beam_size in random sampling as n_best {values['n_best']} samples"
+            )
+            values["beam_size"] = OPTIONS["beam_size"].default
+    return replace(options, values=values)
 
 
 def _path(options: Options, name: str) -> Path | None:
@@ -208,10 +248,6 @@ def _task(options: Options) -> SearchTask:
         for name in ("replace_unk", "report_align", "constraints", "abstain"):
             if options[name]:
                 raise options.error(name, "goes with a search, not with random sampling")
-        if options.given("beam_size") and options["beam_size"] not in (1, options["n_best"]):
-            raise options.error(
-                "beam_size", "is not read in random sampling; n_best counts samples"
-            )
     if options["min_length"] > length:
         raise options.error("min_length", f"is above max_length, {length}")
     search = options["search"]

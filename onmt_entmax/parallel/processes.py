@@ -7,10 +7,7 @@ process writes files.
 
 import json
 import os
-import signal
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib import import_module
@@ -20,9 +17,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.parallel.contact import Contact, in_contact
 
-# How long processes wait for the first one, which validates alone.
+# How long processes wait for the first one, which validates alone; `contact` notices lost ones.
 _TIMEOUT = timedelta(hours=2)
 
 
@@ -43,21 +41,34 @@ class Processes:
         self.rank = int(os.environ.get("RANK", "0"))
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
         self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        self._contact: Contact | None = None
 
-    def device(self, gpu: int | None) -> torch.device:
+    def device(self, gpu: int | None, option: str) -> torch.device:
         """Return the device of this process; a GPU also becomes PyTorch's current device.
+
+        Without any GPU on the machine, the process runs on the CPU, and a warning says so.
 
         Args:
             gpu: number of the GPU; None for the CPU. Of several processes, each takes the GPU of
                 its number on the machine instead.
+            option: the option that names it.
+
+        Raises:
+            ProcessError: there are GPUs, but none of this number.
         """
         if gpu is None:
             return torch.device("cpu")
         if not torch.cuda.is_available():
             if self.local_rank == 0:
-                say(f"note: no CUDA device here, so GPU {gpu} is not used; running on the CPU")
+                say(f"warning: {option} {gpu}: no GPU here; running on the CPU")
             return torch.device("cpu")
-        device = torch.device("cuda", gpu if self.count == 1 else self.local_rank)
+        number, known = gpu if self.count == 1 else self.local_rank, torch.cuda.device_count()
+        if number >= known:
+            raise ProcessError(
+                f"{option}: there is no GPU {number}; this machine has {counted(known, 'GPU')}, "
+                "counted from 0"
+            )
+        device = torch.device("cuda", number)
         torch.cuda.set_device(device)
         return device
 
@@ -66,11 +77,17 @@ class Processes:
         """Whether this process writes files and messages."""
         return self.rank == 0
 
-    def connect(self, device: torch.device) -> None:
+    def connect(self, device: torch.device, advice: str) -> None:
         """Join the process group, by nccl on GPUs and gloo on CPUs.
 
+        Args:
+            device: of this process.
+            advice: how to go on, for the message with which this process ends if another one is
+                not heard of any more.
+
         Raises:
-            ProcessError: the environment does not say where the other processes are.
+            ProcessError: the environment does not say where the other processes are, or one of them
+                cannot be reached.
         """
         if self.count > 1 and not dist.is_initialized():
             # Optimisers import this. Its default arguments would keep the group beyond its end.
@@ -78,7 +95,8 @@ class Processes:
             kind = "nccl" if device.type == "cuda" else "gloo"
             try:
                 dist.init_process_group(kind, timeout=_TIMEOUT)
-            except ValueError as error:
+                self._contact = in_contact(self.rank, self.count, advice)
+            except (ValueError, RuntimeError) as error:
                 raise ProcessError(
                     f"WORLD_SIZE says that there are {self.count} processes, but they cannot meet "
                     f"({str(error).splitlines()[0]}); start them with torchrun, or unset it"
@@ -90,6 +108,9 @@ class Processes:
         Python must not end before them: a thread that then frees a tensor aborts the process. So
         nothing may hold the group, such as a DistributedDataParallel.
         """
+        if self._contact is not None:
+            self._contact.leave()
+            self._contact = None
         if self.count > 1 and dist.is_initialized():
             dist.destroy_process_group()
 
@@ -136,24 +157,6 @@ class Processes:
     def _where(self) -> str:
         """Return the type of device whose tensors the processes can exchange."""
         return "cuda" if dist.get_backend() == "nccl" else "cpu"
-
-
-def end_with_parent() -> None:
-    """Send this process SIGTERM when the `torchrun` ends that started it, even if that is killed.
-
-    Training then saves its state and ends. Other processes may outlive their parent, such as a
-    shell.
-    """
-    if "WORLD_SIZE" not in os.environ:
-        return
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def say(message: str) -> None:

@@ -111,7 +111,7 @@ def connected(processes: Processes) -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM)
     if processes.writes:
         signal.signal(signal.SIGTERM, end)
-    processes.connect(torch.device("cpu"))
+    processes.connect(torch.device("cpu"), "no output is written, start again")
     try:
         yield
     except _LostError as error:

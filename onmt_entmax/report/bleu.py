@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import pyonmttok
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.libraries import pyonmttok
 from onmt_entmax.search.config import Penalties
 
 # A larger reward buys improbable tokens, which lists made without it do not show.
@@ -55,8 +55,6 @@ def make_metrics(
         UserError: a tokeniser needs a library that is not installed.
     """
     metrics: list[tuple[str, Any]] = []
-    # The words that `prepare` splits into subwords.
-    words = pyonmttok.Tokenizer("aggressive", no_substitution=True)
     if "bleu" in names:
         for tokenizer in tokenizers:
             name = f"BLEU {tokenizer}"
@@ -67,7 +65,7 @@ def make_metrics(
                 reason = " ".join(str(error).split())
                 raise UserError(f"tokeniser {tokenizer}: {reason}") from None
             if tokenizer == ONMT:
-                bleu.tokenizer = lambda line: " ".join(words(line))
+                bleu.tokenizer = _onmt_tokenizer()
                 bleu.tokenizer_signature = "onmt-aggressive"
             metrics.append((name, bleu))
     if "chrf" in names:
@@ -75,6 +73,16 @@ def make_metrics(
     if "ter" in names:
         metrics.append(("TER", TER()))  # always ignores case, as tercom does
     return metrics
+
+
+def _onmt_tokenizer() -> Callable[[str], str]:
+    """Return a function from a line to the words that `prepare` splits into subwords.
+
+    Raises:
+        MissingLibraryError: pyonmttok is not installed.
+    """
+    words = pyonmttok("name another tokeniser").Tokenizer("aggressive", no_substitution=True)
+    return lambda line: " ".join(words(line))
 
 
 def quality_of(

@@ -1,5 +1,6 @@
 """Choose among the hypotheses of a report's record by expected utility; count what is proven."""
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, get_args
@@ -25,12 +26,13 @@ def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
         return None
     slack = record.get("slack", 0.0)
     listed = record["finished"] == len(record["hypotheses"])
-    left = 0.0
+    left, bound = 0.0, max(record["bound"], slack)
+    if record["certificate"] != "exhaustive":
+        bound = max(bound, sys.float_info.min)  # a bound too small for a float must not be 0
     if record["certificate"] != "exhaustive" or not listed or slack:
         rest = 1 - sum(found.values()) - record.get("excluded", 0.0)
         left = max(rest, record["bound"], slack, 0.0) + ROUNDING
-    bound = max(record["bound"], slack) if listed else left
-    return decide(utility, found, left, slack, bound)
+    return decide(utility, found, left, slack, bound if listed else left)
 
 
 def as_dict(decision: Decision) -> dict[str, Any]:

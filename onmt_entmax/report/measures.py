@@ -1,8 +1,9 @@
 """Counts of certificates, and the accuracy of inflected forms.
 
 Accuracy and edit distance are the official measures of CoNLL-SIGMORPHON 2018, task 1 (Cotterell et
-al. 2018, section 5): for each language and averaged over languages, without case folding, Unicode
-normalisation or trimming.
+al. 2018, section 5): for each language and averaged over languages, without case folding or Unicode
+normalisation. They compare tokens between spaces, which are characters in files of `prepare
+sigmorphon`. Their data has one form for each query; of several, any is correct.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, get_args
 
+from onmt_entmax.data.inflection import UNKNOWN
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.search.certificate import Level
@@ -30,7 +32,7 @@ class Counts:
     single: int = 0  # proven: the support is a single hypothesis
     several: int = 0  # more than one finished hypothesis
     unfinished: int = 0  # no hypothesis finished within the limits
-    impossible: int = 0  # proven: the constraints leave no output
+    impossible: int = 0  # proven: no output is possible
     empty: int = 0  # the first hypothesis has no word
     abstained: int = 0  # the output file has an empty line in its place
     source: UnknownTokens = field(default_factory=UnknownTokens)
@@ -123,14 +125,24 @@ def coverage_text(curve: Sequence[Coverage], measure: str) -> str:
     return aligned_table(rows)
 
 
+def is_right(reference: str, output: str) -> bool:
+    """Whether an output has the tokens, between spaces, of its reference.
+
+    Training, `evaluate` and `report` count so. `<unk>` stands for many tokens, so a reference with
+    it has no right output.
+    """
+    tokens = reference.split()
+    return output.split() == tokens and UNKNOWN not in tokens
+
+
 @dataclass(frozen=True)
 class Score:
     """Accuracy of a list of predicted words.
 
     Attributes:
         words: number of words.
-        accuracy: share of words predicted exactly, from 0 to 1.
-        edit_distance: mean Levenshtein distance to the reference, in characters.
+        accuracy: share of words predicted exactly, from 0 to 1; see `is_right`.
+        edit_distance: mean Levenshtein distance to the reference, in tokens.
     """
 
     words: int
@@ -225,12 +237,28 @@ def is_only(record: dict[str, Any]) -> bool:
     return alone and not record.get("excluded")
 
 
+def correct_forms(sources: Sequence[str], references: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the correct forms of each word, which are all references of its source."""
+    forms: dict[str, dict[str, None]] = {}
+    for source, reference in zip(sources, references, strict=True):
+        forms.setdefault(source, {})[reference] = None
+    return [tuple(forms[source]) for source in sources]
+
+
+def nearest_form(forms: Sequence[str], prediction: str) -> str:
+    """Return the correct form with which a prediction is compared, the first of the nearest."""
+    if len(forms) == 1:
+        return forms[0]
+    tokens = prediction.split()
+    return min(forms, key=lambda form: edit_distance(form.split(), tokens))
+
+
 def score(pairs: Sequence[tuple[str, str]]) -> Score:
     """Return the scores of pairs of reference and prediction, of which there is at least one."""
     return Score(
         words=len(pairs),
-        accuracy=fmean(a == b for a, b in pairs),
-        edit_distance=fmean(0 if a == b else edit_distance(a, b) for a, b in pairs),
+        accuracy=fmean(is_right(*pair) for pair in pairs),
+        edit_distance=fmean(0 if a == b else edit_distance(a.split(), b.split()) for a, b in pairs),
     )
 
 
@@ -241,8 +269,8 @@ def score_by_language(
 
     Args:
         languages: the language of each word; at least one.
-        references: the correct form of each word.
-        predictions: the predicted form of each word.
+        references: the tokens of each correct form, between spaces.
+        predictions: likewise of each predicted form.
 
     Raises:
         ValueError: if the three lengths differ.

@@ -68,28 +68,32 @@ const address = () => `${location.pathname}#${new URLSearchParams(typed())}`;
 const linked = () =>
   Object.fromEntries(new URLSearchParams(location.hash.slice(1) || location.search));
 
-let asking = false;
+let asking = null; // what ends the request that is being answered
+let asked = "";
 
 /** Show the answer to what the form holds. The model answers one query at a time, so ask but one. */
 async function ask() {
-  if (asking) return; // the loop below asks what the form holds by then
-  asking = true;
+  if (asking) {
+    if (asked !== address()) asking.abort(); // the loop below asks what the form holds by then
+    return;
+  }
   at("state").className = "state muted";
   at("state").textContent = "Searching …";
-  let asked, query, answer;
+  let query, answer;
   do {
+    asking = new AbortController();
     asked = address();
     query = typed();
-    answer = at("question").checkValidity() ? await answerTo(query) : null;
+    answer = at("question").checkValidity() ? await answerTo(query, asking.signal) : null;
   } while (asked !== address());
-  asking = false;
+  asking = null;
   show(query, answer);
 }
 
-async function answerTo(query) {
+async function answerTo(query, signal) {
   try {
     const response = await fetch("answer", { method: "POST", body: JSON.stringify(query),
-      headers: { "Content-Type": "application/json" } });
+      headers: { "Content-Type": "application/json" }, signal });
     return await response.json();
   } catch {
     return { error: "There is no answer. Does onmt-entmax serve still run?" };

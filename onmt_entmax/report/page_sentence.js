@@ -65,7 +65,7 @@ function proof(record) {
     : "Nothing was found.";
 }
 
-/** Tokens that training never saw, at all or in the language of the source. */
+/** Tokens that training never saw, at all or in the language of the source, and other doubts. */
 function warnings(record) {
   const language = record.source.split(" ")[0].replace(/^lang=/, "");
   const said = {
@@ -73,6 +73,7 @@ function warnings(record) {
     unseen: `not seen in training for ${language}`,
   };
   const of = record.source_tokens ? ` of ${record.source_tokens}` : "";
+  const others = (record.warnings || []).map((text) => el("p", { class: "alarm" }, text));
   return Object.keys(said).flatMap((kind) => {
     const tokens = Object.entries(record[kind] || {});
     if (!tokens.length) return [];
@@ -80,7 +81,7 @@ function warnings(record) {
     const names = tokens.map(([token, count]) => (count > 1 ? `${token} (${count})` : token)).join("  ");
     const noun = (record.source_tokens || number) === 1 ? "token" : "tokens";
     return el("p", { class: `alarm ${kind}` }, `${number}${of} source ${noun} ${said[kind]}: ${names}`);
-  });
+  }).concat(others);
 }
 
 function facts(record) {

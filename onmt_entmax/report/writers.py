@@ -94,6 +94,8 @@ class Answer:
     """The texts by expected utility, if that was asked for and there are any."""
     samples: tuple[Drawn, ...] | None = None
     """What was drawn; None if the line was searched."""
+    restricted_by: tuple[str, ...] = ()
+    """What the user asked of the outputs, which may leave none: `prefix`, or an option's name."""
     abstained: bool = False
     """Whether the output file has empty lines in place of the texts."""
 
@@ -126,6 +128,12 @@ class Answer:
         if not texts and self.unfinished is not None and not self.abstained:
             texts = [self.unfinished]
         return texts + [""] * (n_best - len(texts))
+
+    def scores(self, n_best: int) -> list[float | None]:
+        """Return the scores of `lines`, or log-probabilities without penalties; None: no output."""
+        scores: list[float | None] = [each.hypothesis.score for each in self._chosen(n_best)]
+        scores += [drawn.sample.log_prob for drawn in self.samples or ()]
+        return scores + [None] * (n_best - len(scores))
 
     def alignments(self, n_best: int) -> list[str]:
         """Return the alignments of `lines`, blank where there is none."""
@@ -221,6 +229,8 @@ class Summary(Counts):
     samples: int = 0
     distinct: int = 0  # different samples of a sentence
     cut: int = 0  # samples that are not complete
+    ruled_out: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Sentences without a possible output, by what the user asked of them."""
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
@@ -242,6 +252,8 @@ class Summary(Counts):
         level = result.certificate.level
         best = answer.hypotheses[0].text if answer.hypotheses else None
         self.count(level, result.finished, best, result.only)
+        if level == "exhaustive" and best is None:
+            self.ruled_out[answer.restricted_by] += 1
         self.abstained += answer.abstained
         self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
         self.strict += level == "exhaustive" and result.certificate.strict
@@ -296,7 +308,7 @@ class Summary(Counts):
         rates, best = self.as_dict(), "highest scored" if self.scored else "most probable"
         rare = [
             (self.unfinished, "without a finished output"),
-            (self.impossible, "whose prefix or constraints allow no output"),
+            *((number, _no_output(asked)) for asked, number in self.ruled_out.items()),
             (self.empty, "whose best output is empty"),
             (self.abstained, "abstained (an empty line)"),
             (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
@@ -315,6 +327,15 @@ class Summary(Counts):
             [", ".join(numbers), *rate_lines(rates, best), *satisfied]
             + [f"{fact}: {advice}" for fact, advice in self.advice().items()]
         )
+
+
+def _no_output(asked: tuple[str, ...]) -> str:
+    """Return the reason why sentences have no possible output, given what was asked of them."""
+    if asked:
+        return f"without a possible output under {' and '.join(asked)}"
+    return (
+        "without a possible output (the model gives all probability to start and padding symbols)"
+    )
 
 
 def one_line(text: str) -> str:
@@ -343,6 +364,7 @@ class AnswerWriter:
         n_best: hypotheses written for each sentence.
         alignments: file of their alignments, a line each, or None.
         abstain: outputs of less probability are replaced by empty lines; the report keeps them.
+        scored: each output is followed by a tab and its score.
     """
 
     def __init__(
@@ -352,16 +374,24 @@ class AnswerWriter:
         n_best: int,
         alignments: IO[str] | None = None,
         abstain: float = 0.0,
+        scored: bool = False,
     ) -> None:
         self._output, self._report, self._n_best = output, report, n_best
-        self._alignments, self._abstain = alignments, abstain
+        self._alignments, self._abstain, self._scored = alignments, abstain, scored
         self.summary = Summary()
 
     def write(self, answer: Answer) -> None:
         """Write one answer, in the order of the input."""
         if self._abstain and answer.result is not None and answer.prob < self._abstain:
             answer = replace(answer, abstained=True)
-        self._output.writelines(f"{one_line(line)}\n" for line in answer.lines(self._n_best))
+        lines = [one_line(line) for line in answer.lines(self._n_best)]
+        if self._scored:
+            scores = answer.scores(self._n_best)
+            lines = [
+                line if score is None else f"{line}\t{score}"
+                for line, score in zip(lines, scores, strict=True)
+            ]
+        self._output.writelines(f"{line}\n" for line in lines)
         if self._alignments is not None:
             self._alignments.writelines(f"{each}\n" for each in answer.alignments(self._n_best))
         if self._report is not None:

@@ -60,8 +60,8 @@ def stream_search(
 ) -> Iterator[tuple[int, SearchResult]]:
     """Search a stream of batches and refill the batch as sentences leave it.
 
-    Memory: at most `rows` live prefixes and those of one more batch, at most `beam_size` for each
-    sentence. Batches are taken from `work` when they are needed, and results are not kept.
+    Memory: at most `rows` sentences and those of one more batch, each with up to `beam_size` live
+    prefixes. Batches are taken from `work` when they are needed, and results are not kept.
 
     Args:
         stepper: the model. Where its rows cannot have different lengths (a Transformer), a batch

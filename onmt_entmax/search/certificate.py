@@ -60,14 +60,16 @@ class Certificate:
     log_excluded_bound: float
     """No excluded sequence has a log-probability above the larger of this and `log_bound`; -inf if
     the model gave every excluded token zero. If the first hypothesis is at least this, `optimal`
-    also holds without the constraints."""
+    also holds without the constraints, except under penalties: a longer excluded sequence may score
+    more."""
     strict: bool
     """Exhaustive in the stricter reading of Peters, Niculae and Martins (2019): finished and live
     hypotheses together always fitted the beam. False after an exact search, which has no beam."""
     satisfied: tuple[float, float] | None = None
     """The least and the most probability of satisfying the sentence's automaton, whatever other
-    constraints exclude: the same number if all is known. None without an automaton. Outputs that
-    never end count as the prefix that decides."""
+    constraints exclude: the same number if all is known; otherwise the most is at least the
+    rounding of a sum. None without an automaton. Outputs that never end count as the prefix that
+    decides."""
 
     @property
     def bound(self) -> float:
@@ -125,6 +127,14 @@ class Proof:
         self.excluded += mass
         self.log_excluded_bound = max(self.log_excluded_bound, log_prob)
 
+    @property
+    def satisfiable(self) -> float:
+        """The most probability of satisfying the automaton while prefixes are undecided.
+
+        Rounding of a sum can hide what is left of 1, which is then not 0.
+        """
+        return max(1.0 - self.violated, ROUNDING)
+
     def certificate(
         self,
         scores: Sequence[float],
@@ -147,7 +157,7 @@ class Proof:
         if constrained:
             least = min(self.satisfied, 1.0)  # a sum of floats may exceed 1
             known = complete and not self.undecided
-            satisfied = least, least if known else max(least, 1.0 - self.violated)
+            satisfied = least, least if known else max(least, self.satisfiable)
         return Certificate(
             level="exhaustive" if complete else "optimal" if proven else "none",
             log_bound=self.log_bound,

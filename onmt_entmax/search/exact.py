@@ -177,7 +177,7 @@ class _ExactSearch:
             return bool(self._hopeless(best))
         found = self._sentence.best
         proven = (each.prob for each in takewhile(lambda each: each.log_prob >= best, found))
-        satisfying = 1.0 - self._sentence.proof.violated  # at most
+        satisfying = self._sentence.proof.satisfiable
         return sum(proven) >= self._mass * satisfying
 
     def _hopeless(self, log_prob: Any) -> Any:

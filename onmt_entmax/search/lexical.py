@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.rules import shown
@@ -114,7 +114,8 @@ class ConstraintCompiler:
         regex: what every output must match, if anything; see `parse_expression`.
 
     Raises:
-        ExpressionError: if `regex` is no expression, or needs too large an automaton.
+        ExpressionError: if `regex` is no expression, names a symbol of the model's own, or needs
+            too large an automaton.
     """
 
     def __init__(
@@ -129,16 +130,17 @@ class ConstraintCompiler:
         if regex is not None:
             try:
                 self._regex = self._parsed(regex)
+                self._name_unknown("constraint_regex", self._regex)
                 self._of_all = self._compile(self._regex)
             except ExpressionError as error:
                 raise ExpressionError(f"constraint_regex: {error}") from None
-            self._name_unknown("constraint_regex", self._regex)
 
     def automaton(self, wish: LineConstraints, tokens: Tokens, number: int) -> Automaton | None:
         """Return the automaton of line `number`, from 1; None if it has no constraints.
 
         Raises:
-            ExpressionError: if a phrase has no token, or the automaton would be too large.
+            ExpressionError: if a phrase has no token or a symbol of the model's own, or the
+                automaton would be too large.
         """
         if not wish:
             return self._of_all
@@ -168,9 +170,15 @@ class ConstraintCompiler:
         return reverse(expression) if self._backwards else expression
 
     def _name_unknown(self, where: str, expression: Expression) -> None:
-        """Warn of tokens that no output has."""
+        """Warn of tokens that no output has.
+
+        Raises:
+            ExpressionError: one is a symbol of the model's own.
+        """
         named, known = named_tokens(expression), self._vocabulary.can_write
         unknown = sorted({token for token in named if not known(token)})
+        if own := STRUCTURAL.intersection(unknown):
+            raise ExpressionError(self._vocabulary.not_written(min(own)))
         if unknown:
             warnings.warn(
                 f"{where}: no output has {', '.join(map(repr, unknown))}, which the target "

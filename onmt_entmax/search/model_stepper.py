@@ -79,7 +79,7 @@ class ModelStepper:
         self._decoding: OpenNMTDecoding | RecurrentDecoding
         self._decoding = OpenNMTDecoding(model.decoder, output, attention)
         decoder = model.decoder
-        if isinstance(decoder, FastInputFeedRNNDecoder) and decoder.attn.attn_type != "mlp":
+        if isinstance(decoder, FastInputFeedRNNDecoder) and decoder.attn.can_project:
             step = DecoderStep(decoder, size)
             self._decoding = RecurrentDecoding(step, output, attention)
 

@@ -2,12 +2,14 @@
 
 A certificate is about the probabilities that its run computed. In another batch or precision the
 same prefix rounds differently: two sequences of nearly equal probability may change places, and a
-token at the very edge of the support may enter or leave it.
+token at the very edge of the support may enter or leave it. Sequences of equal score have no order,
+so the scores decide: those that float64 gives the proven hypotheses.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from onmt_entmax.search.automaton import Automaton
@@ -17,15 +19,17 @@ from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.stepper import Stepper
 
+_ROUNDING = 1e-9  # of scores in float64; less apart, they are equal
+
 
 @dataclass(frozen=True)
 class Verification:
     """Comparison of a result with its recomputation."""
 
     agrees: bool | None
-    """Whether the proven hypotheses are proven again, in the same order, and an exhausted support
-    is exhausted again with as many sequences. True if nothing was claimed; None if the budget ended
-    before all was proven again, and nothing found contradicts it."""
+    """Whether the proven hypotheses are proven again, in an order of falling scores, and an
+    exhausted support is exhausted again with as many sequences. True if nothing was claimed; None
+    if the budget ended before all was proven again, and nothing found contradicts it."""
 
 
 def verify(
@@ -64,16 +68,36 @@ def verify(
         # Truncated prefixes also leave it unsettled, and a larger budget would not help.
         spent = again.rows >= budget.expansions
         ended = not is_settled(again, count) and (spent or again.certificate.truncated == 0)
-    found, certificate = [h.tokens for h in again.hypotheses], again.certificate
-    agrees = found[: len(proven)] == proven and certificate.proven >= len(proven)
-    if complete:
-        agrees &= certificate.level == "exhaustive" and again.finished == result.finished
-    both = min(certificate.proven, len(proven))
-    least = result.hypotheses[len(proven) - 1].score if proven else math.inf
+    found = {h.tokens: h.score for h in again.hypotheses}
+    scores = [
+        found[tokens] if tokens in found else _score(stepper, batch, config, tokens, automaton)
+        for tokens in proven
+    ]
+    least = scores[-1] if scores else math.inf
+    others = (score for tokens, score in found.items() if tokens not in proven)
     contradicted = (
-        found[:both] != proven[:both]
+        any(map(math.isnan, scores))
+        or any(later > score + _ROUNDING for score, later in pairwise(scores))
+        or any(score > least + _ROUNDING for score in others)
         or (complete and again.finished > result.finished)
-        or any(h.score > least for h in again.hypotheses if h.tokens not in proven)
     )
+    # The last hypothesis that is proven now bounds the scores of all that was not found.
+    last = again.hypotheses[: again.certificate.proven][-1:]
+    agrees = not contradicted and (not proven or any(h.score <= least + _ROUNDING for h in last))
+    if complete:
+        agrees &= again.certificate.level == "exhaustive" and again.finished == result.finished
     undecided = ended and not agrees and not contradicted
     return Verification(None if undecided else agrees)
+
+
+def _score(
+    stepper: Stepper,
+    batch: Any,
+    config: SearchConfig,
+    tokens: tuple[int, ...],
+    automaton: Automaton | None,
+) -> float:
+    """Return the score of a sequence that a search has not kept; nan if the model excludes it."""
+    only = replace(config, n_best=1, max_length=len(tokens))
+    (result,) = beam_search(stepper, batch, only, [tokens], [automaton])
+    return result.hypotheses[0].score if result.hypotheses else math.nan

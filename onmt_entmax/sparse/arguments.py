@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -35,7 +38,7 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
     """
     if not isinstance(alpha, Tensor):
         return float(valid_alpha(alpha))
-    if alpha.numel() == 1 and not alpha.requires_grad and is_readable(alpha):
+    if not alpha.requires_grad and is_readable(alpha) and alpha.numel() == 1:
         return checked_alpha(float(alpha), scores, dim)
     shape = list(scores.shape)
     shape[dim] = 1
@@ -78,10 +81,12 @@ def alpha_text(alpha: float | Tensor) -> str:
 def is_readable(tensor: Tensor, wait: bool = False) -> bool:
     """Return whether a tensor's values lie at its address now, or with `wait` once a GPU has them.
 
-    False while PyTorch records operations (`torch.compile`, `make_fx`, fake tensors), when only
-    operators that it knows may read tensors; and for the wrappers of `torch.vmap`, subclasses such
-    as fake tensors, lazily negated tensors and zeros without storage.
+    False while PyTorch records operations (`torch.compile`, `make_fx`, `torch.jit.trace`, fake
+    tensors), when only operators that it knows may read tensors; and for the wrappers of
+    `torch.vmap`, subclasses such as fake tensors, lazily negated tensors and zeros without storage.
     """
+    if torch.jit.is_tracing():
+        return False
     if torch.compiler.is_compiling() or (_active_modes is not None and _active_modes() > 0):
         return False
     if type(tensor) not in (Tensor, torch.nn.Parameter) or tensor.is_neg():
@@ -94,6 +99,41 @@ def is_readable(tensor: Tensor, wait: bool = False) -> bool:
             raise RuntimeError("entmax does not support the transforms of torch.func") from None
         return False
     return has_memory and (wait or tensor.device.type == "cpu")
+
+
+def is_in_onnx_export() -> bool:
+    """Return whether PyTorch writes an ONNX file now; the question loads no part of PyTorch."""
+    if torch.compiler.is_dynamo_compiling():
+        return False
+    onnx = sys.modules.get("torch.onnx")
+    return onnx is not None and bool(onnx.is_in_onnx_export())
+
+
+def is_empty(tensor: Tensor) -> bool:
+    """Return whether a tensor has no elements; False in `torch.jit.trace`, where sizes vary."""
+    return not torch.jit.is_tracing() and not tensor.numel()
+
+
+def size_of(tensor: Tensor, dim: int) -> int | Tensor:
+    """Return a size for arithmetic; while `torch.jit.trace` records, a float64 tensor.
+
+    So a trace computes with the sizes of the tensors that it is run with.
+    """
+    size: Any = tensor.shape[dim]
+    return size.double() if isinstance(size, Tensor) else size
+
+
+def checked(check: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a check of shapes.
+
+    While `torch.jit.trace` records, it compares those of the example, of which PyTorch need not
+    warn: a trace that is run with shapes that do not fit each other fails in its operations.
+    """
+    if not torch.jit.is_tracing():
+        return check(*arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)
+        return check(*arguments)
 
 
 def refuse_rows_without_answer(maxima: Tensor) -> None:
@@ -161,9 +201,10 @@ def leading_shape(*tensors: Tensor | None) -> torch.Size:
     Raises:
         RuntimeError: if they do not broadcast.
     """
-    shapes = {tensor.shape[:-2] for tensor in tensors if tensor is not None}
+    shapes = [tensor.shape[:-2] for tensor in tensors if tensor is not None]
     # The general function takes as long as attention to a few keys.
-    return shapes.pop() if len(shapes) == 1 else torch.broadcast_shapes(*shapes)
+    same = all(shape == shapes[0] for shape in shapes)
+    return shapes[0] if same else torch.broadcast_shapes(*shapes)
 
 
 class Leading:

@@ -14,9 +14,11 @@ from torch.nn.functional import dropout
 from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.arguments import (
     Inputs,
+    checked,
     checked_alpha,
     is_readable,
     leading_shape,
+    size_of,
     working_type,
 )
 from onmt_entmax.sparse.mapping import entmax
@@ -26,23 +28,26 @@ def entmax_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
+    *misplaced: Any,
     alpha: float | Tensor = 1.5,
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    *,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
     """Attend with entmax weights: PyTorch's `scaled_dot_product_attention` with an alpha.
 
     The weights are :func:`~onmt_entmax.entmax` of ``query @ key.mT * scale`` over the keys, exactly
     0 outside their support; at alpha = 1 they are softmax's. A query without any key gets zeros and
-    passes no gradient on, at alpha = 1 too (PyTorch's softmax returns nan there).
+    passes no gradient on, at alpha = 1 too (PyTorch's softmax returns nan there). All parameters
+    after ``value`` are given by keyword.
 
     Args:
         query: ``(..., queries, size)``, floating point; leading dimensions broadcast.
         key: ``(..., keys, size)``.
         value: ``(..., keys, value size)``.
+        misplaced: must be empty.
         alpha: a number >= 1, or one for each head: a tensor ``(heads,)`` where the leading
             dimensions are ``(..., heads)``. A tensor gets its gradient; keep it above 1, for
             example as ``1 + sigmoid(a)``.
@@ -51,6 +56,9 @@ def entmax_attention(
         dropout_p: the probability with which a weight is dropped; pass 0 in evaluation.
         is_causal: whether query i attends to keys 0 to i only.
         scale: of the scores, ``1 / sqrt(size)`` by default.
+        enable_gqa: grouped query attention: several heads of ``query`` share a head of ``key`` and
+            ``value``, whose number, the same for both, divides that of ``query``. Head h attends to
+            head ``h // (query heads / key heads)``.
 
     Returns:
         ``(..., queries, value size)`` in the type of ``query``, or autocast's. Half types are
@@ -61,28 +69,42 @@ def entmax_attention(
             fit, dropout_p is not in [0, 1], scale is a tensor, or attn_mask and is_causal are both
             given. On a GPU, an alpha below 1 in a tensor gives nan instead, to avoid a
             synchronisation.
+        TypeError: if a parameter after ``value`` is given by position.
         RuntimeError: for second derivatives with dropout on a GPU.
     """
-    return _attention(query, key, value, alpha, attn_mask, dropout_p, is_causal, scale)
+    if misplaced:
+        raise _misplaced("entmax_attention(query, key, value", len(misplaced))
+    return _attention(query, key, value, alpha, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 def entmax_attention_weights(
     query: Tensor,
     key: Tensor,
+    *misplaced: Any,
     alpha: float | Tensor = 1.5,
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
-    *,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
     """Return the weights of :func:`entmax_attention`, ``(..., queries, keys)``.
 
     ``entmax_attention_weights(query, key, ...) @ value`` is the attention, slower: use it where the
     weights are needed. They are in float32 for the half types; a query without any key has zeros.
 
-    Args and raises: as :func:`entmax_attention`.
+    Args and raises: as :func:`entmax_attention`; all parameters after ``key`` by keyword.
     """
-    return _attention(query, key, None, alpha, attn_mask, 0.0, is_causal, scale)
+    if misplaced:
+        raise _misplaced("entmax_attention_weights(query, key", len(misplaced))
+    return _attention(query, key, None, alpha, attn_mask, 0.0, is_causal, scale, enable_gqa)
+
+
+def _misplaced(call: str, count: int) -> TypeError:
+    """Return the error for parameters that are given by position."""
+    return TypeError(
+        f"{count} argument{'s' * (count > 1)} too many without a name; "
+        f"write {call}, alpha=..., attn_mask=..., ...)"
+    )
 
 
 def _attention(
@@ -94,19 +116,27 @@ def _attention(
     dropout_p: float,
     is_causal: bool,
     scale: float | None,
+    enable_gqa: bool,
 ) -> Tensor:
     """Check the arguments, and return attention, or without values its weights."""
-    heads = _checked_heads(query, key, value, mask, dropout_p, is_causal)
-    alpha = _checked_alpha(alpha, query, heads)
-    if isinstance(scale, Tensor):
+    if enable_gqa:
+        repeats = checked(_checked_repeats, query, key, value)
+        key, value = _repeated(key, repeats), None if value is None else _repeated(value, repeats)
+    heads = checked(_checked_heads, query, key, value, mask, dropout_p, is_causal)
+    alpha = checked(_checked_alpha, alpha, query, heads)
+    tracing = torch.jit.is_tracing()
+    if isinstance(scale, Tensor) and not tracing:  # a trace has tensors for the sizes of tensors
         raise ValueError("scale must be a number; multiply query by a scale that is learned")
     if scale is None:
-        scale = 1 / math.sqrt(max(query.shape[-1], 1))
+        size: Any = size_of(query, -1)
+        scale = size.rsqrt() if tracing else 1 / math.sqrt(max(size, 1))
     device, dtype = query.device.type, query.dtype
     if dtype != torch.float64 and torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
     with torch.autocast(device, enabled=False):
         inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p).in_type(dtype)
+        if tracing:
+            return composed(inputs)
         tensors = [given for given in inputs if isinstance(given, Tensor)]
         backend = backends.of(inputs.query, alpha, *tensors)
         if backend is backends.reference or not all(given.numel() for given in tensors):
@@ -175,11 +205,15 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     dtype = inputs.query.dtype
     inputs = inputs.in_type(working_type(inputs.query))
     query, key, value, alpha, mask, is_causal, scale, dropout_p = inputs
-    scores = (query * scale) @ key.mT
+    if torch.jit.is_tracing() and (isinstance(alpha, Tensor) or alpha <= 2):
+        # A trace rounds as the C++ code does.
+        scores = (query @ key.transpose(-1, -2)) * scale
+    else:
+        scores = (query * scale) @ key.transpose(-1, -2)
     if isinstance(alpha, Tensor):
         # Heads may differ in alpha alone, and without leading dimensions alpha has none.
-        alpha = alpha.view(()) if alpha.numel() == 1 else alpha
-        scores = scores.expand(torch.broadcast_shapes(scores.shape, alpha.shape))
+        alpha = alpha if scores.dim() > 2 else alpha.reshape(())
+        scores, _ = torch.broadcast_tensors(scores, alpha)
     if is_causal:
         mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
     if mask is None:
@@ -189,7 +223,7 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
             scores = torch.where(mask, scores, -torch.inf)
         else:
             scores = scores + mask
-        empty = torch.isneginf(scores).all(-1, keepdim=True)
+        empty = (scores == -torch.inf).all(-1, keepdim=True)
         weights = torch.where(empty, 0.0, entmax(torch.where(empty, 0.0, scores), alpha))
     if factors is not None:
         weights = weights * factors
@@ -213,6 +247,32 @@ def _checked_alpha(alpha: float | Tensor, query: Tensor, heads: int) -> float | 
         )
     alpha = checked_alpha(alpha.reshape(-1, 1), query.new_empty(heads, 1), -1)
     return alpha.unsqueeze(-1) if isinstance(alpha, Tensor) else alpha
+
+
+def _checked_repeats(query: Tensor, key: Tensor, value: Tensor | None) -> int:
+    """Return how many heads of the query share one of the keys, for `enable_gqa`.
+
+    Raises:
+        ValueError: see :func:`entmax_attention`.
+    """
+    tensors = [query, key, *([] if value is None else [value])]
+    if any(tensor.dim() < 3 for tensor in tensors):
+        raise ValueError("enable_gqa needs tensors with heads, (..., heads, length, size)")
+    queries, keys, *values = (int(tensor.shape[-3]) for tensor in tensors)
+    if not keys or queries % keys or any(number != keys for number in values):
+        raise ValueError(
+            f"enable_gqa needs as many heads of key as of value, a divisor of the {queries} heads "
+            f"of query; key has {keys}" + "".join(f", value {number}" for number in values)
+        )
+    return queries // keys
+
+
+def _repeated(tensor: Tensor, repeats: int) -> Tensor:
+    """Return ``(..., heads, rows, columns)`` with each head ``repeats`` times."""
+    if repeats == 1:
+        return tensor
+    sizes = [-1] * (tensor.dim() - 2)
+    return tensor.unsqueeze(-3).expand(*sizes, repeats, -1, -1).flatten(-4, -3)
 
 
 def _checked_heads(
@@ -265,4 +325,4 @@ def _checked_heads(
             raise ValueError(
                 f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
             ) from None
-    return leading[-1] if leading else 1
+    return int(leading[-1]) if leading else 1

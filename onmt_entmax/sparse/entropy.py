@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import is_readable
+from onmt_entmax.sparse.arguments import is_in_onnx_export, is_readable
 
 
 def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
@@ -33,7 +33,8 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     # Zeros add nothing to the value: log 1 = 0 stands in for their logarithm.
     positive = probabilities > 0
     logs = torch.where(positive, probabilities, 1.0).log()
-    beta = torch.as_tensor(alpha, dtype=logs.dtype, device=logs.device) - 1
+    # Not `torch.as_tensor`, whose result would be a constant of a trace.
+    beta = (alpha.to(logs) if isinstance(alpha, Tensor) else logs.new_full((), alpha)) - 1
     # At a probability of 0, alpha changes nothing.
     slope = -1.0 / beta.detach().clamp_min(1e-30)
     powers = torch.where(positive, logs * _expm1_ratio(beta * logs), slope)
@@ -43,11 +44,14 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
 
 def _expm1_ratio(y: Tensor) -> Tensor:
     """Return ``expm1(y) / y``, 1 at 0; by its series near 0 where a gradient is needed."""
-    if not (torch.is_grad_enabled() and y.requires_grad):
+    wanted, exported = torch.is_grad_enabled() and y.requires_grad, is_in_onnx_export()
+    # A trace may be differentiated even if its example has no gradients. ONNX has no expm1.
+    if not (wanted or exported or torch.jit.is_tracing()):
         return torch.where(y == 0, 1.0, torch.expm1(y) / y)
     near = y.abs() < 0.5
     small, large = torch.where(near, y, 0.0), torch.where(near, 1.0, y)
     series = torch.ones_like(y)
     for n in range(14, 1, -1):
         series = 1.0 + series * small / n
-    return torch.where(near, series, torch.expm1(large) / large)
+    powers = large.exp() - 1 if exported else torch.expm1(large)
+    return torch.where(near, series, powers / large)

@@ -8,8 +8,11 @@ from torch.autograd import Function
 
 from onmt_entmax.sparse import backends, reference
 from onmt_entmax.sparse.arguments import (
+    checked,
     checked_alpha,
+    is_empty,
     is_readable,
+    size_of,
     working_type,
 )
 from onmt_entmax.sparse.entropy import tsallis_entropy
@@ -62,18 +65,18 @@ def entmax_loss(
             all -inf (nan on a GPU).
     """
     check_options(reduction, label_smoothing)
-    class_dim = _checked_class_dim(scores, target, weight, ignore_index)
-    classes, dtype = scores.shape[class_dim], working_type(scores)
+    class_dim = checked(_checked_class_dim, scores, target, weight, ignore_index)
+    dtype, classes = working_type(scores), size_of(scores, class_dim)
     alpha = checked_alpha(alpha, scores, class_dim)
     rows = scores.to(dtype).movedim(class_dim, -1)
     shape = rows.shape[:-1]
-    rows = rows.reshape(-1, classes).contiguous()
+    rows = rows.reshape(-1, scores.shape[class_dim]).contiguous()
     if isinstance(alpha, Tensor):
         alpha = alpha.movedim(class_dim, -1).reshape(-1, 1)
     weight = None if weight is None else weight.to(dtype)
     spread = None
     if target.is_floating_point():
-        q = target.to(dtype).movedim(class_dim, -1).reshape(-1, classes)
+        q = target.to(dtype).movedim(class_dim, -1).reshape(rows.shape)
         if label_smoothing > 0:
             q = q * (1 - label_smoothing) + label_smoothing / classes
         if weight is not None:
@@ -86,7 +89,7 @@ def entmax_loss(
         nothing = torch.zeros_like(maxima.squeeze(1))
         conjugate = _Targets(nothing.long(), nothing + 1, nothing)
         losses = _losses(rows, alpha, conjugate) * q.sum(1) - expected
-        divisor: Tensor | int = max(losses.numel(), 1)
+        divisor: Tensor | int = 1 if is_empty(losses) else losses.numel()
     else:
         label = target.reshape(-1).long()
         kept = label != ignore_index
@@ -230,7 +233,7 @@ class _RowLosses(Function):
 
 def _losses(rows: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:
     """Return the losses of rows of scores, contiguous in float32 or float64."""
-    if not rows.numel():
+    if is_empty(rows):
         return rows.sum(1)
     if is_readable(rows, wait=True):
         return _RowLosses.apply(rows, alpha, targets)

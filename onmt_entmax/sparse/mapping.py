@@ -8,11 +8,13 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch._decomp import register_decomposition
 from torch.autograd import Function
 
-from onmt_entmax.sparse import backends, reference
+from onmt_entmax.sparse import backends, reference, traced
 from onmt_entmax.sparse.arguments import (
     checked_alpha,
+    is_empty,
     is_readable,
     refuse_rows_without_answer,
     rounded,
@@ -30,15 +32,16 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
     1 / (alpha - 1) below the largest, gets an exact 0. All others of the support get a positive
     number, at least the smallest of the type; only at the number alpha = 1 may they round to 0, as
     in PyTorch's softmax. Gradients of gradients work; forward mode and the transforms of
-    `torch.func` (vmap, jacrev) do not.
+    `torch.func` (vmap, jacrev) do not. Compilers see one operator; traces (`torch.jit.trace`) and
+    ONNX files have plain operations instead, slower and with first derivatives only.
 
     Args:
         scores: any shape, floating point; float16 and bfloat16 are computed in float32.
         alpha: a number >= 1, or a tensor of such numbers that broadcasts to ``scores`` with size 1
             in ``dim``, for example ``(heads, 1, 1)`` for ``(batch, heads, queries, keys)``. A
             tensor may be a parameter and gets its gradient, at alpha = 1 too; keep it above 1, for
-            example as ``1 + sigmoid(a)`` (Correia, Niculae and Martins 2019). Alphas above 2 take
-            many times as long; on a GPU a tensor is read, which waits for it.
+            example as ``1 + sigmoid(a)`` (Correia, Niculae and Martins 2019). On a GPU, a tensor
+            is read, and alphas above 2 are solved by PyTorch; both wait for the GPU.
         dim: the dimension to normalise.
 
     Returns:
@@ -75,7 +78,7 @@ def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tens
     alpha = checked_alpha(alpha, scores, dim)
     last = dim in (-1, dimensions - 1)
     rows = scores if last else scores.movedim(dim, -1)
-    if not rows.numel():
+    if is_empty(rows):
         result = rows.to(dtype, copy=True)
     elif isinstance(alpha, Tensor):
         result = _apply(rows, 0.0, alpha if last else alpha.movedim(dim, -1), logs)
@@ -176,6 +179,14 @@ def _map_like(
     )
 
 
+@register_decomposition(torch.ops.onmt_entmax.mapping.default)
+def _as_operations(scores: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
+    """Return the operator's result by operations that an ONNX file can hold."""
+    return traced.mapping(scores, number if alphas is None else alphas, logs)
+
+
 def _apply(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
+    if torch.jit.is_tracing():
+        return _as_operations(rows, number, alphas, logs)
     solve = _Mapping.apply if is_readable(rows, wait=True) else _operator
     return solve(rows, number, alphas, logs)

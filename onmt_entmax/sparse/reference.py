@@ -4,15 +4,16 @@ r"""Alpha-entmax in plain PyTorch: the definition that the C++ code and the GPU 
           = [(\alpha - 1) z - \tau]_+^{1 / (\alpha - 1)}
 
 (Peters, Niculae and Martins 2019, equations 10 and 13.) The unknown here is not the threshold but
-the log-probability :math:`w` of one score :math:`z_k`, the anchor. With :math:`\beta = \alpha - 1`,
+the probability of one score :math:`z_k`, the anchor. With :math:`\beta = \alpha - 1`,
 
-.. math:: \log p_i = \log(e^{\beta w} + \beta (z_i - z_k)) / \beta,
+.. math:: \log p_i = \log(p_k^\beta + \beta (z_i - z_k)) / \beta,
 
-whose limit at :math:`\alpha = 1` is softmax. The sum of p grows with w. Up to alpha 2 the anchor is
-the largest score. Above, the slope of a probability is infinite at the threshold, so that no
-float64 threshold determines the smallest ones; the anchor is then the smallest member of the
-support. Everything is computed in float64, for any alpha from 1, one number or one a row. While a
-CUDA graph or a compiler records, nothing is read and all steps are taken.
+whose limit at :math:`\alpha = 1` is softmax. The sum of p grows with :math:`p_k`. Up to alpha 2 the
+anchor is the largest score. Above, the slope of a probability is infinite at the threshold, so that
+no float64 threshold determines the smallest ones; the anchor is then the smallest member of the
+support. Everything is computed in float64, for any alpha from 1, one number or one a row. Above 2,
+steps end when all rows are solved, which waits for a GPU. While a CUDA graph or a compiler records,
+nothing is read and all steps are taken.
 """
 
 import math
@@ -29,6 +30,9 @@ from onmt_entmax.sparse.arguments import (
 )
 from onmt_entmax.sparse.entropy import tsallis_entropy
 
+# Bits of the number of a score, if the length of rows is open.
+_BITS = 31
+
 
 def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     """Return log-probabilities ``(..., n)`` in float64, -inf exactly outside the support.
@@ -44,25 +48,30 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     refuse_rows_without_answer(maxima)
     below = scores.double() - maxima.double()
     beta = torch.as_tensor(alpha, dtype=torch.float64, device=scores.device) - 1
-    above_two = not isinstance(alpha, Tensor) and alpha > 2
-    if isinstance(alpha, Tensor):
-        above_two = not is_readable(alpha) or bool((alpha > 2).any())
-    apart = log_apart = below
-    if above_two:
-        apart = below - _smallest_member(below, beta)
-        log_apart = torch.where(apart == 0, -math.inf, (beta * apart).log())
+    above = below_two = True
+    if not isinstance(alpha, Tensor):
+        above, below_two = alpha > 2, alpha <= 2
+    elif _may_wait(alpha):
+        above, below_two = bool((alpha > 2).any()), not bool((alpha > 2).all())
+    if not above:
+        return _up_to_two(below, beta)
+    if not below_two:
+        return _above_two(below, beta)
+    low, high = _up_to_two(below, beta.clamp_max(1)), _above_two(below, beta.clamp_min(1))
+    return torch.where(beta > 1, high, low)
+
+
+def _up_to_two(below: Tensor, beta: Tensor) -> Tensor:
+    """Return log-probabilities for beta from 0 to 1, of differences to the largest score."""
 
     def curve(w: Tensor) -> Tensor:
         base = torch.expm1(beta * w) + beta * below
         # Up to rounding, a score on the threshold is outside.
         base = torch.where(base <= 2.0**-48 - 1, -1.0, base)
-        logs = torch.where(beta == 0, below + w, torch.log1p(base) / beta)
-        if above_two:
-            steep = torch.where(apart < 0, -math.inf, torch.logaddexp(beta * w, log_apart) / beta)
-            logs = torch.where(beta > 1, steep, logs)
-        return logs
+        return torch.where(beta == 0, below + w, torch.log1p(base) / beta)
 
-    w = torch.full_like(below[..., :1], -math.log(scores.shape[-1]))
+    # The unknown is the logarithm of the largest probability.
+    w = torch.full_like(below[..., :1], -math.log(below.shape[-1]))
     # The logarithm of a positive float64, and a little above that of 1.
     low, high = torch.full_like(w, -745.0), torch.full_like(w, 0.01)
     for step in range(100):
@@ -71,8 +80,8 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
         low, high = torch.where(excess < 0, w, low), torch.where(excess >= 0, w, high)
         growth = torch.where(logs == -math.inf, -math.inf, (1 - beta) * logs)
         newton = w - excess / (growth - excess + beta * w).exp().sum(-1, keepdim=True)
-        outside = (newton <= low) | (newton >= high) | (step >= 25)
-        following = torch.where(outside, (low + high) / 2, newton)
+        middle, outside = (low + high) / 2, (newton <= low) | (newton >= high)
+        following = middle if step >= 25 else torch.where(outside, middle, newton)
         settled = ((newton - w).abs() <= 4e-15) | (high - low <= 4e-15) | excess.isnan()
         if is_readable(settled) and bool(settled.all()):
             break
@@ -81,19 +90,89 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     return logs - logs.logsumexp(-1, keepdim=True)
 
 
-def _smallest_member(below: Tensor, beta: Tensor) -> Tensor:
-    """Return the smallest score of the support ``(..., 1)`` for alpha above 2, else the largest.
+def _above_two(below: Tensor, beta: Tensor) -> Tensor:
+    r"""Return log-probabilities for beta of 1 or more, of differences to the largest score.
 
-    A score is in the support if the others, with itself on the threshold, sum to less than 1.
+    The unknown is the smallest probability u. The sum of
+    :math:`(u^\beta + \beta (z_i - z_k))^{1/\beta}`, norms of two numbers, is convex in u, with a
+    slope between 1 and n. So Newton's method falls to the root from any upper bound, and each of
+    its steps divides the excess of the sum, at most 1 at first, times the slope by 4 or more.
     """
-    ordered = below.sort(-1, descending=True).values
-    place = torch.zeros_like(below[..., :1], dtype=torch.int64)
-    for bit in reversed(range(below.shape[-1].bit_length())):
-        further = (place + (1 << bit)).clamp_max(below.shape[-1] - 1)
-        margin = (beta * (below - ordered.gather(-1, further))).clamp_min(0)
-        inside = margin.pow(1 / beta).sum(-1, keepdim=True) < 1
-        place = torch.where(inside, further, place)
-    return torch.where(beta > 1, ordered.gather(-1, place), 0.0)
+    ordered = _candidates(below, beta)
+    anchor, rest = _smallest_member(ordered, beta)
+
+    def curve(w: Tensor, scores: Tensor) -> Tensor:
+        apart = beta * (scores - anchor)
+        logs = torch.logaddexp(beta * w, torch.where(apart > 0, apart.log(), -math.inf)) / beta
+        return torch.where(apart < 0, -math.inf, logs)
+
+    members = (ordered >= anchor).sum(-1, keepdim=True, dtype=torch.float64)
+    equal = (ordered == anchor).sum(-1, keepdim=True, dtype=torch.float64)
+    # Each score that equals the anchor has probability u, and no slope is above that of all.
+    u, least = torch.minimum(1 / members, (1 - rest) / equal), (1 - rest) / members
+    # From 1 times n to 2**-52 times 1.
+    for _ in range((52 + _bits(ordered)) // 2 + 1):
+        w = u.log()
+        logs = curve(w, ordered)
+        excess = logs.exp().sum(-1, keepdim=True) - 1
+        weights = torch.where(logs == -math.inf, -math.inf, (beta - 1) * (w - logs))
+        following = torch.maximum(u - excess / weights.exp().sum(-1, keepdim=True), least)
+        # The relative error of the following is at most beta times the square of this change.
+        change = (u - following) / u
+        settled = (excess <= 2.0**-52) | (beta * change * change <= 2.0**-54) | excess.isnan()
+        u = following
+        if _may_wait(settled) and bool(settled.all()):
+            break
+    logs = curve(u.log(), below)
+    return logs - logs.logsumexp(-1, keepdim=True)
+
+
+def _candidates(below: Tensor, beta: Tensor) -> Tensor:
+    """Return the scores in descending order; only the largest, if the others can be left out.
+
+    Probabilities are at least their power of alpha - 1, so the support is part of that of sparsemax
+    of ``(alpha - 1) * scores``: see Algorithm 1 of Martins and Astudillo (2016).
+    """
+    if not _may_wait(below):
+        return below.sort(-1, descending=True).values
+    near = max(int((beta * below > -1).sum(-1).amax()), 1)
+    ordered = below.topk(near).values
+    z, places = beta * ordered, torch.arange(1, near + 1, device=below.device)
+    # The slack is for rounding.
+    inside = 1 + places * z >= z.cumsum(-1) - 1e-9 * places
+    return ordered[..., : max(int(inside.sum(-1).amax()), 1)]
+
+
+def _smallest_member(ordered: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the smallest score of the support, and the sum of the others with it as threshold.
+
+    A score is in the support if that sum is less than 1.
+
+    Args:
+        ordered: ``(..., n)``, in descending order.
+        beta: 1 or more.
+    """
+    place = torch.zeros_like(ordered[..., :1], dtype=torch.int64)
+    rest = torch.zeros_like(ordered[..., :1])
+    for bit in reversed(range(_bits(ordered))):
+        further = (place + (1 << bit)).clamp_max(ordered.shape[-1] - 1)
+        margins = (beta * (ordered - ordered.gather(-1, further))).clamp_min(0)
+        total = margins.pow(1 / beta).sum(-1, keepdim=True)
+        place = torch.where(total < 1, further, place)
+        rest = torch.where(total < 1, total, rest)
+    return ordered.gather(-1, place), rest
+
+
+def _bits(rows: Tensor) -> int:
+    """Return the bits of the length of rows, of any length if a recorded graph leaves it open."""
+    length = rows.shape[-1]
+    return length.bit_length() if type(length) is int else _BITS
+
+
+def _may_wait(tensor: Tensor) -> bool:
+    """Return whether a tensor can be read, a GPU's after waiting."""
+    recorded = tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+    return not recorded and is_readable(tensor, wait=True)
 
 
 def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
@@ -143,6 +222,9 @@ def gradients(
     .. math:: \partial \log p_i / \partial\alpha
               = -k_i + p_i^{1-\alpha} \sum_j p_j k_j / \lVert s \rVert_1 .
 
+    Multiples of :math:`p_i^{1-\alpha}` in k add nothing. Above alpha 2, where they may be huge,
+    they are left out.
+
     All operations are differentiable again.
 
     Args:
@@ -172,7 +254,9 @@ def gradients(
     in_scores = torch.where(gradient.isnan().any(-1, keepdim=True), math.nan, in_scores)
     if not of_alpha:
         return in_scores, None
-    k = _curvature(log_p, alpha)
+    beta = torch.as_tensor(alpha, dtype=torch.float64, device=result.device) - 1
+    k = _curvature(log_p, beta.clamp_max(1) + 1)
+    k = torch.where(beta > 1, (beta * log_p - 1) / beta.clamp_min(1) ** 2, k)
     total = torch.where(inside, log_p.exp() * k, 0.0).sum(-1, keepdim=True)
     return in_scores, mean * total - (in_logs * k).sum(-1, keepdim=True)
 

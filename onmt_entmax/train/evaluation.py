@@ -1,7 +1,7 @@
 """Validation: measure a model on the development set while it trains."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from statistics import fmean
 
@@ -9,10 +9,12 @@ from sacrebleu.metrics import BLEU
 
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
-from onmt_entmax.data.training import CorpusError, TrainingData
+from onmt_entmax.data.training import CorpusError, Pair, TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
+from onmt_entmax.report.measures import is_right
+from onmt_entmax.rules import shown
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
 from onmt_entmax.train.log import averages
 from onmt_entmax.train.trainer import Evaluate
@@ -29,10 +31,14 @@ def make_evaluate(
     (percent) and `support` (mean nonzero outputs per token). If the selection needs decoding, it
     also returns `exact_match` and `macro_accuracy`, or `bleu`:
 
-    - `exact_match`: percentage of sentences that are decoded exactly.
+    - `exact_match`: percentage of sentences whose output is right.
     - `macro_accuracy`: the same, averaged over the groups of sentences with the same first source
       token: over languages, if each source begins with its language.
-    - `bleu`: of detransformed outputs against detransformed references.
+    - `bleu`: of the outputs.
+
+    All three compare the text that `translate` writes with the line of the target file, so
+    `evaluate` and `bleu` find the same. `tell` receives a warning if the tokens of some targets
+    become other texts, which count as errors.
 
     A large development set is sampled once, to `valid_loss_size` and `valid_decode_size` sentences;
     for `macro_accuracy`, evenly over first tokens.
@@ -40,13 +46,12 @@ def make_evaluate(
     Args:
         data: with a development set.
         config: measures and sizes.
-        tell: receives a warning if many tokens of the development set are unknown: vocabularies of
-            other data or transforms give high accuracies, on `<unk>`.
+        tell: receives a warning, also if many tokens of the development set are unknown.
 
     Raises:
         CorpusError: no pair of the development set is left.
     """
-    (pairs, to_text), vocabularies = data.validation(), data.vocabularies
+    (pairs, references, to_text), vocabularies = data.validation(), data.vocabularies
     if not pairs:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
     for side, tokens, vocabulary in zip(
@@ -76,9 +81,9 @@ def make_evaluate(
     )
     # `force` silences a warning about tokenised text at every validation.
     bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
-    # References pass through the transforms and back, so that an irreversible change, such as
-    # lower-casing, is not counted as an error of the model.
-    references = [to_text(target) for _, target in pairs] if config.selection == "bleu" else []
+    if decoded:
+        for line in _changed(pairs, references, to_text):
+            tell(f"warning: corpus 'valid': {line}")
 
     def evaluate(model: SparseNMTModel) -> dict[str, float]:
         values = _teacher_forced(model, forced, vocabularies.target.pad)
@@ -89,14 +94,15 @@ def make_evaluate(
         for batch in decoded:
             found = beam_search(stepper, batch, search)
             results.update(zip(batch.indices, found, strict=True))
-        if not references:
-            return values | _exact(results, examples, vocabularies.target.unk)
-        outputs = [
-            to_text(vocabularies.target.decode(each.best.tokens if each.best else ()))
-            for each in results.values()
-        ]
-        chosen = [references[index] for index in results]
-        return values | {"bleu": bleu.corpus_score(outputs, [chosen]).score}
+        outputs = {
+            index: to_text(vocabularies.target.decode(each.best.tokens if each.best else ()))
+            for index, each in results.items()
+        }
+        if config.selection != "bleu":
+            right = {index: is_right(references[index], text) for index, text in outputs.items()}
+            return values | _accuracies(right, examples)
+        chosen = [references[index] for index in outputs]
+        return values | {"bleu": bleu.corpus_score([*outputs.values()], [chosen]).score}
 
     return evaluate
 
@@ -133,19 +139,26 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
     return averages(*sums)
 
 
-def _exact(
-    results: Mapping[int, SearchResult], examples: Sequence[Example], unknown: int
-) -> dict[str, float]:
-    """Return the percentage of exact outputs: of all sentences, and averaged by first token."""
-    right: dict[int, list[bool]] = {}
-    for index, result in results.items():
-        reference = tuple(examples[index].target or ())
-        best = result.hypotheses[0].tokens if result.hypotheses else None
-        # An unknown token stands for many words, so it never matches.
-        exact = best == reference and unknown not in reference
-        right.setdefault(examples[index].source[0], []).append(exact)
-    every = list(chain.from_iterable(right.values()))
+def _changed(
+    pairs: Sequence[Pair], references: Sequence[str], to_text: Callable[[Sequence[str]], str]
+) -> Iterator[str]:
+    """Yield a warning if the tokens of some references become other texts."""
+    texts = ((to_text(target), text) for (_, target), text in zip(pairs, references, strict=True))
+    changed = [(now, before) for now, before in texts if now.split() != before.split()]
+    if changed:
+        now, before = (shown(text) for text in changed[0])
+        yield (
+            f"{len(changed):,} of {counted(len(pairs), 'target')} come back from transforms and "
+            f"truncation as other texts, such as {before} as {now}, which count as errors"
+        )
+
+
+def _accuracies(right: Mapping[int, bool], examples: Sequence[Example]) -> dict[str, float]:
+    """Return the percentage of right outputs: of all sentences, and averaged by first token."""
+    groups: dict[int, list[bool]] = {}
+    for index, each in right.items():
+        groups.setdefault(examples[index].source[0], []).append(each)
     return {
-        "exact_match": 100 * sum(every) / len(every),
-        "macro_accuracy": 100 * fmean(map(fmean, right.values())),
+        "exact_match": 100 * fmean(right.values()),
+        "macro_accuracy": 100 * fmean(map(fmean, groups.values())),
     }

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.errors import counted
-from onmt_entmax.files import naming, write_text
+from onmt_entmax.files import json_line, naming, write_text
 
 
 class Standing(NamedTuple):
@@ -176,9 +176,9 @@ class Log:
     def _write(
         self, kind: str, step: int, values: Mapping[str, Any], scalars: Mapping[str, float]
     ) -> None:
-        line = json.dumps({"kind": kind, "step": step, **values})
+        line = json_line({"kind": kind, "step": step, **values})
         with naming(self._path):
-            self._metrics.write(f"{line}\n".encode())
+            self._metrics.write(line.encode())
         if self._writer is not None:
             for name, value in scalars.items():
                 self._writer.add_scalar(f"{kind}/{name}", value, step)

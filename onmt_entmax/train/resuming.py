@@ -58,7 +58,8 @@ def resume(
         model: the configured network, which must be the checkpoint's.
         training: the configured optimiser and limits.
         record: every option by name.
-        tell: receives a warning for each damaged checkpoint that is skipped.
+        tell: receives a warning for each damaged checkpoint that is skipped, and if the best one is
+            gone.
 
     Raises:
         CheckpointError: there is no checkpoint, it has another model or optimiser, all of them are
@@ -88,6 +89,14 @@ def resume(
         # The best value so far is of another measure, or its checkpoint of another folder.
         state["run"] |= {"best": None, "best_step": -1, "best_planned": None, "waited": 0}
         state["run"] |= {"previous_loss": None} if other_measure else {}
+    elif state is not None:
+        best, there = state["run"]["best_step"], checkpoint_steps(Path(run.save_model))
+        if best > 0 and best not in there:
+            tell(
+                f"warning: {run.save_model}: step_{best}, the best checkpoint so far, is gone; the "
+                "best of those to come takes its place"
+            )
+            state["run"] |= {"best": None, "best_step": -1}
     _check_folder(run, resumed)
     limit = None
     if state is not None:

@@ -29,7 +29,14 @@ from onmt_entmax.checkpoint import (
     with_subword_files,
 )
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
-from onmt_entmax.data.inflection import Cells, cells_text, decode_source, is_language, is_tag
+from onmt_entmax.data.inflection import (
+    UNKNOWN,
+    Cells,
+    cells_text,
+    decode_source,
+    is_language,
+    is_tag,
+)
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.training import DataConfig, TrainingData
 from onmt_entmax.data.unknown import named
@@ -85,16 +92,27 @@ def run_training(
     """
     processes = Processes()
     tell: Tell = say if processes.writes else lambda message: None
-    device = processes.device(run.gpu)
+    device = processes.device(run.gpu, "gpu_ranks")
     if training.matmul_dtype == "tf32" and device.type != "cuda":
-        raise UserError("matmul_dtype: tf32 needs a GPU; on a CPU choose float32 or bfloat16")
+        tell("warning: matmul_dtype: tf32 is of GPUs; float32 on the CPU")
+        training = replace(training, matmul_dtype="float32")
     training = _shared(training, run.world_size, data, processes.count, tell)
     folder = Path(run.save_model)
     record, others = with_subword_files(record)
-    with _connected(processes, device, folder), _alone(folder, processes), ExitStack() as stack:
+    with (
+        _connected(processes, device, folder),
+        _alone(folder, processes) as unchanged,
+        ExitStack() as stack,
+    ):
         resumed = resume(run, model, training, record, tell)
         corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
         vocabularies = corpora.vocabularies
+        if unknown := corpora.counts[1][UNKNOWN]:
+            tell(
+                f"warning: {unknown:,} of {counted(corpora.counts[1].total(), 'target token')} of "
+                "the training data are <unk>, which the model learns to write; translate "
+                "-ban_unk_token excludes it"
+            )
         if resumed is not None:
             _check_vocabularies(str(run.train_from), corpora, vocabulary, tell)
         torch.manual_seed(run.seed)
@@ -140,7 +158,9 @@ def run_training(
                 tell(f"warning: {error}; only the cells of this data are kept")
             both = {each: {**earlier.get(each, {}), **cells[each]} for each in cells}
             others[CELLS] = cells_text({**earlier, **both}).encode()
-        saves = RunFolder(folder, model, vocabularies, record, run.keep_checkpoint, others)
+        saves = RunFolder(
+            folder, model, vocabularies, record, run.keep_checkpoint, others, unchanged
+        )
         batches = TrainingBatches(corpora, data.num_workers)
         trainer = Trainer(network, batches, training, evaluate, saves, log, processes)
         if trainer.no_graphs is not None:
@@ -153,7 +173,7 @@ def run_training(
         tell(f"continue with the same command and -train_from {folder}")
         return 128 + outcome.signal
     tell(f"finished at step {outcome.step} ({outcome.reason})")
-    if best_step(folder) is None:
+    if best_step(folder) not in checkpoint_steps(folder):
         tell(f"last checkpoint: {folder}/step_{outcome.step}")
     else:
         best: Any = read_best(folder)
@@ -217,26 +237,30 @@ def _check_vocabularies(
 
 
 @contextmanager
-def _alone(folder: Path, processes: Processes) -> Iterator[None]:
+def _alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None] | None]:
     """Lock the run folder in the first process; two runs at once would delete each other's files.
 
     Reading needs no lock: a checkpoint gets its name when it is complete.
+
+    Yields:
+        In the first process, a function that raises FileError if the folder was deleted or
+        replaced meanwhile; None in the others.
 
     Raises:
         FileError: another run holds the lock.
         SystemExit: the first process was refused, and says so; this is another process.
     """
     with ExitStack() as stack:
-        refusal = None
+        refusal, unchanged = None, None
         if processes.writes:
             try:
-                stack.enter_context(locked(folder))
+                unchanged = stack.enter_context(locked(folder))
                 remove_leftovers(folder)
             except FileError as error:
                 refusal = error
         if processes.from_first(refusal is not None):
             raise refusal or SystemExit(2)
-        yield
+        yield unchanged
 
 
 def _clean_folder(run: RunConfig, data: TrainingData, resumed: Resumed | None, tell: Tell) -> None:
@@ -273,7 +297,8 @@ def _connected(processes: Processes, device: torch.device, folder: Path) -> Iter
     Raises:
         ProcessError: communication failed, since another process has.
     """
-    processes.connect(device)
+    advice = f"continue from the last checkpoint with -train_from {folder}"
+    processes.connect(device, advice)
     try:
         yield
     except RuntimeError as error:
@@ -283,7 +308,7 @@ def _connected(processes: Processes, device: torch.device, folder: Path) -> Iter
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise ProcessError(
             f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
-            f"continue from the last checkpoint with -train_from {folder}"
+            f"{advice}"
         ) from None
     finally:
         processes.disconnect()
@@ -355,7 +380,9 @@ def next_command(folder: Path, data: TrainingData) -> str:
     """
     lines = list(islice(data.lines(), 100))
     try:
-        language, tags, lemma = decode_source(lines[0].source.split())
+        queries = [decode_source(line.source.split()) for line in lines]
+        # Tags are empty only where a language has none.
+        language, tags, lemma = max(queries, key=lambda query: (bool(query[2]), bool(query[1])))
     except ValueError:
         # Where `prepare` proposes it, but never in the place of the reference.
         corpus = lines[0].corpus

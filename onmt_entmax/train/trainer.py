@@ -22,6 +22,7 @@ from onmt_entmax.errors import UserError, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.parallel.processes import Processes
+from onmt_entmax.systems import ending_signals
 from onmt_entmax.train.log import Log, Standing
 from onmt_entmax.train.optimiser import (
     AttentionWarmup,
@@ -106,8 +107,7 @@ def collected_signals(alone: bool) -> Iterator[list[int]]:
         if alone and signal.SIGINT in before:
             signal.signal(signal.SIGINT, before[signal.SIGINT])
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    handlers = {number: signal.getsignal(number) for number in numbers}
+    handlers = {number: signal.getsignal(number) for number in ending_signals()}
     before = {n: handler for n, handler in handlers.items() if handler is not signal.SIG_IGN}
     for number in before:
         signal.signal(number, handle)
@@ -382,6 +382,7 @@ class Trainer:
         if not self.processes.writes or state.best is None:
             return
         if state.best_step in checkpoint_steps(path):
+            self.run.check()
             remember_best(path, state.best_step, self.config.selection, state.best)
             prune(path, self.run.keep, state.step)  # which kept the best one before
 

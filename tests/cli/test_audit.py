@@ -1,17 +1,20 @@
 """onmt-entmax audit: rows that models of the other rows exclude."""
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.cli import audit
-from onmt_entmax.cli.audit import Checked
+from onmt_entmax.cli.audit import Checked, excluded_rows, surest_first
 from onmt_entmax.data.inflection import Row
+from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflector
 from tests.commands import run, succeed
-from tests.ended import refused
+from tests.ended import ended, refused
 from tests.inflection_models import write_model
+from tests.reports import record
 
 
 def write_table(path: Path, rows: int) -> list[str]:
@@ -64,13 +67,104 @@ def test_a_named_model_excludes_the_rows_that_it_cannot_produce(tmp_path: Path) 
     assert "--model names one" in refused(audit.main, [*words, "german", "--folds", 5])
 
 
+def checked_row(form: str, log_prob: float | None, best: str, copies: int = 1, line: int = 1):
+    answer = {"hypotheses": [{"text": " ".join(best), "prob": 0.9}], "certificate": "optimal"}
+    return Checked(Row("ab", form, ("V", "PST"), line), log_prob, answer, copies)
+
+
+@pytest.mark.parametrize(
+    ("form", "copies", "other", "best", "variant"),
+    [
+        ("abt", 1, 1, "abed", True),  # both forms are once in the table
+        ("abt", 2, 1, "abed", True),
+        ("abt", 1, 2, "abed", False),  # the table prefers that of the model
+        ("abt", 1, 1, "abd", False),  # which the table does not have
+        ("abt", 1, 0, "abed", False),
+    ],
+)
+def test_a_second_form_of_a_cell_is_no_suspect(form, copies, other, best, variant) -> None:
+    checked = [checked_row(form, None, best, copies)]
+    checked += [checked_row("abed", -0.1, best, other, 2)] * bool(other)
+    suspects, variants = excluded_rows(checked)
+    assert (variants if variant else suspects) == checked[:1]
+    assert not (suspects if variant else variants)
+    assert surest_first(checked) == suspects
+
+
+@pytest.fixture
+def parts(monkeypatch) -> list[tuple[Sequence[Row], Sequence[Row]]]:
+    """Training and held-out rows of each part, which nothing is trained on."""
+    parts = []
+
+    def check_part(folder, train, held_out, options) -> None:
+        parts.append((train, held_out))
+        folder.mkdir(parents=True)
+        empty = record("lang=x", "none", bound=1.0)
+        (folder / "dev.report.jsonl").write_text(f"{empty}\n" * len(held_out))
+        (folder / "scores.jsonl").write_text('{"log_prob": -1.0}\n' * len(held_out))
+
+    monkeypatch.setattr(audit, "check_part", check_part)
+    return parts
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+def test_equal_rows_and_forms_of_a_cell_are_held_out_together(tmp_path, parts, folds) -> None:
+    """Each different row once; all of them, copies too, in the training of the other parts."""
+    rows = [f"{stem}a\t{stem}{end}\tV;{tag}" for stem in "bcdfghjk" for end, tag in ENDS]
+    turned = [row.replace("V;PST", "PST;V") for row in rows if row.endswith("PST")]
+    lines = [*rows, *rows, *turned]
+    (tmp_path / "table").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = [tmp_path / "table", "--out", tmp_path / "out", "--folds", folds, "--ask", 1000]
+    assert ended(audit.main, [*map(str, words)]) == 0
+    assert len(parts) == folds
+    listed = [row for _, held_out in parts for row in held_out]
+    assert sorted(row.line for row in listed) == [*range(1, 25), *range(49, 65)]
+    for train, held_out in parts:
+        assert not {map_cell(row) for row in train} & {map_cell(row) for row in held_out}
+        assert {row.line for row in train} == {
+            number
+            for number, line in enumerate(lines, 1)
+            if map_cell(row_of(line)) not in {map_cell(row) for row in held_out}
+        }
+    assert len((tmp_path / "out/ask.tsv").read_text().splitlines()) == 40
+
+
+ENDS = (("ed", "PST"), ("t", "PST"), ("s", "PRS"))
+
+
+def row_of(line: str) -> Row:
+    lemma, form, tags = line.split("\t")
+    return Row(lemma, form, tuple(tags.split(";")))
+
+
+def map_cell(row: Row) -> tuple[str, frozenset[str]]:
+    return row.lemma, frozenset(row.tags)
+
+
+def test_rows_that_mix_scripts_are_listed(tmp_path: Path, parts, capsys) -> None:
+    model = write_model(tmp_path / "model", 8, end=3)
+    lines = ["ab\tab\tV", "cа\tcа\tV", "ab\tаб\tV"]
+    (tmp_path / "table").write_text(
+        "\n".join(["Lemma\tForm\tMSD", *lines]) + "\n", encoding="utf-8"
+    )
+    words = [tmp_path / "table", "--out", tmp_path / "out", "--model", model]
+    assert ended(audit.main, [*map(str, words), "--language", "german"]) == 0
+    listed = (tmp_path / "out/scripts.tsv").read_text("utf-8").splitlines()
+    assert [line.split("\t")[:2] for line in listed] == [["3", "cа"], ["4", "ab"]]
+    assert listed[0].endswith("\t'cа' mixes scripts: Latin with Cyrillic а (U+0430)")
+    assert listed[1].endswith("\t'аб' is in Cyrillic, its lemma Latin")
+    said = capsys.readouterr().out
+    assert "line 1 is taken for a heading: 'Lemma', 'Form', 'MSD'" in said
+    assert "scripts.tsv: 2 of 3 rows mix scripts\n" in said
+
+
 def test_a_row_is_written_with_all_that_the_model_admits() -> None:
     hypotheses = [{"text": "a b ▁", "prob": 0.75}, {"text": "a", "prob": 0.25}]
-    record = {"hypotheses": hypotheses, "certificate": "exhaustive", "finished": 3}
-    checked = Checked(Row("ab", "aab", ("V", "PST"), 3), None, record)
+    answer = {"hypotheses": hypotheses, "certificate": "exhaustive", "finished": 3}
+    checked = Checked(Row("ab", "aab", ("V", "PST"), 3), None, answer)
     assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25, ...\texhaustive"
     assert checked.certainty == 0.75
-    record |= {"certificate": "optimal", "finished": 2}
+    answer |= {"certificate": "optimal", "finished": 2}
     assert checked.columns().endswith(", ...\toptimal")
 
 
@@ -86,3 +180,24 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         audit.main, [tmp_path / "table", *out]
     )
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ('{"log_prob": -1.0}\n{"log_p', "scores.jsonl:2: cut or damaged; delete the file"),
+        ('{"log_prob": -1.0}\n', "scores.jsonl: cut or damaged, 1 line, not 2; delete the file"),
+        ('{"log_prob": "x"}\n{}\n', "scores.jsonl:1: cut or damaged"),
+        ('{"log_prob": -1.0}\n{}\n', "scores.jsonl:2: cut or damaged"),
+        ("[]\n[]\n", "scores.jsonl:1: cut or damaged"),
+    ],
+)
+def test_scores_that_are_cut_are_one_line(tmp_path: Path, scores: str, said: str) -> None:
+    (tmp_path / "scores.jsonl").write_text(scores)
+    with pytest.raises(UserError, match=f"^{tmp_path}/{said}"):
+        audit.read_scores(tmp_path / "scores.jsonl", 2)
+
+
+def test_scores_are_numbers_or_null(tmp_path: Path) -> None:
+    (tmp_path / "scores.jsonl").write_text('{"log_prob": -1.5}\n{"log_prob": null}\n')
+    assert audit.read_scores(tmp_path / "scores.jsonl", 2) == [-1.5, None]

@@ -91,6 +91,60 @@ def test_a_mixture_is_known_up_to_its_slack(tmp_path: Path) -> None:
         assert listed[text] <= truth <= listed[text] + found["slack"] + 1e-12
 
 
+def test_a_text_that_one_report_lacks_may_have_its_slack(tmp_path: Path) -> None:
+    """`a b` may have 0.25 in the first report, from several token sequences of at most 0.1."""
+    cut = record("s", "optimal", ("x", 0.6), ("y", 0.15), bound=0.1, slack=0.25)
+    found = average(tmp_path, cut, record("s", "exhaustive", ("a b", 0.8), ("x", 0.2)))
+    # `x` has 0.4 to 0.525, `a b` 0.4 to 0.525 too: nothing is proven.
+    assert found["bound"] == found["slack"] == pytest.approx(0.125)
+    assert (found["certificate"], found["proven"]) == ("none", 0)
+    assert found["gap"] == pytest.approx(math.log(0.4 / 0.525))
+
+
+def test_an_unlisted_string_may_be_as_improbable_as_rounding(tmp_path: Path) -> None:
+    """Of two strings that a search finished, `-n_best 1` listed one, with a sum of 1."""
+    cut = record("x", "exhaustive", ("a", 1.0), mass=1.0, finished=2)
+    found = average(tmp_path, cut, record("x", "exhaustive", ("a", 1.0)))
+    assert found["certificate"] == "optimal"
+    assert found["bound"] == pytest.approx(0.5e-5)
+    assert average(tmp_path, cut)["certificate"] == "optimal"
+
+
+def test_the_average_is_as_good_as_the_input_of_the_worst_model(tmp_path: Path) -> None:
+    """The counts of tokens are those of the report with the most unknown ones, in any order."""
+    best = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unseen={"t": 1})
+    some = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unknown={"s": 1})
+    worst = record(
+        "s t", "exhaustive", ("a", 1.0), source_tokens=3, unknown={"s": 1, "t": 2}, unseen={"s": 1}
+    )
+    for order in ([best, some, worst], [worst, some, best], [some, worst, best]):
+        found = average(tmp_path, *order)
+        assert (found["source_tokens"], found["unknown"]) == (3, {"s": 1, "t": 2})
+        assert found["unseen"] == {"s": 1}
+        summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
+        assert (summary["source_tokens"], summary["unknown_tokens"]) == (3, 3)
+
+
+def test_an_exhaustive_level_needs_every_report_to_be(tmp_path: Path) -> None:
+    """A bound that a float cannot hold is not 0."""
+    sure = record("s", "exhaustive", ("a", 1.0))
+    for level in ("optimal", "none"):
+        found = average(tmp_path, sure, record("s", level, ("a", 1.0), bound=0.0))
+        assert found["certificate"] == "optimal"
+        assert 0 < found["bound"] < 1e-300
+    assert average(tmp_path, sure, sure)["certificate"] == "exhaustive"
+
+
+def test_excluded_probability_is_averaged_by_weight(tmp_path: Path) -> None:
+    one = write(tmp_path / "one", record("s", "exhaustive", ("a", 0.6), excluded=0.4))
+    two = write(tmp_path / "two", record("s", "exhaustive", ("a", 1.0)))
+    files = ("--reports", one, two, "--output", tmp_path / "o", "--report", tmp_path / "r")
+    assert combined(*files, "--weights", 3, 1) == 0
+    (found,) = read_report(tmp_path / "r")
+    assert found["excluded"] == pytest.approx(0.3)
+    assert found["hypotheses"][0]["prob"] == pytest.approx(0.7)
+
+
 @pytest.mark.parametrize("bound", [0.25, 0.1])
 def test_a_text_that_other_tokens_become_too(tmp_path: Path, bound: float) -> None:
     """What the first report does not list, 0.25, may all be `a b`, in strings of 0.1 each."""

@@ -81,6 +81,12 @@ def test_from_models_to_pairs(folder: Path) -> None:
     (work / "2.jsonl").unlink()  # as if it had been stopped before the second model had answered
     assert distilled(folder).count("$ onmt-entmax") == 2
     assert pairs() == wanted
+    first = (work / "1.jsonl").read_text()
+    (work / "1.jsonl").write_text(first[: first.rindex("\n", 0, -1) + 1])  # as by a full disk
+    given = ["--train", "train.src", "--models", "forward", "--reversed", "backward", "--each", 1]
+    said = refused(folder, *given, "--beam", 3, "--out", "distilled")
+    assert "1.jsonl: cut or damaged, " in said
+    (work / "1.jsonl").write_text(first)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from onmt_entmax.cli.ending import argument_parser, ending
+from onmt_entmax.cli.ending import argument_parser, ending, warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
 from tests.commands import ENVIRONMENT
@@ -24,6 +24,7 @@ from tests.commands import ENVIRONMENT
         (UnicodeEncodeError("ascii", "ö", 0, 1, ""), 2, "'\\xf6' cannot be written in ascii"),
         (UnicodeEncodeError("utf-8", "\udc80", 0, 1, ""), 2, "'\\udc80' cannot be written in utf"),
         (MemoryError(), 2, "tool.py: error: this does not fit in memory (an allocation failed)\n"),
+        (RuntimeError("can't start new thread"), 2, "error: no thread can be started; end other"),
         (KeyboardInterrupt(), 130, "tool.py: interrupted\n"),
         # Names of files, tokens and options may come from a stranger.
         (UserError("a\x1b]0;\x07\nb\u2028\u202e\udc80ک\u200cم"), 2,
@@ -132,3 +133,13 @@ def test_an_argument_follows_its_rule() -> None:
     for text in ("0", "6", "2.5", "x"):
         with pytest.raises(ArgumentTypeError, match="from 1 to 5, not"):
             count(text)
+
+
+def test_a_warning_is_cut(capsys) -> None:
+    """As one that names a token of a million letters."""
+    warn(f"{'x' * 10**6}; mend it", "a\nb")
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("warning: xxx")
+    assert first.endswith("xxx; mend it")
+    assert len(first) < 1500
+    assert second == "warning: a\\nb"

@@ -5,6 +5,9 @@ import argparse
 import json
 import os
 import random
+import re
+import shlex
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +20,7 @@ from onmt_entmax.checkpoint import read_config
 from onmt_entmax.cli import import_onmt as tool
 from onmt_entmax.cli import score
 from onmt_entmax.model import SparseNMTModel, build_model
-from tests.commands import json_lines, run, succeed
+from tests.commands import fail, json_lines, run, succeed
 from tests.ended import ended, refused
 
 COMMAND = ("onmt_entmax", "import-onmt")
@@ -146,13 +149,51 @@ def test_what_the_checkpoint_says_is_kept(trained) -> None:
     sparse = trained.name == "sparsemax"
     assert config.generator_alpha == config.global_attention_alpha == (2 if sparse else 1)
     assert config.share_embeddings == (trained.name == "transformer")
-    assert options["save_model"] == str(trained.folder / "model")
+    assert options["optim"] == "adam"
+    assert str(trained.folder) not in (folder / "config.yaml").read_text()
     tokens = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
     assert (tokens["source"] == tokens["target"]) == (trained.name == "transformer")
     assert "exists already" in refused(tool.main, [trained.checkpoint, folder, "--yes"])
     with torch.serialization.safe_globals([tool.stand_in(name) for name in tool.FOREIGN]):
         content = torch.load(trained.checkpoint, weights_only=True)
     assert isinstance(content["opt"], tool.Inert), "no foreign class was loaded"
+
+
+def test_no_path_of_a_checkpoint_is_kept() -> None:
+    paths = {"tgt_subword_model": "/home/me/.ssh/id_rsa", "src_vocab": "/home/me/v"}
+    corpora = {"c": {"path_src": "/home/me/x", "path_tgt": "y", "transforms": ["bpe"]}}
+    mapping = {"src_onmttok_kwargs": "{'sp_model_path': '/home/me/key'}", "src_subword_nbest": 3}
+    given = tool.options_of(fake(**paths, **mapping, data=corpora))
+    kept, left_out = tool.portable(given)
+    assert "/home" not in repr(kept)
+    assert (kept["transforms"], kept["src_subword_nbest"]) == (["bpe"], 3)
+    assert left_out["tgt_subword_model"] == paths["tgt_subword_model"]
+    assert left_out["src_onmttok_kwargs"] == mapping["src_onmttok_kwargs"]
+
+
+def test_one_command_leads_from_stock_to_here(trained, tmp_path) -> None:
+    """Its YAML file and its checkpoint name the command; after it, both run unchanged."""
+    config = yaml.safe_load((trained.folder / "stock.yaml").read_text())
+    checkpoint = tmp_path / trained.checkpoint.name
+    shutil.copy(trained.checkpoint, checkpoint)
+    config |= {"train_from": str(checkpoint), "save_model": str(tmp_path / "tuned")}
+    config |= {"train_steps": 5, "reset_optim": "all", "gpu_ranks": [0]}
+    (tmp_path / "tune.yaml").write_text(yaml.safe_dump(config))
+    source, output = trained.folder / "valid.src", tmp_path / "out"
+    translating = ["translate.py", "-model", checkpoint, "-src", source, "-output", output]
+    training = ["train.py", "-config", tmp_path / "tune.yaml"]
+    for command in (translating, training):
+        (told,) = re.findall("onmt-entmax (import-onmt .*)", fail(*command))
+    succeed("onmt_entmax", *shlex.split(told), "--yes")
+    assert f"model: {checkpoint.with_suffix('')}" in succeed(*translating)
+    assert len(output.read_text().splitlines()) == 40
+    assert f"continuing from {checkpoint.with_suffix('')}" in succeed(*training)
+    succeed(*translating[:2], tmp_path / "tuned", *translating[3:])
+    assert "add -reset_optim all" in fail(
+        *training, "-reset_optim", "none", "-save_model", tmp_path / "other"
+    )
+    os.utime(checkpoint, (2**33, 2**33))  # another checkpoint under this name
+    assert "import-onmt" in fail(*translating)
 
 
 class Evil:
@@ -221,7 +262,7 @@ def fake(**options: object) -> dict:
         ({"encoder_type": "cnn"}, "encoder_type: must be .*, not 'cnn'"),
         ({"decoder_type": "transformer"}, "needs it on both sides"),
         ({"rnn_type": "SRU"}, "rnn_type: must be .*, not 'SRU'"),
-        ({"bridge": True, "layers": 2}, "mixes the sentences"),
+        ({"bridge": True}, "mixes the sentences"),
         ({"position_encoding": True}, "trains another model than it searches"),
         ({"enc_rnn_size": 3, "dec_rnn_size": 4}, "must equal dec_rnn_size"),
         ({"layers": 1}, "the weights do not fit the options: encoder"),

@@ -1,21 +1,30 @@
 """`onmt_entmax.inflection` and `onmt-entmax inflect`: answers of small models, and bad input."""
 
 import io
+import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax import Inflector
 from onmt_entmax.cli import inflect
+from onmt_entmax.cli.inflect import as_json, as_tsv
 from onmt_entmax.data.inflection import decode_word
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.files.checksums import LIST_NAME, write_list
-from onmt_entmax.inflector import InflectionError, Question
+from onmt_entmax.inflector import Form, InflectionError, Question
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
 from tests.ended import ended, refused
 from tests.inflection_models import VOCABULARIES, write_model
+from tests.models import words
+
+A = words(("lang=ady", "a"), "a")
+NORMAL = "the lemma is not in Unicode's normal form {}, in which training has {}: normalise it"
+COMPOSED, DECOMPOSED = NORMAL.format("NFC", "ä"), NORMAL.format("NFD", "U+0308, o")
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +81,85 @@ class TestInflector:
         assert answer.forms == ()
         assert answer.level == "none"
         assert answer.warnings == ("no form ended within the length limit",)
+
+    def test_only_is_said_of_all_possible_forms_not_of_those_listed(self, tmp_path):
+        """With one form asked for, as by default."""
+        model = write_model(tmp_path / "model", 3, end=4)
+        questions = [Question("german", lemma, ("V",)) for lemma in ("a", "b", "ab", "ba", "bb")]
+        everything = list(Inflector([model], 0).answers(questions))
+        assert {answer.level for answer in everything} == {"only", "exhaustive"}
+        for answer, all_forms in zip(
+            Inflector([model]).answers(questions), everything, strict=True
+        ):
+            assert len(answer.forms) == 1
+            assert answer.only == (len(all_forms.forms) == 1)
+            assert answer.level == all_forms.level
+
+    def test_its_fields_are_json(self, tmp_path):
+        """Also if nothing is known: JSON has neither infinity nor NaN."""
+        endless = write_model(tmp_path / "endless", 1, end=-100)
+        model = write_model(tmp_path / "model", 22)
+        impossible = Form("b", -math.inf, 0.0)
+        answers = [
+            Inflector([endless], max_length=5).inflect("german", "ab", "V"),
+            Inflector([model], 3).inflect("german", "ab", "V;PST"),
+        ]
+        answers.append(replace(answers[1], forms=(*answers[1].forms, impossible)))
+        for answer in answers:
+            content = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
+            assert content == json.loads(as_json(answer)) == answer.to_dict()
+            assert [each["form"] for each in content["forms"]] == [f.text for f in answer.forms]
+        assert content["forms"][-1] == {"form": "b", "prob": 0.0, "log_prob": None}
+
+    @pytest.mark.parametrize(
+        ("lemma", "warnings"),
+        [
+            ("a", ()),
+            ("ä", ()),
+            ("a\u0308", (COMPOSED,)),  # training saw the accent on another letter
+            ("x\u0308", ()),
+            ("ö", ("unknown character ö", DECOMPOSED)),
+            ("а", ("unknown character а",)),
+            ("bа", ("unknown character а", "'bа' mixes scripts: Latin with Cyrillic а (U+0430)")),
+        ],
+    )
+    def test_a_lemma_in_other_letters_is_named(self, tmp_path, lemma, warnings):
+        source = ("lang=german", "+V", "a", "b", "x", "o", "ä", "\u0308")
+        model = write_model(tmp_path / "model", 3, words(source, "ab"), end=3)
+        answer = Inflector([model]).inflect("german", lemma, "V")
+        texts = tuple(text for text in answer.warnings if "its lemma" not in text)
+        assert texts == warnings
+
+    def test_a_form_that_mixes_scripts_is_named(self, tmp_path):
+        """The best that is listed, with the number of others; once, if it is the lemma too."""
+        model = write_model(tmp_path / "model", 4, words(("lang=x", "+V", "a", "б"), "aб"), end=1)
+        answer = Inflector([model], 10, 10).inflect("x", "aa", "V")
+        mixed = [each.text for each in answer.forms if {"a", "б"} <= {*each.text}]
+        strange = [each.text for each in answer.forms if "б" in each.text]
+        assert 1 < len(mixed) < len(strange)
+        first = strange[0]
+        (warning,) = answer.warnings
+        assert warning.startswith(repr(first))
+        assert warning.endswith(f" (and {len(strange) - 1} other forms)")
+        record = json.loads(as_json(answer))
+        assert record["warnings"] == [warning]
+        assert as_tsv(answer).splitlines()[0].endswith(f"\t{warning}")
+
+    def test_a_language_without_tags_is_queried_without(self, tmp_path):
+        tokens = ("lang=ady", "lang=x", "+V", "a")
+        seen = {"lang=ady": frozenset("a"), "lang=x": frozenset({"+V", "a"})}
+        source = Vocabulary((*words(tokens, "a").source.tokens,), seen)
+        both = Inflector([write_model(tmp_path / "both", 3, Vocabularies(source, A.target), end=3)])
+        alone = Inflector([write_model(tmp_path / "alone", 3, A, end=3)])
+        assert (both.untagged, alone.untagged) == (["ady"], ["ady"])
+        for inflector in (both, alone):
+            answer = inflector.inflect("ady", "a", "")
+            assert (answer.question.tags, answer.warnings) == ((), ())
+            assert answer == inflector.inflect("ady", "a", ())
+        with pytest.raises(InflectionError, match="a tag is empty"):
+            both.inflect("x", "a", "")
+        with pytest.raises(InflectionError, match="ady has none: leave them out"):
+            alone.inflect("ady", "a", "V")
 
     @pytest.mark.parametrize(
         ("question", "message"),
@@ -185,6 +273,7 @@ class TestCommand:
         ("text", "message"),
         [
             ("english a V\nenglish a\n", "standard input:2: expected language lemma tags"),
+            ("english\ta\t\n", "standard input:1: a tag is empty in ''"),
             ("\n", "standard input: no queries"),
             ("english a V\nenglis a V\n", "standard input:2: the model knows no language 'englis'"),
         ],

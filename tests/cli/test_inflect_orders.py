@@ -76,6 +76,57 @@ def test_models_of_two_orders_are_averaged_by_whole_forms(uneven, tmp_path, lemm
     assert probs == sorted(probs, reverse=True)
 
 
+def test_no_excluded_form_exceeds_the_excluded_bound(short_forms):
+    """It is the mean of each direction's bound on what it excluded or did not follow."""
+    folders, _ = short_forms
+    apart = [
+        Inflector(n_best=1, beam_size=1, max_length=8, **{name: folder}).answers(QUESTIONS)
+        for name, folder in folders.items()
+    ]
+    both = Inflector(n_best=1, beam_size=1, max_length=8, **folders).answers(QUESTIONS)
+    larger = 0
+    for answer, *parts in zip(both, *apart, strict=True):
+        proofs = [part.certificate for part in parts]
+        limits = [max(proof.log_excluded_bound, proof.log_bound) for proof in proofs]
+        expected = sum(math.exp(limit) for limit in limits) / 2
+        assert math.exp(answer.certificate.log_excluded_bound) == pytest.approx(expected, rel=1e-6)
+        larger += any(proof.log_bound > proof.log_excluded_bound for proof in proofs)
+    assert larger > 0
+
+
+def test_prefixes_of_both_directions_count(uneven, other, tmp_path):
+    """Those dropped and cut; the search is strictly exhaustive only if both are."""
+    few = write_model(tmp_path / "few", 3, end=4)
+    proofs = []
+    for left, beam, length in ((other, 1, 8), (other, 20, 2), (few, 20, 8)):
+        folders = {"folders": [left], "reversed_folders": [uneven]}
+        sizes = {"n_best": beam, "beam_size": beam, "max_length": length}
+        apart = [Inflector(**sizes, **{name: f}).answers(QUESTIONS) for name, f in folders.items()]
+        both = Inflector(**sizes, **folders).answers(QUESTIONS)
+        for answer, *parts in zip(both, *apart, strict=True):
+            proof, first, second = (each.certificate for each in (answer, *parts))
+            assert proof.dropped == first.dropped + second.dropped
+            assert proof.truncated == first.truncated + second.truncated
+            assert proof.strict == (first.strict and second.strict)
+            proofs.append((first, second))
+    assert any(first.dropped and second.dropped for first, second in proofs)
+    assert any(first.truncated or second.truncated for first, second in proofs)
+    assert any(first.strict != second.strict for first, second in proofs)
+
+
+def test_the_first_form_does_not_depend_on_how_many_are_listed(short_forms):
+    """The best form of both may be the best of neither."""
+    folders, _ = short_forms
+    one, five = (
+        list(Inflector(n_best=n, beam_size=5, max_length=8, **folders).answers(QUESTIONS))
+        for n in (1, 5)
+    )
+    assert [answer.forms for answer in one] == [answer.forms[:1] for answer in five]
+    assert [answer.level for answer in one] == [answer.level for answer in five]
+    proofs = [(answer.certificate.bound, answer.certificate.mass) for answer in one]
+    assert proofs == [(answer.certificate.bound, answer.certificate.mass) for answer in five]
+
+
 @pytest.mark.parametrize("beam", [1, 2, 50])
 def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
     """Against all forms of both orders; ends are likely, so that often few are possible."""

@@ -2,22 +2,27 @@
 
 import json
 import math
+import re
+import shlex
 import shutil
 import subprocess
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli import export, paradigm, serve, verify
+from onmt_entmax.cli import export, inflect, paradigm, serve, verify
 from onmt_entmax.data.inflection import cells_text, count_cells
 from onmt_entmax.files.checksums import write_list
-from onmt_entmax.inflector import Inflector
+from onmt_entmax.inflector import Form, Inflection, Inflector, Question
 from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.search.certificate import Certificate
 from tests.commands import succeed
 from tests.ended import ended, refused
-from tests.inflection_models import write_model
+from tests.inflection_models import VOCABULARIES, write_model
+from tests.models import words
 
 CELLS = {"german": {("V",): 3, ("V", "PST"): 2}, "english": {("V", "PST"): 1, ("N", "PL"): 1}}
 
@@ -34,8 +39,9 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run(model: Path, cells: Path, *words: object) -> int:
-    return ended(paradigm.main, [*map(str, words), "--model", str(model), "--cells", str(cells)])
+def run(model: Path, cells: Path, *arguments: object) -> int:
+    given = [*map(str, arguments), "--model", str(model), "--cells", str(cells)]
+    return ended(paradigm.main, given)
 
 
 def test_cells_are_counted_and_read_back(cells: Path) -> None:
@@ -150,7 +156,7 @@ def test_a_table_fits_a_terminal(model, cells, tmp_path, monkeypatch, capsys) ->
 
 def test_word_lists_hold_all_forms_and_say_so(model, cells, tmp_path, capsys) -> None:
     (tmp_path / "v.dic").write_text("ab\nb a\tV\n", encoding="utf-8")
-    words = ("german", "--lemmas", tmp_path / "v.dic", "--budget", 2000)
+    asked = ("german", "--lemmas", tmp_path / "v.dic", "--budget", 2000)
     expected, in_cell = defaultdict(float), {}
     for lemma in ("ab", "b a"):
         for tags in ("V", "V;PST"):
@@ -159,24 +165,35 @@ def test_word_lists_hold_all_forms_and_say_so(model, cells, tmp_path, capsys) ->
                 in_cell[lemma, tags, form.text] = form.prob
 
     def written(kind: str, name: str, *more: object) -> tuple[list[str], str]:
-        assert run(model, cells, *words, "--format", kind, "--output", tmp_path / "w", *more) == 0
+        assert run(model, cells, *asked, "--format", kind, "--output", tmp_path / "w", *more) == 0
         return (tmp_path / name).read_text("utf-8").splitlines(), capsys.readouterr().out
 
+    words_alone = {form for form in expected if form.split() == [form]}
     lines, said = written("hunspell", "w.dic")
-    assert (int(lines[0]), set(lines[1:])) == (len(expected), set(expected))
-    # Sequences with symbols that are no characters, which a search excludes, have the rest.
-    assert said.startswith("complete: mass 0.9")
+    assert (int(lines[0]), set(lines[1:])) == (len(words_alone), words_alone)
+    phrases = (tmp_path / "w.phrases.txt").read_text("utf-8").splitlines()
+    assert len(phrases) == len(expected) - len(words_alone) > 1
+    assert set(phrases) == set(expected) - words_alone
+    apart = (
+        f"{len(phrases)} of {len(expected)} forms, which Hunspell cannot read as a word, are in "
+    )
+    assert said.startswith("incomplete: mass at least 0.")
+    assert said.endswith(f" in each cell; {apart}.phrases.txt\n")
     lines, cut = written("hunspell", "w.dic", "--least", 0.2)
-    assert set(lines[1:]) == {form for (*_, form), prob in in_cell.items() if prob >= 0.2}
+    likely = {form for (*_, form), prob in in_cell.items() if prob >= 0.2}
+    assert set(lines[1:]) == likely & words_alone
     assert cut.startswith("incomplete: mass at least 0.")
-    lines, _ = written("keyman", "w")
+    lines, said = written("keyman", "w")
     assert lines.pop() == f"# {said.strip()}"
+    assert {line.split("\t")[0] for line in lines} == set(expected) - {""}
     for word, weight, _ in (line.split("\t") for line in lines):
         assert int(weight) == max(round(1000 * expected[word]), 1)
-    lines, _ = written("att", "w")
+    lines, said = written("att", "w")
     assert read_att(lines) == pytest.approx(in_cell, rel=1e-4)
-    assert run(model, cells, *words, "--format", "hunspell", "--output", tmp_path / "v") == 2
-    assert run(model, cells, *words) == 0
+    # Sequences with symbols that are no characters, which a search excludes, have the rest.
+    assert said.startswith("complete: mass 0.9")
+    assert run(model, cells, *asked, "--format", "hunspell", "--output", tmp_path / "v") == 2
+    assert run(model, cells, *asked) == 0
     assert "\n\nb a\n\nverb" in capsys.readouterr().out
 
 
@@ -199,6 +216,85 @@ def read_att(lines: list[str]) -> dict[tuple[str, str, str], float]:
     return paths
 
 
+PROOF = Certificate("exhaustive", -math.inf, math.inf, 9, 1.0, 0, 0, 0.0, -math.inf, True)
+KINDS = ("table", "csv", "json", "html", "hunspell", "keyman", "att")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("lemma", "warnings"),
+    [
+        ("ab", []),
+        ("ac", ["unknown character c"]),
+        (
+            "ba\u0308",
+            [
+                "unknown character U+0308",
+                "the lemma is not in Unicode's normal form NFC, in which training has ä: normalise "
+                "it",
+            ],
+        ),
+    ],
+)
+def test_a_lemma_that_the_model_misreads_is_warned_of(
+    tmp_path, capsys, cells, kind, lemma, warnings
+) -> None:
+    """In every format; and no list is complete then."""
+    source = (*VOCABULARIES.source.tokens[2:], "ä")
+    known = words(source, "abä")
+    model = write_model(tmp_path / "model", 4, known, end=4)
+    output = tmp_path / "out"
+    more = ("--format", kind, "--output", output, "--budget", 1000)
+    assert run(model, cells, "german", lemma, *more) == 0
+    captured = capsys.readouterr()
+    said = [f"warning: {lemma}: {text} (2 of 2 cells)" for text in warnings]
+    assert captured.err.splitlines() == said
+    if kind in ("hunspell", "keyman", "att"):
+        doubts = "there are warnings in 2 of 2 cells"
+        assert (doubts in captured.out) == bool(warnings)
+        # One form is empty, which is no word of the others.
+        assert captured.out.startswith("complete: ") == (not warnings and kind == "att")
+        comment = output.with_name("out.aff") if kind == "hunspell" else output
+        assert kind == "att" or captured.out in comment.read_text("utf-8")
+
+
+def test_a_dictionary_names_the_characters_of_words_that_are_no_letters() -> None:
+    """Else Hunspell divides words there; phrases are apart, and so are forms that are no words."""
+    found = paradigm.WordList(0)
+    forms = ["м’яч", "a-b", "4a/b", "x\u0301", "of it", " led", "", "#a", "a\tb"]
+    listed = tuple(Form(text, math.log(1 / 9), 1 / 9) for text in forms)
+    found.add(Inflection(Question("x", "m\tn", ("N",)), listed, PROOF, (), False))
+    dictionary = found.texts("hunspell", Path("o"))
+    assert [path.name for path in dictionary] == ["o.dic", "o.aff", "o.phrases.txt"]
+    entries, affixes, phrases = (text.splitlines() for text in dictionary.values())
+    assert entries == ["5", "#a", "4a\\/b", "a-b", "x\u0301", "м’яч"]
+    assert affixes[1:] == ["SET UTF-8", "WORDCHARS #-/4\u0301’"]
+    assert phrases == ["", " led", "a\\tb", "of it"]
+    assert found.completeness("hunspell") == (
+        "incomplete: mass at least 1.000000 in each cell; 4 of 9 forms, which Hunspell cannot read "
+        "as a word, are in .phrases.txt"
+    )
+    [table] = found.texts("keyman", Path("o")).values()
+    assert [line.split("\t") for line in table.splitlines()[:-1]] == [
+        [word, "111", "m\\tn"] for word in sorted({*forms} - {"", "#a", "a\tb"})
+    ]
+    assert "3 of 9 forms, which Keyman cannot read as a word, are left out" in table
+    assert found.completeness("att") == "complete: mass 1.000000"
+
+
+def test_five_warnings_are_named_and_the_others_counted() -> None:
+    doubts = paradigm.Doubts()
+    for number in range(9):
+        cell = Inflection(
+            Question("x", f"w{number}", ("N",)), (), PROOF, ("a", f"b{number}"), False
+        )
+        doubts.add(cell)
+    doubts.add(Inflection(Question("x", "w", ("N",)), (), PROOF, (), False))
+    assert (doubts.cells, doubts.doubtful) == (10, 9)
+    named = [f"w{number}: b{number} (1 of 10 cells)" for number in range(4)]
+    assert doubts.lines() == ["w0: a (9 of 10 cells)", *named, "others (5 of 10 cells)"]
+
+
 @pytest.mark.skipif(not shutil.which("hunspell"), reason="hunspell is not installed")
 def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
     words = ("english", "ab", "--pos", "V", "--format", "hunspell", "--output", tmp_path / "w")
@@ -219,12 +315,68 @@ def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
         (["German", "ab"], "no cells of the language 'German' are known; did you mean 'german'?"),
         (["german"], "name one lemma, or a file of them with --lemmas"),
         (["german", "ab", "--format", "att"], "--format att needs --output, a file"),
+        (
+            ["german", "a\tb", "--pos", "V", "--format", "keyman", "--output", "o"],
+            "'a\\tb': a tab or line end, which a column cannot have",
+        ),
+        (
+            ["german", "ab", "--format", "hunspell", "--output", "/dev/stdout"],
+            "--output /dev/stdout: --format hunspell writes two files, OUTPUT.dic and OUTPUT.aff; "
+            "name a file",
+        ),
         (["german", "ab", "--least", "0.1"], "--least goes with --format hunspell, keyman, att"),
     ],
 )
 def test_mistakes_are_one_line(model, cells, capsys, words, message) -> None:
     assert run(model, cells, *words) == 2
     assert capsys.readouterr().err == f"paradigm.py: error: {message}\n"
+
+
+def test_a_file_without_cells_is_named(model, tmp_path) -> None:
+    (tmp_path / "cells").touch()
+    words = ["german", "ab", "--model", model, "--cells", tmp_path / "cells"]
+    assert "cells: has no cells; its lines are language, tags" in refused(paradigm.main, words)
+
+
+@pytest.mark.parametrize(
+    ("kind", "apart"),
+    [("hunspell", ["a\tb", "a\u2028"]), ("keyman", ["#b", "a\tb", "a\u2028"]), ("att", [])],
+)
+def test_forms_that_a_line_of_a_format_cannot_hold_are_apart(model, kind, apart) -> None:
+    """A tab divides columns, and a line of Keyman that begins with # is a comment."""
+    given = ("a", "a\tb", "a\u2028", "#b", "b#")
+    forms = tuple(Form(text, math.log(0.2), 0.2) for text in given)
+    answer = Inflector([model], 0).inflect("german", "ab", "V")
+    certificate = replace(answer.certificate, level="exhaustive")
+    cell = replace(answer, forms=forms, certificate=certificate, only=False, warnings=())
+    words = paradigm.WordList(0.0)
+    words.add(cell)
+    assert words.apart(kind) == apart
+    assert words.completeness(kind).startswith("incomplete: " if apart else "complete: ")
+    if kind == "att":
+        text = words.texts(kind, Path("w"))[Path("w")]
+        assert {form for *_, form in read_att(text.splitlines())} == {
+            "a", "aU+0009b", "aU+2028", "#b", "b#",
+        }  # fmt: skip
+
+
+def test_forms_that_are_left_out_are_named(model, cells, tmp_path, monkeypatch, capsys) -> None:
+    words = ("german", "ab", "--pos", "V", "--format", "keyman", "--output", tmp_path / "w")
+    assert run(model, cells, *words) == 0
+    assert "left out" not in capsys.readouterr().err
+    monkeypatch.setattr(paradigm, "_NO_ENTRY", re.compile("^a$"))
+    assert run(model, cells, *words) == 0
+    assert "warning: left out, as no line of the list can hold them: 'a'" in capsys.readouterr().err
+
+
+def test_a_language_without_tags_has_no_paradigm(tmp_path) -> None:
+    """That is said, with a command that inflects, and not an older version blamed."""
+    model = write_model(tmp_path / "model", 4, words(("lang=ady", "a"), "a"), end=4)
+    said = refused(paradigm.main, ["ady", "a", "--model", model])
+    assert "training data for ady has no tags" in said
+    command = shlex.split(said[said.index("onmt-entmax inflect") : said.index(" prints")])
+    assert command[2:] == ["--model", str(model), "ady", "a", ""]
+    assert ended(inflect.main, command[2:]) == 0
 
 
 def test_a_model_without_cells_says_where_they_come_from(model, capsys) -> None:

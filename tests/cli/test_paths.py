@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import (
+    audit,
     bleu,
     combine,
     distill,
     evaluate,
     import_onmt,
     inflect,
+    paradigm,
     prepare_files,
     prepare_sigmorphon,
     report,
@@ -94,6 +96,8 @@ def test_a_path_that_cannot_be_used_is_one_line(
     assert sorted(files.rglob("*")) == before
 
 
+SIGMORPHON = ["--dev", "s", "--language", "x", "--out", "."]
+FILES = ["--languages", "a", "b", "--out", "."]
 EVALUATION = ["--source", "s", "--reference", "r", "--predictions", "f"]
 OVERWRITING = [
     (bleu.main, ["f", "--reference", "r", "--output", "f"]),
@@ -105,15 +109,28 @@ OVERWRITING = [
     (report.main, ["-model", "m", "-report", "f", "-output", "f"]),
     (score.main, ["-model", "m", "-src", "s", "-tgt", "f", "-output", "f"]),
     (evaluate.main, [*EVALUATION, "--json", "f"]),
+    (prepare_sigmorphon.main, ["--train", "train.src", *SIGMORPHON]),
+    (prepare_sigmorphon.main, ["--train", "link", *SIGMORPHON]),
+    (prepare_sigmorphon.main, ["--train", "f", "train.yaml", *SIGMORPHON]),
+    (prepare_files.main, ["--train", "f", "train.b", *FILES]),
+    (prepare_files.main, ["--train", "f", "s", "--val", "r", "bpe.model", *FILES]),
+    (prepare_files.main, ["--train", "prepare.json", "s", *FILES]),
+    (distill.main, ["--train", "x.work/queries.src", "--models", "m", "--out", "x"]),
+    (audit.main, ["a/part-2/dev.out", "--out", "a"]),
+    (paradigm.main, ["x", "--lemmas", "f.dic", "--format", "hunspell", "--output", "f"]),
 ]
 
 
 @pytest.mark.parametrize(("main", "words"), OVERWRITING)
 def test_an_output_that_is_an_input_is_refused(main, words, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names = ("f", "s", "r", "o.summary.json")
+    names = ["f", "s", "r", "o.summary.json", "x.work/queries.src", "a/part-2/dev.out"]
+    names += ["train.src", "train.yaml", "train.b", "bpe.model", "prepare.json", "f.dic"]
     for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("what is there\n")
+    (tmp_path / "link").symlink_to("train.src")
+    before = sorted(tmp_path.rglob("*"))
     assert "is read, and would be overwritten" in refused(main, words)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
-    assert all(path.read_text() == "what is there\n" for path in tmp_path.iterdir())
+    assert sorted(tmp_path.rglob("*")) == before
+    assert all(path.read_text() == "what is there\n" for path in before if path.is_file())

@@ -42,6 +42,7 @@ def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> li
     return json_lines(output)
 
 
+@pytest.mark.usefixtures("pyonmttok")
 @pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
 def test_texts_are_read_as_translate_writes_them(tmp_path, order) -> None:
     letters = words(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])

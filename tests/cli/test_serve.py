@@ -1,5 +1,6 @@
 """The page of `onmt-entmax serve`: its answers, what it refuses, and the page in a browser."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -18,7 +19,8 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from onmt_entmax.cli import serve
-from onmt_entmax.inflector import Inflector
+from onmt_entmax.errors import UserError
+from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import CONSOLE, ENVIRONMENT
@@ -69,6 +71,7 @@ def test_a_word_gets_the_forms_of_inflect_and_their_lattice(words: Path) -> None
     assert sorted(ends) == list(range(len(record["hypotheses"])))
 
 
+@pytest.mark.usefixtures("pyonmttok")
 def test_what_training_never_saw_is_named(words: Path, sentences: Path) -> None:
     asked = {"language": "german", "lemma": "aö", "tags": "V;FUT"}
     answer = client(words).post("/answer", json=asked).get_json()
@@ -77,6 +80,23 @@ def test_what_training_never_saw_is_named(words: Path, sentences: Path) -> None:
     assert answer["record"]["unknown"] == {"e\u0301": 1}
 
 
+def test_letters_of_other_scripts_and_normal_forms_are_named(tmp_path: Path) -> None:
+    """As `inflect` names them."""
+    letters = words_of(("lang=x", "+V", "a", "ä", "б"), "aб")
+    answering = serve.Answering(write_model(tmp_path / "model", 4, letters, end=1), TASK)
+    inflector = Inflector([tmp_path / "model"], n_best=4, beam_size=4, max_length=8)
+    warned = 0
+    for lemma in ("a", "aб", "a\u0308", "б"):
+        record = answering.answer({"language": "x", "lemma": lemma, "tags": "V"})["record"]
+        expected = inflector.inflect("x", lemma, "V").warnings
+        texts = {each["text"] for each in record["hypotheses"]}
+        assert record["warnings"] == [text for text in expected if "unknown" not in text]
+        assert texts
+        warned += len(record["warnings"])
+    assert warned > 3
+
+
+@pytest.mark.usefixtures("pyonmttok")
 def test_a_sentence_goes_through_the_subwords_of_training(sentences: Path) -> None:
     answer = client(sentences).post("/answer", json={"sentence": "ab ba"}).get_json()
     assert answer["drawing"]["source"] == ["a", "b", "b", "a"]
@@ -105,6 +125,122 @@ def test_the_model_answers_one_query_at_a_time(words: Path, monkeypatch) -> None
     assert most == [1] * 6
 
 
+class Batches:
+    """Answers of an inflector, which are counted, and wait until they may go on."""
+
+    def __init__(self, answering: serve.Answering) -> None:
+        self.sizes: list[int] = []
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+        self._answers = answering._inflector.answers
+
+    def answers(self, questions: list[Question], batch_size: int) -> list[Inflection]:
+        self.sizes.append(min(len(questions), batch_size))
+        assert self.may_go_on.wait(60)
+        return list(self._answers(questions, batch_size))
+
+
+def many_cells(words: Path, cells: int) -> tuple[serve.Answering, Batches]:
+    """Return a page's model with so many cells of German verbs, and its counted batches."""
+    answering = serve.Answering(words, TASK)
+    answering._cells = {"german": {("V", f"T{number}"): 1 for number in range(cells)}}
+    batches = Batches(answering)
+    answering._inflector = batches
+    return answering, batches
+
+
+VERB = {"language": "german", "lemma": "a", "pos": "V"}
+
+
+def test_a_large_paradigm_is_searched_in_batches(words: Path) -> None:
+    answering, batches = many_cells(words, 150)
+    (section,) = answering.answer(VERB)["sections"]
+    assert len(section["cells"]) == 150
+    assert batches.sizes == [64, 64, 22]
+
+
+def test_a_paradigm_without_a_lemma_is_refused(words: Path) -> None:
+    answering, batches = many_cells(words, 2)
+    with pytest.raises(UserError, match=r"^the lemma is empty$"):
+        answering.answer(VERB | {"lemma": " "})
+    assert batches.sizes == []
+
+
+def test_others_may_ask_between_the_batches(words: Path) -> None:
+    answering, _ = many_cells(words, 150)
+    free = []
+    answering.answer(VERB, lambda: bool(free.append(answering._lock.locked())))
+    assert free == [True] * 3  # each batch has a turn of its own
+    assert not answering._lock.locked()
+
+
+def test_a_search_ends_when_its_client_has_left(words: Path) -> None:
+    answering, batches = many_cells(words, 640)
+    batches.may_go_on.clear()
+    app = serve.application(answering, "words", local=True)
+    bound = serve.listening("127.0.0.1", 0)
+    server = waitress.create_server(app, sockets=[bound], **serve.SERVER)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    body = json.dumps(VERB).encode()
+    head = b"POST /answer HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(bound.getsockname()) as client:
+        client.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        while not batches.sizes:
+            time.sleep(0.01)
+    time.sleep(1)  # until the server has read that it is closed
+    batches.may_go_on.set()
+    # The model is free for others.
+    address = f"http://127.0.0.1:{bound.getsockname()[1]}/answer"
+    query = json.dumps({"language": "german", "lemma": "a", "tags": "V"}).encode()
+    headers = {"Content-Type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(address, query, headers), timeout=60):
+        pass
+    time.sleep(1)
+    server.close()
+    assert batches.sizes == [64]
+
+
+def test_every_response_forbids_other_scripts_and_frames(words: Path) -> None:
+    asking = client(words)
+    for response in (asking.get("/"), asking.get("/page.js"), asking.post("/answer", data="{")):
+        policy = dict(
+            rule.strip().split(" ", 1)
+            for rule in response.headers["Content-Security-Policy"].split(";")
+        )
+        assert policy["script-src"] == policy["connect-src"] == "'self'"
+        assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Cache-Control"] == "no-store"
+
+
+def test_the_server_itself_bounds_a_request() -> None:
+    """Before the application sees it, a body would be kept on the disk."""
+    assert serve.SERVER["max_request_body_size"] == 1 << 15
+
+
+def test_it_listens_on_this_machine_alone_unless_told_otherwise(
+    words: Path, monkeypatch, capsys
+) -> None:
+    addresses = []
+
+    class Server:
+        def run(self) -> None:
+            pass
+
+    def create(app: object, sockets: list[socket.socket], **_: object) -> Server:
+        addresses.append(sockets[0].getsockname()[0])
+        sockets[0].close()
+        return Server()
+
+    monkeypatch.setattr(waitress, "create_server", create)
+    assert serve.main([str(words), "--port", "0"]) == 0
+    assert capsys.readouterr().err == ""
+    assert serve.main([str(words), "--port", "0", "--host", "0.0.0.0"]) == 0
+    assert "can use the page: it asks for no password" in capsys.readouterr().err
+    assert addresses == ["127.0.0.1", "0.0.0.0"]
+
+
 def error(response: Any) -> tuple[int, str]:
     content = response.get_json()
     assert list(content) == ["error"]
@@ -119,7 +255,8 @@ def error(response: Any) -> tuple[int, str]:
         ({"sentence": "a"}, "tags: expected a text"),
         (WORD | {"lemma": 3}, "lemma: expected a text"),
         (WORD | {"lemma": "\ud800"}, "lemma: expected a text"),
-        (WORD | {"lemma": "a" * 201}, "lemma: longer than 200 characters"),
+        (WORD | {"lemma": "a" * 81}, "lemma: longer than 80 characters"),
+        (WORD | {"lemma": "a" * 81, "pos": "V"}, "lemma: longer than 80 characters"),
         (WORD | {"language": "germann"}, "no language 'germann'; did you mean 'german'?"),
     ],
 )

@@ -110,6 +110,18 @@ class TestSamplesEndToEnd:
         *_, last = done.stdout.splitlines()
         assert last.split()[:3] == ["average", "460", "99.58"]
 
+    def test_evaluate_compares_tokens(self, tmp_path, capsys):
+        """`ts a` is another output than `t s a`, though it spells the same word."""
+        for name, text in (("src", "lang=x t s a\n" * 2), ("ref", "t s a\n" * 2)):
+            (tmp_path / name).write_text(text)
+        (tmp_path / "one").write_text("ts a\nt s a\n")
+        (tmp_path / "two").write_text("t s a\nts a\n")
+        files = f"--source {tmp_path}/src --reference {tmp_path}/ref --predictions {tmp_path}/one"
+        assert call("evaluate", *files.split(), "--against", tmp_path / "two") == 0
+        out = capsys.readouterr().out.splitlines()
+        assert out[1].split() == ["x", "2", "50.00", "1.000"]
+        assert out[-1].split() == ["all", "1", "1", "1.0000"]
+
     def test_evaluate_reads_lists_of_predictions(self, tmp_path, capsys):
         """The first, and the nearest of each list; blank lines fill up a list."""
         (tmp_path / "src").write_text("lang=x +V a\nlang=x +V b\nlang=y +V c\n")
@@ -126,6 +138,43 @@ class TestSamplesEndToEnd:
         command[command.index("3")] = "2"
         assert call("evaluate", *command) == 2
         assert "out: 9 lines, but" in capsys.readouterr().err
+
+    def test_every_correct_form_of_a_source_is_right(self, tmp_path, capsys):
+        (tmp_path / "src").write_text("lang=x +V a\n" * 2 + "lang=x +V b\n")
+        (tmp_path / "ref").write_text("a d\na t\nb d\n")
+        (tmp_path / "out").write_text("a t\nx y\na t\na t\nb t\nb d\n")
+        (tmp_path / "other").write_text("a t\n\na x\n\nb d\n\n")
+        names = ("source", "src"), ("reference", "ref"), ("predictions", "out")
+        files = [word for name, file in names for word in (f"--{name}", tmp_path / file)]
+        words = [*files, "--nbest", 2, "--against", tmp_path / "other", "--json", tmp_path / "json"]
+        assert call("evaluate", *words) == 0
+        said = capsys.readouterr().out
+        assert "\nwords with several correct forms: 2 of 3\n" in said
+        content = json.loads((tmp_path / "json").read_text())
+        assert content["average"] == {"words": 3, "accuracy": 2 / 3, "edit_distance": 1 / 3}
+        assert content["best of 2"]["average"]["accuracy"] == 1
+        assert content["against"]["all"] == {"won": 1, "lost": 1, "p": 1.0}
+
+    @pytest.mark.parametrize("name", ["all", "average", "languages"])
+    def test_a_language_has_the_name_of_a_total(self, tmp_path, capsys, name):
+        """Both lines are right, in the table and in the file."""
+        (tmp_path / "src").write_text(f"lang={name} a\nlang=x a\nlang=x b\n")
+        (tmp_path / "ref").write_text("a\na\nb\n")
+        (tmp_path / "out").write_text("a\nb\nb\nb\na\nb\n")
+        (tmp_path / "none").write_text("\n" * 6)
+        names = ("source", "src"), ("reference", "ref"), ("predictions", "out"), ("against", "none")
+        files = [word for option, file in names for word in (f"--{option}", tmp_path / file)]
+        assert call("evaluate", *files, "--nbest", 2, "--json", tmp_path / "json") == 0
+        scores, against = capsys.readouterr().out.split("\n\n")
+        rows = [line.split()[1:] for line in scores.splitlines() if name in line or "avera" in line]
+        assert rows[0] == ["1", "100.00", "0.000", "100.00", "0.000"]
+        assert rows[-1] == ["3", "50.00", "0.500", "75.00", "0.250"]
+        language = "all (language)" if name == "all" else name
+        compared = [line for line in against.splitlines()[1:] if line.startswith(f"{language} ")]
+        assert compared[0].removeprefix(language).split()[:2] == ["1", "0"]
+        assert against.splitlines()[-1].split()[:3] == ["all", "1", "0"]
+        content = json.loads((tmp_path / "json").read_text())["against"]
+        assert content[language]["won"] == content["all"]["won"] == 1
 
 
 class TestExample:
@@ -279,6 +328,27 @@ class TestTables:
             targets = (out / f"{split}.tgt").read_text(encoding="utf-8").splitlines()
             read = [f"{a}|{b}" for a, b in zip(sources, targets, strict=True)]
             assert read == [f"lang={language} {pair}" for pair in pairs]
+
+    @pytest.mark.parametrize("columns", [[], ["--columns", "lemma,form,tags"]])
+    def test_a_heading_is_no_row_and_is_said(self, tmp_path, capsys, columns):
+        for part in ("train", "dev"):
+            rows = f"Wort\tForm\tMerkmale\na{part}\tab\tV;PST\nb\tbb\tN\n"
+            (tmp_path / f"x-{part}").write_text(rows)
+        assert call("prepare", "--data", tmp_path, "--out", tmp_path / "out", *columns) == 0
+        assert (tmp_path / "out/dev.src").read_text() == "lang=x +V +PST a d e v\nlang=x +N b\n"
+        said = capsys.readouterr().out
+        assert "; line 1 is taken for a heading: 'Wort', 'Form', 'Merkmale'\n" in said
+        assert " x adev 'V;PST'\n" in said  # the query of the next command
+
+    def test_words_of_mixed_scripts_are_named(self, tmp_path, capsys):
+        rows = [f"б{n}\tб{n}\tN" for n in range(20)]
+        rows += [*["уранак\tура́нкa\tN;GEN"] * 5, "уранак\turanka\tN;DAT"]
+        (tmp_path / "x").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        assert call("prepare", "--train", tmp_path / "x", "--out", tmp_path) == 0
+        (said,) = capsys.readouterr().err.splitlines()
+        assert "x: rows that mix scripts: 6 of 26: line 21, 'ура́нкa' mixes scripts: " in said
+        assert said.count("Cyrillic with Latin a (U+0061); ") == 5
+        assert said.endswith("; and 1 more (onmt-entmax audit lists all)")
 
     def test_named_columns_and_language(self, tmp_path):
         (tmp_path / "a.x").write_text("past(a;b)\tdrew\t1\tdraw\n")

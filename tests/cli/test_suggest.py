@@ -78,7 +78,7 @@ def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) ->
         assert ended(suggest.main, [str(folder), *arguments]) == 0
         captured = capsys.readouterr()
         outputs.append(captured.out)
-        assert captured.err == "suggest.py: 'ö' is not in the model's target vocabulary\n"
+        assert captured.err == "suggest.py: 'ö' is not in the target vocabulary\n"
     assert outputs[0] == outputs[1]
     assert outputs[0].count("forced") == 3
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
@@ -89,7 +89,7 @@ def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) ->
     ("arguments", "message"),
     [
         (["model", "--source", " ", "--prefix", "x"], "the source is blank"),
-        (["model", "--source", "a", "--prefix", "x ö"], "'ö' is not in the model's target"),
+        (["model", "--source", "a", "--prefix", "x ö"], "'ö' is not in the target"),
         (["nowhere", "--source", "a", "--prefix", "x"], "nowhere: no such model folder"),
         (["model", "--prefix", "x"], "--prefix needs --source"),
     ],

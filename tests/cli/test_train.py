@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 
 from onmt_entmax.checkpoint import load
-from tests.commands import ROOT, fail, json_lines, succeed, toy_ende
+from tests.commands import ROOT, fail, json_lines, succeed
 from tests.toy import write_config
 
 
@@ -102,39 +101,3 @@ def test_a_full_disk_is_one_line_and_leaves_whole_checkpoints(
     assert not list(run.glob(".*.tmp"))
     for folder in run.glob("step_*"):
         load(folder)
-
-
-@pytest.mark.parametrize(
-    ("name", "model", "smaller"),
-    [
-        ("toy_en_de", "model", ["-rnn_size", 32, "-word_vec_size", 16]),
-        pytest.param("toy_en_de", "model", [], marks=pytest.mark.slow),
-        pytest.param("transformer", "transformer", ["-batch_size", 64], marks=pytest.mark.slow),
-    ],
-)
-def test_stock_configurations_train_and_translate(
-    tmp_path: Path, name: str, model: str, smaller: list[object]
-) -> None:
-    toy_ende(tmp_path)
-    config = ROOT / "tests" / "stock" / f"{name}.yaml"
-    # Only what takes minutes on a small machine is changed, and the GPUs.
-    command = ("train.py", "-config", config, "-train_steps", 4, *smaller)
-    if not torch.cuda.is_available():
-        assert "no GPU here" in fail(*command, "-gpu_ranks", 0, cwd=tmp_path)
-    succeed(*command, "-gpu_ranks", cwd=tmp_path)
-    run_folder = tmp_path / "toy-ende" / "run"
-    assert (run_folder / "example.vocab.src").is_file()
-    source = tmp_path / "toy-ende" / "src-val.txt"
-    limit = ["-max_length", 12]
-    succeed(
-        "translate.py",
-        "-model",
-        run_folder / model,
-        "-src",
-        source,
-        "-output",
-        "o",
-        *limit,
-        cwd=tmp_path,
-    )
-    assert len((tmp_path / "o").read_text().splitlines()) == 20

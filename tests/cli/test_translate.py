@@ -76,6 +76,22 @@ def test_tokens_that_training_never_saw_are_named(trained: Path, tmp_path: Path)
     assert (summary["unknown_tokens"], summary["unknown_percent"]) == (2, 50.0)
 
 
+@pytest.mark.parametrize("more", [[], ["-random_sampling_topk", 2], ["-length_penalty", "avg"]])
+def test_scores_behind_the_outputs_are_those_of_the_report(
+    trained: Path, tmp_path: Path, more: list[object]
+) -> None:
+    text = "\n" + (trained / "valid.src").read_text()
+    records = translate(trained, tmp_path, text, "-with_score", "-n_best", 2, *more)
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert lines[:2] == ["", ""]
+    written = [line for line in lines if line]
+    outputs = [each for r in records for each in (r.get("hypotheses") or r.get("samples", []))[:2]]
+    expected = [each.get("score", each["log_prob"]) for each in outputs]
+    assert written == [f"{o['text']}\t{s}" for o, s in zip(outputs, expected, strict=True)]
+    scored = any(s != o["log_prob"] for o, s in zip(outputs, expected, strict=True))
+    assert scored == ("avg" in more)
+
+
 def test_exact_search_proves_every_answer(trained: Path, tmp_path: Path) -> None:
     source = (trained / "valid.src").read_text()
     narrow = translate(trained, tmp_path, source, "-beam_size", 1, "-stop", "first")
@@ -119,7 +135,7 @@ def test_requests_are_kept(trained: Path, tmp_path: Path) -> None:
         tokens = hypothesis["text"].split()
         assert len(set(tokens)) == len(tokens)
     arguments = translation(trained / "run", tmp_path, tgt=tmp_path / "prefixes")
-    assert "tgt_prefix" in fail("translate.py", *arguments)
+    assert "tgt (without tgt_prefix; for its prob" in succeed("translate.py", *arguments)
     (tmp_path / "prefixes").write_text("Q\n")
     message = fail("translate.py", *arguments, "-tgt_prefix")
     assert "prefix of line 1: 'Q' is not in the target vocabulary" in message

@@ -20,6 +20,7 @@ from onmt_entmax.data.inflection import (
     split_tags,
     table_of,
 )
+from onmt_entmax.errors import UserError
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 names = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1)
@@ -131,3 +132,77 @@ def test_a_table_comes_back(table, columns, comma):
 def test_cells_with_layers_come_back():
     counts = {"tur": {("N", "NOM(PL;PSS(1,PL))"): 2, ("N", "SG"): 1}}
     assert parse_cells(cells_text(counts).splitlines(), "cells.tsv") == counts
+
+
+ROWS = ["take\ttook\tV;PST", "NATO\tNATO\tN", "go\twent\tV;PST"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "rows"),
+    [
+        ("lemma\tinflected\tfeatures", ROWS),
+        ("Word\tInflected\tFeatures", ROWS[:1]),
+        ("Wort\tForm\tMerkmale", ROWS),
+        ("Слово\tФорма\tПризнаки", ROWS),
+        ("lemme\tforme\ttraits morphologiques", [row.lower() for row in ROWS[::2]]),
+        ("Wort\tForm\tMerkmale", ["take\ttook\tpos=V,tense=PST", "a\ta\tpos=N"]),
+        ("WORT\tFORM\tMERKMALE", ROWS[::2]),
+        ("a\tb\tMSD", ROWS),
+        ("word\tword form\ttag", ["take\ttook\tpast", "a\ta\tplural"]),
+    ],
+)
+@pytest.mark.parametrize("columns", [(), COLUMNS])
+def test_a_heading_is_no_row(heading, rows, columns):
+    read, layout = table_of([heading, *rows], "name", columns)
+    assert [(row.lemma, row.line) for row in read] == [
+        (row.split("\t")[0], number) for number, row in enumerate(rows, 2)
+    ]
+    named = ", ".join(map(repr, heading.split("\t")))
+    assert layout.endswith(f"; line 1 is taken for a heading: {named}")
+
+
+def test_a_heading_does_not_decide_the_columns():
+    """Those of a single row below are clear without it."""
+    (read,), layout = table_of(["Wort\tMerkmale\tForm\tNotiz", "take\tV;PST\ttook\tx"], "name")
+    assert read[:3] == ("take", "took", ("V", "PST"))
+    assert layout.startswith("columns lemma, tags, form, - ")
+
+
+@pytest.mark.parametrize(
+    ("heading", "row"),
+    [
+        ("MSD,Inflected,Lemma", "V;PST,took,take"),
+        ("Inflected_form,Word,Features", "took,take,V;PST"),
+        ("Word,Lemma,Note,Tags", "took,take,x,V;PST"),
+        ("lemma,form,tags,features", "take,took,V;PST,y"),
+    ],
+)
+def test_a_heading_names_the_columns(heading, row):
+    (read,), _ = table_of([heading, row], "name")
+    assert read[:3] == ("take", "took", ("V", "PST"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["take\ttook\tpast"],  # a single row
+        ["take\ttook\tpast", "a\ta\tplural"],  # tags are words below too
+        ["take\ttook\tpast", "go\twent\tv;past", "a\ta\tn;sg"],  # a tag below
+        ["take\ttook\tADV", *ROWS],
+        ["NATO\tNATO\tABBR", *ROWS],
+        ["form\tforms\tN;PL", *ROWS],
+        ["word\twords\tN", *ROWS],
+        ["Tag\tTage\tN", "a\tb\tN;PL"],
+        ["тат\tтат\tADJ", "ам\tамась\tN;INS"],
+    ],
+)
+def test_a_first_row_is_no_heading(rows):
+    read, layout = table_of(rows, "name")
+    assert len(read) == len(rows)
+    assert "heading" not in layout
+
+
+@pytest.mark.parametrize("line", ["take\ttook\t", "take\t\tV", "\ttook\tV", "take\ttook\tV;"])
+def test_a_row_has_a_lemma_a_form_and_tags(line):
+    with pytest.raises(UserError, match="name:2: empty lemma, form or tag"):
+        table_of([ROWS[0], line], "name")

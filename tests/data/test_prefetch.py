@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from itertools import islice
 from pathlib import Path
@@ -137,3 +138,17 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> 
     while any(Path(f"/proc/{pid}").exists() for pid in started):
         assert time.monotonic() < deadline, "a worker lives on"
         time.sleep(0.05)
+
+
+def test_a_system_without_threads_is_one_line(tmp_path: Path, monkeypatch) -> None:
+    begin = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if getattr(thread._target, "__module__", "") == prefetch.__name__:
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(prefetch, "START_METHOD", "fork")
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(UserError, match=r"^no thread can be started; .* num_workers: 0$"):
+        taken(stream(config(tmp_path), workers=1), 1)

@@ -45,6 +45,7 @@ def test_transforms_may_drop_a_pair() -> None:
     assert dropping.preprocess("a b", "b") == ([], [])
 
 
+@pytest.mark.usefixtures("pyonmttok")
 def test_transforms_are_undone_on_outputs() -> None:
     joined = piped(
         "onmt_tokenize",

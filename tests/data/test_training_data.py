@@ -340,9 +340,8 @@ def subwords(folder: Path, transform: str, **options: object) -> DataConfig:
     return data(text, bucket_size=25, transform_options=sides)
 
 
-def test_merges_are_left_out_by_the_seed_in_training_alone(tmp_path: Path) -> None:
+def test_merges_are_left_out_by_the_seed_in_training_alone(tmp_path: Path, pyonmttok) -> None:
     """BPE of pyonmttok with dropout, whoever reads from wherever."""
-    pyonmttok = pytest.importorskip("pyonmttok")
     (tmp_path / "bpe.text").write_text(f"{TEXT}\n" * 50)
     learner = pyonmttok.BPELearner(tokenizer=pyonmttok.Tokenizer("space"), symbols=6)
     learner.ingest_file(str(tmp_path / "bpe.text"))

@@ -4,6 +4,7 @@ import pytest
 
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
+from onmt_entmax.inflector import described
 
 SPANISH, RUSSIAN = "lang=spanish", "lang=russian"
 SEVERAL = Vocabulary(
@@ -50,3 +51,10 @@ def test_tokens_that_training_saw_in_other_languages_alone(source: str, said: st
     warnings = counted.warnings()
     assert len(warnings) == (said is not None)
     assert said is None or said in warnings[0]
+
+
+def test_a_long_token_is_cut() -> None:
+    unknown = UnknownTokens()
+    unknown.add(2, ("x" * 10**6,))
+    assert unknown.warnings()[0].endswith(f"instead of '{'x' * 60}...'")
+    assert described(f"+{'X' * 10**6}") == f"tag {'X' * 60}..."

@@ -1,7 +1,11 @@
 """The search in bfloat16 loses no token of a support, and its results are those of float32."""
 
+import math
+
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
 from onmt_entmax.nn import bf16_filter
@@ -70,3 +74,114 @@ def test_states_that_are_not_finite_are_left_to_float32(value: float) -> None:
     for hidden in (torch.full((2, 16), value), torch.zeros(0, 16), torch.zeros(2, 16)):
         assert searched(weight, bias, 1.5, hidden) is None
     assert find_by_bfloat16(weight, bias, 1.0) is None
+
+
+SMALLEST = 2.0**-126  # normal number of float32 and bfloat16
+
+
+class Flushing:
+    """Products of processors that read and write subnormal numbers as 0, one sum after another."""
+
+    def __init__(self, weight: Tensor, dtype: torch.dtype) -> None:
+        self.weight = self.flushed(weight.to(dtype).float())
+
+    def flushed(self, numbers: Tensor) -> Tensor:
+        return numbers.where(numbers.abs() >= SMALLEST, 0.0)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = self.flushed(x.bfloat16().float())
+        total = x.new_zeros(len(x), len(self.weight))
+        for place in range(x.size(1)):
+            total = self.flushed(total + self.flushed(x[:, place, None] * self.weight[:, place]))
+        return self.flushed(total.bfloat16().float())
+
+
+@pytest.fixture(params=["processor", "flushing"])
+def products(request, monkeypatch) -> None:
+    """Those of this processor; and those of others, wherever the test runs."""
+    monkeypatch.setattr(bf16_filter, "_MOST_CANDIDATES", 1.0)
+    if request.param == "flushing":
+        monkeypatch.setattr(bf16_filter, "PreparedWeight", Flushing)
+
+
+def missing(weight: Tensor, bias: Tensor, alpha: float, hidden: Tensor) -> set[int] | None:
+    """Return the tokens within the window of exact scores that are not among the candidates."""
+    found = find_by_bfloat16(weight, bias, alpha).candidates(hidden)
+    if found is None:
+        return None
+    scores = []
+    for row, own in zip(
+        weight.tolist(), bias.tolist(), strict=True
+    ):  # products are exact in 64 bits
+        scores.append(
+            math.fsum([*(a * b for a, b in zip(row, hidden[0].tolist(), strict=True)), own])
+        )
+    least = max(scores) - 1 / (alpha - 1)
+    return {token for token, score in enumerate(scores) if score > least} - {*found.tolist()}
+
+
+@st.composite
+def layers(draw: st.DrawFn) -> tuple[Tensor, Tensor, float, Tensor]:
+    """Draw weights, biases, alpha and a state of any magnitude, whose products are of one."""
+    tokens, size = draw(st.integers(2, 6)), draw(st.integers(1, 5))
+    shift = draw(st.sampled_from([-126, -30, 0, 0, 30]))
+    digits = st.one_of(st.just(0.0), st.floats(-2, 2, width=32))
+    states, rows = [], [[] for _ in range(tokens)]
+    for _ in range(size):
+        power = draw(st.one_of(st.integers(-149, 127), st.integers(118, 127)))
+        power *= draw(st.sampled_from([1, -1]))
+        states.append(draw(digits) * 2.0**power)
+        for row in rows:
+            row.append(draw(digits) * 2.0 ** (shift - power + draw(st.integers(-4, 4))))
+    bias = draw(st.lists(digits, min_size=tokens, max_size=tokens))
+    alpha = 1 + 2.0 ** (draw(st.integers(0, 8)) - shift)
+    large = torch.finfo(torch.float32).max
+    tensors = [torch.tensor(each, dtype=torch.float64) for each in ([states], rows, bias)]
+    state, weight, biases = (each.clamp(-large, large).float() for each in tensors)
+    return weight, biases * 2.0**shift, alpha, state
+
+
+@pytest.mark.usefixtures("products")
+def test_no_token_is_lost_at_any_magnitude() -> None:
+    """Subnormal weights, states, products and sums; and such as overflow."""
+    filtered = 0
+
+    @given(layers())
+    def search(layer: tuple[Tensor, Tensor, float, Tensor]) -> None:
+        nonlocal filtered
+        lost = missing(*layer)
+        assert not lost
+        filtered += lost is not None
+
+    search()
+    assert filtered > 5
+
+
+# Weights of token 1, states, and its score. Token 0 has half of that as its bias.
+LOST = {
+    "subnormal weights": ([1.1e-38], [1e38], 1.1),
+    "subnormal states": ([1e38], [1.1e-38], 1.1),
+    "products that underflow": ([2.0**-70] * 4096, [2.0**-70] * 4096, 2.0**-128),
+    "a sum that rounds": ([4096.0, 1.0, -4096.0], [4096.0, 1.0, 4096.0], 1.0),
+}
+
+
+@pytest.mark.usefixtures("products")
+@pytest.mark.parametrize("case", LOST.values(), ids=list(LOST))
+def test_a_score_that_a_product_loses_is_within_the_bound(case) -> None:
+    own, state, score = case
+    weight, bias = torch.tensor([[0.0] * len(own), own]), torch.tensor([score / 2, 0.0])
+    assert missing(weight, bias, 1 + 8 / score, torch.tensor([state])) == set()
+
+
+@pytest.mark.usefixtures("products")
+@pytest.mark.parametrize(
+    ("own", "state"),
+    [
+        ([-1.0, -1.0, 1.0, 1.0], [2e38] * 4),  # a score of 0, through sums of -4e38
+        ([0.1, 0.0, 0.0, 0.0], [3.4e38, 0.0, 0.0, 0.0]),  # rounded to infinity
+    ],
+)
+def test_numbers_that_overflow_are_left_to_float32(own: list[float], state: list[float]) -> None:
+    weight = torch.tensor([own, [-5e-9, 0.0, 0.0, 0.0]])
+    assert missing(weight, torch.zeros(2), 2.0, torch.tensor([state])) is None

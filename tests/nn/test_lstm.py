@@ -6,7 +6,12 @@ from torch import Tensor, nn
 
 from onmt_entmax.nn import attention as attention_module
 from onmt_entmax.nn.attention import EntmaxGlobalAttention, NativeSteps, native
-from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder, dropout_mask
+from onmt_entmax.nn.lstm import (
+    BridgedRNNEncoder,
+    FastInputFeedRNNDecoder,
+    FastRNNEncoder,
+    dropout_mask,
+)
 from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder, RNNEncoder
 from tests.commands import check_kernels
 
@@ -14,6 +19,17 @@ HIDDEN, EMBEDDING, VOCABULARY, PAD = 20, 12, 30, 1
 SOURCE = torch.tensor([6, 6, 5, 4, 3, 2, 1])
 TARGET = torch.tensor([3, 5, 1, 5, 4, 2, 5])
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-4}
+
+
+class Distance(EntmaxGlobalAttention):
+    """Attention whose scores are negative squared distances: no products of keys and queries."""
+
+    def __init__(self, dim: int, alpha: float) -> None:
+        super().__init__(dim, "dot", alpha)
+
+    def score(self, h_t: Tensor, h_s: Tensor) -> Tensor:
+        """Return scores ``(batch, target, source)``."""
+        return -(h_t.unsqueeze(2) - h_s.unsqueeze(1)).square().sum(-1)
 
 
 def model_of(
@@ -31,10 +47,14 @@ def model_of(
     kinds = (FastRNNEncoder, FastInputFeedRNNDecoder) if fast else (RNNEncoder, InputFeedRNNDecoder)
     words = [Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2)]
     encoder = kinds[0]("LSTM", both, layers, HIDDEN, dropout, words[0], bridge)
+    inherited = "dot" if attention == "distance" else attention
     decoder = kinds[1](
-        "LSTM", both, layers, HIDDEN, attn_type=attention, dropout=dropout, embeddings=words[1]
+        "LSTM", both, layers, HIDDEN, attn_type=inherited, dropout=dropout, embeddings=words[1]
     )
-    decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
+    if attention == "distance":
+        decoder.attn = Distance(HIDDEN, alpha)
+    else:
+        decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
     model = nn.ModuleList([encoder, decoder])
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -0.4, 0.4)
@@ -81,8 +101,9 @@ def assert_equal(ours: list[Tensor], theirs: list[Tensor], tolerance: float) -> 
     [
         *({"attention": a, "alpha": x} for a in ("general", "dot", "mlp") for x in (1.0, 1.5)),
         *({"alpha": alpha} for alpha in (1.05, 1.2, 2.0, 3.0)),
+        {"attention": "distance"},
         {"layers": 1, "both": False, "bridge": True},
-        {"layers": 3, "bridge": True},
+        {"layers": 1, "bridge": True},
     ],
     ids=str,
 )
@@ -92,6 +113,39 @@ def test_equals_opennmt(options: dict[str, object], dtype: torch.dtype, fixed: b
     for part in model:
         part.fixed_shapes = fixed
     assert_equal(results(model, True), expected, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_a_bridge_of_several_layers_keeps_sentences_apart(kind: str, both: bool) -> None:
+    """Each direction of each sentence is one product with the states of all its layers."""
+    torch.manual_seed(1)
+    words = Embeddings(EMBEDDING, VOCABULARY, PAD)
+    encoder = BridgedRNNEncoder(kind, both, 3, HIDDEN, 0.0, words, True).double()
+    source, lengths = batch()[0], SOURCE
+    together = encoder(source, lengths)[0]
+    encoder.use_bridge = False
+    plain = encoder(source, lengths)[0]
+    count = 2 if both else 1
+    pairs = zip(together, plain, strict=True) if kind == "LSTM" else [(together, plain)]
+    for layer, (found, states) in zip(encoder.bridge, pairs, strict=True):
+        for sentence in range(len(lengths)):
+            for direction in range(count):
+                rows = slice(direction, None, count)
+                expected = layer(states[rows, sentence].flatten()).relu()
+                torch.testing.assert_close(found[rows, sentence].flatten(), expected)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_the_fast_encoder_has_the_same_bridge(fixed: bool) -> None:
+    torch.manual_seed(1)
+    words = Embeddings(EMBEDDING, VOCABULARY, PAD)
+    fast = FastRNNEncoder("LSTM", True, 3, HIDDEN, 0.0, words, True).double()
+    plain = BridgedRNNEncoder("LSTM", True, 3, HIDDEN, 0.0, words, True).double()
+    plain.load_state_dict(fast.state_dict())
+    fast.fixed_shapes = fixed
+    for ours, theirs in zip(*(each(batch()[0], SOURCE)[0] for each in (fast, plain)), strict=True):
+        torch.testing.assert_close(ours, theirs)
 
 
 def test_no_shape_depends_on_a_value(monkeypatch) -> None:

@@ -1,6 +1,7 @@
 """Reading options: types, ranges, errors in one line, the help and the schema."""
 
 import dataclasses
+import importlib
 import json
 import re
 from collections.abc import Callable
@@ -15,8 +16,6 @@ from onmt_entmax.cli.main import run
 from onmt_entmax.opennmt import train_opts, translate_opts
 from onmt_entmax.options import train, translate
 from onmt_entmax.options.reader import (
-    IGNORED,
-    REFUSED,
     OptionError,
     Options,
     options_of,
@@ -24,6 +23,7 @@ from onmt_entmax.options.reader import (
     schema,
     transform_options,
 )
+from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED, RENAMED
 from onmt_entmax.options.train import training_options, training_setup
 from onmt_entmax.options.translate import translation_options
 from tests.commands import ROOT
@@ -85,7 +85,6 @@ def test_values_take_the_type_of_their_option_and_flags_win(tmp_path, text, flag
     ("text", "message"),
     [
         ("rnn_siz: 3", r"c.yaml: rnn_siz: no such option; did you mean 'rnn_size'\?"),
-        ("beam_size: 3", "beam_size: no such option; onmt-entmax translate has it"),
         ("rnn_size: big", "c.yaml: rnn_size: must be -1 or a whole number from 1 to .*, not 'big'"),
         ("rnn_size: 2.5", "rnn_size: must be"),
         ("rnn_size: [2]", "rnn_size: must be"),
@@ -98,7 +97,12 @@ def test_values_take_the_type_of_their_option_and_flags_win(tmp_path, text, flag
         ("save_model: no", "c.yaml: save_model: must be text, not False; put it between quotes"),
         ("save_model: 2024-01-01", "save_model: must be text, not datetime.*between quotes"),
         ('save_model: "a\\0b"', "save_model: must be text, not 'a.x00b'"),
-        ("rnn_size: 3\nrnn_size: 4", "line 3: .*the key 'rnn_size' is given twice"),
+        ("rnn_size: 3\nrnn_size: 4", "line 3: .*'rnn_size' is given twice.* differs .* line 2"),
+        ("rnn_size: 1\nrnn_size: true", "'rnn_size' is given twice"),
+        ("hidden_size: 3\nrnn_size: 4", "rnn_size: is the same option as hidden_size here"),
+        ("encoder_type: ggnn", "not 'ggnn'; graph encoders are not supported"),
+        ("model_task: lm", "not 'lm'; language models are not supported"),
+        ("gpu_ranks: -1", r"for the CPU, leave it out or write gpu_ranks: \[\]"),
         ("rnn_size: [3", "line 2: not valid YAML"),
         ("0x" + "f" * 900 + ": 1", r"c.yaml: \d+\.\.\.: no such option"),
         ("# " + "x" * (1 << 20), "larger than 1,048,576 bytes"),
@@ -121,11 +125,74 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
         ("-config nothing.yaml", r"no such file: nothing.yaml \(searched in "),
         ("-config /dev", "/dev: Is a directory"),
         ("-data {c:1,c:[}", "-?data: line 1: not valid YAML"),
+        ("-beam_size 3", "-beam_size: no such option; onmt-entmax translate has it"),
         ("-layers 1", "command line: data: this option is required; give -data, or -config FILE"),
     ],
 )
 def test_wrong_flags(flags, message) -> None:
     refused(lambda: read_options(COMMANDS["train"], flags.split()), message)
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "value"),
+    [
+        ("batch_type: words", "-batch_type sents", "sents"),
+        ("model_dtype: bf16", "-model_dtype fp32", "fp32"),
+        ("copy_attn: true", "-copy_attn false", False),
+        ("gpu_ranks: -1", "-gpu_ranks 0", [0]),
+        ("gpu_ranks: [x]", "-gpu_ranks", []),
+        ("hidden_size: big", "-rnn_size 32", 32),
+        ("rnn_size: big", "-hidden_size 32", 32),
+        ("train_epochs: many", "-train_steps 5", 5),
+        (
+            "generator_function: entmax\ngenerator_alpha: high",
+            "-generator_function softmax",
+            "soft",
+        ),
+    ],
+)
+def test_what_a_flag_replaces_is_not_checked(tmp_path, text, flags, value) -> None:
+    name = RENAMED.get(flags.split()[0].strip("-"), (flags.split()[0].strip("-"),))[0]
+    options = read(tmp_path, text, *flags.split())
+    assert options[name] == ("softmax" if value == "soft" else value)
+    assert not options.notes.ignored
+    assert len(options.notes.replaced) == flags.startswith("-hidden")
+    with pytest.raises(OptionError):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        ("save_data: x\nn_sample: 10\npool_factor: [odd]\nverbose: false\nbeam_size: 3",
+         "without effect here: save_data, n_sample, pool_factor, beam_size"),
+        ("dump_samples: true\ntensorboard_log_dir: x\nearly_stopping: 4\nseed:\nlayers: ''",
+         "without effect here: dump_samples, seed (empty), layers (empty), "
+         "tensorboard_log_dir (needs tensorboard), early_stopping (needs data: valid)"),
+        ("src_vocab: a\nseed: 3\nsrc_vocab: a",
+         "given twice, with equal values: src_vocab (lines 2 and 4)"),
+        ("hidden_size: 8\noptim: fusedadam\nsubword_alpha: 0.1\nbatch_size_multiple: 8",
+         "read as OpenNMT-py does not: optim fusedadam as adam, "
+         "batch_size_multiple as batches of any size, hidden_size as rnn_size, "
+         "subword_alpha as src_subword_alpha and tgt_subword_alpha"),
+    ],
+)  # fmt: skip
+def test_one_line_for_each_kind_of_note(tmp_path, text, notes) -> None:
+    options = read(tmp_path, text)
+    (line,) = options.notes.lines()
+    assert line == notes
+    assert not options.notes.warnings
+    assert options["early_stopping"] == 0
+    assert not read(tmp_path, "save_data:\nlog_file: ''\ntgt_vocab:").notes.ignored
+
+
+def test_one_size_of_both_sides_that_overrules_others_is_said(tmp_path) -> None:
+    options = read(tmp_path, "layers: 3\nenc_layers: 1\ndec_layers: 3")
+    (warning,) = options.notes.warnings
+    assert "c.yaml: layers: 3 (line 2) replaces enc_layers: 1 (line 3)" in warning
+    (warning,) = read(tmp_path, "", *"-rnn_size 8 -enc_rnn_size 4".split()).notes.warnings
+    assert warning.startswith("command line: rnn_size: 8 replaces enc_rnn_size: 4;")
+    assert not read(tmp_path, "layers: 3", "-enc_layers", "1").notes.warnings
 
 
 # --- every option ----------------------------------------------------------------------------
@@ -137,11 +204,18 @@ def test_no_option_of_opennmt_is_ignored_in_silence(command) -> None:
     known = {**train.OPTIONS} if command == "train" else {**translate.OPTIONS}
     kinds = [each for each in vars(config).values() if dataclasses.is_dataclass(each)]
     known |= config.declared(*kinds) if command == "train" else {}
-    stock = STOCK[command].keys() - {*REFUSED, *IGNORED, *transform_options()}
-    assert {n for n in stock - known.keys() if len(COMMANDS[command][n].rule.names) != 1} <= {
-        "batch_size_multiple"
-    }
-    assert not known.keys() & {*REFUSED, *IGNORED}
+    decided = {*REFUSED, *IGNORED, *NEAREST}
+    stock = STOCK[command].keys() - {*decided, *transform_options()}
+    assert not {n for n in stock - known.keys() if len(COMMANDS[command][n].rule.names) != 1}
+    assert not known.keys() & decided
+
+
+def test_training_shares_its_file_with_build_vocab() -> None:
+    """Every option of onmt_build_vocab is one of training, or without effect."""
+    opts = importlib.import_module("onmt.opts")
+    names = options_of(lambda parser: opts.dynamic_prepare_opts(parser, build_vocab_only=True), {})
+    assert len(names) > 40
+    assert names.keys() <= {*COMMANDS["train"], *IGNORED}
 
 
 @each_command
@@ -180,7 +254,7 @@ MINUS = "word_vec_size layers rnn_size seed keep_checkpoint gpu replace_length r
 def test_numbers_have_finite_ranges_and_both_ends_are_meant(command) -> None:
     for name, option in COMMANDS[command].items():
         rule = option.rule
-        if rule.kind not in (int, float) or name in {*REFUSED, *IGNORED}:
+        if rule.kind not in (int, float) or name in {*REFUSED, *IGNORED, *NEAREST}:
             continue
         assert -(10**13) < rule.low <= rule.high < 10**13, name
         for value in (float("nan"), float("inf"), 1e30, -200, True, "x", None):
@@ -190,6 +264,14 @@ def test_numbers_have_finite_ranges_and_both_ends_are_meant(command) -> None:
         assert rule.fits(-1) <= (
             name in MINUS.split() or bool(re.match("alpha_init|.*nbest", name))
         )
+
+
+@pytest.mark.parametrize("words", [["--schema", "x"], ["-config", "x.yaml", "--schema"]])
+@pytest.mark.parametrize("command", ["train", "translate"])
+def test_a_schema_takes_no_other_argument(command: str, words: list[str], capsys) -> None:
+    assert run(command, words, f"onmt-entmax {command}") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--schema: stands alone, and prints; write to a file with --schema > FILE" in line
 
 
 def test_the_schema_accepts_the_shipped_files_and_refuses_what_reading_refuses(capsys) -> None:

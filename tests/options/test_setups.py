@@ -49,6 +49,9 @@ def setup(folder: Path, flags: str = "", **file: object) -> TrainingSetup:
          {"train_steps": 9, "train_epochs": None, "valid_steps": 3, "valid_epochs": None}),
         ({}, "-train_epochs 4 -valid_epochs 2", {"train_steps": None, "valid_epochs": 2}),
         ({"train_from": "", "gpu_ranks": [2]}, "", {"train_from": None, "gpu": 2}),
+        ({"gpu_ranks": [2, 3], "world_size": 4}, "", {"gpu": 0}),
+        ({"gpu_ranks": [1, 0], "world_size": 2}, "", {"gpu": 1}),
+        ({"reset_optim": "states", "warmup_steps": 0}, "", {"reset_optim": "all"}),
         ({"batch_type": "tokens", "batch_size": 99}, "-batch_type tokens", {"batch_size": 99}),
         ({"batch_type": "tokens"}, "-batch_type sents -batch_size 8", {"batch_size": 8}),
         ({"tensorboard": True, "save_model": "x"}, "", {"tensorboard": "x/tensorboard"}),
@@ -83,9 +86,9 @@ def test_options_become_fields(tmp_path, file, flags, expected) -> None:
         (TRANSFORMER | {"alpha_init_std": 2}, "alpha_init_std: is only read with encoder_"),
         (LEARNED | {"encoder_attention_alpha": 2}, "only read with encoder_attention_function: en"),
         (AVERAGE | {"decoder_attention_function": "learned"}, "needs self_attn_type: scaled-dot"),
-        ({"bridge": True, "layers": 2}, "bridge mixes the sentences"),
         ({"valid_epochs": 1}, "toy.yaml: valid_epochs: give valid_steps or valid_epochs, not both"),
         ({"decay_method": "cosine", "train_steps": None, "train_epochs": 2}, "cosine ends at "),
+        ({"decay_method": "noam", "warmup_steps": 0}, "warmup_steps: must be at least 1 with"),
         ({"dropout": [0.1, 0.2]}, "dropout: needs as many values as dropout_steps"),
         ({"dropout": [0.1, 0.2], "dropout_steps": [9, 0]}, "dropout_steps: must rise"),
         ({"gpu_ranks": [0, 1]}, "names 2 GPUs: start as many processes with torchrun"),
@@ -110,7 +113,8 @@ def test_what_cannot_be_trained_is_one_line(tmp_path, file, message) -> None:
         ("{path_src: no}", "corpus 'c': path_src: must be text, not False; put it between quotes"),
         ("{path_src: nowhere}", r"corpus 'c': path_src: no such file: nowhere \(searched in "),
         ("{path_scr: a}", "corpus 'c': path_scr: no such key; did you mean 'path_src'"),
-        ("{src_feats: {}}", "corpus 'c': src_feats: no such key"),
+        ("{src_feats: {}}", "corpus 'c': src_feats: source features are not supported; write"),
+        ("{save_model: a}", "save_model: is an option of the whole file; write it at the start"),
         ("{weight: 0}", "corpus 'c': weight: must be a whole number from 1"),
         ("{transforms: [bpee]}", "corpus 'c': transforms: must be one of .*; did you mean 'bpe'"),
         ("{transforms: [prefix]}", "corpus 'c': the transform prefix needs src_prefix"),
@@ -135,7 +139,7 @@ def test_corpora_are_checked(tmp_path, entry, message) -> None:
         ("{no: {}}", "toy.yaml: data: False: must be text; put it between quotes"),
         ("{valid: {}}", "data: needs a corpus besides valid"),
         ("{}", "data: this option is required"),
-        ("files", "data: must be a mapping, not 'files'"),
+        ("files", "data: must be a mapping, not 'files'; name corpora under data"),
     ],
 )
 def test_data_without_corpora_is_one_line(tmp_path, data, message) -> None:
@@ -150,6 +154,14 @@ def test_transforms_of_a_corpus_win_over_those_of_all(tmp_path) -> None:
     corpora = setup(tmp_path, data=data, transforms=["filtertoolong"]).data.corpora
     expected = {"corpus_1": ("filtertoolong",), "own": (), "other": ("bart",)}
     assert {corpus.name: corpus.transforms for corpus in corpora} == expected
+
+
+def test_options_of_the_other_kind_of_network_are_listed(tmp_path) -> None:
+    made = setup(tmp_path, heads=4, pos_ffn_activation_fn="gelu")
+    (note,) = made.notes
+    assert note.endswith(": heads (of a Transformer), pos_ffn_activation_fn (of a Transformer)")
+    (note,) = setup(tmp_path, rnn_type="GRU", **TRANSFORMER).notes
+    assert note == "without effect here: rnn_type (of a recurrent decoder)"
 
 
 def test_a_cosine_that_time_may_end_is_warned_of(tmp_path) -> None:
@@ -182,10 +194,49 @@ def test_a_later_place_replaces_the_rivals_of_an_earlier_one(earlier, later, lef
     assert without_rivals(earlier, later) == left
 
 
-def test_a_batch_size_never_changes_its_meaning(tmp_path) -> None:
-    message = "command line: batch_type: sents: batch_size 16 counts tokens; give batch_size too"
-    with pytest.raises(UserError, match=message):
-        setup(tmp_path, "-batch_type sents", batch_type="tokens")
+def test_a_batch_size_that_changes_its_meaning_is_warned_of(tmp_path) -> None:
+    made = setup(tmp_path, "-batch_type sents", batch_type="tokens")
+    message = "command line: batch_type: sents: batch_size 16 counted tokens; give batch_size too"
+    assert made.warnings == (message,)
+    assert (made.data.batch_type, made.data.batch_size) == ("sents", 16)
+    assert not setup(tmp_path, "-batch_type sents -batch_size 8", batch_type="tokens").warnings
+    assert not setup(tmp_path, "-batch_type tokens", batch_type="tokens").warnings
+
+
+def test_half_precision_is_32_bits_and_on_a_gpu_tf32(tmp_path) -> None:
+    for more, dtype in (
+        ({}, "float32"),
+        ({"gpu_ranks": [0]}, "tf32"),
+        ({"gpu_ranks": [0], "matmul_dtype": "float32"}, "float32"),
+    ):
+        made = setup(tmp_path, model_dtype="fp16", **more)
+        assert made.training.matmul_dtype == made.record["matmul_dtype"] == dtype
+        assert "model_dtype fp16 as 32-bit floats" in made.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "selection"), [("accuracy", "token_accuracy"), ("ppl", "loss"), (None, "loss")]
+)
+def test_criteria_of_early_stopping_are_the_selection(tmp_path, criteria, selection) -> None:
+    changes = {"early_stopping": 3, "early_stopping_criteria": criteria}
+    made = setup(tmp_path, **changes)
+    assert made.training.selection == made.record["selection"] == selection
+    assert len(made.notes) == (criteria is not None)
+    chosen = setup(tmp_path, "-selection exact_match", **changes)
+    assert chosen.training.selection == "exact_match"
+
+
+def test_options_that_no_transform_reads_are_listed(tmp_path) -> None:
+    unread = {"src_subword_model": "nowhere.model", "src_seq_length": 9}
+    made = setup(tmp_path, **unread)
+    assert made.notes == (
+        "without effect here: src_subword_model (no transform reads it), "
+        "src_seq_length (no transform reads it)",
+    )
+    assert (made.record["src_subword_model"], made.record["src_seq_length"]) == (None, 200)
+    made = setup(tmp_path, transforms=["filtertoolong"], src_seq_length=9)
+    assert not made.notes
+    assert made.data.transform_options["src_seq_length"] == 9
 
 
 # --- translate ---------------------------------------------------------------------------------
@@ -233,7 +284,6 @@ def test_the_search_of_a_translation(translate) -> None:
         ("-search enumerate -length_penalty avg", "search: enumerate lists by probability"),
         ("-mbr chrf -search exact", "mbr: goes with search: beam or enumerate"),
         ("-mbr chrf -length_penalty avg", "mbr: is by probability"),
-        ("-alpha 1", "alpha: is only read with length_penalty: wu"),
         ("-abstain 1.5", "abstain: must be a number from 0 to 1"),
         ("-abstain 0.5 -random_sampling_topk -1", "abstain: goes with a search"),
         ("-length_reward 1 -length_penalty avg", "length_reward: does not go with length_penalty"),
@@ -241,16 +291,12 @@ def test_the_search_of_a_translation(translate) -> None:
         ("-length_reward 1 -length_ratio 0", "length_ratio: must be above 0 and at most 1,000"),
         ("-length_ratio 2", "length_ratio: is only read with length_reward"),
         ("-length_reward 1 -mbr chrf", "mbr: is by probability"),
-        ("-ignore_when_blocking a", "is only read with block_ngram_repeat"),
         ("-length_penalty wu -alpha 900 -max_length 100000", "alpha: too large"),
         ("-min_length 101", "min_length: is above max_length, 100"),
-        ("-random_sampling_temp 2", "only read with random_sampling_topk or random_sampling_topp"),
-        ("-random_sampling_topk 3 -length_penalty avg", "topk: .* takes n_best and max_length"),
+        ("-random_sampling_topk 3 -min_length 2", "topk: .* takes n_best and max_length"),
         ("-random_sampling_topk 3 -replace_unk", "replace_unk: goes with a search"),
-        ("-random_sampling_topk 3 -beam_size 7", "beam_size: is not read in random sampling"),
         ("-constraint_regex (", "constraint_regex: "),
         ("-constraints none", "constraints: no such file: none"),
-        ("-phrase_table none", "phrase_table: is only read with replace_unk"),
         ("-tgt_prefix", "tgt_prefix: is only read with tgt"),
         ("-transforms bpee", "transforms: must be one of .* did you mean 'bpe'"),
         ("-output /dev/stdout -report_align", "report_align: needs an output file"),
@@ -261,3 +307,45 @@ def test_what_cannot_be_translated_is_one_line(translate, flags, message) -> Non
     with pytest.raises(UserError, match=message) as caught:
         translate(flags)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "note"),
+    [
+        ("-alpha 1", "alpha (needs length_penalty: wu)"),
+        ("-ignore_when_blocking a", "ignore_when_blocking (needs block_ngram_repeat)"),
+        ("-phrase_table none", "phrase_table (needs replace_unk)"),
+        ("-beam_size 1 -random_sampling_temp 2", "random_sampling_temp (needs random_sampling_"),
+        ("-random_sampling_topk 3 -length_penalty avg", "without effect here: length_penalty (of"),
+        ("-random_sampling_topk 3 -beam_size 7", "beam_size in random sampling as n_best 1"),
+        ("-verbose -report_time -attn_debug -shard_size 0 -fp32 -dump_beam b -log_file l",
+         "without effect here: verbose, report_time, attn_debug, shard_size, fp32, dump_beam, log"),
+        ("-int8 -ratio 0.5", "int8 as 32-bit floats, ratio as a search that stops when"),
+        ("-coverage_penalty wu -beta 2 -stepwise_penalty", "stepwise_penalty as a coverage"),
+        ("-max_sent_length 20", "max_sent_length as max_length"),
+        ("-gpu -beam_size 2", "-gpu without a value as -gpu 0"),
+        ("-batch_type tokens -batch_size 4096", "batch_type tokens as batch_size 64 sentences"),
+        ("-tgt s", "for its probabilities: onmt-entmax score -model m n -src "),
+    ],
+)  # fmt: skip
+def test_flags_of_opennmt_that_mean_something_else_or_nothing(
+    translate, flags, note, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = translate(flags)
+    assert any(note in line for line in made.notes), made.notes
+    assert len(made.notes) == 1
+    if flags.startswith("-max_sent"):
+        assert made.task.config.max_length == 20
+    assert made.gpu == (0 if "-gpu" in flags else None)
+    assert made.batch_size == 64
+    assert made.prefixes is None
+
+
+def test_a_yaml_file_of_another_command_may_be_shared(tmp_path) -> None:
+    config = write_config(tmp_path, generator_function=None, global_attention_function=None)
+    (tmp_path / "s").write_text("a\n")
+    flags = ["-model", "m", "-src", str(tmp_path / "s"), "-output", str(tmp_path / "o")]
+    made = translation_setup(["-config", str(config), *flags])
+    assert made.batch_size == 16
+    assert "without effect here: data, dropout, encoder_type" in made.notes[0]

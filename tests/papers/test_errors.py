@@ -14,7 +14,7 @@ from tools.papers import errors
 
 
 def word(form: str, prediction: str, lemma: str = "lemma") -> errors.Word:
-    return errors.Word("x", ("V",), lemma, form, prediction, "none", 0.5)
+    return errors.Word("x", ("V",), lemma, form, prediction, "none", 0.5, form == prediction)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.report.measures import Score, score_by_language
+from onmt_entmax.report.measures import (
+    Score,
+    correct_forms,
+    is_right,
+    nearest_form,
+    score_by_language,
+)
 from onmt_entmax.search.mbr import edit_distance
 
 WORDS = st.text(alphabet="abcé", max_size=7)
@@ -28,11 +34,32 @@ def test_edit_distance_is_the_recursive_definition(first, second):
 
 def test_every_language_counts_the_same_in_the_average():
     languages = ["big"] * 4 + ["small"]
-    references = ["aa", "bb", "cc", "dd", "ee"]
-    predictions = ["aa", "bb", "cc", "dx", "xx"]
+    references = ["a a", "b b", "c c", "d d", "e e"]
+    predictions = ["a a", "b b", "c c", "d x", "x x"]
     scores = score_by_language(languages, references, predictions)
     assert scores.languages == {"big": Score(4, 0.75, 0.25), "small": Score(1, 0.0, 2.0)}
     assert scores.average == Score(5, 0.375, 1.125)
+
+
+def test_tokens_are_compared_and_not_the_words_that_they_spell():
+    scores = score_by_language(["x"] * 2, ["t s a", "t s a"], ["ts a", " t s  a"])
+    assert scores.average == Score(2, 0.5, 1.0)
+
+
+def test_an_unknown_token_is_never_right():
+    assert is_right("a b", "a b")
+    assert not is_right("a <unk>", "a <unk>")
+
+
+def test_a_prediction_is_compared_with_the_nearest_correct_form():
+    sources = ["dream PST", "run PST", "dream PST", "dream PST"]
+    dreamed, dreamt, ran = map(" ".join, ("dreamed", "dreamt", "ran"))
+    forms = correct_forms(sources, [dreamed, ran, dreamt, dreamed])
+    assert forms == [(dreamed, dreamt), (ran,), (dreamed, dreamt), (dreamed, dreamt)]
+    assert nearest_form(forms[0], dreamt) == dreamt
+    assert nearest_form(forms[0], " ".join("dreams")) == dreamt
+    assert nearest_form(forms[0], " ".join("dreamez")) == dreamed
+    assert nearest_form(forms[1], dreamt) == ran
 
 
 def test_lists_that_do_not_match_are_refused():

@@ -4,11 +4,20 @@ import math
 from typing import Any
 
 import pytest
+import torch
 
-from onmt_entmax.search import EnsembleStepper, SearchConfig, beam_search
+from onmt_entmax.search import (
+    EnsembleStepper,
+    SearchConfig,
+    Step,
+    beam_search,
+    stream_search,
+)
 from onmt_entmax.search.beam import BeamSearch
+from onmt_entmax.search.expression import parse_expression
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
+from tests.search.expressions import compiled
 from tests.search.tables import EOS, Fixed, Table, TableStepper
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0)
@@ -103,3 +112,45 @@ def test_a_sentence_unproven_by_one_prefix_starts_again_with_the_full_beam(
     assert sum(result.rows for result in results) == stepper.rows, "the first try is counted too"
     # One prefix: the start and (2,), then nothing can be proven. Two: the start, (2,) and (3,).
     assert results[0].rows == (3 if stop == "first" else 2 + 3)
+
+
+@pytest.mark.parametrize(
+    ("forced", "regex"), [((6,), None), ((), "[^5] .*")], ids=["prefix", "constraint"]
+)
+def test_a_sentence_that_starts_again_has_the_same_request(forced: Any, regex: Any) -> None:
+    model = {(): {6: 0.5, 5: 0.5}, (6,): {2: 0.5, 3: 0.4, 4: 0.1}, (6, 2): {4: 0.5, 5: 0.5}}
+    stepper = TableStepper(7)
+    stepper.dense = True
+    automaton = regex and compiled(parse_expression(regex), [2, 3, 4, 5, 6], EOS)
+    (result,) = beam_search(stepper, [Fixed(model)], SearchConfig(2), [forced], [automaton])
+    assert result.hypotheses[0].tokens == (6, 3)
+    assert result.certificate.excluded == pytest.approx(0.5)
+    assert result.rows == 2 + 1 + 4, "with one prefix, then with two"
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
+    """Those of at most `rows` sentences, and of one more batch."""
+
+    class Watched(TableStepper):
+        most = 0
+
+        def step(self, state: Any, tokens: torch.Tensor) -> Step:
+            self.most = max(self.most, len(state))
+            return super().step(state, tokens)
+
+    model, beam, size = Watched(), 3, 2
+    work = [([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)], None, None) for i in range(15)]
+    assert len(dict(stream_search(model, work, SearchConfig(beam, 1, 6), rows))) == 30
+    assert rows < model.most <= beam * (rows + size)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_ensemble_is_as_dense_and_as_rigid_as_one_member(order: int) -> None:
+    """The union with a softmax has every token; a Transformer cannot join sentences."""
+    members = [TableStepper(), TableStepper()]
+    members[0].dense, members[1].can_join = True, False
+    ensemble = EnsembleStepper(members[::order])
+    assert (ensemble.dense, ensemble.can_join) == (True, False)
+    assert not EnsembleStepper(members[1:]).dense
+    assert EnsembleStepper(members[:1]).can_join

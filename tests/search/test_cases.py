@@ -1,9 +1,11 @@
 """Searches of models made by hand, with all that their results must say."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from onmt_entmax.search import (
     Automaton,
@@ -12,9 +14,11 @@ from onmt_entmax.search import (
     Penalties,
     SearchConfig,
     SearchResult,
+    Step,
     beam_search,
     exact_search,
 )
+from onmt_entmax.search.certificate import Proof
 from onmt_entmax.search.expression import parse_expression
 from tests.search.expressions import compiled
 from tests.search.tables import BOS, EOS, Fixed, TableStepper
@@ -31,6 +35,13 @@ BETTER_LATER: Model = {
     (3,): {4: 1.0},
     (3, 4): {5: 1.0},
 }
+GROWING: Model = {  # each word makes the average better
+    (): {EOS: 0.3, 2: 0.7},
+    (2,): {3: 1.0},
+    (2, 3): {4: 1.0},
+    (2, 3, 4): {EOS: 0.4, 5: 0.6},
+}
+REWARD = {"penalties": Penalties(length_reward=0.5, length_ratio=10.0)}
 COVERED = {"penalties": Penalties(coverage_penalty="wu", beta=1.0), **OPTIMAL}
 ONE_OF_FOUR: Model = {(): {2: 0.3, 3: 0.28, 4: 0.24, 5: 0.18}} | {
     (i,): {EOS: p, BOS: 1 - p} for i, p in ((2, 0.5), (3, 0.75), (4, 0.5))
@@ -76,7 +87,14 @@ BEAM: dict[str, tuple[Model, list[int], dict[str, Any], dict[str, Any]]] = {
         {(): {EOS: 0.5, 2: 0.5}, (2,): {2: 1.0}},
         [1, 1, 1],
         {},
-        {"level": "optimal", "gap": 0, "truncated": 1, "dropped": 0, "proven": 1},
+        {
+            "level": "optimal",
+            "gap": 0,
+            "truncated": 1,
+            "dropped": 0,
+            "proven": 1,
+            "unfinished": None,
+        },
     ),
     "where nothing finishes the best prefix is unfinished": (
         {(): {2: 0.6, 3: 0.4}, (2,): {2: 1.0}, (3,): {3: 0.5, 2: 0.5}},
@@ -115,6 +133,36 @@ BEAM: dict[str, tuple[Model, list[int], dict[str, Any], dict[str, Any]]] = {
         {**FIRST, **AVERAGE},
         {"tokens": [(2,)]},
     ),
+    "stop first waits for n_best beyond the beam": (
+        {(): HALVES},
+        [1, 2],
+        FIRST,
+        {"tokens": [(), (2,)]},
+    ),
+    "stop first compares averages of live prefixes": (
+        GROWING,
+        [2],
+        {**FIRST, **AVERAGE},
+        {"tokens": [(2, 3, 4, 5)]},
+    ),
+    "stop first compares rewards of live prefixes": (
+        GROWING,
+        [2],
+        {**FIRST, **REWARD},
+        {"tokens": [(2, 3, 4, 5)]},
+    ),
+    "stop first stops at a tie": (
+        {(): {EOS: 0.25, 2: 0.5, 3: 0.25}, (2,): {EOS: 0.2, 3: 0.5, 4: 0.3}},
+        [1, 2],
+        FIRST,
+        {"tokens": [(), (2,)], "rows": 2, "bound": 0.25},
+    ),
+    "stop optimal stops at a tie": (
+        {(): {EOS: 0.5, 2: 0.5}},
+        [5, 0],
+        OPTIMAL,
+        {"tokens": [()], "rows": 1, "bound": 0.5},
+    ),
     "prefixes that are no candidates are counted as dropped": (
         {(): {2: 1.0}, (2,): {2: 0.3, 3: 0.25, 4: 0.2, 5: 0.15, 6: 0.1}},
         [1],
@@ -151,6 +199,12 @@ BEAM: dict[str, tuple[Model, list[int], dict[str, Any], dict[str, Any]]] = {
         [5],
         {"constraints": Constraints(min_length=2)},
         {"excluded": 0.95, "tokens": [(2, 3)], "level": "exhaustive"},
+    ),
+    "a prefix that nothing may follow is not cut": (
+        {(): {2: 1.0}},
+        [5, 1, 1],
+        {"constraints": Constraints(min_length=2)},
+        {"unfinished": None, "level": "exhaustive", "excluded": 1, "gap": math.inf},
     ),
     **{
         f"the support gives the probability of {text}": (
@@ -250,6 +304,38 @@ EXACT: dict[str, tuple[Model, list[int], dict[str, Any], dict[str, Any], dict[st
         {},
         {"tokens": [], "unfinished": (2,), "level": "none", "truncated": 3, "bound": 0.4},
     ),
+    "an exact search may cut a more probable prefix than the beam": (
+        {(): {2: 0.6, 3: 0.4}, (2,): {4: 0.5, 5: 0.5}, (3,): {4: 1.0}}
+        | {prefix: {6: 1.0} for prefix in ((2, 4), (2, 5), (3, 4))},
+        [1, 1, 2],
+        {},
+        {},
+        {"unfinished": (3, 4), "tokens": []},
+    ),
+    "prefixes that can only tie are dropped": (
+        {(): {2: 0.4, 3: 0.3, 4: 0.3}, (2,): {EOS: 0.5, 5: 0.5}},
+        [1],
+        {},
+        {"budget": Budget(rows=1)},
+        {"tokens": [(3,)], "level": "optimal", "gap": 0, "bound": 0.3},
+    ),
+    **{
+        f"a list of share {mass} has an output of a probability that sums of others hide": (
+            {(): {2: 0.3, 4: 0.7, 3: 1e-9}, (3,): {3: 1.0}},
+            [5, 0],
+            {"regex": ".* 3 3 .*"},
+            {"budget": Budget(rows=1), "mass": mass},
+            {"tokens": [(3, 3)], "level": "exhaustive"},
+        )
+        for mass in (0.9, 1.0)
+    },
+    "a list of an impossible constraint may not end at rounding": (
+        {(): {2: 0.3, 4: 0.7, 3: 1e-9}, (3,): {3: 1.0}},
+        [5, 0],
+        {"regex": ".* 3 3 .*"},
+        {"budget": Budget(expansions=3, rows=1)},
+        {"tokens": [], "satisfied": (0, 1e-5), "level": "none"},
+    ),
     "a list ends at its share of what may satisfy the constraint": (
         PAIRS,  # a quarter is half of the half that begins with 2
         [5, 0],
@@ -315,7 +401,7 @@ def test_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
     impossible, possible, free = beam_search(
         TableStepper(7), models, SearchConfig(5, 0, 2), [(2, 3), (2,), ()]
     )
-    nothing = {"tokens": [], "level": "exhaustive", "excluded": 1, "truncated": 0}
+    nothing = {"tokens": [], "level": "exhaustive", "excluded": 1, "truncated": 0, "gap": math.inf}
     check(impossible, {**nothing, "unfinished": None})
     check(possible, {"tokens": [(2,)], "excluded": 0.4})
     check(free, {"tokens": [(2,), ()], "excluded": 0})
@@ -331,3 +417,24 @@ def test_a_probability_rounded_above_one_does_not_break_the_bound(options: Any) 
     (result,) = beam_search(TableStepper(7), [model], SearchConfig(1, **options))
     assert result.hypotheses[0].log_prob <= result.certificate.log_bound
     assert result.certificate.level == "optimal"
+
+
+def test_of_equal_scores_the_more_probable_is_first() -> None:
+    """No position is attended to, so the coverage penalty of every output is infinite."""
+
+    class Blind(TableStepper):
+        def step(self, state: Any, tokens: torch.Tensor) -> Step:
+            found = super().step(state, tokens)
+            return replace(found, attention=torch.zeros_like(found.attention))
+
+    model = Fixed({(): {EOS: 0.2, 2: 0.3, 3: 0.5}})
+    for n_best, expected in ((1, [(3,)]), (3, [(3,), (2,), ()])):
+        config = SearchConfig(5, n_best, 3, penalties=COVERED["penalties"])
+        (result,) = beam_search(Blind(7, attention=True), [model], config)
+        assert [hypothesis.tokens for hypothesis in result.hypotheses] == expected
+
+
+def test_a_probability_of_satisfying_is_at_most_one() -> None:
+    more = math.nextafter(1.0, 2.0)
+    for proof in (Proof(satisfied=more), Proof(satisfied=more, dropped=1)):
+        assert proof.certificate([], -1.0, True).satisfied == (1.0, 1.0)

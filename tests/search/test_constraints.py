@@ -46,5 +46,9 @@ def test_coverage_is_zero_where_everything_is_covered_once() -> None:
 )
 def test_all_tokens_of_an_ngram_count(prefix: tuple[int, ...], repeats: set[int]) -> None:
     assert Constraints(block_ngram_repeat=3).forbidden(prefix, EOS) == repeats
+    if prefix == (2, 3, 4, 2, 3):  # any token of an n-gram may allow its repetition
+        for ignored in (2, 3, 4):
+            wish = Constraints(block_ngram_repeat=3, ignore_when_blocking=frozenset({ignored}))
+            assert wish.forbidden(prefix, EOS) == set()
     words = Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({2}))
     assert words.forbidden((2, 3), EOS) == {3}

@@ -6,6 +6,7 @@ from onmt_entmax.search import (
     Budget,
     Penalties,
     SearchConfig,
+    SearchTask,
     beam_search,
     exact_search,
     is_settled,
@@ -35,6 +36,8 @@ def test_wrong_options_are_refused() -> None:
     config = SearchConfig(n_best=0, penalties=Penalties("avg"))
     with pytest.raises(ValueError, match="listed by probability"):
         exact_search(TableStepper(), [Table(0, 1.0)], config)
+    with pytest.raises(ValueError, match="lists all: n_best must be 0"):
+        SearchTask(SearchConfig(n_best=1), method="enumerate")
 
 
 @pytest.mark.parametrize("n_best", [1, 3, 5])

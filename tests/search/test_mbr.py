@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
+from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import decide
 from onmt_entmax.search.mbr import _most, edit_distance, utilities
 
@@ -70,10 +71,20 @@ def test_levels_by_hand(left: float, level: str) -> None:
 
 @pytest.mark.parametrize(
     ("slack", "bound", "level"),
-    [(0.0, 0.2, "proven"), (0.0, 0.5, "found"), (0.1, 0.2, "proven"), (0.3, 0.2, "none")],
+    [
+        (0.0, 0.2, "proven"),
+        (0.0, 0.4, "proven"),  # a tie with an output that was not found
+        (0.0, 0.5, "found"),
+        (0.1, 0.2, "proven"),
+        (0.3, 0.2, "none"),
+    ],
 )
 def test_exact_match_uses_the_bounds_of_the_search(slack, bound, level) -> None:
     assert decide("exact_match", {"a": 0.4, "b": 0.2}, 0.4, slack, bound).level == level
+
+
+def test_a_tie_of_two_texts_is_proven() -> None:
+    assert decide("exact_match", {"a": 0.4, "b": 0.4}, 0.2, 0.0, 0.2).level == "proven"
 
 
 def test_of_equally_good_texts_the_more_probable_is_first() -> None:
@@ -86,3 +97,12 @@ def test_the_least_probable_of_many_texts_count_as_not_listed(monkeypatch) -> No
     found = decide("edit_distance", texts, 0.0, 0.0, 0.0)
     assert (len(found.texts), found.slack, found.level) == (3, 0.25, "none")
     assert len(decide("exact_match", texts, 0.0, 0.0, 0.0).texts) == 4
+
+
+def test_a_bound_that_underflows_is_not_zero() -> None:
+    """Another output may be more probable than the one found; both are rounded to 0."""
+    record = {"certificate": "none", "bound": 0.0, "finished": 1, "excluded": 0.0}
+    record |= {"hypotheses": [{"text": "a", "prob": 0.0}]}
+    assert decide_record("exact_match", record).level == "found"
+    whole = {**record, "certificate": "exhaustive"}
+    assert decide_record("exact_match", whole).level == "exact"

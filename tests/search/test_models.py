@@ -23,6 +23,24 @@ def test_members_may_keep_padding_that_others_drop(kind: str) -> None:
             assert not first.attention[:, width:].any()
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_members_of_other_widths_attend_to_the_same_positions(reverse: bool) -> None:
+    """Once long sentences have left, an input-feeding LSTM has the shorter sources alone."""
+    members = [stepper(network(kind, 1.5, 3), attention=True) for kind in ("input-feeding", "gru")]
+    ensemble = EnsembleStepper(members[::-1] if reverse else members)
+    batches, short = sentences(6), 5
+    with torch.inference_mode():
+        state = ensemble.select(ensemble.start(together(batches)), torch.tensor([short]))
+        parts = [
+            member.step(own, torch.tensor([member.bos])).attention
+            for member, own in zip(ensemble.steppers, state, strict=True)
+        ]
+        (found,) = ensemble.step(state, torch.tensor([ensemble.bos])).attention_rows()
+        alone = ensemble.step(ensemble.start(batches[short]), torch.tensor([ensemble.bos]))
+    assert len({part.size(1) for part in parts}) == 2, "their widths differ"
+    torch.testing.assert_close(found, alone.attention[0])
+
+
 @pytest.mark.parametrize("kind", DECODERS)
 def test_the_score_found_is_the_score_that_training_gives(kind: str) -> None:
     model = network(kind, 1.5, 4)

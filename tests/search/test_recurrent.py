@@ -6,9 +6,13 @@ import pytest
 import torch
 
 from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import build_model
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.model_stepper import OpenNMTDecoding, RecurrentState
+from onmt_entmax.sparse import log_entmax
+from tests.nn.test_lstm import Distance
 from tests.search.networks import SMALL, VOCABULARIES, network, sentences, stepper, together
 
 COVERED: list[dict[str, Any]] = [
@@ -85,3 +89,40 @@ def test_both_give_the_same_answers_and_certificates() -> None:
         assert [h.tokens for h in fast.hypotheses] == [h.tokens for h in slow.hypotheses]
         assert fast.certificate.level == slow.certificate.level
         assert (fast.rows, fast.support) == (slow.rows, slow.support)
+
+
+def test_steps_of_scores_that_are_no_products_are_those_of_training() -> None:
+    """Neither training nor decoding may take the products of `dot`, which the module inherits."""
+    model = network("input-feeding", 1.5, 3)
+    products = ModelStepper(model, VOCABULARIES.target)
+    model.decoder.attn = Distance(8, 1.5).double()
+    batch = make_batch([Example([2, 3, 4], [5, 4, 4], 0)], VOCABULARIES)
+    stepper = ModelStepper(model, VOCABULARIES.target)
+    with torch.inference_mode():
+        hidden, target = model.hidden_states(batch)
+        expected = log_entmax(model.generator.scores(hidden), 1.5)
+        state, others = stepper.start(batch), products.start(batch)
+        tokens = [VOCABULARIES.target.bos, *target.tolist()[:-1]]
+        for token, row in zip(tokens, expected, strict=True):
+            step = stepper.step(state, torch.tensor([token]))
+            torch.testing.assert_close(step.log_probs[0].exp(), row.exp())
+            state = step.state
+    assert not isinstance(state, RecurrentState)
+    assert isinstance(others, RecurrentState)
+
+
+def test_only_dot_and_general_can_project() -> None:
+    class Forward(EntmaxGlobalAttention):
+        """Attention with its own output."""
+
+        def forward(self, *arguments: Any) -> Any:
+            """Return what the base does, and later may not."""
+            return super().forward(*arguments)
+
+    assert all(EntmaxGlobalAttention(8, name).can_project for name in ("dot", "general"))
+    replaced = EntmaxGlobalAttention(8, "dot")
+    replaced.score = lambda h_t, h_s: h_t @ h_s.mT  # type: ignore[method-assign]
+    for attention in (EntmaxGlobalAttention(8, "mlp"), Distance(8, 1.5), Forward(8), replaced):
+        assert not attention.can_project
+        with pytest.raises(ValueError, match="are no products"):
+            attention.project(torch.ones(1, 3, 8))

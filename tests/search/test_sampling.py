@@ -125,6 +125,21 @@ def test_samples_have_the_frequencies_of_the_distribution(sampling: Sampling) ->
         assert one.prob == pytest.approx(truth[outcome(one)], abs=1e-9)
 
 
+def test_all_tokens_that_tie_with_the_last_of_the_best_may_be_drawn() -> None:
+    model = Fixed({(): {2: 0.4, 3: 0.25, 4: 0.25, 5: 0.1}})
+    (drawn,) = sample(TableStepper(7), [model], Sampling(topk=2), 100)
+    assert {one.tokens for one in drawn} == {(2,), (3,), (4,)}
+    for one in drawn:
+        assert one.prob == pytest.approx((0.4 if one.tokens == (2,) else 0.25) / 0.9)
+
+
+def test_no_more_tokens_are_drawn_than_reach_the_probability() -> None:
+    model = Fixed({(): {2: 0.5, 3: 0.25, 4: 0.25}})
+    for topp, expected in ((0.49, {(2,)}), (0.51, {(2,), (3,)}), (0.8, {(2,), (3,), (4,)})):
+        (drawn,) = sample(TableStepper(7), [model], Sampling(topp=topp), 100)
+        assert {one.tokens for one in drawn} == expected
+
+
 def test_samples_without_replacement_are_drawn_one_after_the_other() -> None:
     table, model = Table(1, 1.5, 4, 1.5), TableStepper(4)
     truth = distribution(model, [table], Sampling(), 1)

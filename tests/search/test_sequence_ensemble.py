@@ -76,11 +76,11 @@ def test_bounds_prove_ranks() -> None:
 
 
 def test_ties_keep_the_order_of_the_models() -> None:
-    found = average_sequences(
-        [ListedSequences({"x": 1.0}, 0.0), ListedSequences({"y": 1.0}, 0.0)], [0.5, 0.5]
-    )
-    assert (found.sequences, found.probabilities) == (("x", "y"), (0.5, 0.5))
-    assert (found.level, found.gap, found.proven) == ("exhaustive", math.inf, 2)
+    for order in (("x", "y"), ("y", "x")):
+        parts = [ListedSequences({sequence: 1.0}, 0.0) for sequence in order]
+        found = average_sequences(parts, [0.5, 0.5])
+        assert (found.sequences, found.probabilities) == (order, (0.5, 0.5))
+        assert (found.level, found.gap, found.proven) == ("exhaustive", math.inf, 2)
 
 
 def test_underflow_is_not_zero() -> None:

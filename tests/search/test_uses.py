@@ -196,6 +196,51 @@ def test_a_better_score_contradicts() -> None:
     assert short.agrees is False
 
 
+TIE = Fixed(
+    {
+        (): {EOS: 0.1, 2: 0.35, 3: 0.35, 4: 0.2},
+        (2,): {EOS: 0.9, 5: 0.1},
+        (3,): {EOS: 0.9, 6: 0.1},
+    }
+)
+
+
+@pytest.mark.parametrize("reward", [0.0, 0.1])
+@pytest.mark.parametrize("stop", ["exhaustive", "optimal"])
+@pytest.mark.parametrize("n_best", [1, 2, 6, 0])
+@pytest.mark.parametrize("beam_size", [2, 5])
+def test_equal_scores_may_be_in_any_order(beam_size, n_best, stop, reward) -> None:
+    """The other run had the second of two equally probable tokens first."""
+    config = SearchConfig(beam_size, n_best, 3, stop, penalties=Penalties(length_reward=reward))
+    swap = {2: 3, 3: 2, 5: 6, 6: 5}
+
+    def swapped(tokens: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(swap.get(token, token) for token in tokens)
+
+    (result,) = beam_search(TableStepper(7), [TIE], config)
+    assert result.certificate.proven
+    other = [replace(each, tokens=swapped(each.tokens)) for each in result.hypotheses]
+    assert verify(TableStepper(7), [TIE], replace(result, hypotheses=other), config).agrees
+
+
+@pytest.mark.parametrize("n_best", [1, 2])
+@pytest.mark.parametrize("stop", ["exhaustive", "optimal"])
+@pytest.mark.parametrize(
+    ("model", "agrees"),
+    [
+        ({EOS: 0.2, 2: 0.4, 3: 0.4}, True),
+        ({EOS: 0.2, 2: 0.4 - 1e-7, 3: 0.4 + 1e-7}, False),
+        ({EOS: 0.6, 3: 0.4}, False),
+        ({EOS: 0.2, 3: 0.8}, False),
+    ],
+)
+def test_what_is_no_tie_in_float64_is_a_disagreement(n_best, stop, model, agrees) -> None:
+    config = SearchConfig(5, n_best, stop=stop)
+    (result,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.2, 2: 0.4, 3: 0.4}})], config)
+    assert result.hypotheses[0].tokens == (2,)
+    assert verify(TableStepper(7), [Fixed({(): model})], result, config).agrees is agrees
+
+
 def test_the_mean_encoder_has_no_float64() -> None:
     model = EnsembleStepper([stepper(network(kind, 1.5, 0)) for kind in ("lstm", "mean")])
     with pytest.raises(ValueError, match="mean encoder"):
@@ -225,3 +270,18 @@ def test_a_stream_gives_what_single_sentences_give(kind: str, rows: int) -> None
             h.tokens for h in result.hypotheses
         ]
         assert results[number].certificate.level == result.certificate.level
+
+
+def test_fewer_strings_than_certified_disagree() -> None:
+    config, two = SearchConfig(5), Fixed({(): {EOS: 0.6, 2: 0.4}})
+    (claimed,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})], config)
+    assert (claimed.certificate.level, claimed.finished) == ("exhaustive", 3)
+    assert verify(TableStepper(7), [two], claimed, config).agrees is False
+
+
+def test_what_float64_excludes_contradicts_before_the_budget_ends() -> None:
+    config = SearchConfig(1)
+    (claimed,) = beam_search(TableStepper(7), [Fixed({(): {2: 1.0}})], config)
+    other = Fixed({(): {4: 0.5, 5: 0.3, 6: 0.2}, (4,): {4: 0.3, 5: 0.3, 6: 0.4}})
+    short = verify(TableStepper(7), [other], claimed, config, budget=Budget(expansions=1))
+    assert short.agrees is False

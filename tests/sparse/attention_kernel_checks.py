@@ -54,7 +54,7 @@ def compare(
     for kernels in (True, False):
         wanted = [*given, *([alpha] if isinstance(alpha, Tensor) else [])]
         if kernels:
-            output = entmax_attention(*given, alpha, **arguments, scale=scale)
+            output = entmax_attention(*given, alpha=alpha, **arguments, scale=scale)
             assert "Fused" in str(output.grad_fn)
         else:
             wide = alpha.double().view(-1, 1, 1) if isinstance(alpha, Tensor) else alpha
@@ -125,9 +125,9 @@ def test_dropout_is_the_same_in_all_kernels(blocks: None) -> None:
 
     def drawn() -> Tensor:
         torch.manual_seed(7)
-        return entmax_attention(query, key, eye, 1.5, dropout_p=0.3)
+        return entmax_attention(query, key, eye, alpha=1.5, dropout_p=0.3)
 
-    weights = entmax_attention_weights(query, key, 1.5)
+    weights = entmax_attention_weights(query, key, alpha=1.5)
     output = drawn()
     kept = output != 0
     torch.testing.assert_close(output[kept], weights[kept] / 0.7, rtol=1e-4, atol=1e-5)
@@ -146,7 +146,7 @@ def test_what_they_leave_to_pytorch() -> None:
     query, key, value = inputs(5, 6)
     mask = torch.randn(5, 6, device=DEVICE, requires_grad=True)
     for output in (
-        entmax_attention(query, key, value, 1.5, mask),
+        entmax_attention(query, key, value, alpha=1.5, attn_mask=mask),
         entmax_attention(query.double(), key.double(), value.double()),
         entmax_attention_weights(query, key),
     ):
@@ -155,10 +155,10 @@ def test_what_they_leave_to_pytorch() -> None:
 
 def test_second_derivatives_and_dropout() -> None:
     query, key, value = inputs(3, 4)
-    output = entmax_attention(query, key, value, 1.5)
+    output = entmax_attention(query, key, value, alpha=1.5)
     (first,) = torch.autograd.grad(output.square().sum(), query, create_graph=True)
     assert torch.autograd.grad(first.sum(), key)[0].isfinite().all()
-    output = entmax_attention(query, key, value, 1.5, dropout_p=0.5)
+    output = entmax_attention(query, key, value, alpha=1.5, dropout_p=0.5)
     with pytest.raises(RuntimeError, match="no second derivatives on a GPU"):
         torch.autograd.grad(output.square().sum(), query, create_graph=True)
 

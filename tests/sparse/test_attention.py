@@ -86,8 +86,8 @@ def test_equals_the_oracle(alpha: Any, kind: str, dtype: torch.dtype) -> None:
     alphas = torch.as_tensor(alpha, dtype=torch.float64)
     for scale in (None, -0.02, 30.0, 0.0):
         expected = weights_oracle(query, key, alphas, mask, scale)
-        weights = entmax_attention_weights(query, key, alpha, **options(mask), scale=scale)
-        output = entmax_attention(query, key, value, alpha, **options(mask), scale=scale)
+        weights = entmax_attention_weights(query, key, alpha=alpha, **options(mask), scale=scale)
+        output = entmax_attention(query, key, value, alpha=alpha, **options(mask), scale=scale)
         # The rounding of scores up to 100; above 2 the slope at the threshold is infinite.
         close = 2e-5 if dtype == torch.float32 else 1e-11
         if scale == 30 or alphas.max() > 2:
@@ -105,7 +105,7 @@ def test_equals_the_oracle(alpha: Any, kind: str, dtype: torch.dtype) -> None:
 def test_softmax_is_that_of_torch(kind: str) -> None:
     mask = masks(5, 7)[kind]
     given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
-    ours = entmax_attention(*given, 1.0, **options(mask), scale=0.7)
+    ours = entmax_attention(*given, alpha=1.0, **options(mask), scale=0.7)
     theirs = scaled_dot_product_attention(*given, **options(mask), scale=0.7)
     torch.testing.assert_close(ours, theirs)
     upstream = torch.randn_like(ours)
@@ -129,7 +129,7 @@ def test_gradients_by_finite_differences(alpha: float, kind: str) -> None:
 
     def function(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Tensor:
         with_mask = {"attn_mask": rest[0]} if numbers else options(mask)
-        return entmax_attention(query, key, value, alpha, **with_mask)
+        return entmax_attention(query, key, value, alpha=alpha, **with_mask)
 
     assert torch.autograd.gradcheck(function, given)
 
@@ -143,7 +143,10 @@ def test_gradient_in_alpha_by_finite_differences(alpha: tuple[float, ...], kind:
     given = [tensor.requires_grad_() for tensor in given]
     mask = masks(3, 4)[kind]
 
-    assert torch.autograd.gradcheck(lambda *all: entmax_attention(*all, **options(mask)), given)
+    def attention(query: Tensor, key: Tensor, value: Tensor, alpha: Tensor) -> Tensor:
+        return entmax_attention(query, key, value, alpha=alpha, **options(mask))
+
+    assert torch.autograd.gradcheck(attention, given)
 
 
 def test_gradient_at_softmax_continues_that_above() -> None:
@@ -152,7 +155,7 @@ def test_gradient_at_softmax_continues_that_above() -> None:
 
     def gradient(of: float) -> Tensor:
         alpha = torch.tensor([of, of], dtype=torch.float64, requires_grad=True)
-        return torch.autograd.grad(entmax_attention(query, key, value, alpha).sum(), alpha)[0]
+        return torch.autograd.grad(entmax_attention(query, key, value, alpha=alpha).sum(), alpha)[0]
 
     torch.testing.assert_close(gradient(1.0), gradient(1 + 1e-7), rtol=1e-5, atol=1e-7)
 
@@ -163,7 +166,7 @@ def test_a_query_without_keys_gives_zeros_and_no_gradient(alpha: Any) -> None:
     given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
     closed = torch.zeros(5, 7, requires_grad=True)
     mask = closed + torch.where(torch.arange(5) < 2, 0.0, -INF).view(5, 1)
-    output = entmax_attention(*given, alpha, mask)
+    output = entmax_attention(*given, alpha=alpha, attn_mask=mask)
     assert (output[..., 2:, :] == 0).all()
     assert (output[..., :2, :] != 0).all()
     tensors = [*given, closed, *([alpha] if isinstance(alpha, Tensor) else [])]
@@ -178,26 +181,26 @@ def test_leading_dimensions_broadcast() -> None:
     whole = [tensor.expand(3, 2, -1, -1).contiguous() for tensor in (query, key, value)]
     alpha = torch.tensor([1.2, 1.8])
     tensors = [tensor.requires_grad_() for tensor in (query, key, value, alpha)]
-    output = entmax_attention(*tensors)
-    torch.testing.assert_close(output, entmax_attention(*whole, alpha))
+    output = entmax_attention(*tensors[:3], alpha=alpha)
+    torch.testing.assert_close(output, entmax_attention(*whole, alpha=alpha))
     gradients = torch.autograd.grad(output.sum(), tensors)
     assert [gradient.shape for gradient in gradients] == [tensor.shape for tensor in tensors]
     two = [tensor[0, 0] for tensor in whole]
-    torch.testing.assert_close(entmax_attention(*two, 1.2), output[0, 0])
+    torch.testing.assert_close(entmax_attention(*two, alpha=1.2), output[0, 0])
 
 
 def test_strides_change_nothing() -> None:
     """As models have them: heads split from one projection, expanded, from the middle."""
     joint = torch.randn(3, 6, 3, 2, 8)
     query, key, value = (part.transpose(1, 2) for part in joint.unbind(2))
-    expected = entmax_attention(query.contiguous(), key.contiguous(), value.contiguous(), 1.5)
-    assert torch.equal(entmax_attention(query, key, value, 1.5), expected)
+    expected = entmax_attention(query.contiguous(), key.contiguous(), value.contiguous(), alpha=1.5)
+    assert torch.equal(entmax_attention(query, key, value, alpha=1.5), expected)
     reversed_strides = [tensor.mT.contiguous().mT for tensor in (query, key, value)]
-    torch.testing.assert_close(entmax_attention(*reversed_strides, 1.5), expected)
+    torch.testing.assert_close(entmax_attention(*reversed_strides, alpha=1.5), expected)
     mask = torch.randn(6, 6).t()
     torch.testing.assert_close(
-        entmax_attention(query, key, value, 1.5, mask),
-        entmax_attention(query, key, value, 1.5, mask.contiguous()),
+        entmax_attention(query, key, value, alpha=1.5, attn_mask=mask),
+        entmax_attention(query, key, value, alpha=1.5, attn_mask=mask.contiguous()),
     )
 
 
@@ -207,29 +210,31 @@ def test_masks_broadcast(shape: tuple[int, ...]) -> None:
     numbers = torch.randn(shape, requires_grad=True)
     for mask in (numbers > 0.2, numbers):
         whole = mask.expand(3, 2, 5, 7).contiguous()
-        expected = entmax_attention(query, key, value, 1.5, whole)
-        torch.testing.assert_close(entmax_attention(query, key, value, 1.5, mask), expected)
-    output = entmax_attention(query, key, value, 1.5, numbers)
+        expected = entmax_attention(query, key, value, alpha=1.5, attn_mask=whole)
+        torch.testing.assert_close(
+            entmax_attention(query, key, value, alpha=1.5, attn_mask=mask), expected
+        )
+    output = entmax_attention(query, key, value, alpha=1.5, attn_mask=numbers)
     (gradient,) = torch.autograd.grad(output.sum(), numbers)
     assert gradient.shape == shape
 
 
-@pytest.mark.parametrize("alpha", [1.5, (1.3, 1.8)])
+@pytest.mark.parametrize("alpha", [1.5, (1.3, 1.8), (1.5, 2.5)])
 def test_dropout_drops_weights_and_its_gradient_is_exact(alpha: Any) -> None:
     alpha = torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, tuple) else alpha
     query, key, _ = inputs(3, 2, queries=40, keys=30, dtype=torch.float64)
     eye = torch.eye(30, dtype=torch.float64).expand(3, 2, 30, 30)
-    weights = entmax_attention_weights(query, key, alpha)
-    dropped = entmax_attention(query, key, eye, alpha, dropout_p=0.3)
+    weights = entmax_attention_weights(query, key, alpha=alpha)
+    dropped = entmax_attention(query, key, eye, alpha=alpha, dropout_p=0.3)
     kept = dropped != 0
     torch.testing.assert_close(dropped[kept], weights[kept] / 0.7)
     part = float((dropped[weights > 0] == 0).double().mean())
     assert abs(part - 0.3) < 0.03
-    assert (entmax_attention(query, key, eye, alpha, dropout_p=1.0) == 0).all()
+    assert (entmax_attention(query, key, eye, alpha=alpha, dropout_p=1.0) == 0).all()
 
     def function(*given: Tensor) -> Tensor:
         torch.manual_seed(5)
-        return entmax_attention(*given, alpha, dropout_p=0.4)
+        return entmax_attention(*given, alpha=alpha, dropout_p=0.4)
 
     few = [t.requires_grad_() for t in inputs(3, 2, queries=2, keys=3, dtype=torch.float64)]
     assert torch.autograd.gradcheck(function, few)
@@ -246,31 +251,31 @@ def test_dropout_drops_weights_and_its_gradient_is_exact(alpha: Any) -> None:
 def test_half_types_are_computed_in_float32(dtype: torch.dtype, alpha: Any) -> None:
     alpha = torch.tensor(alpha) if isinstance(alpha, tuple) else alpha
     given = [tensor.to(dtype) for tensor in inputs(3, 2)]
-    output = entmax_attention(*given, alpha)
+    output = entmax_attention(*given, alpha=alpha)
     assert output.dtype == dtype
-    wide = entmax_attention(*(tensor.float() for tensor in given), alpha)
+    wide = entmax_attention(*(tensor.float() for tensor in given), alpha=alpha)
     torch.testing.assert_close(output, wide.to(dtype))
-    assert entmax_attention_weights(*given[:2], alpha).dtype == torch.float32
+    assert entmax_attention_weights(*given[:2], alpha=alpha).dtype == torch.float32
 
 
 def test_autocast_casts_as_for_torch() -> None:
     given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        ours = entmax_attention(*given, 1.0)
+        ours = entmax_attention(*given, alpha=1.0)
         theirs = scaled_dot_product_attention(*given)
     assert ours.dtype == theirs.dtype == torch.bfloat16
     torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
     assert all(g.dtype == torch.float32 for g in torch.autograd.grad(ours.sum(), given))
     double = [tensor.double() for tensor in given]
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert entmax_attention(*double, 1.5).dtype == torch.float64
+        assert entmax_attention(*double, alpha=1.5).dtype == torch.float64
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, (1.2, 1.7)])
 def test_second_derivatives(alpha: Any) -> None:
     alpha = torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, tuple) else alpha
     given = [t.requires_grad_() for t in inputs(2, queries=2, keys=3, dtype=torch.float64)]
-    assert torch.autograd.gradgradcheck(lambda *all: entmax_attention(*all, alpha), given)
+    assert torch.autograd.gradgradcheck(lambda *all: entmax_attention(*all, alpha=alpha), given)
 
 
 def test_nothing_to_attend_to() -> None:
@@ -291,6 +296,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "sizes": ({"key": torch.ones(3, 2, 7, 5)}, "of size 4, key of size 5"),
     "keys": ({"value": torch.ones(3, 2, 6, 3)}, "key has length 7, value 6"),
     "heads": ({"value": torch.ones(3, 5, 7, 3)}, "leading dimensions do not broadcast"),
+    "groups": ({"key": torch.ones(3, 4, 7, 4), "enable_gqa": True}, "a divisor of the 2 heads"),
+    "groups of values": ({"key": torch.ones(3, 1, 7, 4), "enable_gqa": True}, "key has 1, value 2"),
+    "no heads": ({"query": torch.ones(5, 4), "enable_gqa": True}, "needs tensors with heads"),
 }
 
 
@@ -311,8 +319,8 @@ def outcomes(alpha: float, mask: Mask, queries: int, keys: int, dtype: Any) -> l
     alphas = torch.tensor([alpha, alpha], dtype=dtype, requires_grad=True)
     if isinstance(mask, Tensor) and mask.is_floating_point():
         mask = mask.to(dtype)
-    output = entmax_attention(*given, alphas, **options(mask))
-    plain = entmax_attention(*given, alpha, **options(mask))
+    output = entmax_attention(*given, alpha=alphas, **options(mask))
+    plain = entmax_attention(*given, alpha=alpha, **options(mask))
     upstream = torch.randn_like(output)
     gradients = torch.autograd.grad(output, [*given, alphas], upstream)
     return [output, *gradients, plain, *torch.autograd.grad(plain, given, upstream)]
@@ -321,7 +329,7 @@ def outcomes(alpha: float, mask: Mask, queries: int, keys: int, dtype: Any) -> l
 @pytest.mark.parametrize(
     ("alpha", "kind", "dtype"),
     zip(
-        [1.0, 1.0001, 1.1, 1.37, 1.5, 1.5, 1.95, 2.0, 2.0],
+        [1.0, 1.0001, 1.1, 1.37, 1.5, 1.5, 1.95, 2.0, 2.0, 2.5, 3.0],
         cycle(["none", "causal", "some", "holes"]),
         cycle([torch.float32, torch.float64, torch.float64]),
     ),
@@ -343,8 +351,8 @@ def test_implementations_agree(
 def test_what_is_not_finite_stays_in_its_row(alpha: float, bad: float) -> None:
     query, key, value = inputs(2)
     query[1, 3, 0] = bad
-    output = entmax_attention(query, key.abs(), value, alpha)
-    expected = entmax_attention(query.clamp(-9, 9).nan_to_num(0), key.abs(), value, alpha)
+    output = entmax_attention(query, key.abs(), value, alpha=alpha)
+    expected = entmax_attention(query.clamp(-9, 9).nan_to_num(0), key.abs(), value, alpha=alpha)
     assert output[1, 3].isnan().all()
     kept = torch.ones(2, 5, dtype=torch.bool)
     kept[1, 3] = False
@@ -357,10 +365,50 @@ def test_dropout_repeats_with_the_seed_and_differs_between_rows() -> None:
     draws = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        draws.append(entmax_attention(query, key, eye, 1.5, dropout_p=0.5) > 0)
+        draws.append(entmax_attention(query, key, eye, alpha=1.5, dropout_p=0.5) > 0)
     assert torch.equal(draws[0], draws[1])
     # Of independent rows, half of the numbers agree.
     rows = torch.cat([draws[0].flatten(0, 2), draws[2].flatten(0, 2)]).double() * 2 - 1
     agreement = (rows @ rows.T / 200).fill_diagonal_(0)
     assert agreement.abs().max() < 0.45
     assert (rows.mean(0)).abs().max() < 0.4
+
+
+def test_parameters_after_value_are_given_by_name() -> None:
+    """PyTorch's fourth parameter is the mask: neither is taken for the other."""
+    query, key, value = inputs(3, 2)
+    mask = torch.ones(5, 7, dtype=torch.bool)
+    for given in ([mask], [1.5], [1.5, mask]):
+        with pytest.raises(TypeError, match=r"write entmax_attention\(query, key, value, alpha="):
+            entmax_attention(query, key, value, *given)
+        with pytest.raises(TypeError, match=r"write entmax_attention_weights\(query, key, alpha="):
+            entmax_attention_weights(query, key, *given)
+
+
+def groups() -> list[Tensor]:
+    """Return six heads of queries, two of keys and values."""
+    query, key = torch.randn(3, 6, 5, 4), torch.randn(3, 2, 7, 4)
+    return [tensor.double() for tensor in (query, key, torch.randn(3, 2, 7, 3))]
+
+
+def test_grouped_queries_equal_pytorchs_at_softmax() -> None:
+    given = groups()
+    expected = torch.nn.functional.scaled_dot_product_attention(*given, enable_gqa=True)
+    ours = entmax_attention(*given, alpha=1.0, enable_gqa=True)
+    torch.testing.assert_close(ours, expected)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 3.0, (1.2, 1.4, 1.6, 1.8, 2.0, 2.4)])
+def test_grouped_queries_equal_repeated_keys(alpha: Any) -> None:
+    alpha = torch.tensor(alpha).double() if isinstance(alpha, tuple) else alpha
+    query, key, value = groups()
+    repeated = [tensor.repeat_interleave(3, 1) for tensor in (key, value)]
+    output = entmax_attention(query, key, value, alpha=alpha, enable_gqa=True)
+    torch.testing.assert_close(output, entmax_attention(query, *repeated, alpha=alpha))
+    weights = entmax_attention_weights(query, key, alpha=alpha, enable_gqa=True)
+    torch.testing.assert_close(weights @ repeated[1], output)
+
+
+def test_gradients_of_grouped_queries() -> None:
+    given = [tensor[:1, :, :3].requires_grad_() for tensor in groups()]
+    assert torch.autograd.gradcheck(lambda *all: entmax_attention(*all, enable_gqa=True), given)

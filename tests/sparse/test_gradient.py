@@ -128,7 +128,7 @@ def several(z: Tensor, alpha: float | Tensor) -> Tensor:
     result, logs = entmax(z * 2, alpha), log_entmax(z.t(), 1.5, 0).t().clamp_min(-30.0)
     smooth = entmax_loss(z, z.argmin(1), alpha, label_smoothing=0.1)
     own = 1.3 if isinstance(alpha, Tensor) else alpha
-    attended = entmax_attention(z, z, z, own).sum()
+    attended = entmax_attention(z, z, z, alpha=own).sum()
     return (result * logs).sum() + smooth + entmax_loss(z, result, alpha) + attended
 
 

@@ -86,7 +86,7 @@ def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch) -> None:
         assert config.max_length == 7
         rows = zip(batch.target[1:, :, 0].t().tolist(), batch.target_lengths, strict=True)
         outputs = [tuple(row[: int(length) - 2]) for row, length in rows]
-        return [SimpleNamespace(hypotheses=[SimpleNamespace(tokens=out)]) for out in outputs]
+        return [SimpleNamespace(best=SimpleNamespace(tokens=out)) for out in outputs]
 
     monkeypatch.setattr(evaluation, "beam_search", search)
     told: list[str] = []

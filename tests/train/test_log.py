@@ -84,6 +84,19 @@ def test_the_next_command_inflects_in_the_order_of_the_data(tmp_path, form, opti
     assert command == f"onmt-entmax inflect {option} run x abc 'V;PST'"
 
 
+@pytest.mark.parametrize(
+    ("sources", "query"),
+    [
+        (["lang=x a b", "lang=x c"], "x ab ''"),
+        (["lang=x a b", "lang=x +V", "lang=x +V c"], "x c V"),
+    ],
+)
+def test_the_next_command_has_the_tags_of_its_language(tmp_path, sources, query):
+    corpus = written(tmp_path, "x", sources, ["a b"] * len(sources))
+    command = next_command(Path("run"), TrainingData(data(corpus), VocabularyConfig()))
+    assert command == f"onmt-entmax inflect --model run {query}"
+
+
 # --- the last lines --------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from onmt_entmax.checkpoint import (
     load,
     prune,
     remember_best,
+    remove_checkpoint,
 )
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.errors import UserError
@@ -65,6 +66,23 @@ def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
             remember_best(run.path, 2, "loss", 0.1)
     assert checkpoint_steps(run.path) == [2, 4, 5]
     assert find_model(run.path).name == "step_2"
+
+
+def test_a_best_checkpoint_that_is_gone_is_said_and_replaced(begun, tmp_path: Path, capsys) -> None:
+    run = tmp_path / "run"
+    change_state(run / "step_6", lambda state: state["run"].update(best=0.0, best_step=2))
+    remember_best(run, 2, "loss", 0.0)
+    remove_checkpoint(run, 2)
+    capsys.readouterr()
+    assert changed(begun, "-train_from", run, "-train_steps", 8, "-valid_steps", 8) == 0
+    said = capsys.readouterr().err
+    assert f"warning: {run}: step_2, the best checkpoint so far, is gone" in said
+    assert f"best checkpoint: {run}/step_8" in said
+    assert best_step(run) == 8
+    remove_checkpoint(run, 8)
+    change_state(run / "step_6", lambda state: state["run"].update(best=None, best_step=-1))
+    assert changed(begun, "-train_from", run, "-valid_steps", 100) == 0
+    assert f"last checkpoint: {run}/step_6" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("keep", [1, 5, 10, -1])

@@ -3,12 +3,14 @@
 import fcntl
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
 import termios
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,10 +18,12 @@ import torch
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
 from onmt_entmax.cli.train import main as train
+from onmt_entmax.files import locked
 from onmt_entmax.train import run as training_run
 from onmt_entmax.train import trainer
 from onmt_entmax.train.trainer import collected_signals
 from tests.commands import CONSOLE, ENVIRONMENT, weights
+from tests.ended import ended
 from tests.toy import write_config
 
 
@@ -166,3 +170,30 @@ def test_several_processes_ignore_a_second_interrupt() -> None:
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGINT):
             os.kill(os.getpid(), number)
     assert received == [signal.SIGHUP, signal.SIGINT, signal.SIGINT]
+
+
+def test_a_training_whose_folder_was_replaced_writes_nothing_more(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    """As by `rm -r run` and another training in it."""
+    run, elsewhere = tmp_path / "run", tmp_path / "deleted"
+    other = ExitStack()
+
+    def replace() -> None:
+        run.rename(elsewhere)
+        other.enter_context(locked(run))
+
+    while_evaluating(monkeypatch, replace)
+    with other:
+        assert ended(train, endless(tmp_path, save_checkpoint_steps=2)) == 2
+        assert [path.name for path in run.iterdir()] == [".lock"]
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"train.py: error: {run}: was deleted or replaced while")
+    assert checkpoint_steps(elsewhere) == [2, 4]
+
+
+def test_a_training_whose_folder_was_deleted_says_so(tmp_path: Path, monkeypatch, capsys) -> None:
+    while_evaluating(monkeypatch, lambda: shutil.rmtree(tmp_path / "run"))
+    assert ended(train, endless(tmp_path)) == 2
+    assert "run: was deleted or replaced while" in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "run").exists()

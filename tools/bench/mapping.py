@@ -1,11 +1,13 @@
 """Time the mapping, forward and backward, against softmax and entmax 1.3 (the reference).
 
     python -m tools.bench.mapping --clock cpu
+    python -m tools.bench.mapping --clock cpu --shape 1280x40 256x1000 --alpha 2.25 3 10
 
 Rows are small, as in attention, or whole vocabularies.
 """
 
 import argparse
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -14,9 +16,10 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import entmax
-from tools.bench.runner import Case, logits, run
+from tools.bench.runner import ALPHA, Case, logits, run
 
-SHAPES = ((64, 13), (64, 50), (2048, 50), (1280, 776), (320, 18_000), (320, 32_000), (80, 128_000))
+SHAPES = ("64x13", "64x50", "2048x50", "1280x776", "320x18000", "320x32000", "80x128000")
+ALPHAS = (1.2, 1.33, 1.5, 2.0)
 
 
 def backward(mapping: Callable[[Tensor], Tensor], scores: Tensor, gradient: Tensor) -> None:
@@ -25,8 +28,10 @@ def backward(mapping: Callable[[Tensor], Tensor], scores: Tensor, gradient: Tens
     mapping(scores).backward(gradient)
 
 
-def reference(alpha: float) -> dict[str, Callable[[Tensor], Tensor]]:
+def reference(alpha: float | Tensor) -> dict[str, Callable[[Tensor], Tensor]]:
     """Return the function of entmax 1.3 for this alpha."""
+    if isinstance(alpha, Tensor):
+        return {"bisect": partial(peer.entmax_bisect, alpha=alpha, dim=-1)}
     if alpha == 1.5:
         return {"entmax15": partial(peer.entmax15, dim=-1)}
     if alpha == 2.0:
@@ -34,16 +39,34 @@ def reference(alpha: float) -> dict[str, Callable[[Tensor], Tensor]]:
     return {"bisect": partial(peer.entmax_bisect, alpha=alpha, dim=-1)}
 
 
-def cases(_: argparse.Namespace) -> Iterator[Case]:
+def shape(text: str) -> tuple[int, int]:
+    """Return rows and their length from text such as 64x13."""
+    found = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not rows and their length, such as 64x13")
+    return int(found[1]), int(found[2])
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add options that choose rows and alphas."""
+    parser.add_argument("--shape", type=shape, nargs="+", default=[shape(text) for text in SHAPES])
+    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=ALPHAS)
+    parser.add_argument("--each-row", action="store_true", help="give a tensor, an alpha a row")
+    parser.add_argument("--double", action="store_true", help="time float64")
+
+
+def cases(arguments: argparse.Namespace) -> Iterator[Case]:
     """Yield shapes, logits and alphas."""
-    for rows, length in SHAPES:
+    dtype = torch.float64 if arguments.double else torch.float32
+    for rows, length in arguments.shape:
         for kind in ("uniform", "normal", "wide", "trained"):
-            scores = logits(kind, rows, length).requires_grad_()
-            gradient = torch.randn(rows, length)
-            for alpha in (1.2, 1.33, 1.5, 2.0):
+            scores = logits(kind, rows, length).to(dtype).requires_grad_()
+            gradient = torch.randn(rows, length).to(dtype)
+            for alpha in arguments.alpha:
+                given = torch.full((rows, 1), alpha, dtype=dtype) if arguments.each_row else alpha
                 mappings: dict[str, Callable[[Tensor], Tensor]] = {
-                    **reference(alpha),
-                    "ours": partial(entmax, alpha=alpha),
+                    **reference(given),
+                    "ours": partial(entmax, alpha=given),
                     "softmax": partial(torch.softmax, dim=-1),
                 }
                 yield Case(
@@ -53,4 +76,4 @@ def cases(_: argparse.Namespace) -> Iterator[Case]:
 
 
 if __name__ == "__main__":
-    run(__doc__, cases)
+    run(__doc__, cases, declare)

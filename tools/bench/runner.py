@@ -21,6 +21,7 @@ from statistics import median
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
+from onmt_entmax.errors import UserError
 from onmt_entmax.rules import SHARE, number, positive, whole
 from onmt_entmax.sparse.backends import cpu
 
@@ -163,6 +164,8 @@ def peak_memory(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str
 
     Pages of library code, which a new process reads on demand, are not counted.
     """
+    if not os.path.exists("/proc/self/statm"):
+        raise UserError("--memory: reads /proc, which only Linux has")
     results: dict[str, dict[str, object]] = {}
     reference = 0.0
     for name, run in case.contenders.items():

@@ -30,7 +30,7 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.inflection import decode_source, decode_word, order_tokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, read_lines
-from onmt_entmax.report.measures import edit_distance
+from onmt_entmax.report.measures import edit_distance, is_right
 from onmt_entmax.report.reading import is_only, read_report
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
@@ -67,6 +67,7 @@ class Word(NamedTuple):
     prediction: str
     level: str
     probability: float
+    right: bool
 
 
 def read_words(prefix: Path, reverse: bool, report: Path | None = None) -> list[Word]:
@@ -97,7 +98,8 @@ def read_words(prefix: Path, reverse: bool, report: Path | None = None) -> list[
         texts = target, best.get("text", "")
         form, guess = (decode_word(order_tokens(text, reverse).split()) for text in texts)
         level = "none" if not record else "only" if is_only(record) else record["certificate"]
-        words.append(Word(language, tags, lemma, form, guess, level, best.get("prob", 0.0)))
+        prob, right = best.get("prob", 0.0), is_right(*texts)
+        words.append(Word(language, tags, lemma, form, guess, level, prob, right))
     return words
 
 
@@ -139,9 +141,9 @@ def word_errors(options: argparse.Namespace) -> str:
         return "unseen in any language" if letters - known else "unseen in its language"
 
     def right(some: Sequence[Word]) -> float:
-        return 100 * sum(word.form == word.prediction for word in some) / len(some)
+        return 100 * sum(word.right for word in some) / len(some)
 
-    wrong = [word for word in words if word.form != word.prediction]
+    wrong = [word for word in words if not word.right]
 
     def table(title: str, kind: Callable[[Word], str], order: Sequence[str] = ()) -> str:
         groups: dict[str, list[Word]] = {name: [] for name in order}
@@ -150,7 +152,7 @@ def word_errors(options: argparse.Namespace) -> str:
         rows = []
         for name, group in groups.items():
             if group:
-                errors = sum(word.form != word.prediction for word in group)
+                errors = sum(not word.right for word in group)
                 share = f"{100 * errors / max(len(wrong), 1):.1f}"
                 rows.append([name, str(len(group)), f"{right(group):.1f}", share])
         if not order:

@@ -74,22 +74,22 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best, read_config
 from onmt_entmax.cli import ending
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.data.inflection import decode_word, language_of
+from onmt_entmax.data.inflection import language_of
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import json_text, read_aligned, read_object, write_files
-from onmt_entmax.options.reader import read_yaml, without_rivals
+from onmt_entmax.options.reader import changed_batch_size, read_yaml, without_rivals
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.report.bleu import compare
 from onmt_entmax.report.measures import score_by_language
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
+from onmt_entmax.systems import ending_signals
 from tools.papers.figures import draw_curves, read_metrics
 from tools.papers.markdown import markdown_table
 from tools.papers.pictures import prepare, write
 from tools.papers.published import Alphas, published, spread
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 KEYS = (*REQUIRED, "options", "translate", "ensemble", "paper")
 OF_A_PAIR = ("base", "source", "reference")  # keys that each of several pairs has of its own
@@ -328,11 +328,11 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
         beginning = changes.pop("begin_with", None)
         if beginning not in (None, *cells):
             raise UserError(f"{path}: cells: {name}: begin_with: no cell {beginning!r} before it")
-        try:
-            training = {**without_rivals(base, common), **common}
-            training = {**without_rivals(training, changes), **changes}
-        except UserError as error:
-            raise UserError(f"{path}: cells: {name}: {error}") from None
+        training = base
+        for later in (common, changes):
+            if (message := changed_batch_size(training, later)) is not None:
+                raise UserError(f"{path}: cells: {name}: {message}")
+            training = {**without_rivals(training, later), **later}
         before = cells[beginning] if beginning is not None else None
         cells[name] = Cell(_folder(path, name), training, {**decoding, **own}, before)
     if not cells:
@@ -361,8 +361,8 @@ def sigmorphon(work: Work) -> dict[str, Any]:
     sources, references, predictions = texts_of(work)
     scores = score_by_language(
         [language_of(work.matrix.source, number, line) for number, line in enumerate(sources, 1)],
-        [decode_word(line.split()) for line in references],
-        [decode_word(line.split()) for line in predictions],
+        references,
+        predictions,
     )
     languages = {n: round(100 * each.accuracy, 4) for n, each in scores.languages.items()}
     return {
@@ -532,7 +532,9 @@ class Runner:
                 for process in self._running:
                     process.send_signal(number)  # training saves its state and ends
 
-        heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        heard = [
+            number for number in ending_signals() if signal.getsignal(number) != signal.SIG_IGN
+        ]
         before = {number: signal.signal(number, pass_on) for number in heard}
         try:
             yield
@@ -630,21 +632,37 @@ def depth(cell: Cell) -> int:
     return 0 if cell.begin_with is None else 1 + depth(cell.begin_with)
 
 
+def processors(named: str, jobs: int) -> list[int | None]:
+    """Return the processor of each job; None leaves the choice to the system.
+
+    Args:
+        named: such as `0,1`; empty: none.
+        jobs: their number.
+
+    Raises:
+        UserError: the processors are too few or not there, or the system binds no process to one.
+    """
+    if not named:
+        return [None] * jobs
+    if not hasattr(os, "sched_getaffinity"):
+        raise UserError("--cores: this system binds no process to a processor; leave it out")
+    try:
+        cores = [int(number) for number in named.split(",")]
+    except ValueError:
+        raise UserError(f"--cores: expected numbers such as 0,1 not {named}") from None
+    available = sorted(os.sched_getaffinity(0))
+    if len(cores) < jobs or not set(cores) <= set(available):
+        raise UserError(f"--cores: name {jobs} of the processors {available}")
+    return [*cores[:jobs]]
+
+
 def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     """Train and measure all unfinished cells, pair by pair; return the exit status."""
-    cores: list[int | None] = [None] * options.jobs
-    if options.cores:
-        try:
-            cores = [int(number) for number in options.cores.split(",")]
-        except ValueError:
-            raise UserError(f"--cores: expected numbers such as 0,1 not {options.cores}") from None
-        available = sorted(os.sched_getaffinity(0))
-        if len(cores) < options.jobs or not set(cores) <= set(available):
-            raise UserError(f"--cores: name {options.jobs} of the processors {available}")
+    cores = processors(options.cores, options.jobs)
     chosen = [(matrix, chosen_trainings(matrix, options)) for matrix in matrices]
     for matrix, trainings in chosen:  # all, before hours are spent on the first
         check(matrix, trainings)
-    runner, undone = Runner(cores[: options.jobs]), []
+    runner, undone = Runner(cores), []
     with runner.hearing():
         for matrix, trainings in chosen:
             for level in sorted({depth(training.cell) for training in trainings}):

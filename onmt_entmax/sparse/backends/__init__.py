@@ -1,7 +1,7 @@
 """The implementations of entmax, and the choice among them.
 
-`reference` defines entmax for every alpha, type and device in PyTorch; `cpu` (C++) and
-`triton` (GPUs) are faster for alpha from 1 to 2. Each has the functions `mapping`, `gradients`, and
+`reference` defines entmax for every alpha, type and device in PyTorch; `cpu` (C++) and, for alpha
+from 1 to 2, `triton` (GPUs) are faster. Each has the functions `mapping`, `gradients`, and
 for losses `solve`, `conjugate` and `scaled`. With ``TRITON_INTERPRET=1`` in the environment the GPU
 kernels run on the CPU, slowly, for tests.
 """
@@ -41,11 +41,10 @@ def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
     if isinstance(alpha, Tensor):
         recorded = alpha.is_cuda and torch.cuda.is_current_stream_capturing()
         alpha = 2.0 if recorded else float(alpha.detach().amax())
-    if not alpha <= 2:
-        return reference
     if scores.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
-        return _gpu(scores.device)
-    return reference if cpu.module is None or scores.device.type != "cpu" else cpu
+        return _gpu(scores.device) if alpha <= 2 else reference
+    built = cpu.module is not None and scores.device.type == "cpu"
+    return cpu if built and alpha <= cpu.LARGEST else reference
 
 
 @cache

@@ -1,8 +1,9 @@
-"""Entmax and attention in C++, for float32 and float64 on a CPU and alpha from 1 to 2.
+"""Entmax and attention in C++, for float32 and float64 on a CPU.
 
 It exists where the package was installed with a C++ compiler and ``ONMT_ENTMAX_NATIVE`` is not 0.
-``csrc/native_threshold.h`` explains the method. Each row stays in the cache. The mapping reads the
-scores once and writes once, its gradient reads twice and writes once.
+``csrc/native_threshold.h`` explains the method, ``csrc/native_anchor.h`` that above alpha 2. Each
+row stays in the cache. The mapping reads the scores once and writes once, its gradient reads twice
+and writes once.
 
 Attention works on a group of heads at a time, whose scores stay in the cache: a product writes the
 scores, one pass in place turns them into weights (csrc/native_rows.h), another product makes the
@@ -27,6 +28,8 @@ KINDS = {torch.float32: "f", torch.float64: "d"}
 ROWS, HEADS = "d12q", "9q2d6q"
 # A support of up to this part of a row is kept.
 _ROOM = 32
+# The largest alpha, up to which scaled powers of csrc/native_anchor.h stay in float64's range.
+LARGEST = 2.0**64
 
 
 def load(name: str) -> ModuleType | None:
@@ -96,7 +99,7 @@ def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tu
     rows, room = len(scores), scores.shape[1] // _ROOM
     shifted, maxima = scores.new_empty(rows), scores.new_empty(rows)
     kept = (
-        torch.empty(rows, dtype=torch.float64, device=scores.device),
+        torch.empty(rows, 2, dtype=torch.float64, device=scores.device),
         torch.empty(rows, dtype=torch.int64, device=scores.device),
         torch.empty(rows, room, dtype=torch.int32, device=scores.device),
         scores.new_empty(rows, room),

@@ -21,8 +21,9 @@ struct Rows {
     void *out;                // probabilities or logarithms; may be the scores; or null
     void *shifted, *maxima;  // (rows,), shifted conjugates and largest scores; or null
     int64_t logs;
-    // What `scale_rows` needs, or null: thresholds (rows,), and supports of up to ``room`` scores,
-    // (rows, room), with their sizes (rows,), -1 if they are larger.
+    // What `scale_rows` needs, or null: thresholds and, above alpha 2, smallest probabilities,
+    // (rows, 2); supports of up to ``room`` scores, (rows, room), with their sizes (rows,), -1 if
+    // they are larger.
     double *threshold;
     int64_t *count;
     int32_t *column;

@@ -5,8 +5,11 @@
 // Newton's method runs on logarithms instead, in the type of the scores:
 //
 //     log p = log1p(beta (x - m - s)) / beta,  s = t + 1 / beta.
+//
+// Above alpha 2, native_anchor.h solves all rows.
 
 #include "sparse/backends/csrc/native_row.h"
+#include "sparse/backends/csrc/native_anchor.h"
 
 // ---- logarithms and exponentials -------------------------------------------------------------
 
@@ -225,6 +228,21 @@ TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, c
     }
 }
 
+// Copy the probabilities of a support above 0, if there is room for them; return their number, else
+// -1.
+template <class T>
+TARGET long keep_list(long count, long members, Room<T> room, const Rows &work, long row) {
+    if (count < 0 || members > work.room) return -1;
+    int32_t *column = work.column + row * work.room;
+    T *value = (T *)work.value + row * work.room;
+    for (long k = 0; k < count; ++k) {
+        if (!(room.score[k] > 0)) continue;
+        *column++ = room.column[k];
+        *value++ = room.score[k];
+    }
+    return members;
+}
+
 // Keep the support of a solved row, if there is room for it; return its size, else -1.
 template <class T>
 TARGET long keep_support(const Solved &solved, const Curve &curve, Room<T> room, const Rows &work,
@@ -234,14 +252,7 @@ TARGET long keep_support(const Solved &solved, const Curve &curve, Room<T> room,
         members += room.score[k] - solved.maximum - solved.threshold > curve.least;
     if (solved.count < 0 || members > work.room) return -1;
     finish(room.score, room.score, solved.count, solved, curve);
-    int32_t *column = work.column + row * work.room;
-    T *value = (T *)work.value + row * work.room;
-    for (long k = 0; k < solved.count; ++k) {
-        if (!(room.score[k] > 0)) continue;
-        *column++ = room.column[k];
-        *value++ = room.score[k];
-    }
-    return members;
+    return keep_list(solved.count, members, room, work, row);
 }
 
 template <class T>
@@ -255,7 +266,12 @@ TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &
         const T *x = (const T *)work.scores + row * n;
         T *out = work.out ? (T *)work.out + row * n : nullptr;
         Solved solved;
-        if (takes_logarithms(curve)) {
+        const bool above_two = curve.alpha > 2;
+        if (above_two) {
+            solved = solve_above_two(x, n, curve, room);
+            finish_support(room, solved, curve, work.logs);
+            if (out) spread_support(room, n, solved, work.logs, out);
+        } else if (takes_logarithms(curve)) {
             const T maximum = block_maxima(x, n, depth_of<T>(n), room.maxima);
             solved = in_logarithms(x, n, maximum, curve, out, work.logs);
         } else {
@@ -268,8 +284,13 @@ TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &
         impossible |= solved.maximum == -INFINITY;
         if (work.shifted) ((T *)work.shifted)[row] = (T)solved.shifted;
         if (work.maxima) ((T *)work.maxima)[row] = (T)solved.maximum;
-        if (work.threshold) work.threshold[row] = solved.threshold;
-        if (work.count) work.count[row] = keep_support(solved, curve, room, work, row);
+        if (work.threshold) {
+            work.threshold[2 * row] = solved.threshold;
+            work.threshold[2 * row + 1] = solved.least;
+        }
+        if (work.count)
+            work.count[row] = above_two ? keep_list(solved.count, solved.count, room, work, row)
+                                        : keep_support(solved, curve, room, work, row);
     }
     return impossible;
 }
@@ -283,7 +304,7 @@ TARGET bool scale_rows(const void *packed, long n, long first, long last, Memory
         const T *x = (const T *)work.scores + row * n, factor = ((const T *)work.factor)[row];
         T *out = (T *)work.out + row * n;
         const T maximum = ((const T *)work.maxima)[row];
-        const double threshold = work.threshold[row];
+        const double threshold = work.threshold[2 * row], least = work.threshold[2 * row + 1];
         if (work.count[row] >= 0) {
             memset(out, 0, n * sizeof(T));
             for (long k = row * work.room; k < row * work.room + work.count[row]; ++k)
@@ -292,6 +313,8 @@ TARGET bool scale_rows(const void *packed, long n, long first, long last, Memory
         }
         if (takes_logarithms(curve) && threshold == threshold)
             at_shift(x, n, maximum, threshold, curve, out, false);
+        else if (curve.alpha > 2 && threshold == threshold)
+            write_above_two(x, n, threshold, least, curve, out);
         else
             write_row(x, n, maximum, threshold, curve, out);
         for (long i = 0; i < n; ++i) out[i] *= factor;
@@ -302,13 +325,17 @@ TARGET bool scale_rows(const void *packed, long n, long first, long last, Memory
 // ---- rows of attention -----------------------------------------------------------------------
 
 template <class T>
-TARGET void solve_weights(T *x, long n, T maximum, const Curve &curve) {
+TARGET void solve_weights(T *x, long n, T maximum, const Curve &curve, Room<T> room) {
     if (maximum == -INFINITY) {
         memset(x, 0, n * sizeof(T));
     } else if (!(maximum < INFINITY)) {
         for (long i = 0; i < n; ++i) x[i] = (T)NAN;
     } else if (curve.beta == 0) {
         softmax(x, n, maximum);
+    } else if (curve.alpha > 2) {
+        const Solved solved = solve_above_two(x, n, curve, room);
+        finish_support(room, solved, curve, false);
+        spread_support(room, n, solved, false, x);
     } else if (curve.whole < 0) {
         in_logarithms(x, n, maximum, curve, x, false);
     } else {
@@ -360,8 +387,9 @@ INLINE long attended(const Heads &heads, long query, long n, T *weights) {
 }
 
 template <class T>
-TARGET bool forward(const void *packed, long keys, long first, long last, Memory &) {
+TARGET bool forward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;
+    Room<T> room = {};
     for (long row = first; row < last; ++row) {
         const long query = row % heads.queries, head = heads.first + row / heads.queries;
         const long of_alpha = head % heads.heads, outer = head / heads.heads;
@@ -372,8 +400,10 @@ TARGET bool forward(const void *packed, long keys, long first, long last, Memory
         const char *mask = heads.mask + offset * (heads.mask_kind == NUMBERS ? sizeof(T) : 1);
         const long n = attended(heads, query, keys, x);
         const T maximum = prepare(x, n, (T)heads.scale, heads.mask_kind, mask);
+        if (alpha > 2 && !room.score) room = room_up_to<T>(keys, memory);
         // Loops are compiled for these orders.
-        solve_weights(x, n, maximum, Curve::of(alpha, alpha == 2 ? 1 : alpha == 1.5 ? 2 : -1));
+        solve_weights(x, n, maximum, Curve::of(alpha, alpha == 2 ? 1 : alpha == 1.5 ? 2 : -1),
+                      room);
         if (heads.used)
             drop(x, (T *)heads.used + row * keys, keys,
                  mixed(heads.seed + 0x9e3779b97f4a7c15 * (head * heads.queries + query)),
@@ -485,6 +515,77 @@ TARGET double gradient_in(const T *weights, T *used, const T *incoming, T *g, In
     return mean * bends - bent;
 }
 
+// The support of a row for alpha above 2, in whole vectors.
+struct Support {
+    double *probability, *incoming, *log_weight;
+    int *place;
+
+    static Support up_to(long n, Memory &memory) {
+        const long size = (n + 8) * sizeof(double);
+        return {(double *)memory.take(size), (double *)memory.take(size),
+                (double *)memory.take(size), (int *)memory.take(size)};
+    }
+};
+
+// As `gradient_in` for alpha above 2, where Jacobian weights s may be huge: in float64, with means
+// over s relative to the largest. Gradients add up to 0, and that of the largest s is computed so.
+// In the gradient in alpha, multiples of s add nothing, which leaves -p (1 - beta log p) / beta^2 of
+// p k. See gradients in reference.py.
+template <class T>
+TARGET double gradient_above_two(const T *weights, T *used, const T *incoming, T *g,
+                                 const Support &support, long n, double beta, double enlarged,
+                                 double scale) {
+    long count = 0;
+    bool broken = false;
+    for (long i = 0; i < n; ++i) {
+        const T p = weights[i];
+        const bool kept = !used || p > 0;
+        if (used) used[i] = kept ? (T)(p * enlarged) : (T)0;
+        if (p == 0) continue;
+        const double v = !used ? incoming[i] : kept ? incoming[i] * enlarged : 0;
+        broken |= p != p || v != v;
+        support.probability[count] = p < 0 ? -p : p;
+        support.incoming[count] = v;
+        support.place[count++] = (int)i;
+    }
+    for (long i = 0; i < n; ++i) g[i] = broken ? (T)NAN : (T)0;
+    if (broken || !count) return broken ? NAN : 0;
+    double largest = -INFINITY;
+    long lead = 0;
+    for (long k = count; k % 8; ++k) support.probability[k] = 1, support.incoming[k] = 0;
+    for (long k = 0; k < count; k += 8) {
+        const Doubles p = Load<double, double>::from(support.probability + k);
+        store<double>(support.log_weight + k, logarithm<double>(p, p - 1) * (1 - beta));
+    }
+    for (long k = count; k % 8; ++k) support.log_weight[k] = -INFINITY;
+    for (long k = 0; k < count; ++k)
+        if (support.log_weight[k] > largest) largest = support.log_weight[lead = k];
+    Doubles all = {}, along = {};
+    for (long k = 0; k < count; k += 8) {
+        const Doubles logs = Load<double, double>::from(support.log_weight + k);
+        const Doubles share = exponential<double>(logs - largest);
+        all += share;
+        along += share * Load<double, double>::from(support.incoming + k);
+    }
+    const double mean = sum_of<double>(along) / sum_of<double>(all);
+    Doubles bent = {}, others = {};
+    for (long k = 0; k < count; k += 8) {
+        const Doubles p = Load<double, double>::from(support.probability + k);
+        const Doubles logs = Load<double, double>::from(support.log_weight + k);
+        const Doubles v = Load<double, double>::from(support.incoming + k) - mean;
+        const Doubles log_p = logs > -INFINITY ? logs / (1 - beta) : Doubles{};
+        bent += (logs > -INFINITY ? p : Doubles{}) * (1 - beta * log_p) * v;
+        Doubles s = exponential<double>(logs < 709 ? logs : Doubles{});
+        s = (logs < 709 ? s : Doubles{} + INFINITY) * v;
+        if (lead - k >= 0 && lead - k < 8) s[lead - k] = 0;
+        others += s;
+        for (long lane = 0; lane < 8 && k + lane < count; ++lane)
+            g[support.place[k + lane]] = (T)(s[lane] * scale);
+    }
+    g[support.place[lead]] = (T)(-sum_of<double>(others) * scale);
+    return sum_of<double>(bent) / (beta * beta);
+}
+
 template <class T>
 TARGET bool backward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;
@@ -494,6 +595,7 @@ TARGET bool backward(const void *packed, long keys, long first, long last, Memor
                          (int *)memory.take(vectors * sizeof(int))};
     const double part = heads.dropped_part;
     const T enlarged = (T)(part < 1 ? 1 / (1 - part) : 0), scale = (T)heads.scale;
+    Support support = {};
     for (long row = first; row < last; ++row) {
         const long query = row % heads.queries, start = row * keys;
         const double alpha = heads.alpha[(heads.first + row / heads.queries) % heads.heads];
@@ -502,7 +604,12 @@ TARGET bool backward(const void *packed, long keys, long first, long last, Memor
         const T *in = (const T *)heads.incoming + start;
         attended(heads, query, keys, used);
         const long n = attended(heads, query, keys, g);
-        if (heads.alpha_gradient)
+        if (alpha > 2) {
+            if (!support.place) support = Support::up_to(keys, memory);
+            const double in_alpha = gradient_above_two(weights, used, in, g, support, n,
+                                                       alpha - 1, enlarged, heads.scale);
+            if (heads.alpha_gradient) heads.alpha_gradient[row] = in_alpha;
+        } else if (heads.alpha_gradient)
             heads.alpha_gradient[row] = gradient_in<T, POWERS_AND_BEND>(
                 weights, used, in, g, s, n, beta, enlarged, scale);
         else if (alpha == 1)

@@ -1,6 +1,6 @@
 // The threshold of one row, under one instruction set: see native_common.h.
 //
-// Entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta) with the threshold t (docs/mappings.md has
+// Up to alpha 2, entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta) with the threshold t (docs/mappings.md has
 // the derivation). The norm of order q = 1/beta of the margins must be q. It is convex and falls
 // with t, so Newton's method climbs to t from any lower bound:
 //
@@ -102,6 +102,7 @@ struct Room {
 struct Solved {
     double maximum, threshold, shifted;  // shifted conjugate
     long count;                          // of candidates; -1 if they are too many
+    double least = 0;                    // above alpha 2, the smallest probability
 };
 
 template <class T>
@@ -211,20 +212,27 @@ INLINE double short_step(long n, const Curve &curve) {
 
 INLINE long most_candidates(long n) { return n < 512 ? n : n / 2; }
 
+// A lower bound of the threshold of a row from the maxima of its blocks, if there are several.
+template <class T>
+TARGET double bound_by_blocks(long n, long depth, T maximum, const Curve &curve, Room<T> room) {
+    const long blocks = (n + depth * Vector<T>::size - 1) / (depth * Vector<T>::size);
+    const double bound = -curve.order;
+    if (blocks <= 1) return bound;
+    Totals last;
+    double before;
+    return climb<T, T>(room.maxima, blocks * Vector<T>::size, maximum, bound, curve.bounding(), 0.0,
+                       3, last, before) -
+           32 * epsilon<T>() * curve.order;
+}
+
 template <class T>
 TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
-    const long depth = depth_of<T>(n),
-               blocks = (n + depth * Vector<T>::size - 1) / (depth * Vector<T>::size);
+    const long depth = depth_of<T>(n);
     const T maximum = block_maxima(x, n, depth, room.maxima);
     if (!(maximum < INFINITY && maximum > -INFINITY))
         return {maximum, (double)NAN, (double)NAN, -1};
     Totals last = {0, 0, 0};
-    double bound = -curve.order, before = bound;
-    if (blocks > 1) {
-        bound = climb<T, T>(room.maxima, blocks * Vector<T>::size, maximum, bound, curve.bounding(),
-                            0.0, 3, last, before);
-        bound -= 32 * epsilon<T>() * curve.order;
-    }
+    double bound = bound_by_blocks(n, depth, maximum, curve, room), before = bound;
     const T cut = below_of((T)(maximum + bound));
     const long count = candidates(x, n, depth, cut, most_candidates(n), room);
     // The candidates, or the whole row.

@@ -158,15 +158,15 @@ INLINE typename Vector<T>::Of power_of_two(typename Vector<T>::Of y) {
     return e;
 }
 
-// x ** exponent for x > 0, by the series of its binary logarithm.
+// (x / 2 ** lift) ** exponent for x > 0, by the series of its binary logarithm.
 template <class T>
-INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T exponent) {
+INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T exponent, int lift = 0) {
     typedef typename Vector<T>::Of V;
     typedef typename Vector<T>::Mask M;
     typedef Format<T> F;
     M bit;
     memcpy(&bit, &x, sizeof x);
-    M scale = (bit >> F::mantissa) - F::bias;
+    M scale = (bit >> F::mantissa) - (F::bias + lift);
     const M one = M{} + 1;
     bit = (bit & ((one << F::mantissa) - 1)) | (one * F::bias << F::mantissa);
     V m;

@@ -1,0 +1,46 @@
+"""Differences between operating systems. Tests run on Linux, and hide what only Linux has."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """Return the signals that ask a process to end: SIGINT, SIGTERM and, but on Windows, SIGHUP."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
+
+
+@contextmanager
+def blocked_signals() -> Iterator[None]:
+    """Block the ending signals in this thread, and in processes that it starts, during a block.
+
+    Windows cannot.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ignore_signals() -> None:
+    """Ignore the ending signals, also those that were blocked when this process started."""
+    for number in ending_signals():
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ending_signals())
+
+
+def start_method() -> str:
+    """Return how new processes start: by a fork on Linux, anew elsewhere.
+
+    Named, because Python's default depends on its version: since 3.14, processes on Linux are
+    forks of a server, which is neither as quick nor a child of this process. On macOS, libraries
+    of the system may crash after a fork.
+    """
+    return "fork" if sys.platform == "linux" else "spawn"

@@ -1,0 +1,44 @@
+"""Run the package in a process where some libraries are not installed.
+
+python -m tests.hidden onmt,pyonmttok COMMAND ...     as `onmt-entmax COMMAND ...`
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from tests.commands import run
+
+
+class Hiding:
+    """A finder of modules, before all others, that refuses those of some libraries."""
+
+    def __init__(self, libraries: Sequence[str]) -> None:
+        self.libraries = libraries
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Raise what Python raises for a module that is not there."""
+        if name.partition(".")[0] in self.libraries:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def without(
+    libraries: str, *arguments: object, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the package without some libraries, whose names have commas between them."""
+    loaded = "onmt" in libraries.split(",")  # in the process that the server of commands forks
+    return run("tests/hidden.py", libraries, *arguments, cwd=cwd, fresh=loaded)
+
+
+def main() -> NoReturn:
+    """Hide the libraries of the first argument, and run the command in the others."""
+    sys.meta_path.insert(0, Hiding(sys.argv.pop(1).split(",")))  # type: ignore[arg-type]
+    from onmt_entmax.cli.main import main as command
+
+    sys.exit(command())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Python 3.13 has no pyonmttok, and pip then installs no OpenNMT-py: what works without them."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onmt_entmax.libraries import MissingLibraryError, opennmt
+from tests.commands import execute
+from tests.hidden import without
+from tests.toy import write_config
+
+NO_OPENNMT = "OpenNMT-py 2.3.0 is not installed: pip install --no-deps OpenNMT-py==2.3.0"
+
+_IMPORTS = """
+import sys
+from tests.hidden import Hiding
+sys.meta_path.insert(0, Hiding(["onmt", "torchtext", "sacrebleu", "flask"]))
+import torch
+from onmt_entmax import entmax, entmax_attention, entmax_loss
+print(entmax(torch.tensor([1.0, 0.5, -3.0]), alpha=2).tolist())
+try:
+    from onmt_entmax import Translator
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_mappings_need_torch_alone() -> None:
+    """Whatever needs OpenNMT-py says how to install it."""
+    done = execute([sys.executable, "-c", _IMPORTS])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"[0.75, 0.25, 0.0]\n{NO_OPENNMT}\n"
+
+
+def test_a_library_that_opennmt_needs_is_named() -> None:
+    message = r"needs torchtext: pip install torchtext$"
+    with pytest.raises(MissingLibraryError, match=message), opennmt():
+        raise ModuleNotFoundError("No module named 'torchtext.data'", name="torchtext.data")
+
+
+@pytest.mark.parametrize("command", ["train -config x", "inflect spanish a V"])
+def test_commands_say_in_one_line_how_to_install_opennmt(command: str) -> None:
+    done = without("onmt,pyonmttok", *command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"onmt-entmax {command.split()[0]}: error: {NO_OPENNMT}\n"
+
+
+def test_bleu_needs_pyonmttok_for_its_tokeniser_alone(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a b c d\n", encoding="utf-8")
+    command = ["bleu", "text", "--reference", "text", "--metrics", "bleu"]
+    done = without("pyonmttok", *command, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "BLEU 13a" in done.stdout
+    done = without("pyonmttok", *command, "--tokenize", "onmt", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "onmt-entmax bleu: error: pyonmttok is not installed: pip install pyonmttok "
+        "(up to Python 3.12), or name another tokeniser\n"
+    )
+
+
+def test_a_training_that_needs_pyonmttok_names_other_transforms(tmp_path: Path) -> None:
+    path = write_config(tmp_path, transforms=["onmt_tokenize"], train_steps=2)
+    done = without("pyonmttok", "train", "-config", path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "onmt-entmax train: error: the transform onmt_tokenize cannot be made: pyonmttok is not "
+        "installed: pip install pyonmttok (up to Python 3.12), or train with the transform "
+        "sentencepiece or bpe instead of onmt_tokenize"
+    )
+
+
+def test_text_is_prepared_trained_and_translated_without_pyonmttok(tmp_path: Path) -> None:
+    for language, line in (("de", "der Hund läuft über die Straße"), ("en", "the dog runs by")):
+        words = [f"{line} {n}\n" for n in range(120)]
+        (tmp_path / f"train.{language}").write_text("".join(words[:100]), encoding="utf-8")
+        (tmp_path / f"val.{language}").write_text("".join(words[100:]), encoding="utf-8")
+    command = ["prepare", "files", "--out", "out", "--languages", "de", "en", "--symbols", 80]
+    command += ["--train", "train.de", "train.en", "--val", "val.de", "val.en"]
+    refused = without("pyonmttok", *command, "--subword_type", "bpe", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr.endswith("or use --subword_type sentencepiece\n")
+    assert not (tmp_path / "out").exists()
+    done = without("pyonmttok", *command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "note: pyonmttok is not installed: --subword_type sentencepiece\n" in done.stderr
+    settings = yaml.safe_load((tmp_path / "out/train.yaml").read_text(encoding="utf-8"))
+    assert settings["transforms"] == ["sentencepiece"]
+    train, translate, _ = (shlex.split(line)[1:] for line in done.stdout.splitlines()[1:])
+    small = "-rnn_size 16 -word_vec_size 16 -train_steps 2 -warmup_steps 1 -valid_steps 2"
+    done = without("pyonmttok", *train, *small.split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = without("pyonmttok", *translate, "-beam_size", 1, "-max_length", 5, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    output = (tmp_path / "out/val.out").read_text(encoding="utf-8")
+    assert len(output.splitlines()) == 20
+    assert "▁" not in output

@@ -1,0 +1,109 @@
+"""No file and no message can run code: whatever is read, nothing is unpickled."""
+
+import ast
+import io
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+from onmt_entmax.checkpoint import STATE, CheckpointError, read_training_state, save
+from onmt_entmax.files.checksums import write_list
+from onmt_entmax.model import build_model
+from onmt_entmax.parallel.sharding import packed, unpacked
+from tests.commands import ROOT
+from tests.test_model import SMALL, VOCABULARIES
+
+PACKAGE = ROOT / "onmt_entmax"
+
+
+class Evil:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_message_of_another_process_runs_nothing(tmp_path: Path) -> None:
+    content = packed([Evil(tmp_path / "harm")])
+    with pytest.raises(pickle.UnpicklingError):
+        unpacked(content)
+    assert not (tmp_path / "harm").exists()
+    # The message does so if it is let: otherwise this test would show nothing.
+    torch.load(io.BytesIO(content.numpy().tobytes()), weights_only=False)
+    assert (tmp_path / "harm").exists()
+
+
+def test_a_training_state_runs_nothing(tmp_path: Path) -> None:
+    save(tmp_path / "model", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {}, {"a": 1})
+    torch.save({"run": Evil(tmp_path / "harm")}, tmp_path / "model" / STATE)
+    write_list(tmp_path / "model")
+    with pytest.raises(CheckpointError, match="cut short or damaged"):
+        read_training_state(tmp_path / "model")
+    assert not (tmp_path / "harm").exists()
+
+
+Uses = dict[str, list[tuple[str, ast.Call | None]]]
+
+
+def dotted(node: ast.AST) -> str:
+    """Return a name such as `torch.load`; empty for any other expression."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+@pytest.fixture(scope="module")
+def uses() -> Uses:
+    """The places in the package that have a name, each with the call of it, if it is called."""
+    found: Uses = {}
+    for path in PACKAGE.rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        called = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
+        for node in nodes:
+            if name := dotted(node):
+                where = f"{path.relative_to(ROOT)}:{node.lineno}"  # type: ignore[attr-defined]
+                found.setdefault(name, []).append((where, called.get(id(node))))
+    return found
+
+
+def test_torch_loads_weights_only(uses: Uses) -> None:
+    for where, call in uses["torch.load"]:
+        assert call is not None, f"{where}: torch.load is passed on"
+        words = {each.arg: ast.unparse(each.value) for each in call.keywords}
+        assert words.get("weights_only") == "True", where
+    assert len(uses["torch.load"]) >= 3
+
+
+@pytest.mark.parametrize(
+    ("names", "allowed"),
+    [
+        # Of a process that this one has started, over a pipe that no other one has.
+        (("pickle.loads", "pickle.load", "pickle.Unpickler"), {"onmt_entmax/data/prefetch.py"}),
+        (("yaml.full_load", "yaml.unsafe_load", "yaml.Loader", "yaml.UnsafeLoader"), set()),
+        (("marshal.loads", "shelve.open", "joblib.load", "eval", "exec", "torch.hub.load"), set()),
+        (("dist.broadcast_object_list", "dist.all_gather_object", "dist.gather_object"), set()),
+    ],
+)
+def test_nothing_else_runs_what_it_reads(
+    uses: Uses, names: tuple[str, ...], allowed: set[str]
+) -> None:
+    places = {where.split(":")[0] for name in names for where, _ in uses.get(name, ())}
+    assert places == allowed
+
+
+def test_yaml_is_loaded_by_the_safe_loader_alone(uses: Uses) -> None:
+    loaders = {
+        ast.unparse(each.value)
+        for name in ("yaml.load", "yaml.parse")
+        for _, call in uses.get(name, ())
+        if call is not None
+        for each in call.keywords
+        if each.arg == "Loader"
+    }
+    assert loaders == {"_UniqueKeys"}
