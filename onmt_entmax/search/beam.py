@@ -5,7 +5,7 @@ one row of the decoder. Sentences leave the batch when they are done. What is fi
 is told to each sentence's `Proof`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -16,15 +16,19 @@ from onmt_entmax.errors import counted
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.constraints import checked_prefixes
+from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.state import SearchState, Sentence, source_lengths
 from onmt_entmax.search.stepper import Stepper
 
 Automata = Sequence[Automaton | None]
 """For each sentence what its output must satisfy, if anything."""
 
-Work = tuple[Any, Sequence[Sequence[int]] | None, Automata | None]
-"""A batch, for each sentence the token ids that its output must start with, and its automaton."""
+Banned = Sequence[Collection[int]]
+"""For each sentence token ids that its output may not have."""
+
+Work = tuple[Any, Sequence[Sequence[int]] | None, Automata | None, Banned | None]
+"""A batch, for each sentence the token ids that its output must start with, its automaton, and
+token ids that its output may not have."""
 
 
 def beam_search(
@@ -33,6 +37,7 @@ def beam_search(
     config: SearchConfig,
     prefixes: Sequence[Sequence[int]] | None = None,
     automata: Automata | None = None,
+    banned: Banned | None = None,
 ) -> list[SearchResult]:
     """Search every sentence of a batch.
 
@@ -42,6 +47,8 @@ def beam_search(
         config: how to search.
         prefixes: for each sentence the token ids that its output must start with.
         automata: for each sentence what its output must satisfy, if anything.
+        banned: for each sentence token ids that its output may not have, besides those of
+            `config.constraints`.
 
     Returns:
         One result for each sentence, in the order of the batch.
@@ -51,7 +58,7 @@ def beam_search(
             set and the stepper returns no attention.
         ValueError: if a token, a prefix or an automaton is not valid.
     """
-    results = dict(stream_search(stepper, [(batch, prefixes, automata)], config))
+    results = dict(stream_search(stepper, [(batch, prefixes, automata, banned)], config))
     return [results[sentence] for sentence in sorted(results)]
 
 
@@ -66,7 +73,7 @@ def stream_search(
     Args:
         stepper: the model. Where its rows cannot have different lengths (a Transformer), a batch
             starts when the one before is done.
-        work: batches with their prefixes and automata.
+        work: batches with their prefixes, automata and banned tokens.
         config: how to search.
         rows: a new batch starts when no more live prefixes than this are left.
 
@@ -124,6 +131,7 @@ class BeamSearch:
         batch: Any,
         prefixes: Sequence[Sequence[int]] | None = None,
         automata: Automata | None = None,
+        banned: Banned | None = None,
     ) -> None:
         """Start the sentences of a batch; they are numbered from 0 in the order of admission.
 
@@ -131,8 +139,11 @@ class BeamSearch:
         """
         count, own = len(batch), self._stepper
         prefixes = checked_prefixes(prefixes, count, own, self._config.max_length)
-        if automata is not None and len(automata) != count:
-            raise ValueError(f"automata has {len(automata)} for {counted(count, 'sentence')}")
+        for name, given in (("automata", automata), ("banned", banned)):
+            if given is not None and len(given) != count:
+                raise ValueError(f"{name} has {len(given)} for {counted(count, 'sentence')}")
+        never = [frozenset(tokens) for tokens in banned or [()] * count]
+        check_tokens(frozenset().union(*never), own.vocabulary_size)
         lengths = source_lengths(own, batch, self._config)
         decoder_state, beam = own.start(batch), self._first_beam
         again = beam < self._config.beam_size
@@ -141,12 +152,13 @@ class BeamSearch:
                 self._admitted + i,
                 tuple(prefix),
                 automaton,
+                tokens,
                 beam,
                 length,
                 (decoder_state, i) if again else None,
             )
-            for i, (prefix, length, automaton) in enumerate(
-                zip(prefixes, lengths, automata or repeat(None), strict=False)
+            for i, (prefix, length, automaton, tokens) in enumerate(
+                zip(prefixes, lengths, automata or repeat(None), never, strict=False)
             )
         ]
         self._admitted += count
@@ -228,7 +240,9 @@ class BeamSearch:
                 waiting.append(each)
                 continue
             rows.append(each.start[1])
-            again = Sentence(each.number, each.forced, each.automaton, self._config.beam_size)
+            again = Sentence(
+                each.number, each.forced, each.automaton, each.banned, self._config.beam_size
+            )
             again.rows, again.support = each.rows, each.support
             sentences.append(again)
         self._again = waiting

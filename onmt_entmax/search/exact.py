@@ -8,7 +8,7 @@ first: a good hypothesis at the start cuts off most of the tree.
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -20,7 +20,7 @@ from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
-from onmt_entmax.search.constraints import checked_prefixes
+from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.expansion import Floats, Ints
 from onmt_entmax.search.state import Continuations, SearchState, Sentence, source_lengths
 from onmt_entmax.search.stepper import Stepper
@@ -35,6 +35,7 @@ def exact_search(
     mass: float = 1.0,
     start: SearchResult | None = None,
     automaton: Automaton | None = None,
+    banned: Collection[int] = (),
 ) -> SearchResult:
     """Find the best hypotheses of one sentence and prove it, or report what is not proven.
 
@@ -52,6 +53,7 @@ def exact_search(
             made (but not for a list).
         automaton: what the output must satisfy, if anything. `mass` is then the share of the
             probability of all outputs that do.
+        banned: token ids that the output may not have, besides those of `config.constraints`.
 
     Returns:
         The result. All `n_best` ranks are proven (or hypotheses of that mass), unless the budget
@@ -72,13 +74,14 @@ def exact_search(
     if not listing:
         if start is None:
             first = replace(config, stop="optimal")
-            start = beam_search(stepper, batch, first, [prefix], [automaton])[0]
+            start = beam_search(stepper, batch, first, [prefix], [automaton], [banned])[0]
         if is_settled(start, config.n_best):
             return start
     (forced,) = checked_prefixes([prefix], 1, stepper, config.max_length)
     mass_wanted = mass if listing else None
     (length,) = source_lengths(stepper, batch, config)
-    sentence = Sentence(0, tuple(forced), automaton, source_length=length)
+    check_tokens(banned, stepper.vocabulary_size)
+    sentence = Sentence(0, tuple(forced), automaton, frozenset(banned), source_length=length)
     search = _ExactSearch(
         stepper, config, budget or Budget(), mass_wanted, sentence, None if listing else start
     )

@@ -1,6 +1,6 @@
 """Forced decoding: score given targets token by token, and suggest how a prefix goes on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -114,7 +114,11 @@ class Suggestion:
 
 @torch.inference_mode()
 def suggest(
-    stepper: Stepper, batch: Any, prefix: Sequence[int] = (), max_length: int = 100
+    stepper: Stepper,
+    batch: Any,
+    prefix: Sequence[int] = (),
+    max_length: int = 100,
+    banned: Collection[int] = (),
 ) -> Suggestion:
     """Suggest how an output may go on (Peters, Niculae and Martins 2019, Figure 2).
 
@@ -126,12 +130,14 @@ def suggest(
         batch: one sentence.
         prefix: token ids that were written already.
         max_length: longest prefix and completion together.
+        banned: token ids that the output may not have.
 
     Raises:
         SearchError: if the model gives no token a positive probability.
     """
     scored = TargetScore(score_targets(stepper, batch, [prefix])[0].steps[:-1])
     *_, (_, _, step) = along_targets(stepper, batch, [prefix])
+    never = {*stepper.excluded, *banned}
     options: list[tuple[int, float]] | None = None
     completion: list[int] = []
     while True:
@@ -140,11 +146,11 @@ def suggest(
         if not inside:
             raise no_support()
         if options is None:
-            allowed = [token for token in inside if token not in stepper.excluded]
+            allowed = [token for token in inside if token not in never]
             options = [(token, float(log_probs[token])) for token in allowed]
         last = inside[0]
         ends = last == stepper.eos or len(prefix) + len(completion) >= max_length
-        if len(inside) > 1 or ends or last in stepper.excluded:
+        if len(inside) > 1 or ends or last in never:
             break
         completion.append(last)
         step = stepper.step(step.state, torch.tensor([last]))

@@ -8,7 +8,7 @@ on. The result is distributed as if outputs were drawn one by one and repeated o
 The random numbers of a sentence depend on the seed and its number alone, not on its batch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -17,9 +17,10 @@ import numpy as np
 import torch
 
 from onmt_entmax.config import Checked, option
+from onmt_entmax.errors import counted
 from onmt_entmax.nn.support import Distribution, Support, as_support
 from onmt_entmax.rules import FLAG, number, positive, whole
-from onmt_entmax.search.constraints import checked_prefixes
+from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.expansion import Floats, Ints
 from onmt_entmax.search.stepper import Stepper, no_support
 
@@ -99,6 +100,7 @@ def sample(
     max_length: int = 100,
     numbers: Sequence[int] | None = None,
     prefixes: Sequence[Sequence[int]] | None = None,
+    banned: Sequence[Collection[int]] | None = None,
 ) -> list[tuple[Sample, ...]]:
     """Draw outputs of every sentence of a batch.
 
@@ -110,6 +112,8 @@ def sample(
         max_length: longest output, without its end symbol.
         numbers: of the sentences, for their random numbers; from 0 if None.
         prefixes: for each sentence the token ids that its outputs must start with.
+        banned: for each sentence token ids that its outputs may not have; the probabilities of the
+            other next tokens are divided by their sum.
 
     Returns:
         For each sentence its samples in the order in which they were drawn. There are fewer if the
@@ -122,6 +126,13 @@ def sample(
     sentences, eos = len(batch), stepper.eos
     numbers = range(sentences) if numbers is None else numbers
     prefixes = checked_prefixes(prefixes, sentences, stepper, max_length)
+    if banned is not None and len(banned) != sentences:
+        raise ValueError(f"banned has {len(banned)} for {counted(sentences, 'sentence')}")
+    never = [
+        np.array(sorted({*stepper.excluded, *tokens}), dtype=np.int64)
+        for tokens in banned or [()] * sentences
+    ]
+    check_tokens(np.concatenate(never).tolist(), stepper.vocabulary_size)
     random = [np.random.default_rng([sampling.seed, number]) for number in numbers]
     paths = [
         [_Path((), 0.0, row)] * (1 if sampling.distinct else count) for row in range(sentences)
@@ -134,9 +145,8 @@ def sample(
     while last:
         step = stepper.step(state, torch.tensor(last))
         options = []
-        for place, (token, log_prob) in zip(
-            owner, _rows(step.distribution, stepper.excluded), strict=True
-        ):
+        excluded = [never[place] for place in owner]
+        for place, (token, log_prob) in zip(owner, _rows(step.distribution, excluded), strict=True):
             if length < len(prefixes[place]):
                 possible = token[token == prefixes[place][length]]
                 options.append((possible, np.zeros(len(possible))))
@@ -177,15 +187,17 @@ def sample(
     ]
 
 
-def _rows(distribution: Distribution, excluded: Sequence[int]) -> list[_Options]:
-    """Return what may follow each row; `excluded` tokens may not."""
+def _rows(distribution: Distribution, excluded: Sequence[Ints]) -> list[_Options]:
+    """Return what may follow each row; its `excluded` tokens may not."""
     if not isinstance(distribution, Support):
         distribution = as_support(distribution.contiguous())
     row, token = distribution.row.cpu().numpy(), distribution.token.cpu().numpy()
     log_prob = distribution.log_prob.double().cpu().numpy()
     if np.isnan(log_prob).any() or len(np.unique(row)) < distribution.rows:
         raise no_support()
-    wanted = ~np.isin(token, excluded)
+    owner = np.repeat(np.arange(len(excluded)), list(map(len, excluded)))
+    never = owner * distribution.vocabulary + np.concatenate(excluded)
+    wanted = ~np.isin(row * distribution.vocabulary + token, never)
     row, token, log_prob = row[wanted], token[wanted], log_prob[wanted]
     ends = np.searchsorted(row, np.arange(distribution.rows + 1))
     return [

@@ -69,12 +69,16 @@ class Sentence:
     """Token ids that its output must start with."""
     automaton: Automaton | None = None
     """What its output must satisfy, if anything."""
+    banned: frozenset[int] = frozenset()
+    """Token ids that its output may not have, besides those of the constraints of all."""
     beam: int = 1
     """Live prefixes that it may have."""
     source_length: int = 0
     """In tokens, if the length reward needs it."""
     start: tuple[Any, int] | None = None
     """State of the decoder at the start, and row, if it may start again."""
+    never: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """`(tokens,)` token ids that its output never has, for any reason; set when it is added."""
     best: list[Hypothesis] = field(default_factory=list)
     """Of the finished hypotheses those that are returned, best score first."""
     unfinished: Hypothesis | None = None
@@ -157,6 +161,9 @@ class SearchState:
         old, count = self.rows, len(sentences)
         if self.sentences:
             decoder_state = self._stepper.join([old.decoder_state, decoder_state])
+        always = {*self._stepper.excluded, *self._config.constraints.banned}
+        for sentence in sentences:
+            sentence.never = np.array(sorted(always | sentence.banned), dtype=np.int64)
         starts = np.array([s.automaton.start if s.automaton else 0 for s in sentences], np.int64)
         for sentence, start in zip(sentences, starts.tolist(), strict=True):
             if sentence.automaton is not None:
@@ -259,17 +266,16 @@ class SearchState:
     def _forbidden(self) -> tuple[Ints, Ints]:
         """Return pairs of a row and a token that may not follow it, as two arrays `(pairs,)`."""
         rows, wish, stepper = self.rows, self._config.constraints, self._stepper
-        always = np.array(sorted({*stepper.excluded, *wish.banned}), dtype=np.int64)
         tokens = []
         for place, length, prefix in zip(
             rows.sentence.tolist(), rows.length.tolist(), rows.prefix, strict=True
         ):
-            forced, own = self.sentences[place].forced, always
+            forced, own = self.sentences[place].forced, self.sentences[place].never
             if length < len(forced):
                 own = np.delete(np.arange(stepper.vocabulary_size), forced[length])
             elif length < wish.min_length or wish.block_ngram_repeat:
                 more = wish.forbidden(prefix.tokens(), stepper.eos)
-                own = np.array(sorted({*always.tolist(), *more}), dtype=np.int64)
+                own = np.array(sorted({*own.tolist(), *more}), dtype=np.int64)
             tokens.append(own)
         return np.repeat(np.arange(len(tokens)), list(map(len, tokens))), np.concatenate(tokens)
 

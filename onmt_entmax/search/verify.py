@@ -7,7 +7,7 @@ so the scores decide: those that float64 gives the proven hypotheses.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -40,6 +40,7 @@ def verify(
     prefix: Sequence[int] = (),
     budget: Budget | None = None,
     automaton: Automaton | None = None,
+    banned: Collection[int] = (),
 ) -> Verification:
     """Search one sentence again and compare; use an exact search if the beam does not suffice.
 
@@ -51,12 +52,13 @@ def verify(
         prefix: target prefix of that search.
         budget: of the exact search.
         automaton: of that search.
+        banned: token ids that its output could not have.
     """
     claimed = result.certificate
     proven = [h.tokens for h in result.hypotheses[: claimed.proven]]
     complete, budget = claimed.level == "exhaustive", budget or Budget()
     ended = False
-    again = beam_search(stepper, batch, config, [prefix], [automaton])[0]
+    again = beam_search(stepper, batch, config, [prefix], [automaton], [banned])[0]
     if again.certificate.proven < len(proven) or (
         complete and again.certificate.level != "exhaustive"
     ):
@@ -64,7 +66,9 @@ def verify(
         # Looking for one sequence more than there should be makes the search go everywhere.
         count = result.finished + 1 if complete else max(1, len(proven))
         more = replace(config, n_best=count)
-        again = exact_search(stepper, batch, more, budget, prefix, automaton=automaton)
+        again = exact_search(
+            stepper, batch, more, budget, prefix, automaton=automaton, banned=banned
+        )
         # Truncated prefixes also leave it unsettled, and a larger budget would not help.
         spent = again.rows >= budget.expansions
         ended = not is_settled(again, count) and (spent or again.certificate.truncated == 0)
