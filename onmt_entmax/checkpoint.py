@@ -37,7 +37,6 @@ from torch import Tensor
 
 from onmt_entmax import __version__
 from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.inflection import Cells, parse_cells
 from onmt_entmax.data.transforms import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies, as_content, read_vocabularies
 from onmt_entmax.errors import UserError
@@ -54,14 +53,14 @@ from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked, writ
 from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
 from onmt_entmax.rules import Rule, shown, whole
+from onmt_entmax.strings.cells import Cells, parse_cells
+from onmt_entmax.strings.task import TRANSLATION, StringTask, is_language, recorded_task
 
 FORMAT_VERSION = "1.1"  # folders with a larger first number are refused
 STATE = "training/state.pt"
 CELLS = "cells.tsv"
 _LARGEST = 2**34  # bytes of weights or a training state
 _LARGEST_TEXT = 2**28
-# The option with which an exported folder says that its outputs begin with their last token.
-TARGET_ORDER, RIGHT_TO_LEFT = "target_order", "right_to_left"
 
 
 class CheckpointError(UserError):
@@ -82,7 +81,12 @@ class LoadedModel:
     vocabularies: Vocabularies
     options: dict[str, Any]  # options of the run that trained the model
     package_version: str  # of the program that wrote the folder
-    right_to_left: bool = False  # whether outputs begin with their last token
+    task: StringTask = TRANSLATION
+
+    @property
+    def right_to_left(self) -> bool:
+        """Whether the network writes the last token of an output first."""
+        return self.task.right_to_left
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -329,12 +333,10 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
             reason = str(error).strip().splitlines()[0]
             raise WeightsError(f"cut short or damaged ({reason})") from None
         copy_weights(model, saved)
-    order = options.get(TARGET_ORDER, "left_to_right")
-    if order not in ("left_to_right", RIGHT_TO_LEFT):
-        raise CheckpointError(f"{folder / 'config.yaml'}: {TARGET_ORDER}: not {shown(order)}")
+    with _naming(folder / "config.yaml"):
+        task = recorded_task(options, any(map(is_language, vocabularies.source.tokens)))
     model.to(device).eval()
-    backwards = order == RIGHT_TO_LEFT
-    return LoadedModel(folder, model, config, vocabularies, options, version, backwards)
+    return LoadedModel(folder, model, config, vocabularies, options, version, task)
 
 
 def _own_file(folder: Path, option: str, value: object) -> Path:

@@ -14,6 +14,7 @@ from typing import Any
 from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.rules import FLAG, SHARE, Rule, number, one_of, positive, shown, whole
+from onmt_entmax.strings.task import TRANSLATION, StringTask
 
 
 @dataclass(frozen=True)
@@ -306,6 +307,14 @@ class DataConfig:
     )
     src_seq_length_trunc: int | None = option(None, LIMIT, "Cut sources to this length.")
     tgt_seq_length_trunc: int | None = option(None, LIMIT, "Cut targets to this length.")
+    copy_frequency: int = option(
+        0,
+        COUNT,
+        "Copy source symbols of fewer training sources by placeholders, unknown ones too; 0: none.",
+        "Corpora and batches",
+    )
+    task: StringTask = TRANSLATION
+    """Of the tokens in the files: `task`, `target_order` and `copy_frequency` describe it."""
     seed: int = 0
     transform_options: Mapping[str, Any] = field(default_factory=dict)
 

@@ -14,6 +14,8 @@ from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens, Transform
+from onmt_entmax.strings.copying import NO_COPIES, Copies
+from onmt_entmax.strings.task import Codec
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,16 @@ class EncodedSource:
         unknown: its tokens that are not in the vocabulary or are symbols of the model's own, which
             the model reads as `<unk>`.
         unseen: its tokens that training saw, but not in its language; see `Vocabulary.unseen`.
+        copies: the placeholders that the model reads in the place of some of its tokens.
+        banned: ids of target tokens that no output for this source may have, because of these.
     """
 
     words: tuple[str, ...]
     example: Example
     unknown: tuple[str, ...]
     unseen: tuple[tuple[str, str], ...] = ()
+    copies: Copies = NO_COPIES
+    banned: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,12 +47,17 @@ class Reader:
     Attributes:
         vocabularies: of the model.
         pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
-        backwards: whether the model writes from right to left; texts read from left to right.
+        codec: between the tokens of texts and those of the network.
     """
 
     vocabularies: Vocabularies
     pipe: Pipe = field(default_factory=lambda: Pipe.build_from([]))
-    backwards: bool = False
+    codec: Codec = field(default_factory=Codec)
+
+    @property
+    def backwards(self) -> bool:
+        """Whether the model writes from right to left; texts read from left to right."""
+        return self.codec.task.right_to_left
 
     @property
     def merges(self) -> bool:
@@ -59,25 +70,36 @@ class Reader:
     def preprocess(self, source: str, target: str = "") -> tuple[list[str], list[str]]:
         """Return the tokens of a source and of a target or target prefix, after the transforms.
 
-        Those of the target are in the model's order.
-        Both are empty if the transforms drop the pair.
+        Those of the source are of the text; those of the target are the network's. Both are empty
+        if the transforms drop the pair.
         """
         pair: dict[str, Any] = {"src": source.split(), "tgt": target.split()}
         pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
         done = self.pipe.apply(pair, is_train=False, corpus_name="translate")
-        return ([], []) if done is None else (done["src"], self.turned(done["tgt"]))
+        return ([], []) if done is None else (done["src"], self.target_of(done["src"], done["tgt"]))
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
         vocabulary, symbols = self.vocabularies.source, self._symbols
-        known = words
-        if not symbols.isdisjoint(words):
-            known = [DefaultTokens.UNK if word in symbols else word for word in words]
-        ids = vocabulary.encode(known)
-        lacks = vocabulary.unk in ids  # rare, and faster than a look at each token
-        unknown = tuple(w for w in words if w not in vocabulary or w in symbols) if lacks else ()
-        unseen = vocabulary.unseen(words)
-        return EncodedSource(tuple(words), Example(ids, None, index), unknown, unseen)
+        read, _, copies = self.codec.encode(words)
+        if not symbols.isdisjoint(read):
+            read = [DefaultTokens.UNK if word in symbols else word for word in read]
+        ids = vocabulary.encode(read)
+        unknown: tuple[str, ...] = ()
+        if vocabulary.unk in ids:  # rare, and faster than a look at each token
+            unknown = tuple(w for w, i in zip(words, ids, strict=True) if i == vocabulary.unk)
+            unknown = tuple(word for word in unknown if word != DefaultTokens.UNK)
+        unseen = tuple(
+            (language, copies.symbols.get(token, token))
+            for language, token in vocabulary.unseen(read)
+        )
+        banned: tuple[int, ...] = ()
+        if self.codec.task.copies:
+            target = self.vocabularies.target
+            banned = tuple(target.encode(copies.excluded(target)))
+        return EncodedSource(
+            tuple(words), Example(ids, None, index), unknown, unseen, copies, banned
+        )
 
     @cached_property
     def _symbols(self) -> frozenset[str]:
@@ -88,13 +110,18 @@ class Reader:
         source, target = self.vocabularies
         return STRUCTURAL if source == target else STRUCTURAL & {DefaultTokens.PAD}
 
-    def postprocess(self, tokens: Sequence[str]) -> str:
-        """Return an output as text, with the transforms undone."""
-        return self.pipe.apply_reverse(" ".join(self.turned(tokens)))
+    def postprocess(self, tokens: Sequence[str], copies: Copies = NO_COPIES) -> str:
+        """Return an output of the network as text, with the transforms undone.
 
-    def turned(self, tokens: Sequence[str]) -> list[str]:
-        """Return target tokens in the model's order, or back in that of the text."""
-        return list(reversed(tokens) if self.backwards else tokens)
+        Args:
+            tokens: of the network.
+            copies: of the source.
+        """
+        return self.pipe.apply_reverse(" ".join(self.codec.decode(tokens, copies)))
+
+    def target_of(self, source: Sequence[str], target: Sequence[str]) -> list[str]:
+        """Return the network's tokens of a target; source and target are tokens of texts."""
+        return self.codec.encode(source, target)[1]
 
 
 def replace_unknown(

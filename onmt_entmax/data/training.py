@@ -6,7 +6,7 @@ import random
 import warnings
 from argparse import Namespace
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,17 +18,19 @@ from numpy.typing import NDArray
 from onmt_entmax import files
 from onmt_entmax.config import CorpusConfig, DataConfig
 from onmt_entmax.data.batch import Batch, Integers
-from onmt_entmax.data.inflection import Cells, count_cells, is_language
-from onmt_entmax.data.reader import Reader
+from onmt_entmax.data.reader import EncodedSource, Reader
 from onmt_entmax.data.transforms import Pipe, build_transforms, with_seed
 from onmt_entmax.data.vocabulary import (
     STRUCTURAL,
     Vocabularies,
     VocabularyConfig,
     build_vocabularies,
+    read_counts,
     refuse_symbols,
 )
 from onmt_entmax.errors import UserError
+from onmt_entmax.strings.cells import Cells, count_cells
+from onmt_entmax.strings.task import Codec, frequent_symbols, is_language
 
 MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
 _FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
@@ -46,12 +48,14 @@ Pair = tuple[list[str], list[str]]
 class Development(NamedTuple):
     """The pairs of a development set that the filters keep."""
 
-    pairs: list[Pair]
-    """Tokens of source and target, after the transforms."""
-    targets: list[str]
+    sources: list[EncodedSource]
+    """Sources as the network reads them, without the pairs that filters drop."""
+    targets: list[list[str]]
+    """Tokens that the network should write."""
+    texts: list[str]
     """Text of each target: the line of its file, behind the `tgt_prefix` if there is one."""
-    to_text: Callable[[Sequence[str]], str]
-    """Returns the text of target tokens, as `translate` writes it."""
+    reader: Reader
+    """Returns the text of outputs, as `translate` writes it."""
 
 
 class Line(NamedTuple):
@@ -91,8 +95,8 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | 
     """Split, transform and truncate a line.
 
     Returns:
-        The tokens of source and target; None if the line is empty on one side or a transform
-        filters it out.
+        The tokens of the texts of source and target; None if the line is empty on one side or a
+        transform filters it out.
 
     Raises:
         CorpusError: the line is empty on one side, with `skip_empty_level: error`.
@@ -305,6 +309,8 @@ class TrainingData:
 
     Attributes:
         config: as given.
+        codec: between the tokens of texts, which `config.task` describes, and the network's, which
+            everything else here is about.
         vocabularies: of source and target, with the source tokens of each language.
         languages: the source tokens of each language; empty unless every source begins with one.
         counts: how often the data has each token of source and target; empty if they need not be
@@ -344,6 +350,16 @@ class TrainingData:
         pairs = NumberedPairs() if fits and transforms <= _FIXED_TRANSFORMS else None
         counts: tuple[Counter[str], Counter[str]] | None = None
         languages: dict[str, set[str]] | None = None
+        self.codec = Codec(config.task)
+        if config.task.copies:
+            # Decoding copies what the source vocabulary lacks, so a given one decides.
+            named = vocabulary.src_vocab
+            if vocabularies is not None:
+                self.codec = Codec.of_vocabulary(config.task, vocabularies.source)
+            elif named is not None and Path(named).is_file():
+                self.codec = Codec.of_vocabulary(config.task, read_counts(named))
+            else:
+                self.codec = Codec(config.task, self._frequent_symbols())
         first = next(read_lines(config.corpora[0])).source.split()
         if pairs is not None or is_language((first or [""])[0]):
             counts, languages = self._count(pairs)
@@ -357,6 +373,29 @@ class TrainingData:
         source = vocabularies.source.seeing(self.languages)
         self.vocabularies = vocabularies._replace(source=source)
         self._pairs = pairs.encode(self.vocabularies) if pairs is not None else None
+
+    def _frequent_symbols(self) -> frozenset[str]:
+        """Read every pair once; return the source tokens that are not copied."""
+
+        def sources() -> Iterator[list[str]]:
+            for corpus in self.config.corpora:
+                pipe, lines = build_pipe(corpus, self.config), read_lines(corpus)
+                for number in itertools.count():
+                    chunk = list(itertools.islice(lines, _CHUNK))
+                    if not chunk:
+                        break
+                    pairs = (pair_of(line, pipe, self.config, True) for line in chunk)
+                    seed = f"{self.config.seed}/{corpus.name}/{number}"
+                    kept = with_seed(seed, lambda: [pair[0] for pair in pairs if pair])  # noqa: B023
+                    yield from kept
+
+        config = self.config
+        return frequent_symbols(sources(), config.task, config.copy_frequency)
+
+    def _encoded(self, line: Line, pipe: Pipe, is_train: bool) -> Pair | None:
+        """Return the network's tokens of a line; None as `pair_of`."""
+        pair = pair_of(line, pipe, self.config, is_train)
+        return None if pair is None else self.codec.encode(*pair)[:2]
 
     def _count(
         self, keep: NumberedPairs | None
@@ -375,7 +414,7 @@ class TrainingData:
                 if not chunk:
                     break
                 part = keep or NumberedPairs()
-                texts = (pair_of(line, pipe, self.config, is_train=True) for line in chunk)
+                texts = (self._encoded(line, pipe, is_train=True) for line in chunk)
                 seed = f"{self.config.seed}/{corpus.name}/{number}"
                 some |= with_seed(seed, lambda: part.add(texts))  # noqa: B023
                 if keep is None:
@@ -411,12 +450,14 @@ class TrainingData:
         assert valid is not None, "only called with a development set"
         pipe = build_pipe(valid, self.config, self.vocabularies)
         prefix = f"{valid.tgt_prefix or ''} " if "prefix" in valid.transforms else ""
-        pairs, targets = [], []
+        codec = Codec.of_vocabulary(self.config.task, self.vocabularies.source)
+        found = Development([], [], [], Reader(self.vocabularies, pipe, codec))
         for line in read_lines(valid):
             if (pair := pair_of(line, pipe, self.config, False)) is not None:
-                pairs.append(pair)
-                targets.append(prefix + line.target)
-        return Development(pairs, targets, Reader(self.vocabularies, pipe).postprocess)
+                found.sources.append(found.reader.encode(pair[0], len(found.sources)))
+                found.targets.append(found.reader.target_of(*pair))
+                found.texts.append(prefix + line.target)
+        return found
 
     # --- epochs ---
 
@@ -480,7 +521,7 @@ class TrainingData:
 
         def read(seed: str) -> tuple[EncodedPairs, Integers]:
             pairs = NumberedPairs()
-            texts = (pair_of(line, pipes[at], config, is_train=True) for at, line in bucket)
+            texts = (self._encoded(line, pipes[at], is_train=True) for at, line in bucket)
             with_seed(seed, lambda: pairs.add(texts))
             encoded = pairs.encode(vocabularies)
             return encoded, np.arange(len(encoded.kept))

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from onmt_entmax.data.inflection import LANGUAGE
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.task import LANGUAGE
 
 _NAMED = 8  # tokens that a message names
 _LONGEST = 60  # characters of a token that it shows

@@ -48,7 +48,7 @@ class Vocabulary:
     Attributes:
         tokens: the list.
         seen: the tokens that training saw in sources of each language, by the token of the
-            language; empty if sources do not begin with one (see `data/inflection.py`).
+            language; empty if sources do not begin with one (see `strings/task.py`).
 
     Raises:
         VocabularyError: a token occurs twice, is empty or has white space, or `<unk>` or `<blank>`
@@ -98,7 +98,7 @@ class Vocabulary:
         """Id of the end symbol of a target."""
         return self._ids[DefaultTokens.EOS]
 
-    def __contains__(self, token: str) -> bool:
+    def __contains__(self, token: object) -> bool:
         return token in self._ids
 
     def can_write(self, token: str) -> bool:

@@ -7,6 +7,7 @@ from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.transforms import SUBWORDS, build_transforms
 from onmt_entmax.options.reader import recorded_transform_options, transforms_of
+from onmt_entmax.strings.task import Codec
 
 
 def reader_of(
@@ -34,4 +35,5 @@ def reader_of(
         recorded = recorded_transform_options(model.options, where)
         options = Namespace(**{**recorded, **vars(options)})
     pipe = build_transforms(transforms, options, model.vocabularies)
-    return Reader(model.vocabularies, pipe, model.right_to_left)
+    codec = Codec.of_vocabulary(model.task, model.vocabularies.source)
+    return Reader(model.vocabularies, pipe, codec)

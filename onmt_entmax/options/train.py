@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from onmt_entmax.config import (
@@ -28,7 +29,7 @@ from onmt_entmax.config import (
 )
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted, nearest
-from onmt_entmax.files import no_such_file
+from onmt_entmax.files import no_such_file, read_lines
 from onmt_entmax.opennmt import train_opts
 from onmt_entmax.options.reader import (
     FUNCTIONS,
@@ -42,6 +43,14 @@ from onmt_entmax.options.reader import (
 )
 from onmt_entmax.options.stock import REFUSED
 from onmt_entmax.rules import Rule, one_of, shown, whole
+from onmt_entmax.strings.task import (
+    LEFT_TO_RIGHT,
+    RIGHT_TO_LEFT,
+    StringTask,
+    TaskError,
+    is_language,
+    recorded_task,
+)
 
 # OpenNMT-py's names of alpha; `entmax` reads its alpha from an option of its own.
 ALPHAS: Mapping[str, float | None] = {
@@ -107,6 +116,18 @@ OPTIONS = {
         "Corpora, in YAML: path_src, path_tgt, weight, transforms.",
         RUN,
         required=True,
+    ),
+    "task": Option(
+        None,
+        Rule(dict),
+        "What the tokens are, in YAML: columns and separators of the tables; see docs.",
+        "Corpora and batches",
+    ),
+    "target_order": Option(
+        LEFT_TO_RIGHT,
+        one_of(LEFT_TO_RIGHT, RIGHT_TO_LEFT),
+        "right_to_left: the network writes the last token of a target first.",
+        "Corpora and batches",
     ),
     "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of all random numbers; -1 is 0.", RUN),
     "gpu_ranks": Option(
@@ -240,6 +261,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
             corpora=tuple(corpus for corpus in corpora if corpus.name != VALID),
             valid=next((corpus for corpus in corpora if corpus.name == VALID), None),
             **options.pick(DataConfig),
+            task=_task(options),
             seed=seed,
             transform_options={name: values[name] for name in transform_options()},
         ),
@@ -256,6 +278,18 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         notes=tuple(options.notes.lines()),
         warnings=tuple(warnings),
     )
+
+
+def _task(options: Options) -> StringTask:
+    """Return the task of the data; without `task`, the first source says whether it inflects."""
+    first = next(iter(options["data"].values()))
+    lines = read_lines(Path(first["path_src"])) if isinstance(first, dict) else iter(())
+    languages = is_language(next((line.split()[0] for line in lines if line.strip()), ""))
+    try:
+        return recorded_task(options.values, languages)
+    except TaskError as error:
+        key = next(name for name in ("task", "target_order") if options.given(name))
+        raise options.error(key, str(error).removeprefix(f"{key}: ")) from None
 
 
 def _gpu(options: Options) -> int | None:
@@ -333,6 +367,18 @@ def _misfits(options: Options) -> Iterator[tuple[str, str]]:
         yield "tgt_vocab", "is src_vocab, and not there yet: name two files"
     if get("decay_method") == "cosine" and get("train_steps") is None:
         yield "decay_method", "cosine ends at train_steps: set them too, or name another method"
+    if get("copy_frequency"):
+        # The source vocabulary tells decoding what is copied.
+        if get("share_vocab"):
+            yield (
+                "copy_frequency",
+                "needs vocabularies of its own for each side: leave out share_vocab",
+            )
+        if get("src_words_min_frequency"):
+            yield (
+                "copy_frequency",
+                "decides which symbols are rare: leave src_words_min_frequency out",
+            )
     if options.given("valid_epochs") and options.given("valid_steps"):
         yield "valid_epochs", "give valid_steps or valid_epochs, not both"
     if get("matmul_dtype") == "tf32" and not ranks:

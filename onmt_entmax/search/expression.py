@@ -6,7 +6,7 @@ An expression describes whole outputs. `automaton.py` compiles it for a vocabula
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,6 +41,14 @@ def reverse(expression: Expression) -> Expression:
     parts = tuple(map(reverse, expression.parts))
     turned = parts[::-1] if expression.kind == "then" else parts
     return Expression(expression.kind, turned, expression.tokens)
+
+
+def renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
+    """Return an expression with other names for some of its tokens."""
+    tokens = frozenset(names.get(token, token) for token in expression.tokens)
+    return Expression(
+        expression.kind, tuple(renamed(part, names) for part in expression.parts), tokens
+    )
 
 
 def named_tokens(expression: Expression) -> Iterator[str]:

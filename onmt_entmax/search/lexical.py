@@ -22,8 +22,10 @@ from onmt_entmax.search.expression import (
     containing,
     named_tokens,
     parse_expression,
+    renamed,
     reverse,
 )
+from onmt_entmax.strings.copying import NO_COPIES, Copies
 
 Tokens = Callable[[str], Sequence[str]]
 """Maps a phrase to its tokens, in the order in which the model writes."""
@@ -112,6 +114,7 @@ class ConstraintCompiler:
         vocabulary: of the target.
         backwards: whether the model writes from right to left.
         regex: what every output must match, if anything; see `parse_expression`.
+        copies: whether sources may have placeholders.
 
     Raises:
         ExpressionError: if `regex` is no expression, names a symbol of the model's own, or needs
@@ -123,6 +126,7 @@ class ConstraintCompiler:
         vocabulary: Vocabulary,
         backwards: bool,
         regex: str | None,
+        copies: bool = False,
     ) -> None:
         self._vocabulary, self._backwards = vocabulary, backwards
         self._compile = lru_cache(maxsize=256)(self._compile_expression)
@@ -130,20 +134,31 @@ class ConstraintCompiler:
         if regex is not None:
             try:
                 self._regex = self._parsed(regex)
-                self._name_unknown("constraint_regex", self._regex)
+                if not copies:  # else each source decides what outputs have
+                    self._name_unknown("constraint_regex", self._regex)
                 self._of_all = self._compile(self._regex)
             except ExpressionError as error:
                 raise ExpressionError(f"constraint_regex: {error}") from None
 
-    def automaton(self, wish: LineConstraints, tokens: Tokens, number: int) -> Automaton | None:
+    def automaton(
+        self, wish: LineConstraints, tokens: Tokens, number: int, copies: Copies = NO_COPIES
+    ) -> Automaton | None:
         """Return the automaton of line `number`, from 1; None if it has no constraints.
+
+        Args:
+            wish: the constraints.
+            tokens: of a phrase, as the network writes them.
+            number: of the line.
+            copies: the placeholders of its source, by which it writes some symbols.
 
         Raises:
             ExpressionError: if a phrase has no token or a symbol of the model's own, or the
                 automaton would be too large.
         """
+        placeholders = {symbol: each for each, symbol in copies.symbols.items()}
+        of_all = self._regex and renamed(self._regex, placeholders)
         if not wish:
-            return self._of_all
+            return self._of_all if not placeholders or of_all is None else self._compile(of_all)
         where = f"constraints of line {number}"
 
         def phrase(text: str) -> Expression:
@@ -155,11 +170,11 @@ class ConstraintCompiler:
         try:
             parts = [Expression("or", tuple(map(phrase, group))) for group in wish.required]
             parts += [Expression("not", (phrase(text),)) for text in wish.avoid]
-            parts += [] if wish.regex is None else [self._parsed(wish.regex)]
+            parts += [] if wish.regex is None else [renamed(self._parsed(wish.regex), placeholders)]
             expression = Expression("and", tuple(parts))
             self._name_unknown(where, expression)
-            if self._regex is not None:
-                expression = Expression("and", (expression, self._regex))
+            if of_all is not None:
+                expression = Expression("and", (expression, of_all))
             return self._compile(expression)
         except ExpressionError as error:
             raise ExpressionError(f"{where}: {error}") from None

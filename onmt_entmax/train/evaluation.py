@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, zip_longest
 from statistics import fmean
 
@@ -9,7 +10,7 @@ from sacrebleu.metrics import BLEU
 
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
-from onmt_entmax.data.training import CorpusError, Pair, TrainingData
+from onmt_entmax.data.training import CorpusError, TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
@@ -51,22 +52,27 @@ def make_evaluate(
     Raises:
         CorpusError: no pair of the development set is left.
     """
-    (pairs, references, to_text), vocabularies = data.validation(), data.vocabularies
-    if not pairs:
+    development, vocabularies = data.validation(), data.vocabularies
+    sources, reader = development.sources, development.reader
+    if not sources:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
-    for side, tokens, vocabulary in zip(
-        ("source", "target"), zip(*pairs, strict=True), vocabularies, strict=True
-    ):
-        unknown = UnknownTokens()
-        for each in tokens:
-            unknown.add(len(each), [token for token in each if token not in vocabulary])
-        if unknown.percent > 10:
-            for line in unknown.warnings(side):
+    unknown = {"source": UnknownTokens(), "target": UnknownTokens()}
+    for source, target in zip(sources, development.targets, strict=True):
+        unknown["source"].add(len(source.words), source.unknown)
+        lacking = [token for token in target if token not in vocabularies.target]
+        unknown["target"].add(len(target), lacking)
+    for side, tokens in unknown.items():
+        if tokens.percent > 10:
+            for line in tokens.warnings(side):
                 tell(f"warning: corpus 'valid': {line}")
     examples = [
-        Example(vocabularies.source.encode(source), vocabularies.target.encode(target), index)
-        for index, (source, target) in enumerate(pairs)
+        replace(source.example, target=vocabularies.target.encode(target))
+        for source, target in zip(sources, development.targets, strict=True)
     ]
+
+    def text_of(index: int, tokens: Sequence[str]) -> str:
+        return reader.postprocess(tokens, sources[index].copies)
+
     evenly = config.selection == "macro_accuracy"
 
     def batches(size: int) -> list[Batch]:
@@ -82,7 +88,8 @@ def make_evaluate(
     # `force` silences a warning about tokenised text at every validation.
     bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
     if decoded:
-        for line in _changed(pairs, references, to_text):
+        back = [text_of(index, target) for index, target in enumerate(development.targets)]
+        for line in _changed(back, development.texts):
             tell(f"warning: corpus 'valid': {line}")
 
     def evaluate(model: SparseNMTModel) -> dict[str, float]:
@@ -92,16 +99,17 @@ def make_evaluate(
         stepper = ModelStepper(model, vocabularies.target)
         results: dict[int, SearchResult] = {}  # by the index of the example
         for batch in decoded:
-            found = beam_search(stepper, batch, search)
+            banned = [sources[index].banned for index in batch.indices]
+            found = beam_search(stepper, batch, search, banned=banned)
             results.update(zip(batch.indices, found, strict=True))
         outputs = {
-            index: to_text(vocabularies.target.decode(each.best.tokens if each.best else ()))
+            index: text_of(index, vocabularies.target.decode(each.best.tokens if each.best else ()))
             for index, each in results.items()
         }
         if config.selection != "bleu":
-            right = {index: is_right(references[index], text) for index, text in outputs.items()}
+            right = {i: is_right(development.texts[i], text) for i, text in outputs.items()}
             return values | _accuracies(right, examples)
-        chosen = [references[index] for index in outputs]
+        chosen = [development.texts[index] for index in outputs]
         return values | {"bleu": bleu.corpus_score([*outputs.values()], [chosen]).score}
 
     return evaluate
@@ -139,16 +147,14 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
     return averages(*sums)
 
 
-def _changed(
-    pairs: Sequence[Pair], references: Sequence[str], to_text: Callable[[Sequence[str]], str]
-) -> Iterator[str]:
-    """Yield a warning if the tokens of some references become other texts."""
-    texts = ((to_text(target), text) for (_, target), text in zip(pairs, references, strict=True))
-    changed = [(now, before) for now, before in texts if now.split() != before.split()]
+def _changed(back: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
+    """Yield a warning if the tokens of some references come back as other texts."""
+    both = zip(back, texts, strict=True)
+    changed = [(now, before) for now, before in both if now.split() != before.split()]
     if changed:
         now, before = (shown(text) for text in changed[0])
         yield (
-            f"{len(changed):,} of {counted(len(pairs), 'target')} come back from transforms and "
+            f"{len(changed):,} of {counted(len(texts), 'target')} come back from transforms and "
             f"truncation as other texts, such as {before} as {now}, which count as errors"
         )
 

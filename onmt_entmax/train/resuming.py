@@ -19,6 +19,7 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig, ValidationConfig
 from onmt_entmax.model import freeze
+from onmt_entmax.strings.task import recorded_task
 from onmt_entmax.train.optimiser import build_optimizer
 
 # Options that the state of an optimiser depends on, besides the trained weights.
@@ -75,7 +76,7 @@ def resume(
     candidates = [given / f"step_{step}" for step in reversed(steps)] or [find_model(given)]
     for folder in candidates:
         try:
-            resumed = _read(folder, model, training, run.reset_optim == "all")
+            resumed = _read(folder, model, training, record, run.reset_optim == "all")
             break
         except CheckpointError as error:
             if isinstance(error, OtherRunError) or folder == candidates[-1]:
@@ -121,7 +122,11 @@ def _measured(options: Mapping[str, Any]) -> list[Any]:
 
 
 def _read(
-    folder: Path, model: ModelConfig, training: TrainingConfig, weights_only: bool
+    folder: Path,
+    model: ModelConfig,
+    training: TrainingConfig,
+    record: Mapping[str, Any],
+    weights_only: bool,
 ) -> Resumed:
     """Return a checkpoint that fits the configuration.
 
@@ -132,6 +137,12 @@ def _read(
     loaded = load(folder)
     names = [field.name for field in fields(model)]
     pairs = {name: (getattr(loaded.config, name), getattr(model, name)) for name in names}
+    # The tokens that the network reads and writes; of copying, the vocabulary decides the rest.
+    before, now = loaded.task, recorded_task({**record, "task": None}, languages=False)
+    pairs |= {
+        "target_order": (before.order, now.order),
+        "copying (copy_frequency)": (before.copies, now.copies),
+    }
     hint = ""
     if not weights_only:
         hint = "; -reset_optim all takes the weights alone"

@@ -29,14 +29,6 @@ from onmt_entmax.checkpoint import (
     with_subword_files,
 )
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
-from onmt_entmax.data.inflection import (
-    UNKNOWN,
-    Cells,
-    cells_text,
-    decode_source,
-    is_language,
-    is_tag,
-)
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
 from onmt_entmax.data.training import DataConfig, TrainingData
 from onmt_entmax.data.unknown import named
@@ -52,8 +44,9 @@ from onmt_entmax.model import (
     refuse_too_large,
 )
 from onmt_entmax.parallel.processes import ProcessError, Processes, say
-from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.sparse.backends import cpu
+from onmt_entmax.strings.cells import Cells, cells_text
+from onmt_entmax.strings.units import UNKNOWN
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.log import Log, measure
 from onmt_entmax.train.resuming import Resumed, resume, same_folder
@@ -376,14 +369,15 @@ def _load_vectors(
 def next_command(folder: Path, data: TrainingData) -> str:
     """Return a command that uses the model of a run, to paste into a shell.
 
-    An inflection model inflects a word of its data, any other translates the development set.
+    A model of inflection inflects a word of its data, one of other strings predicts the target of
+    one, and any other translates the development set.
     """
-    lines = list(islice(data.lines(), 100))
-    try:
-        queries = [decode_source(line.source.split()) for line in lines]
-        # Tags are empty only where a language has none.
-        language, tags, lemma = max(queries, key=lambda query: (bool(query[2]), bool(query[1])))
-    except ValueError:
+    lines, task = list(islice(data.lines(), 100)), data.config.task
+    queries = [task.decode_source(line.source.split()) for line in lines]
+    if task.source.kind != "text" and not task.has_tags and not task.languages:
+        predict = shlex.join(["onmt-entmax", "predict", str(folder), "-"])
+        return f"echo {shlex.quote(queries[0].source)} | {predict}"
+    if not queries or not all(query.language for query in queries):
         # Where `prepare` proposes it, but never in the place of the reference.
         corpus = lines[0].corpus
         output = folder.parent / f"{Path(corpus.path_src).stem}.out"
@@ -391,12 +385,7 @@ def next_command(folder: Path, data: TrainingData) -> str:
             output = folder / output.name
         files = ["-src", corpus.path_src, "-output", str(output)]
         return shlex.join(["onmt-entmax", "translate", "-model", str(folder), *files])
-    # Forms written backwards are closer to their lemmas read backwards.
-    nearer = 0
-    for line in lines:
-        form, source = line.target.split(), line.source.split()
-        stem = [each for each in source if not is_language(each) and not is_tag(each)]
-        nearer += edit_distance(form, stem) - edit_distance(form, stem[::-1])
-    model = "--reversed" if nearer > 0 else "--model"
+    # Tags are empty only where a language has none.
+    lemma, tags, language = max(queries, key=lambda query: (bool(query.source), bool(query.tags)))
     query = [language, lemma, ";".join(tags)]
-    return shlex.join(["onmt-entmax", "inflect", model, str(folder), *query])
+    return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *query])

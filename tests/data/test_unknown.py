@@ -4,7 +4,7 @@ import pytest
 
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
-from onmt_entmax.inflector import described
+from onmt_entmax.transducer import described
 
 SPANISH, RUSSIAN = "lang=spanish", "lang=russian"
 SEVERAL = Vocabulary(

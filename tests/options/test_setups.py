@@ -80,6 +80,8 @@ def test_options_become_fields(tmp_path, file, flags, expected) -> None:
         ({"label_smoothing_prior": "unigram"}, "only read with label_smoothing"),
         ({"attention_warmup_steps": 9, "global_attention_function": "softmax"}, "is only read wit"),
         ({"share_embeddings": True}, "share_embeddings: is only read with share_vocab"),
+        ({"copy_frequency": 2, "share_vocab": True}, "copy_frequency: needs vocabularies"),
+        ({"copy_frequency": 2, "src_words_min_frequency": 3}, "copy_frequency: decides which"),
         ({"encoder_type": "transformer"}, "a Transformer needs it on both sides"),
         ({"encoder_attention_function": "learned"}, "is only read with decoder_type: transformer"),
         (TRANSFORMER | {"global_attention_function": "entmax15"}, "only read with decoder_type: r"),

@@ -82,7 +82,9 @@ def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch) -> None:
     setup = setup_of(tmp_path, selection="exact_match", tgt_vocab_size=4, max_length=7, rnn_size=8)
     data = TrainingData(setup.data, setup.vocabulary)
 
-    def search(_: object, batch: Batch, config: SearchConfig) -> list[SimpleNamespace]:
+    def search(
+        _: object, batch: Batch, config: SearchConfig, **__: object
+    ) -> list[SimpleNamespace]:
         assert config.max_length == 7
         rows = zip(batch.target[1:, :, 0].t().tolist(), batch.target_lengths, strict=True)
         outputs = [tuple(row[: int(length) - 2]) for row, length in rows]

@@ -1,6 +1,7 @@
 """The log of a run: what people read, without clock and speed, and what a resumed run keeps."""
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.config import OptimizerConfig, TrainingConfig
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import VocabularyConfig
+from onmt_entmax.strings.task import INFLECTION, StringTask
 from onmt_entmax.train import log
 from onmt_entmax.train.log import Log, Standing
 from onmt_entmax.train.run import next_command
@@ -77,24 +79,29 @@ def test_history_is_on_disk_before_the_first_new_line(tmp_path):
     assert rows(tmp_path) == []
 
 
-@pytest.mark.parametrize(("form", "option"), [("a b c x", "--model"), ("x c b a", "--reversed")])
-def test_the_next_command_inflects_in_the_order_of_the_data(tmp_path, form, option):
-    corpus = written(tmp_path, "x", ["lang=x +V +PST a b c"], [form])
-    command = next_command(Path("run"), TrainingData(data(corpus), VocabularyConfig()))
-    assert command == f"onmt-entmax inflect {option} run x abc 'V;PST'"
+def command_after(folder: Path, sources: list[str], task: StringTask) -> str:
+    """Return the next command after a training on these sources."""
+    corpus = written(folder, "x", sources, ["a b"] * len(sources))
+    config = replace(data(corpus), task=task)
+    return next_command(Path("my run"), TrainingData(config, VocabularyConfig()))
 
 
 @pytest.mark.parametrize(
     ("sources", "query"),
     [
+        (["lang=x +V +PST a b c"], "x abc 'V;PST'"),
         (["lang=x a b", "lang=x c"], "x ab ''"),
         (["lang=x a b", "lang=x +V", "lang=x +V c"], "x c V"),
     ],
 )
 def test_the_next_command_has_the_tags_of_its_language(tmp_path, sources, query):
-    corpus = written(tmp_path, "x", sources, ["a b"] * len(sources))
-    command = next_command(Path("run"), TrainingData(data(corpus), VocabularyConfig()))
-    assert command == f"onmt-entmax inflect --model run {query}"
+    command = command_after(tmp_path, sources, INFLECTION)
+    assert command == f"onmt-entmax inflect --model 'my run' {query}"
+
+
+def test_the_next_command_predicts_one_string(tmp_path):
+    command = command_after(tmp_path, ["a ▁ b"], StringTask())
+    assert command == "echo 'a b' | onmt-entmax predict 'my run' -"
 
 
 # --- the last lines --------------------------------------------------------------------------

@@ -258,6 +258,8 @@ def test_another_network_or_optimiser_is_refused_by_name(begun: list[str], tmp_p
         ("-freeze_encoder", "true", "freeze_encoder False, .* True; -reset_optim all"),
         ("-optim", "adagrad", "optim 'adam', .* 'adagrad'; -reset_optim all"),
         ("-adam_beta1", 0.8, "adam_beta1 0.9, .* 0.8; -reset_optim all"),
+        ("-target_order", "right_to_left", "target_order 'left_to_right', .* 'right_to_left'"),
+        ("-copy_frequency", 2, "copying .* False, the configuration now says True"),
         ("-transforms", "tokenmask", "run: cannot continue: .* '<mask>'"),  # read as <unk>
     ):
         with pytest.raises(CheckpointError, match=message):

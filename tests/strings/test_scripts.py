@@ -2,7 +2,7 @@
 
 import pytest
 
-from onmt_entmax.data.scripts import mixture, mixtures
+from onmt_entmax.strings.scripts import mixture, mixtures
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""Cells of inflection: the sequences of tags that each language's training data has."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.strings.task import INFLECTION, is_language, split_tags
+
+Cells = Mapping[str, Mapping[tuple[str, ...], int]]
+"""For each language, how often its training sources have each sequence of tags"""
+
+
+def count_cells(sources: Iterable[str]) -> Cells:
+    """Return the cells of sources; those without a language or tags do not count."""
+    cells: dict[str, Counter[tuple[str, ...]]] = {}
+    for tokens in map(str.split, sources):
+        if tokens and is_language(tokens[0]):
+            query = INFLECTION.decode_source(tokens)
+            if query.tags:
+                cells.setdefault(query.language, Counter())[query.tags] += 1
+    return cells
+
+
+def cells_text(cells: Cells) -> str:
+    """Return `cells.tsv`: language, tags and their number, by language and falling number."""
+    return "".join(
+        f"{language}\t{';'.join(tags)}\t{number}\n"
+        for language, of in sorted(cells.items())
+        for tags, number in sorted(of.items(), key=lambda pair: (-pair[1], pair[0]))
+    )
+
+
+def parse_cells(lines: Iterable[str], name: str) -> Cells:
+    """Return the cells of `cells.tsv`, the inverse of `cells_text`.
+
+    Raises:
+        UserError: names the line that has another form.
+    """
+    cells: dict[str, dict[tuple[str, ...], int]] = {}
+    for number, line in enumerate(lines, 1):
+        match = re.fullmatch(r"(\S+)\t([^\t]+)\t([0-9]{1,12})", line)
+        if match is None:
+            raise UserError(f"{name}:{number}: expected language, tags and number between tabs")
+        cells.setdefault(match[1], {})[split_tags(match[2])] = int(match[3])
+    return cells

@@ -1,0 +1,95 @@
+"""Unknown and rare source symbols are copied by placeholders.
+
+A symbol that the source vocabulary lacks has no embedding and cannot be written. It becomes
+`<copy1>`, `<copy2>`, ... in order of first occurrence, in the source and in the target: the
+copyable model of Luong, Sutskever, Le, Vinyals and Zaremba (2015), "Addressing the Rare Word
+Problem in Neural Machine Translation", section 3.1. Training replaces the symbols of fewer than
+`copy_frequency` training sources, so that it sees placeholders, and the source vocabulary lacks
+these symbols. Decoding replaces what the vocabulary lacks.
+
+Network, loss and search do not change. Of one source, let P be its placeholders and S the symbols
+that they stand for. Outputs with a placeholder outside P, or with a symbol in S, are excluded, so
+every text is written by at most one output: see docs/certificates.md.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from onmt_entmax.strings.units import UNKNOWN
+
+MOST = 20
+"""Placeholders of a vocabulary at most; further symbols of a source are read as `<unk>`."""
+
+
+def placeholder(number: int) -> str:
+    """Return the placeholder of a number, from 1."""
+    return f"<copy{number}>"
+
+
+PLACEHOLDERS = tuple(placeholder(number) for number in range(1, MOST + 1))
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The placeholders of one source.
+
+    Attributes:
+        symbols: the symbol that each placeholder stands for, in order of first occurrence.
+    """
+
+    symbols: Mapping[str, str]
+
+    def hide(self, tokens: Iterable[str]) -> list[str]:
+        """Return tokens with placeholders for the symbols that are copied."""
+        placeholders = {symbol: each for each, symbol in self.symbols.items()}
+        return [placeholders.get(token, token) for token in tokens]
+
+    def show(self, tokens: Iterable[str]) -> list[str]:
+        """Return tokens with the symbols in place of their placeholders, the inverse of `hide`."""
+        return [self.symbols.get(token, token) for token in tokens]
+
+    def excluded(self, vocabulary: Container[str]) -> list[str]:
+        """Return the tokens that no output for this source may have: see the file's docstring.
+
+        Args:
+            vocabulary: tokens of the target.
+        """
+        absent = (each for each in PLACEHOLDERS if each not in self.symbols)
+        return [token for token in (*absent, *self.symbols.values()) if token in vocabulary]
+
+
+NO_COPIES = Copies({})
+
+
+def copies_of(
+    units: Iterable[str], frequent: Container[str], placeholders: Sequence[str] = PLACEHOLDERS
+) -> Copies:
+    """Return the placeholders of a source.
+
+    Args:
+        units: its tokens, without language and tags.
+        frequent: the tokens that are not copied.
+        placeholders: those that there are.
+    """
+    rare = [each for each in dict.fromkeys(units) if each not in frequent and each != UNKNOWN]
+    return Copies(dict(zip(placeholders, rare, strict=False))) if rare else NO_COPIES
+
+
+def useful_frequency(pairs: Sequence[tuple[Iterable[str], Iterable[str]]]) -> int:
+    """Return the `copy_frequency` that suits training data; 0 if its targets do not copy.
+
+    That is 50, but at most 1 % of the pairs and at least 2, if more than half of the symbols that
+    fewer sources have stand in the targets too: in inflections they do, in pronunciations not.
+
+    Args:
+        pairs: units of the source, without language and tags, and of the target.
+    """
+    least = max(2, min(50, len(pairs) // 100))
+    counts = Counter(symbol for source, _ in pairs for symbol in set(source))
+    rare = copied = 0
+    for source, target in pairs:
+        symbols = {symbol for symbol in source if counts[symbol] < least}
+        rare += len(symbols)
+        copied += len(symbols.intersection(target))
+    return least if 2 * copied > rare else 0

@@ -1,0 +1,321 @@
+"""The task of a model: how a user's strings become its tokens, and its tokens strings.
+
+Every model folder records its task, so that no command asks for it again. A source has marks and
+units, as in Peters, Niculae and Martins (2019), section 4.1:
+
+    draw, V;V.PTCP;PST, english    ->    lang=english +V +V.PTCP +PST d r a w
+    drawn                          ->    d r a w n
+
+Language and tags are marks, each one token; tasks without them have none. `lang=` and `+` tell them
+from units: the tag V is `+V`, the letter V is `V`.
+
+`Codec` stands between these tokens and those of the network: it turns the target of a right-to-left
+model around, and replaces rare symbols by placeholders.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.rules import shown
+from onmt_entmax.strings.copying import NO_COPIES, PLACEHOLDERS, Copies, copies_of
+from onmt_entmax.strings.units import CHARACTERS, TEXT, Unit, decode_symbol, escape
+
+LANGUAGE = "lang="
+TAG = "+"
+SOURCE, TARGET, TAGS, LANGUAGE_COLUMN, LEFT_OUT = "source", "target", "tags", "language", "-"
+COLUMNS = (SOURCE, TARGET, TAGS, LANGUAGE_COLUMN)
+LEFT_TO_RIGHT, RIGHT_TO_LEFT = "left_to_right", "right_to_left"
+
+
+class TaskError(UserError):
+    """A task that makes no sense; the message names the key."""
+
+
+class Query(NamedTuple):
+    """The source of one output."""
+
+    source: str
+    tags: tuple[str, ...] = ()
+    language: str = ""
+
+
+def is_language(token: str) -> bool:
+    """Whether a source token is a language."""
+    return token.startswith(LANGUAGE) and len(token) > len(LANGUAGE)
+
+
+def is_tag(token: str) -> bool:
+    """Whether a source token is a tag; `+` alone is a character."""
+    return token.startswith(TAG) and len(token) > len(TAG)
+
+
+def encode_tag(tag: str) -> str:
+    """Return the token of a tag."""
+    return TAG + escape(tag)
+
+
+def decode_tag(token: str) -> str:
+    """Return the tag of a token, the inverse of `encode_tag`."""
+    return decode_symbol(token.removeprefix(TAG))
+
+
+def split_tags(text: str, separator: str = ";") -> tuple[str, ...]:
+    """Return the tags of `N;NOM(PL;PSS(1,PL))`; what brackets enclose is one tag."""
+    tags: list[str] = []
+    for part in text.split(separator) if text else ():
+        if tags and tags[-1].count("(") > tags[-1].count(")"):
+            tags[-1] += separator + part
+        else:
+            tags.append(part)
+    return tuple(tags)
+
+
+@dataclass(frozen=True)
+class StringTask:
+    """What a model reads and writes.
+
+    Attributes:
+        columns: of its tables: `source`, `target`, `tags` and `language`, and `-` for others.
+        source: the units of a source.
+        target: the units of a target.
+        tag_separator: stands between two tags.
+        languages: whether sources begin with their language.
+        right_to_left: whether the network writes the last unit first.
+        copies: whether unknown symbols are copied.
+
+    Raises:
+        TaskError: a column is unknown, missing or twice there.
+    """
+
+    columns: tuple[str, ...] = (SOURCE, TARGET)
+    source: Unit = CHARACTERS
+    target: Unit = CHARACTERS
+    tag_separator: str = ";"
+    languages: bool = False
+    right_to_left: bool = False
+    copies: bool = False
+
+    def __post_init__(self) -> None:
+        for column, count in Counter(self.columns).items():
+            if column not in (*COLUMNS, LEFT_OUT):
+                raise TaskError(
+                    f"columns: {shown(column)} is none of {', '.join(COLUMNS)} or {LEFT_OUT} "
+                    "(a column to leave out)"
+                )
+            if count > 1 and column != LEFT_OUT:
+                raise TaskError(f"columns: {column} is there twice")
+        for needed in (SOURCE, TARGET):
+            if needed not in self.columns:
+                raise TaskError(f"columns: {needed} is missing")
+
+    @property
+    def order(self) -> str:
+        """The value of `target_order`."""
+        return RIGHT_TO_LEFT if self.right_to_left else LEFT_TO_RIGHT
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether a query has tags."""
+        return TAGS in self.columns
+
+    def encode_source(self, query: Query) -> list[str]:
+        """Return the source tokens of a query: language, tags, units."""
+        marks = [LANGUAGE + query.language] if query.language else []
+        return [*marks, *map(encode_tag, query.tags), *self.source.encode(query.source)]
+
+    def decode_source(self, tokens: Sequence[str]) -> Query:
+        """Return the query of source tokens, the inverse of `encode_source`."""
+        marks, units = self.divided(tokens)
+        language = marks[0].removeprefix(LANGUAGE) if marks and is_language(marks[0]) else ""
+        tags = tuple(decode_tag(token) for token in marks if is_tag(token))
+        return Query(self.source.decode(units), tags, language)
+
+    def divided(self, tokens: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the marks and the units of source tokens."""
+        number = 0
+        if self.source.kind != "text":
+            while number < len(tokens) and (
+                is_tag(tokens[number]) or (number == 0 and is_language(tokens[number]))
+            ):
+                number += 1
+        return tokens[:number], tokens[number:]
+
+    def tags_of(self, text: str) -> tuple[str, ...]:
+        """Return the tags that a table's cell holds; none for an empty one."""
+        return split_tags(text, self.tag_separator)
+
+    # --- as YAML ---
+
+    def record(self) -> dict[str, Any]:
+        """Return what `task` in `train.yaml` holds, which `read` reads."""
+        separators = {
+            name: unit.separator
+            for name, unit in ((SOURCE, self.source), (TARGET, self.target))
+            if unit.kind == "symbols"
+        }
+        if self.has_tags:
+            separators[TAGS] = self.tag_separator
+        return {"columns": list(self.columns), "separators": separators}
+
+    @classmethod
+    def read(cls, content: Mapping[Any, Any], **more: Any) -> StringTask:
+        """Return the task of the mapping `task` in a YAML file.
+
+        Args:
+            content: `columns`, and `separators` of some columns: source and target are characters
+                without one, tags have semicolons between them.
+            more: the other attributes.
+
+        Raises:
+            TaskError: names the key that is wrong.
+        """
+        for key in content:
+            if key not in ("columns", "separators"):
+                raise TaskError(f"{shown(key)}: no such key; there are columns and separators")
+        columns, separators = content.get("columns"), content.get("separators") or {}
+        if not isinstance(columns, list) or not all(isinstance(each, str) for each in columns):
+            raise TaskError(
+                f"columns: must be a list such as [source, target], not {shown(columns)}"
+            )
+        if not isinstance(separators, dict):
+            raise TaskError(f"separators: must map columns to texts, not {shown(separators)}")
+        for column, separator in separators.items():
+            if column not in (SOURCE, TARGET, TAGS):
+                raise TaskError(f"separators: {shown(column)} is none of source, target and tags")
+            if not isinstance(separator, str) or separator in ("\t", "\n", "\r"):
+                raise TaskError(f"separators: {column}: must be a text, not {shown(separator)}")
+        if not separators.get(TAGS, ";"):
+            raise TaskError("separators: tags: must not be empty")
+        return cls(
+            tuple(columns),
+            Unit.between(separators.get(SOURCE, "")),
+            Unit.between(separators.get(TARGET, "")),
+            separators.get(TAGS, ";"),
+            **more,
+        )
+
+
+def recorded_task(options: Mapping[str, Any], languages: bool) -> StringTask:
+    """Return the task that the options of a training describe.
+
+    Args:
+        options: `task`, `target_order` and `copy_frequency`, of which any may be missing.
+        languages: whether sources begin with their language.
+
+    Raises:
+        TaskError: names the option that is wrong.
+    """
+    order, content = options.get("target_order", LEFT_TO_RIGHT), options.get("task")
+    if order not in (LEFT_TO_RIGHT, RIGHT_TO_LEFT):
+        raise TaskError(f"target_order: {shown(order)} is none of {LEFT_TO_RIGHT}, {RIGHT_TO_LEFT}")
+    more = {
+        "languages": languages,
+        "right_to_left": order == RIGHT_TO_LEFT,
+        "copies": bool(options.get("copy_frequency", 0)),
+    }
+    if content is None:
+        return replace(INFLECTION if languages else TRANSLATION, **more)
+    if not isinstance(content, Mapping):
+        raise TaskError(f"task: must be a mapping, not {shown(content)}")
+    try:
+        return StringTask.read(content, **more)
+    except TaskError as error:
+        raise TaskError(f"task: {error}") from None
+
+
+INFLECTION = StringTask((SOURCE, TARGET, TAGS), languages=True)
+"""Of models trained on data of `prepare sigmorphon` that record no task"""
+TRANSLATION = StringTask(source=TEXT, target=TEXT)
+"""Of models that record no task and whose sources have no language"""
+
+
+def language_of(path: Path, number: int, line: str) -> str:
+    """Return the language at the beginning of a source, which is line `number` of a file.
+
+    Raises:
+        UserError: the line does not begin with a language.
+    """
+    first = line.split(" ", 1)[0]
+    if not is_language(first):
+        raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
+    return first.removeprefix(LANGUAGE)
+
+
+@dataclass(frozen=True)
+class Codec:
+    """Between the tokens of a text and those that a network reads and writes.
+
+    Attributes:
+        task: of the model.
+        frequent: the source tokens that are not copied; read only where the task copies.
+        placeholders: those that there are.
+    """
+
+    task: StringTask = TRANSLATION
+    frequent: Container[str] = field(default_factory=frozenset, repr=False)
+    placeholders: Sequence[str] = field(default=PLACEHOLDERS, repr=False)
+
+    @classmethod
+    def of_vocabulary(cls, task: StringTask, source: Container[str]) -> Codec:
+        """Return the codec of a model, whose source vocabulary lacks the symbols to be copied."""
+        known = tuple(takewhile(source.__contains__, PLACEHOLDERS))
+        return cls(task, source, known)
+
+    def copies(self, source: Sequence[str]) -> Copies:
+        """Return the placeholders of a source."""
+        if not self.task.copies:
+            return NO_COPIES
+        return copies_of(self.task.divided(source)[1], self.frequent, self.placeholders)
+
+    def encode(
+        self, source: Sequence[str], target: Sequence[str] = ()
+    ) -> tuple[list[str], list[str], Copies]:
+        """Return the network's tokens of source and target, and the placeholders of the source."""
+        copies = self.copies(source)
+        if copies.symbols:
+            marks, units = self.task.divided(source)
+            source, target = [*marks, *copies.hide(units)], copies.hide(target)
+        return list(source), self.turned(target), copies
+
+    def decode(self, target: Sequence[str], copies: Copies = NO_COPIES) -> list[str]:
+        """Return the tokens of a text that the network wrote, the inverse of `encode`."""
+        tokens = self.turned(target)
+        return copies.show(tokens) if copies.symbols else tokens
+
+    def turned(self, target: Sequence[str]) -> list[str]:
+        """Return target tokens in the network's order, or back in that of the text."""
+        return list(reversed(target)) if self.task.right_to_left else list(target)
+
+
+def frequent_symbols(
+    sources: Iterable[Sequence[str]], task: StringTask, least: int
+) -> frozenset[str]:
+    """Return the tokens that are not copied.
+
+    Args:
+        sources: of the training data.
+        task: tells marks, which are never copied, from units.
+        least: sources that must have a unit, so that it is not rare.
+
+    Raises:
+        TaskError: a source has a placeholder as a unit of its own.
+    """
+    counts: Counter[str] = Counter()
+    marks: set[str] = set()
+    for source in sources:
+        first, units = task.divided(source)
+        marks.update(first)
+        counts.update(set(units))
+    if taken := counts.keys() & set(PLACEHOLDERS):
+        raise TaskError(
+            f"copy_frequency: {min(taken)} is a symbol of the data, and names a placeholder; "
+            "rename it there, or set copy_frequency: 0"
+        )
+    return frozenset(marks) | {token for token, count in counts.items() if count >= least}

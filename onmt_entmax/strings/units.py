@@ -1,0 +1,139 @@
+"""Units: the tokens into which a text is divided, and back.
+
+The source of an inflection is characters, a pronunciation is phones between spaces, a sentence is
+words (or subwords, which OpenNMT-py's transforms make). Every encoding is exact: decoding the
+tokens of a text returns the text.
+
+- A character is a Unicode code point, as in the data: nothing is normalised, and combining marks
+  are tokens of their own.
+- A token has no white space, since files of tokens have spaces between them. A space inside a
+  token, or as a character, is `▁` (U+2581). Other white space and `▁` itself are escaped by their
+  number, such as `U+00A0`.
+- Markers tell tags (`+PST`) and languages (`lang=english`) from the units of a source; see `task`.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+SPACE = "▁"
+UNKNOWN = "<unk>"  # output for a symbol that is not in the vocabulary
+_REPLACEMENT = "\ufffd"  # how people read it
+_ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
+_MARK = re.compile(r"(?:\+|lang=)(?=.)", re.DOTALL)  # a symbol that would read as tag or language
+_LOOKS_ESCAPED = re.compile(r"U(?=\+[0-9A-F]{4})")
+_ESCAPED = re.compile(rf"{SPACE}|U\+([0-9A-F]{{4}})")  # inside a token, numbers have four digits
+
+# What models put around texts; training refuses these tokens in data.
+STRUCTURAL = frozenset({"<blank>", "<s>", "</s>"})
+
+Kind = Literal["characters", "symbols", "text"]
+
+
+def _escaped(character: str) -> str:
+    """Return a character that no token may contain, or that marks an escape, by its number."""
+    return f"U+{ord(character):04X}"
+
+
+def encode_word(word: str) -> list[str]:
+    """Return the tokens of a word, one for each code point."""
+    return [SPACE if c == " " else _escaped(c) if c.isspace() or c == SPACE else c for c in word]
+
+
+def decode_word(tokens: Iterable[str]) -> str:
+    """Return the word of the tokens, the inverse of `encode_word`.
+
+    `<unk>` becomes U+FFFD, the replacement character. Tokens that are neither characters nor
+    escapes of `encode_word` are kept.
+    """
+    special = {SPACE: " ", UNKNOWN: _REPLACEMENT}
+    characters = []
+    for token in tokens:
+        number = _ESCAPE.fullmatch(token)
+        code = int(number.group(1), 16) if number else 0
+        character = chr(code) if code <= 0x10FFFF else ""
+        is_escape = character == SPACE or character.isspace()
+        characters.append(character if is_escape else special.get(token, token))
+    return "".join(characters)
+
+
+def escape(text: str) -> str:
+    """Return a text as one token, or as a part of one."""
+    return "".join(encode_word(_LOOKS_ESCAPED.sub(_escaped("U"), text)))
+
+
+def encode_symbol(symbol: str) -> str:
+    """Return a symbol of a source or target, such as a phone, as one token.
+
+    A beginning that would make it a tag or a language is escaped.
+    """
+    if _MARK.match(symbol):
+        return _escaped(symbol[0]) + escape(symbol[1:])
+    return escape(symbol)
+
+
+def decode_symbol(token: str) -> str:
+    """Return the symbol of a token, the inverse of `encode_symbol`."""
+    if token == UNKNOWN:
+        return _REPLACEMENT
+    return _ESCAPED.sub(lambda m: chr(int(m.group(1), 16)) if m.group(1) else " ", token)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a text of one column is divided into.
+
+    Attributes:
+        kind: `characters`; `symbols`, of one or more characters between a separator; or `text`,
+            words between white space, which are tokens as they are.
+        separator: stands between two symbols.
+    """
+
+    kind: Kind = "characters"
+    separator: str = ""
+
+    @classmethod
+    def between(cls, separator: str) -> "Unit":
+        """Return the unit of a separator; characters if it is empty."""
+        return cls("symbols", separator) if separator else cls()
+
+    def split(self, text: str) -> list[str]:
+        """Return the units of a text, as people write them."""
+        if self.kind == "characters":
+            return list(text)
+        return text.split() if self.kind == "text" else text.split(self.separator)
+
+    def join(self, units: Iterable[str]) -> str:
+        """Return the text of units, the inverse of `split`."""
+        return (" " if self.kind == "text" else self.separator).join(units)
+
+    def encode(self, text: str) -> list[str]:
+        """Return the tokens of a text."""
+        if self.kind == "characters":
+            return encode_word(text)
+        units = self.split(text)
+        return units if self.kind == "text" else list(map(encode_symbol, units))
+
+    def decode(self, tokens: Iterable[str]) -> str:
+        """Return the text of tokens, the inverse of `encode`."""
+        if self.kind == "characters":
+            return decode_word(tokens)
+        return self.join(tokens if self.kind == "text" else map(decode_symbol, tokens))
+
+    def problem(self, text: str) -> str | None:
+        """Return why a text cannot be divided exactly, or None."""
+        if not text.strip():
+            return "is empty"
+        if self.kind == "symbols" and "" in self.split(text):
+            return f"has an empty symbol: {self.separator!r} at an end, or twice in a row"
+        if self.kind != "characters" and (own := STRUCTURAL.intersection(self.split(text))):
+            return f"has {min(own)!r}, a symbol of the model's own"
+        return None
+
+    def __str__(self) -> str:
+        return f"symbols between {self.separator!r}" if self.kind == "symbols" else self.kind
+
+
+CHARACTERS = Unit()
+TEXT = Unit("text")

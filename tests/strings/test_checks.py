@@ -1,0 +1,94 @@
+"""Likely mistakes in tables."""
+
+import pytest
+
+from onmt_entmax.strings.checks import oddities, several_targets, unseen_languages
+from onmt_entmax.strings.tables import Row, guess_layout, rows_of
+from onmt_entmax.strings.task import Query, StringTask
+from onmt_entmax.strings.units import Unit
+
+INFLECTION = StringTask(("source", "target", "tags"))
+PRONUNCIATION = StringTask(target=Unit.between(" "))
+FORMS = ["draw\tdrew\tV;PST", "go\twent\tV;PST", "walk\twalks\tV;PRS"]
+PHONES = ["abil\ta b i l", "ploaie\tp lʷ a j e"]
+
+
+def rows_in(lines: list[str], task: StringTask) -> list[Row]:
+    layout = guess_layout(lines, "x", task.columns)
+    return [row for row in rows_of(lines, layout, task) if isinstance(row, Row)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["put\t put\tV"], "spaces around sources, targets or tags, which a model learns: 1"),
+        (["put\tput\t"], "rows without tags: 1 of 4, such as line 4"),
+        (
+            ["u\u0302\tb\tV"],
+            "rows that are not in Unicode's normal form NFC: 1 of 4, such as line 4; letters",
+        ),
+        (["a\t<s>\tV"], "rows with a symbol of the model itself (<unk>, <blank>, <s>, </s> or "),
+        (["a\tx<copy1>\tV"], "rows with a symbol of the model itself "),
+        (
+            ["lemma\tform\ttags"],
+            "rows that may be headings: 1 of 4, such as line 4, 'lemma', 'form', 'tags'; they are",
+        ),
+        (["cа\tcа\tV"], "rows that mix scripts: 1 of 4: line 4, 'cа' mixes scripts: Latin with "),
+        (FORMS[:1], "rows that are there before: 1 of 4, such as 'draw', 'drew'"),
+    ],
+)
+def test_a_likely_mistake_is_said(lines: list[str], said: str) -> None:
+    (text,) = oddities(rows_in([*FORMS, *lines], INFLECTION), INFLECTION)
+    assert text.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["a\tb\t2", "c\td\t17"], "tags that are numbers, such as '2': 2 rows of 2; if they are"),
+        (["a\tb\tV|PST", "c\td\tV|PRS"], "no separator divides tags: 'V|PST' is one tag; "),
+    ],
+)
+def test_a_column_is_likely_no_tags(lines: list[str], said: str) -> None:
+    (text,) = oddities(rows_in(lines, INFLECTION), INFLECTION)
+    assert text.startswith(said)
+
+
+def test_a_first_row_without_phones_may_be_a_heading() -> None:
+    (text,) = oddities(rows_in(["Wort\tAussprache", *PHONES], PRONUNCIATION), PRONUNCIATION)
+    assert text.startswith("rows that may be headings: 1 of 3, such as line 1, 'Wort', 'Ausspra")
+
+
+@pytest.mark.parametrize(
+    ("lines", "task"),
+    [
+        (FORMS, INFLECTION),
+        (["draw\tdrew\tV;NOM(2, SG)"] * 1, INFLECTION),
+        (PHONES, PRONUNCIATION),
+        (["a\ta"], PRONUNCIATION),
+        (["þing\tθ i ŋ", "abil\ta b i l", "as\tχʷ s"], PRONUNCIATION),  # IPA mixes scripts
+        (["less\tl x<s> s", "s\ts < >"], PRONUNCIATION),
+    ],
+)
+def test_good_rows_are_not_warned_of(lines: list[str], task: StringTask) -> None:
+    assert not [*oddities(rows_in(lines, task), task)]
+
+
+def test_a_note_counts_queries_with_several_targets() -> None:
+    rows = rows_in(["dream\tdreamed\tV", "dream\tdreamt\tV", "go\twent\tV"], INFLECTION)
+    assert several_targets(rows) == (
+        "queries with several targets: 1 of 2, such as 'dream' with 'dreamed', 'dreamt'; any of "
+        "them counts as right"
+    )
+    assert several_targets(rows[1:]) == ""
+
+
+def test_languages_that_training_lacks_are_named() -> None:
+    rows = {
+        split: [Row(1, Query("a", (), language), "b", ()) for language in languages]
+        for split, languages in (("train", "xy"), ("dev", "xz"), ("test", "y"))
+    }
+    assert [*unseen_languages(rows)] == [
+        "dev: languages that the training rows lack: z; these have x, y"
+    ]
+    assert [*unseen_languages({"dev": rows["dev"]})] == []

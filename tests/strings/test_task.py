@@ -1,0 +1,65 @@
+"""Sources as tokens and back."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.strings.task import INFLECTION, Query, language_of, split_tags
+from onmt_entmax.strings.units import encode_word
+
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+names = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1)
+tags = st.lists(st.text("AV.;+ \u00a0\u2581/", min_size=1), min_size=1).map(tuple)
+
+
+@given(words, tags)
+def test_language_tags_and_characters_share_no_token(lemma: str, tags: tuple[str, ...]) -> None:
+    tokens = INFLECTION.encode_source(Query(lemma, tags, "v"))
+    characters = set(encode_word(lemma + "+V" + "lang=v"))
+    assert not characters & set(tokens[: 1 + len(tags)])
+    assert tokens[0] not in tokens[1:]
+
+
+@given(st.builds(Query, words, tags, names))
+def test_a_query_comes_back(query: Query) -> None:
+    line = " ".join(INFLECTION.encode_source(query))
+    assert INFLECTION.decode_source(line.split(" ")) == query
+
+
+def test_tags_with_a_space() -> None:
+    query = Query("altus", ("ADJ", "ABL", " PL"), "latin")
+    tokens = INFLECTION.encode_source(query)
+    assert tokens[:4] == ["lang=latin", "+ADJ", "+ABL", "+▁PL"]
+    assert INFLECTION.decode_source(tokens) == query
+
+
+@pytest.mark.parametrize("line", ["+V a", "lang=", ""])
+def test_a_language_comes_first(line: str) -> None:
+    with pytest.raises(UserError, match=r"file:3: expected a language first \(lang=\.\.\.\)"):
+        language_of(Path("file"), 3, line)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("", []),
+        ("V", ["V"]),
+        ("V;PRS;NOM(3,SG)", ["V", "PRS", "NOM(3,SG)"]),
+        ("N;NOM(PL;PSS(1;PL));X", ["N", "NOM(PL;PSS(1;PL))", "X"]),
+        ("ADJ;(non)NOM;SG", ["ADJ", "(non)NOM", "SG"]),
+        ("A(B(1);C);X", ["A(B(1);C)", "X"]),
+        ("V);A", ["V)", "A"]),
+    ],
+)
+def test_brackets_hold_a_tag_together(text: str, tags: list[str]) -> None:
+    assert list(split_tags(text)) == tags
+
+
+@given(st.text("AV;()", min_size=1))
+def test_tags_that_were_split_are_split_so_again(text: str) -> None:
+    tags = split_tags(text)
+    assert ";".join(tags) == text
+    assert tags == split_tags(";".join(tags))
