@@ -3,12 +3,12 @@
     onmt-entmax audit german-train --out run/audit
     onmt-entmax audit new.tsv --out run/audit --model run/mine/model --language german
 
-The table has a form a line, `lemma<TAB>form<TAB>tag;tag`. It is divided into --folds parts. For
-each part a model is trained on the others (`onmt-entmax train`), unless --model names one that did
-not see the table. All forms of a cell (dreamed, dreamt) are in the same part, and equal rows too,
-of which the first is listed. A row whose form has probability exactly zero is a candidate for a
-typing error. There is no threshold to choose. OUT/suspects.tsv lists these rows, the surest first,
-with all that the model admits (`...`: and more):
+The table has a form a line, `lemma<TAB>form<TAB>tag;tag`; --columns names other orders. It is
+divided into --folds parts. For each part a model is trained on the others (`onmt-entmax train`),
+unless --model names one that did not see the table. All forms of a cell (dreamed, dreamt) are in
+the same part, and equal rows too, of which the first is listed. A row whose form has probability
+exactly zero is a candidate for a typing error. There is no threshold to choose. OUT/suspects.tsv
+lists these rows, the surest first, with all that the model admits (`...`: and more):
 
     line  lemma  form  tags  admitted forms with probabilities  certificate
 
@@ -25,6 +25,7 @@ are in OUT too.
 """
 
 import argparse
+import json
 import random
 from collections.abc import Sequence
 from contextlib import suppress
@@ -35,16 +36,18 @@ from typing import Any
 from onmt_entmax.checkpoint import checkpoint_steps, load
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.cli.prepare_sigmorphon import configuration
-from onmt_entmax.cli.prepared import CONFIGURATION
-from onmt_entmax.data.inflection import Row, as_pair, decode_word, pair_texts, read_table
-from onmt_entmax.data.scripts import mixtures
+from onmt_entmax.cli.prepare_table import as_pair, configuration
+from onmt_entmax.cli.prepared import CONFIGURATION, pair_texts
+from onmt_entmax.cli.tables import Table, columns_of, read_tables, refuse_bad_rows
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.inflector import Inventory, Question
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.rules import Rule, whole
+from onmt_entmax.strings.scripts import mixtures
+from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
 
 # Files of a part, besides its model.
 _WRITTEN = (
@@ -59,6 +62,8 @@ class Checked:
     """A row of the table, and what a model that did not see it says of it."""
 
     row: Row
+    task: StringTask
+    """Of the table."""
     log_prob: float | None
     """Of its form; None: the form has probability zero."""
     record: dict[str, Any]
@@ -76,23 +81,34 @@ class Checked:
     def best(self) -> str | None:
         """The best form; None if no form ended."""
         hypotheses = self.record["hypotheses"]
-        return decode_word(hypotheses[0]["text"].split()) if hypotheses else None
+        return self._form(hypotheses[0]) if hypotheses else None
+
+    def _form(self, hypothesis: dict[str, Any]) -> str:
+        return self.task.target.decode(hypothesis["text"].split())
 
     def columns(self) -> str:
         """Return the row and the admitted forms as a line of `suspects.tsv`."""
         admitted = ", ".join(
-            f"{decode_word(each['text'].split())} {each['prob']:.3g}"
-            for each in self.record["hypotheses"]
+            f"{self._form(each)} {each['prob']:.3g}" for each in self.record["hypotheses"]
         )
         all_found = self.record["certificate"] == "exhaustive"
         if not all_found or self.record["finished"] > len(self.record["hypotheses"]):
             admitted += ", ..."
-        texts = [self.row.lemma, self.row.form, ";".join(self.row.tags), admitted]
-        return "\t".join(map(printable, [str(self.row.line), *texts, self.record["certificate"]]))
+        texts = [*texts_of(self.row), admitted, self.record["certificate"]]
+        return "\t".join(map(printable, texts))
+
+
+def texts_of(row: Row) -> list[str]:
+    """Return line, lemma, form and tags of a row."""
+    return [str(row.number), row.query.source, row.target, ";".join(row.query.tags)]
 
 
 def check_part(
-    folder: Path, train: Sequence[Row], held_out: Sequence[Row], options: argparse.Namespace
+    folder: Path,
+    train: Sequence[Row],
+    held_out: Sequence[Row],
+    task: StringTask,
+    options: argparse.Namespace,
 ) -> None:
     """Train on some rows, and decode and score others; what is done already stays.
 
@@ -100,13 +116,11 @@ def check_part(
         UserError: the folder has parts of another table.
     """
     rows = {"dev": held_out} if options.model else {"train": train, "dev": held_out}
-    pairs = {
-        folder / name: [as_pair(options.language, row) for row in some]
-        for name, some in rows.items()
-    }
+    pairs = {folder / name: [as_pair(row, task) for row in some] for name, some in rows.items()}
     contents = pair_texts(pairs)
     if not options.model:
-        text = configuration(folder, len(train), 1, [], options.updates)
+        settings = [f"task: {json.dumps(task.record(), ensure_ascii=False)}"]
+        text = configuration(folder, len(train), 1, [], settings, options.updates)
         contents[folder / CONFIGURATION] = text
     for path, text in contents.items():
         if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
@@ -135,29 +149,36 @@ def folds_of(options: argparse.Namespace) -> int:
 
 def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
     """Return lemma and tags; the same tags in another order are the same cell."""
-    return row.lemma, tuple(sorted(row.tags))
+    return row.query.source, tuple(sorted(row.query.tags))
 
 
 def audit(options: argparse.Namespace) -> list[Checked]:
     """Return all rows, each checked by the model of the other parts; of equal rows, the first."""
-    rows, layout = read_table(options.file)
-    print(f"{options.file}, {counted(len(rows), 'row')}: {layout}")
-    folds = folds_of(options)
+    table, folds, separators = Table("table", options.file, options.language), folds_of(options), {}
     if options.model:
-        known = Inventory.of([load(options.model).vocabularies.source])
+        model = load(options.model)
+        separators = {SOURCE: model.task.source.separator, TARGET: model.task.target.separator}
+    task = read_tables([table], options.columns, separators, INFLECTION.columns)
+    refuse_bad_rows([table])
+    rows = table.rows
+    print(f"{options.file}, {counted(len(rows), 'row')}: {table.layout}")
+    if options.model:
+        known = Inventory.of([model.vocabularies.source])
         for number, row in enumerate(rows):
+            query = row.query
             try:
-                asked = known.checked(Question(options.language, row.lemma, row.tags))
-                rows[number] = row._replace(lemma=asked.lemma, tags=asked.tags)
+                asked = known.checked(Question(options.language, query.source, query.tags))
             except UserError as error:
-                raise UserError(f"{options.file}:{row.line}: {error}") from None
+                raise UserError(f"{options.file}:{row.number}: {error}") from None
+            rows[number] = row._replace(query=Query(asked.lemma, asked.tags, asked.language))
     elif len(rows) < 10 * folds:
         needed = f"{10 * folds} rows or more are needed for {folds} --folds"
         raise UserError(f"{options.file}: {needed}, not {len(rows)}")
     # Numbers of rows: those of each cell, and of these, equal ones.
-    cells: dict[object, dict[Row, list[int]]] = {}
+    cells: dict[object, dict[object, list[int]]] = {}
     for number, row in enumerate(rows):
-        cells.setdefault(cell_of(row), {}).setdefault(row._replace(line=0), []).append(number)
+        same = row.query, row.target
+        cells.setdefault(cell_of(row), {}).setdefault(same, []).append(number)
     if not options.model and len(cells) < 2 * folds:
         needed = f"{2 * folds} different cells or more are needed for {folds} --folds"
         raise UserError(f"{options.file}: {needed}, not {len(cells)}")
@@ -174,12 +195,12 @@ def audit(options: argparse.Namespace) -> list[Checked]:
         folder = options.out / f"part-{part + 1}"
         others = (some for k, some in enumerate(parts) if k != part)
         train = [rows[n] for some in others for equal in some for n in equal]
-        check_part(folder, train, [rows[first] for first, *_ in held_out], options)
+        check_part(folder, train, [rows[first] for first, *_ in held_out], task, options)
         reports = read_report(folder / "dev.report.jsonl", len(held_out))
         scores = read_scores(folder / "scores.jsonl", len(held_out))
         for equal, record, score in zip(held_out, reports, scores, strict=True):
-            checked.append(Checked(rows[equal[0]], score, record, len(equal)))
-    return sorted(checked, key=lambda each: each.row.line)
+            checked.append(Checked(rows[equal[0]], task, score, record, len(equal)))
+    return sorted(checked, key=lambda each: each.row.number)
 
 
 def read_scores(path: Path, count: int) -> list[float | None]:
@@ -209,7 +230,7 @@ def excluded_rows(checked: Sequence[Checked]) -> tuple[list[Checked], list[Check
     no more rows.
     """
     counts: dict[object, int] = {
-        (cell_of(each.row), each.row.form): each.copies for each in checked
+        (cell_of(each.row), each.row.target): each.copies for each in checked
     }
     suspects: list[Checked] = []
     variants: list[Checked] = []
@@ -226,12 +247,10 @@ def surest_first(checked: Sequence[Checked]) -> list[Checked]:
 
 def script_lines(checked: Sequence[Checked]) -> list[str]:
     """Return the lines of `scripts.tsv`."""
-    mixed = mixtures([(each.row.lemma, each.row.form) for each in checked])
+    mixed = mixtures([(each.row.query.source, each.row.target) for each in checked])
     lines = []
     for number, text in mixed.items():
-        row = checked[number].row
-        columns = [str(row.line), row.lemma, row.form, ";".join(row.tags), text]
-        lines.append("\t".join(map(printable, columns)))
+        lines.append("\t".join(map(printable, [*texts_of(checked[number].row), text])))
     return lines
 
 
@@ -241,6 +260,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="inflection table: lemma, form, tags")
     add("--out", type=Path, required=True, help="folder for models and results")
+    add("--columns", default="", help="such as lemma,tags,form,- (default: guessed)")
     add("--folds", type=whole(2, 100), help="parts (default 5)")
     add("--model", type=Path, help="model or run folder that did not see the table: trains none")
     add("--ask", type=whole(1, 10**6), metavar="N", help="list the N least certain rows")
@@ -253,6 +273,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if options.model and not options.language:
         raise UserError("--model needs --language: the table's language, as the model names it")
     options.language = options.language or "x"
+    options.columns = columns_of(options.columns) if options.columns else []
     return options
 
 

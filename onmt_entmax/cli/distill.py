@@ -22,19 +22,12 @@ import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from onmt_entmax.checkpoint import RIGHT_TO_LEFT, TARGET_ORDER, find_model, read_config
+from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.combine import SEVERAL, shares
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import (
-    UNKNOWN,
-    decode_source,
-    encode_source,
-    order_tokens,
-    pair_texts,
-)
+from onmt_entmax.cli.prepared import pair_texts
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import (
     count_lines,
@@ -46,18 +39,14 @@ from onmt_entmax.files import (
     write_files,
     write_text,
 )
+from onmt_entmax.report.combine import order_tokens
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.writers import one_line
 from onmt_entmax.rules import positive, whole
+from onmt_entmax.strings.task import INFLECTION, RIGHT_TO_LEFT, Query, language_of
+from onmt_entmax.strings.units import UNKNOWN
 
 _TRIES = 20  # random draws for each new query, before there are taken to be no more
-
-
-class Query(NamedTuple):
-    """The tags and the lemma of a form to predict."""
-
-    tags: tuple[str, ...]
-    lemma: str
 
 
 def new_queries(known: Sequence[Query], count: int, generator: random.Random) -> list[Query]:
@@ -73,7 +62,7 @@ def new_queries(known: Sequence[Query], count: int, generator: random.Random) ->
     """
     lemmas: dict[tuple[str, ...], dict[str, None]] = {}
     for query in known:
-        lemmas.setdefault(query.tags[:1], {})[query.lemma] = None
+        lemmas.setdefault(query.tags[:1], {})[query.source] = None
     choices = {kind: list(each) for kind, each in lemmas.items()}
     taken = set(known)
     made: list[Query] = []
@@ -81,7 +70,7 @@ def new_queries(known: Sequence[Query], count: int, generator: random.Random) ->
     while len(made) < count and tries:
         tries -= 1
         tags = generator.choice(known).tags
-        query = Query(tags, generator.choice(choices[tags[:1]]))
+        query = Query(generator.choice(choices[tags[:1]]), tags)
         if query not in taken:
             taken.add(query)
             made.append(query)
@@ -125,17 +114,16 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     """
     queries: dict[str, list[Query]] = {}  # by language
     for number, line in enumerate(read_lines(options.train), 1):
-        try:
-            language, tags, lemma = decode_source(line.split() or [""])
-        except ValueError as error:
-            raise UserError(f"{options.train}:{number}: {error}") from None
-        queries.setdefault(language, []).append(Query(tags, lemma))
+        language = language_of(options.train, number, line)
+        query = INFLECTION.decode_source(line.split())
+        queries.setdefault(language, []).append(query._replace(language=""))
     lines = []
     for language, known in queries.items():
         # A generator for each language: its queries do not depend on the other languages.
         generator = random.Random(f"{options.seed}/{language}")
-        for tags, lemma in new_queries(known, options.each * len(known), generator):
-            lines.append(" ".join(encode_source(language, lemma, tags)) + "\n")
+        for query in new_queries(known, options.each * len(known), generator):
+            source = INFLECTION.encode_source(query._replace(language=language))
+            lines.append(" ".join(source) + "\n")
     if not lines:
         raise UserError(f"{options.train}: no lemma can be combined with other tags")
     write_files({out: "".join(lines)})
@@ -181,7 +169,7 @@ def distill(options: argparse.Namespace) -> None:
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], written)
     models = [find_model(model) for model in (*options.models, *options.reversed)]
     for model in models[len(options.models) :]:
-        if read_config(model)[1].get(TARGET_ORDER) == RIGHT_TO_LEFT:
+        if read_config(model)[1].get("target_order") == RIGHT_TO_LEFT:
             raise UserError(f"--reversed {model}: turns outputs itself; name it after --models")
 
     def digest(path: Path) -> str:

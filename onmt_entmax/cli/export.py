@@ -7,7 +7,7 @@ weights, the vocabularies, the network, the options that decoding reads and the 
 training, subword models, a model card (README.md) to complete, and checksums. It holds no training
 state, and no path of this machine.
 
-Of a model trained on targets that `prepare sigmorphon --reverse` wrote, say --right_to_left: then
+Of a model trained on reversed files, as release 1.0 prepared them, say --right_to_left: then
 `translate` and `inflect` print its outputs the right way round.
 """
 
@@ -21,8 +21,6 @@ import torch
 from onmt_entmax import __version__
 from onmt_entmax.checkpoint import (
     CELLS,
-    RIGHT_TO_LEFT,
-    TARGET_ORDER,
     LoadedModel,
     load,
     read_best,
@@ -31,11 +29,12 @@ from onmt_entmax.checkpoint import (
     with_subword_files,
 )
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import cells_text, is_language
 from onmt_entmax.data.transforms import SUBWORD_FILES, SUBWORDS, build_transforms
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.reader import transform_options, transforms_of
+from onmt_entmax.strings.cells import cells_text
+from onmt_entmax.strings.task import RIGHT_TO_LEFT, is_language
 
 # Options of the training that are kept; none of them is a path.
 TRAINING = (
@@ -59,7 +58,7 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
     if any(map(is_language, source.tokens)):
         use = f"inflect --model {name} LANGUAGE LEMMA TAGS"
     order = "\nIt writes from right to left; the commands print from left to right."
-    order = order if options.get(TARGET_ORDER) == RIGHT_TO_LEFT else ""
+    order = order if options.get("target_order") == RIGHT_TO_LEFT else ""
     rows = [(key, options[key]) for key in TRAINING if options.get(key) is not None]
     best = read_best(loaded.folder.parent)
     if best is not None and loaded.folder.name == f"step_{best['step']}":
@@ -121,7 +120,7 @@ def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -
     build_transforms([], Namespace(**options), None)  # refuses files that the options name
     options["transforms"] = transforms
     if right_to_left or loaded.right_to_left:
-        options[TARGET_ORDER] = RIGHT_TO_LEFT
+        options["target_order"] = RIGHT_TO_LEFT
     loaded.model.to(getattr(torch, dtype))
     for name, weight in loaded.model.state_dict().items():
         if not bool(weight.isfinite().all()):

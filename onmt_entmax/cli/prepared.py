@@ -102,6 +102,16 @@ def training_file(
     return f"{text}{_MARK}{_checksum(text.encode())}\n"
 
 
+def pair_texts(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> dict[Path, str]:
+    """Return the contents of `PATH.src` and `PATH.tgt` for the pairs of each path."""
+    texts = {}
+    for path, some in pairs.items():
+        for side, suffix in enumerate(("src", "tgt")):
+            lines = (pair[side] + "\n" for pair in some)
+            texts[path.with_name(f"{path.name}.{suffix}")] = "".join(lines)
+    return texts
+
+
 def quoted(path: Path) -> str:
     """Return a path as YAML reads it, which may contain `: ` or ` #`."""
     return json.dumps(str(path), ensure_ascii=False)

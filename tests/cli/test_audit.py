@@ -8,9 +8,10 @@ import pytest
 
 from onmt_entmax.cli import audit
 from onmt_entmax.cli.audit import Checked, excluded_rows, surest_first
-from onmt_entmax.data.inflection import Row
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflector
+from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.task import INFLECTION, Query
 from tests.commands import run, succeed
 from tests.ended import ended, refused
 from tests.inflection_models import write_model
@@ -69,7 +70,8 @@ def test_a_named_model_excludes_the_rows_that_it_cannot_produce(tmp_path: Path) 
 
 def checked_row(form: str, log_prob: float | None, best: str, copies: int = 1, line: int = 1):
     answer = {"hypotheses": [{"text": " ".join(best), "prob": 0.9}], "certificate": "optimal"}
-    return Checked(Row("ab", form, ("V", "PST"), line), log_prob, answer, copies)
+    row = Row(line, Query("ab", ("V", "PST")), form, ())
+    return Checked(row, INFLECTION, log_prob, answer, copies)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def parts(monkeypatch) -> list[tuple[Sequence[Row], Sequence[Row]]]:
     """Training and held-out rows of each part, which nothing is trained on."""
     parts = []
 
-    def check_part(folder, train, held_out, options) -> None:
+    def check_part(folder, train, held_out, task, options) -> None:
         parts.append((train, held_out))
         folder.mkdir(parents=True)
         empty = record("lang=x", "none", bound=1.0)
@@ -118,10 +120,10 @@ def test_equal_rows_and_forms_of_a_cell_are_held_out_together(tmp_path, parts, f
     assert ended(audit.main, [*map(str, words)]) == 0
     assert len(parts) == folds
     listed = [row for _, held_out in parts for row in held_out]
-    assert sorted(row.line for row in listed) == [*range(1, 25), *range(49, 65)]
+    assert sorted(row.number for row in listed) == [*range(1, 25), *range(49, 65)]
     for train, held_out in parts:
         assert not {map_cell(row) for row in train} & {map_cell(row) for row in held_out}
-        assert {row.line for row in train} == {
+        assert {row.number for row in train} == {
             number
             for number, line in enumerate(lines, 1)
             if map_cell(row_of(line)) not in {map_cell(row) for row in held_out}
@@ -134,11 +136,11 @@ ENDS = (("ed", "PST"), ("t", "PST"), ("s", "PRS"))
 
 def row_of(line: str) -> Row:
     lemma, form, tags = line.split("\t")
-    return Row(lemma, form, tuple(tags.split(";")))
+    return Row(0, Query(lemma, tuple(tags.split(";"))), form, ())
 
 
 def map_cell(row: Row) -> tuple[str, frozenset[str]]:
-    return row.lemma, frozenset(row.tags)
+    return row.query.source, frozenset(row.query.tags)
 
 
 def test_rows_that_mix_scripts_are_listed(tmp_path: Path, parts, capsys) -> None:
@@ -154,14 +156,14 @@ def test_rows_that_mix_scripts_are_listed(tmp_path: Path, parts, capsys) -> None
     assert listed[0].endswith("\t'cа' mixes scripts: Latin with Cyrillic а (U+0430)")
     assert listed[1].endswith("\t'аб' is in Cyrillic, its lemma Latin")
     said = capsys.readouterr().out
-    assert "line 1 is taken for a heading: 'Lemma', 'Form', 'MSD'" in said
+    assert "table, 3 rows: columns source, target, tags between tabs; heading " in said
     assert "scripts.tsv: 2 of 3 rows mix scripts\n" in said
 
 
 def test_a_row_is_written_with_all_that_the_model_admits() -> None:
     hypotheses = [{"text": "a b ▁", "prob": 0.75}, {"text": "a", "prob": 0.25}]
     answer = {"hypotheses": hypotheses, "certificate": "exhaustive", "finished": 3}
-    checked = Checked(Row("ab", "aab", ("V", "PST"), 3), None, answer)
+    checked = Checked(Row(3, Query("ab", ("V", "PST")), "aab", ()), INFLECTION, None, answer)
     assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25, ...\texhaustive"
     assert checked.certainty == 0.75
     answer |= {"certificate": "optimal", "finished": 2}
@@ -176,8 +178,13 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     )
     assert "cannot be read" in refused(audit.main, [tmp_path / "none", *out])
     (tmp_path / "table").write_text("a b\n")
-    assert "table:1: expected lemma, form and tags" in refused(
+    assert "table: no tabs, nor commas, divide columns" in refused(
         audit.main, [tmp_path / "table", *out]
+    )
+    (tmp_path / "table").write_text("a\tb\tV\nc\td\tV;;X\n" * 2)
+    columns = ["--columns", "form,lemma,tags"]
+    assert "2 of 4 rows cannot be read; mend them" in refused(
+        audit.main, [tmp_path / "table", *out, *columns], progress=True
     )
     assert not (tmp_path / "out").exists()
 

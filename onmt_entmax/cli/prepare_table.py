@@ -1,0 +1,360 @@
+"""Make training files from tables of strings: inflections, pronunciations, transliterations, ...
+
+    onmt-entmax prepare table --train ro.train.tsv --dev ro.dev.tsv --out run/ro
+    onmt-entmax prepare table --train *.trn --dev *.dev --columns source,tags,target --out run/all
+
+A row has at least a source and a target; tags and a language may be there too, in any order:
+
+    ploaie<TAB>p lʷ a j e                    --columns source,target --separator "target= "
+    draw<TAB>V;V.PTCP;PST<TAB>drawn          --columns source,tags,target
+
+--columns names the columns, and - leaves one out; a heading with names serves too, and is left out.
+Sources and targets are divided into characters, unless --separator names what stands between
+symbols such as phones; tags stand between semicolons. All this is guessed otherwise, and what was
+guessed is printed before anything is written.
+
+The language of a row is a column, or --language, or the name of its file without _train, -dev,
+.trn, .tsv and the like if the files of --train have several such names. Tables of one language need
+none.
+
+Rows that cannot be read are listed, all at once; --skip-bad FILE writes them there and goes on.
+Warnings name what is likely a mistake.
+
+This writes `train` and `dev` as files of tokens, and `train.yaml` for `onmt-entmax train -config`:
+a model for one CPU core, trained for --minutes, or for longer on larger data. The model remembers
+columns, separators and direction, so the next commands, which are printed, do not ask for them.
+
+--right_to_left trains a model that writes the last symbol first. Such models make other errors.
+--copy N copies symbols that fewer than N training sources have, and unknown ones, from source to
+target; 0 copies none. It is chosen from the data otherwise, and printed.
+"""
+
+import argparse
+import glob
+import json
+import random
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.prepared import (
+    CONFIGURATION,
+    MINUTES,
+    keep_configuration,
+    next_lines,
+    pair_texts,
+    plan_for,
+    training_file,
+)
+from onmt_entmax.cli.tables import (
+    Table,
+    columns_of,
+    name_languages,
+    read_tables,
+    refuse_bad_rows,
+    separators_of,
+    tell,
+)
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import followed, refuse_overwriting, write_files
+from onmt_entmax.rules import whole
+from onmt_entmax.strings.checks import oddities, several_targets, unseen_languages
+from onmt_entmax.strings.copying import useful_frequency
+from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, RIGHT_TO_LEFT, Query, StringTask
+from onmt_entmax.strings.units import CHARACTERS
+
+SPLITS = ("train", "dev", "test")
+
+
+def prepare(
+    tables: Sequence[Table],
+    task: StringTask,
+    options: argparse.Namespace,
+    note: str = "",
+    commands: Sequence[str] = (),
+) -> None:
+    """Write the pairs of each split, and a configuration to train with.
+
+    Args:
+        tables: with their rows; those of training first.
+        task: of the rows.
+        options: those of `common_options`.
+        note: a line to print.
+        commands: to propose after those of a training.
+
+    Raises:
+        UserError: there are bad rows, or a file cannot be written.
+    """
+    out, configured = options.out, options.out / CONFIGURATION
+    bad = refuse_bad_rows(
+        tables, options.skip_bad, ", or go on without them: --skip-bad FILE writes them there"
+    )
+    targets = [table for table in tables if not table.covered]
+    rows = {
+        split: [row for table in targets if table.split == split for row in table.rows]
+        for split in dict.fromkeys(table.split for table in targets)
+    }
+    pairs = pairs_of(rows, task, options.seed)
+    # First, so that a path that cannot be written leaves no folder behind.
+    contents = {} if options.skip_bad is None else {options.skip_bad: bad}
+    contents |= pair_texts({out / split: some for split, some in pairs.items()})
+    trains = {"train", "dev"} <= rows.keys()
+    if options.minutes and not trains:
+        raise UserError("--minutes plans a training, which needs train and dev")
+    if trains:
+        keep_configuration(out, options.minutes)
+    tell(tables, task)
+    for table in tables:
+        warn(*(f"{table.path}: {text}" for text in oddities(table.rows, task)))
+    warn(*unseen_languages(rows))
+    languages = {row.query.language for some in rows.values() for row in some}
+    proposed = predictions(tables, out, options)
+    if trains:
+        train = f"train -config {shlex.quote(str(configured))}"
+        first = rows["dev"][0].query
+        proposed = [train, *inflection(first, task, out), *proposed, *commands]
+        settings = task_settings(pairs["train"], task, options)
+        plan = out, len(rows["train"]), len(languages), next_lines(*proposed), settings
+        contents[configured] = configuration(*plan)
+    write_files(contents)
+    for split, some in rows.items():
+        size = counted(len(some), "row")
+        own = len({row.query.language for row in some})
+        size += f", {counted(own, 'language')}" * task.languages
+        print(f"{out / split}.{{src,tgt}}: {size}")
+        if text := several_targets(some):
+            print(f"{split}: {text}")
+    trained = set(training := pairs.pop("train", []))
+    within = sum(
+        len(table.rows) - len({row[1:3] for row in table.rows})
+        for table in targets
+        if table.split == "train"
+    )  # told of each table
+    if (between := len(training) - len(trained) - within) > 0:
+        warn(
+            f"{out / 'train'}: rows that several training tables have: {between:,} of "
+            f"{len(training):,}"
+        )
+    for split, of_split in pairs.items():
+        if known := sum(pair in trained for pair in of_split):
+            warn(
+                f"{out / split}: rows that are in the training data too: {known:,} of "
+                f"{len(of_split):,}, which makes the accuracy too high"
+            )
+    if note:
+        print(note)
+    if trains and options.minutes:
+        planned = configuration(*plan, *plan_for(options.minutes, out))
+        write_files({configured: planned})
+    if proposed:
+        print("\n  ".join(["next:", *next_lines(*proposed)]))
+
+
+def check_outputs(tables: Sequence[Table], options: argparse.Namespace) -> None:
+    """Refuse to write a file that is read, or one file twice.
+
+    Raises:
+        UserError: names the file.
+    """
+    outputs = [options.out / f"{t.split}.{side}" for t in tables for side in ("src", "tgt")]
+    outputs.append(options.out / CONFIGURATION)
+    refuse_overwriting([table.path for table in tables], [*outputs, options.skip_bad])
+    if options.skip_bad is not None and followed(options.skip_bad) in map(followed, outputs):
+        raise UserError(f"--skip-bad {options.skip_bad}: has another content; name another file")
+
+
+def pairs_of(
+    rows: Mapping[str, Sequence[Row]], task: StringTask, seed: int
+) -> dict[str, list[tuple[str, str]]]:
+    """Return the lines of source and target of each split; those of training are shuffled.
+
+    Training shuffles only a part of a large file at a time; without this, that part would be a few
+    languages.
+    """
+    pairs = {split: [as_pair(row, task) for row in some] for split, some in rows.items()}
+    random.Random(f"{seed}/train").shuffle(pairs.get("train", []))
+    return pairs
+
+
+def as_pair(row: Row, task: StringTask) -> tuple[str, str]:
+    """Return the lines of a row in the source and the target file."""
+    return " ".join(task.encode_source(row.query)), " ".join(task.target.encode(row.target))
+
+
+def task_settings(
+    pairs: Sequence[tuple[str, str]], task: StringTask, options: argparse.Namespace
+) -> list[str]:
+    """Return the lines of a configuration that say what the model reads and writes; print one.
+
+    Args:
+        pairs: of the training data.
+        task: of the rows.
+        options: `right_to_left` and `copy`.
+    """
+    frequency, reason = options.copy, ""
+    if frequency is None:
+        frequency = useful_frequency(
+            [(task.divided(source.split())[1], target.split()) for source, target in pairs]
+        )
+        reason = f", since most targets {'have' if frequency else 'lack'} the rare symbols"
+    what = f"copy unknown symbols, and those of fewer than {frequency} training sources"
+    what = f"{what if frequency else 'copy no symbol'}{reason}; --copy sets it"
+    print(f"copy_frequency: {frequency}: {what}")
+    lines = [f"task: {json.dumps(task.record(), ensure_ascii=False)}"]
+    if options.right_to_left:
+        print(f"target_order: {RIGHT_TO_LEFT}; the files stay in natural order")
+        lines.append(f"target_order: {RIGHT_TO_LEFT}")
+    return [*lines, f"copy_frequency: {frequency}  # {what}"]
+
+
+# --- the next commands ---------------------------------------------------------------------------
+
+
+def inflection(query: Query, task: StringTask, out: Path) -> list[str]:
+    """Return the command that answers a query, if the task is inflection."""
+    if not (query.language and query.tags and task.source == task.target == CHARACTERS):
+        return []
+    words = [query.language, query.source, ";".join(query.tags)]
+    return [shlex.join(["inflect", "--model", str(out / "model"), *words])]
+
+
+def predictions(tables: Sequence[Table], out: Path, options: argparse.Namespace) -> list[str]:
+    """Return the commands that predict and evaluate dev tables, and predict covered ones."""
+    model, commands = shlex.quote(str(out / "model")), []
+    language = f" --language {shlex.quote(options.language)}" if options.language else ""
+    for split, covered in (("dev", False), ("test", True)):
+        paths = [t.path for t in tables if t.split == split and t.covered == covered]
+        if not paths:
+            continue
+        output = out / (f"{split}.predicted" if paths[1:] else f"{split}.predicted.tsv")
+        files, written = files_for_shell(paths), shlex.quote(str(output))
+        commands.append(f"predict {model} {files} --output {written}{language}")
+        if not covered:
+            if paths[1:]:
+                own = [output / path.name for path in paths]
+                written = files_for_shell(own, beside=paths)
+            commands.append(f"evaluate {written} --reference {files} --model {model}")
+    return commands
+
+
+def files_for_shell(paths: Sequence[Path], beside: Sequence[Path] = ()) -> str:
+    """Return files as a shell takes them; a pattern if it names no others.
+
+    Args:
+        paths: of the files.
+        beside: files of the same names that are there already, if these are not.
+    """
+    there = list(beside or paths)
+    folder, ending = there[0].parent, re.sub(r"^[^._-]*", "", there[0].name)
+    while ending and not all(path.name.endswith(ending) for path in there):
+        ending = re.sub(r"^[._-][^._-]*", "", ending)
+    same = sorted(folder.glob(f"*{glob.escape(ending)}")) == sorted(there)
+    if len(paths) > 2 and ending and same:
+        return f"{shlex.quote(str(paths[0].parent))}/*{shlex.quote(ending)}"
+    return shlex.join(map(str, paths))
+
+
+def configuration(
+    out: Path,
+    rows: int,
+    languages: int,
+    commands: Sequence[str],
+    task: Sequence[str] = (),
+    steps: int | None = None,
+    time: str = "",
+) -> str:
+    """Return the text of a configuration that trains a model on one CPU core.
+
+    Args:
+        out: the folder that is filled.
+        rows: of the training data, which decide how long to train.
+        languages: how many there are.
+        commands: for the comment at its head.
+        task: lines that say what the model reads and writes.
+        steps: number of updates; None: by the number of rows.
+        time: a line on how long they take, if that was measured.
+    """
+    batch = 32
+    # More passes over few rows.
+    steps = steps or max(4000, -(-40 * rows // (batch * 500)) * 500)
+    epochs = counted(round(steps * batch / rows), "epoch")
+    selection = "exact_match" if languages == 1 else "macro_accuracy"
+    data = {
+        name: (out / f"{split}.src", out / f"{split}.tgt")
+        for name, split in (("words", "train"), ("valid", "dev"))
+    }
+    settings = f"""\
+encoder_type: brnn
+layers: 2
+rnn_size: 300
+word_vec_size: 300
+global_attention_function: entmax15
+generator_function: entmax15
+
+optim: adam
+learning_rate: 0.0014
+decay_method: cosine              # to 0 at train_steps: lower these rather than set early_stopping
+warmup_steps: {min(300, steps // 5)}
+attention_warmup_steps: {steps // 4}      # attention starts as softmax
+batch_size: {batch}
+train_steps: {steps}                 # about {epochs} of {counted(rows, "row")}
+valid_steps: {max(steps // 20, 1)}
+save_checkpoint_steps: {max(steps // 20, 1)}
+keep_checkpoint: 1                # beside the best
+selection: {selection}            # measure of the best checkpoint
+seed: 1
+"""
+    return training_file(data, out / "model", [*task, "", settings], commands, time)
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def common_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `prepare table` that `prepare sigmorphon` has too."""
+    add = parser.add_argument
+    add("--out", type=Path, required=True, help="folder for <split>.src, <split>.tgt, train.yaml")
+    add("--skip-bad", type=Path, metavar="FILE", help="write rows that cannot be read there")
+    add("--minutes", **MINUTES)
+    add(
+        "--copy",
+        type=whole(0, 10**9),
+        metavar="N",
+        help="copy symbols of fewer than N training sources; 0: none (default: by the data)",
+    )
+    add("--seed", type=int, default=1, help="seed for the order of training pairs (default 1)")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prepare the data; return the exit status."""
+    parser = argument_parser(__doc__)
+    add = parser.add_argument
+    for split, needed in (("train", True), ("dev", True), ("test", False)):
+        more: dict[str, Any] = {"required": True} if needed else {"default": []}
+        add(f"--{split}", type=Path, nargs="+", help=f"tables of the {split} set", **more)
+    add("--columns", default="", help="such as source,target,tags,- (default: guessed)")
+    add(
+        "--separator",
+        action="append",
+        default=[],
+        metavar="COLUMN=TEXT",
+        help='such as "target= ", between symbols; "target=": characters (default: guessed)',
+    )
+    add("--language", help="of all rows")
+    add("--right_to_left", action="store_true", help="train a model that writes right to left")
+    common_options(parser)
+    options = parser.parse_args(arguments)
+    columns = columns_of(options.columns) if options.columns else []
+    if options.language and LANGUAGE_COLUMN in columns:
+        raise UserError("--language names the language of all rows; a column has it too")
+    tables = [Table(split, path) for split in SPLITS for path in getattr(options, split)]
+    if LANGUAGE_COLUMN not in columns:
+        name_languages(tables, options.language)
+    check_outputs(tables, options)
+    task = read_tables(tables, columns, separators_of(options.separator))
+    prepare(tables, task, options)
+    return 0
