@@ -21,7 +21,10 @@ if TYPE_CHECKING:
         log_entmax,
         tsallis_entropy,
     )
+    from onmt_entmax.strings.task import Query
     from onmt_entmax.suggester import suggest
+    from onmt_entmax.training import train_model
+    from onmt_entmax.transducer import Transducer
     from onmt_entmax.translator import Translator
 
 # Names are imported when first used, so that `entmax` does not import OpenNMT-py.
@@ -35,7 +38,10 @@ _MODULES = {
         "search": "SearchConfig SearchTask beam_search",
         "sparse": "Entmax EntmaxLoss entmax entmax_attention entmax_attention_weights entmax_loss "
         "log_entmax tsallis_entropy",
+        "strings.task": "Query",
         "suggester": "suggest",
+        "training": "train_model",
+        "transducer": "Transducer",
         "translator": "Translator",
     }.items()
     for name in names.split()
@@ -47,9 +53,11 @@ __all__ = [
     "EntmaxLoss",
     "Inflector",
     "OutputLayer",
+    "Query",
     "Question",
     "SearchConfig",
     "SearchTask",
+    "Transducer",
     "Translator",
     "__version__",
     "beam_search",
@@ -60,6 +68,7 @@ __all__ = [
     "load",
     "log_entmax",
     "suggest",
+    "train_model",
     "tsallis_entropy",
 ]
 

@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 import difflib
-import math
-import re
-import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, starmap
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
-from unicodedata import normalize
+from typing import Any
 
 import torch
 
-from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.data.inflection import (
+from onmt_entmax.checkpoint import LoadedModel, load, read_cells
+from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.paradigm import Paradigm, cells_of
+from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.strings.languages import known_as
+from onmt_entmax.strings.task import (
     LANGUAGE,
+    Query,
     decode_tag,
-    decode_word,
-    encode_source,
     encode_tag,
-    encode_word,
     is_language,
     is_tag,
     split_tags,
 )
-from onmt_entmax.data.scripts import mixture
-from onmt_entmax.data.unknown import readable, unseen_text
-from onmt_entmax.data.vocabulary import Vocabulary
-from onmt_entmax.errors import UserError, counted
-from onmt_entmax.report.combine import ensemble_of, excluded_by
-from onmt_entmax.report.writers import Answer
-from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.search.certificate import Certificate
-from onmt_entmax.translator import Translator, as_list
+from onmt_entmax.transducer import Output, Transducer, TransducerError, meant, outputs_table, proven
+from onmt_entmax.translator import as_list
 
 
-class InflectionError(UserError):
+class InflectionError(TransducerError):
     """A model that does not inflect, or a query that it cannot answer."""
 
 
@@ -87,12 +77,13 @@ class Inventory:
         )
 
     def checked(self, question: Question) -> Question:
-        """Return a query with its lemma stripped and its tags as the models know them.
+        """Return a query with its lemma stripped, language and tags as the models know them.
 
         Raises:
             InflectionError: the language is unknown, the lemma or a tag is empty, the models know
                 none of the tags, or there are none although the language has some.
         """
+        question = replace(question, language=known_as(question.language, self.languages))
         if question.language not in self.languages:
             near = difflib.get_close_matches(question.language, self.languages, n=1, cutoff=0.8)
             known = ", ".join(self.languages)
@@ -127,13 +118,8 @@ class Inventory:
         return tag.strip() if tag not in self.tags and tag.strip() in self.tags else tag
 
 
-@dataclass(frozen=True)
-class Form:
-    """One form with its probability; for a sequence-level ensemble a lower bound of it."""
-
-    text: str
-    log_prob: float
-    prob: float
+Form = Output
+"""One form with its probability; for a sequence-level ensemble a lower bound of it"""
 
 
 @dataclass(frozen=True)
@@ -170,50 +156,28 @@ class Inflection:
             "lemma": self.question.lemma,
             "tags": list(self.question.tags),
             "forms": [
-                {
-                    "form": form.text,
-                    "prob": form.prob,
-                    "log_prob": form.log_prob if math.isfinite(form.log_prob) else None,
-                }
-                for form in self.forms
+                {"form": each.pop("text"), **each} for each in (f.to_dict() for f in self.forms)
             ],
-            "certificate": self.level,
-            "proven": self.certificate.proven,
-            "bound": self.certificate.bound,
-            "mass": min(self.certificate.mass, 1.0),  # rounding may exceed 1
-            "warnings": list(self.warnings),
+            **proven(self),
         }
 
-
-@dataclass(frozen=True)
-class _Direction:
-    """The models that write in one direction."""
-
-    translator: Translator
-    enumerator: Translator | None
-    """Lists what the beam of `translator` did not find."""
-
-    def answers(self, lines: Sequence[str], batch_size: int) -> Iterator[Answer]:
-        """Search the lines; enumerate where that is asked for and the beam did not find all."""
-        for line, answer in zip(lines, self.translator.answers(lines, batch_size), strict=True):
-            if self.enumerator and answer.level not in ("only", "exhaustive"):
-                # Steps that are too few find less than the beam has.
-                answer = max(answer, *self.enumerator.answers([line]), key=_found)
-            yield answer
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook."""
+        asked = f"{self.question.lemma} {';'.join(self.question.tags)} {self.question.language}"
+        return outputs_table(asked, self.forms, self.level, self.warnings)
 
 
-def _found(answer: Answer) -> tuple[bool, float]:
-    """Return whether an answer is all there is, and its probability."""
-    mass = answer.result.certificate.mass if answer.result else 0.0
-    return answer.level in ("only", "exhaustive"), mass
+def _reversed(model: LoadedModel) -> LoadedModel:
+    """Return a model that writes from right to left, whatever its folder says."""
+    return replace(model, task=replace(model.task, right_to_left=True))
 
 
-class Inflector:
-    """Inflects words with one model or an ensemble.
+class Inflector(Transducer):
+    """Inflects words with one model or an ensemble: a `Transducer` of models with languages.
 
-    Models trained on data of `onmt-entmax prepare sigmorphon`. Those of the same direction form a
-    token-level ensemble; left-to-right and right-to-left models together form a sequence-level
-    ensemble (`onmt_entmax/search/sequence_ensemble.py`).
+    Models trained on data of `onmt-entmax prepare sigmorphon`. Those of one direction and of the
+    same vocabularies form a token-level ensemble; left-to-right and right-to-left models together
+    form a sequence-level ensemble (`onmt_entmax/search/sequence_ensemble.py`).
 
     Args:
         folders: model or run folders, or loaded models. Models write from left to right, unless the
@@ -229,10 +193,12 @@ class Inflector:
 
     Raises:
         InflectionError: if no folder is named, or a model has no languages.
+        TransducerError: if the models have different tasks, or no language in common.
         CheckpointError: if a folder cannot be read.
-        TranslationError: if the vocabularies of models of the same direction differ.
         ValueError: if a number is out of range.
     """
+
+    _nouns = ("lemma", "form")
 
     def __init__(
         self,
@@ -248,8 +214,7 @@ class Inflector:
             each if isinstance(each, LoadedModel) else load(each, device)
             for each in as_list(folders)
         ]
-        reversed_folders = as_list(reversed_folders)
-        models += [replace(load(each, device), right_to_left=True) for each in reversed_folders]
+        models += [_reversed(load(each, device)) for each in as_list(reversed_folders)]
         if not models:
             raise InflectionError(
                 "no model is named, such as the folder of a run, or the pretrained one, "
@@ -262,39 +227,17 @@ class Inflector:
                     f"language ({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data "
                     "of one that has"
                 )
-        left = [model for model in models if not model.right_to_left]
-        right = [model for model in models if model.right_to_left]
-        # A sequence-level ensemble averages the forms that each direction lists.
-        listed = max(beam_size, n_best) if left and right and n_best > 0 else n_best
-        search = SearchConfig(
-            max(beam_size, n_best), listed or beam_size, max_length, all_found=not n_best
-        )
-        task = SearchTask(search)
-        every = SearchTask(replace(search, n_best=0), "enumerate", Budget(expansions=budget or 1))
-        self._n_best = n_best
-        self.folders = [model.folder for model in models]
-        groups = [group for group in (left, right) if group]
-        self._directions = []
-        for group in groups:
-            beam, lister = Translator(group, task), None
-            if budget and not n_best:
-                lister = Translator(group, every, stepper=beam.stepper)
-            self._directions.append(_Direction(beam, lister))
-        self._inventory = Inventory.of(group[0].vocabularies.source for group in groups)
-        self.languages = self._inventory.languages
-        """Languages in the source vocabularies of all models."""
-        self.tags = self._inventory.tags
-        """Tags in the source vocabularies of all models."""
+        super().__init__(models, n_best, beam_size, max_length, device, budget)
+        self._models = models
+        self._inventory = Inventory.of(model.vocabularies.source for model in models)
         self.untagged = self._inventory.untagged
         """Languages whose training data has no tags."""
-        if not self.languages:
-            raise InflectionError(f"{left[0].folder} and {right[0].folder}: no language in common")
 
     def inflect(self, language: str, lemma: str, tags: Sequence[str] | str) -> Inflection:
         """Inflect one word.
 
         Args:
-            language: one of `languages`.
+            language: one of `languages`, or its code in ISO 639-3, such as `deu`.
             lemma: the word.
             tags: such as `["V", "PST"]` or `"V;PST"`, in the order of the training data.
 
@@ -322,10 +265,9 @@ class Inflector:
             except InflectionError as error:
                 where = f"question {number}: " if len(given) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
-        lines = [" ".join(encode_source(q.language, q.lemma, q.tags)) for q in asked]
-        streams = [each.answers(lines, batch_size) for each in self._directions]
-        for question, *answers in zip(asked, *streams, strict=True):
-            yield self._inflection(question, answers)
+        queries = [Query(each.lemma, each.tags, each.language) for each in asked]
+        for question, found in zip(asked, self._searched(queries, batch_size), strict=True):
+            yield Inflection(question, found.outputs, found.certificate, found.warnings, found.only)
 
     def check(self, question: Question) -> None:
         """Check that these models can answer a query.
@@ -335,140 +277,26 @@ class Inflector:
         """
         self._inventory.checked(question)
 
-    def _inflection(self, question: Question, answers: Sequence[Answer]) -> Inflection:
-        found = self._single if len(answers) == 1 else self._ensemble
-        forms, certificate, finished = found(answers)
-        # Outputs with start or padding symbols, which search excludes, are no forms.
-        only = certificate.level == "exhaustive" and finished == 1
-        warnings = self._warnings(question, answers, forms)
-        return Inflection(question, forms, certificate, warnings, only)
+    def paradigm(self, language: str, lemma: str, pos: str | None = None) -> Paradigm:
+        """Return all forms of all cells of a lemma, whatever `n_best` is.
 
-    def _single(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
-        """Return forms, certificate and number of finished forms of a single direction."""
-        (answer,) = answers
-        assert answer.result is not None, "a query is never blank"
-        forms = tuple(_form(each.text, each.hypothesis.log_prob) for each in answer.hypotheses)
-        return forms, answer.result.certificate, answer.result.finished
+        Args:
+            language: one of `languages`, or its ISO 639-3 code.
+            lemma: the word.
+            pos: part of speech, such as N or V; needed if the language has several.
 
-    def _ensemble(self, answers: Sequence[Answer]) -> tuple[tuple[Form, ...], Certificate, int]:
-        """Return the same of a sequence-level ensemble of both directions."""
-        counts = [len(each.translator.folders) for each in self._directions]
-        weights = [count / sum(counts) for count in counts]
-        records = [answer.record() for answer in answers]
-        ensemble = ensemble_of(records, [False] * len(records), weights)
-        pairs = zip(ensemble.sequences, map(_log, ensemble.probabilities), strict=True)
-        forms = tuple(starmap(_form, islice(pairs, self._n_best or None)))
-        parts = [answer.result.certificate for answer in answers if answer.result is not None]
-        # An excluded sequence starts with a prefix that a model excluded or did not follow.
-        bounds = [max(part.log_excluded_bound, part.log_bound) for part in parts]
-        forbidden = sum(w * math.exp(bound) for w, bound in zip(weights, bounds, strict=True))
-        if max(bounds) > -math.inf:
-            forbidden = max(forbidden, sys.float_info.min)  # underflow must not give 0
-        certificate = Certificate(
-            level=ensemble.level,
-            log_bound=_log(ensemble.bound),
-            gap=ensemble.gap,
-            proven=min(ensemble.proven, len(forms)),
-            mass=min(sum(ensemble.probabilities), 1.0),
-            dropped=sum(part.dropped for part in parts),
-            truncated=sum(part.truncated for part in parts),
-            excluded=excluded_by(records, weights),
-            log_excluded_bound=_log(forbidden),
-            strict=all(part.strict for part in parts),
-        )
-        return forms, certificate, len(ensemble.sequences)
+        Raises:
+            InflectionError: the language or the lemma cannot be asked about.
+            UserError: the model has no cells of the language, or several parts of speech and none
+                is named.
+        """
+        language = known_as(language, self.languages)
+        cells = read_cells(self.folders[0])
+        tags = cells_of(cells, language, pos, "pos")
+        questions = [Question(language, lemma, each) for each in tags]
+        return Paradigm(tuple(self._lister.answers(questions, 256)))
 
-    def _warnings(
-        self, question: Question, answers: Sequence[Answer], forms: Sequence[Form]
-    ) -> tuple[str, ...]:
-        unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
-        known = self._tags_of(question.language)
-        found = [f"unknown {described(token)}{meant(token, known)}" for token in unknown]
-        found += dict.fromkeys(
-            unseen_text(Counter(answer.unseen))
-            + "".join(meant(token, known) for _, token in answer.unseen)
-            for answer in answers
-            if answer.unseen
-        )
-        sources = [each.translator.vocabularies.source for each in self._directions]
-        texts = [form.text for form in forms]
-        found += letter_warnings(question, texts, sources, bool(found))
-        found += ["no form ended within the length limit"] if not forms else []
-        return tuple(found)
-
-    def _tags_of(self, language: str) -> list[str]:
-        """Return the tags that training saw in a language; all if the model does not say which."""
-        seen = self._directions[0].translator.vocabularies.source.seen.get(LANGUAGE + language, ())
-        return sorted(decode_tag(token) for token in seen if is_tag(token)) or self.tags
-
-
-def letter_warnings(
-    question: Question, forms: Iterable[str], sources: Sequence[Vocabulary], strange: bool
-) -> list[str]:
-    """Return warnings of a lemma in another normal form than training's, and of mixed scripts.
-
-    Args:
-        question: with the lemma.
-        forms: predicted for it.
-        sources: source vocabularies of the models.
-        strange: whether training did not see some tokens of the query.
-    """
-    warnings = [_other_normal_form(question, sources, strange), mixture(question.lemma)]
-    texts = (text for text in dict.fromkeys(forms) if text != question.lemma)
-    mixed = [text for text in (mixture(form, question.lemma) for form in texts) if text]
-    if mixed:
-        others = len(mixed) - 1
-        warnings.append(mixed[0] + (f" (and {counted(others, 'other form')})" if others else ""))
-    return [warning for warning in warnings if warning]
-
-
-def _other_normal_form(question: Question, sources: Sequence[Vocabulary], strange: bool) -> str:
-    """Return a warning if training saw the lemma's characters in another normal form.
-
-    Nothing is normalised here: the data of some models is in no normal form. A composed lemma whose
-    tokens training saw is as in training; the marks of a decomposed one may be from other words.
-    """
-    forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if strange else ("NFC",)
-    language = LANGUAGE + question.language
-    for form in forms:
-        other = normalize(form, question.lemma)
-        new = set(encode_word(other)) - set(encode_word(question.lemma))
-        if new and all(new <= set(each.seen.get(language, each.tokens)) for each in sources):
-            named = ", ".join(sorted(map(readable, new)))
-            return (
-                f"the lemma is not in Unicode's normal form {form}, in which training has {named}: "
-                "normalise it"
-            )
-    return ""
-
-
-def meant(token: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean ...?)` of a tag that is not known; else an empty string.
-
-    The tag may be misspelt, in lower case, or several tags without semicolons between them.
-
-    Args:
-        token: of a source.
-        known: tags.
-    """
-    by_case = {tag.upper(): tag for tag in known}
-    parts = re.split(r"[,;\s]+", decode_tag(token).upper()) if is_tag(token) else []
-    near = [difflib.get_close_matches(part, by_case, n=1, cutoff=0.7) for part in parts]
-    if not near or not all(near):
-        return ""
-    return f" (did you mean {';'.join(by_case[each[0]] for each in near)}?)"
-
-
-def described(token: str) -> str:
-    """Return a source token for people, such as `tag PST` or `character ö`."""
-    if is_tag(token):
-        return f"tag {readable(decode_tag(token))}"
-    return f"character {readable(decode_word([token]))}"
-
-
-def _form(text: str, log_prob: float) -> Form:
-    return Form(decode_word(text.split()), log_prob, math.exp(log_prob))
-
-
-def _log(prob: float) -> float:
-    return math.log(prob) if prob else -math.inf
+    @cached_property
+    def _lister(self) -> Inflector:
+        """The same models, all of whose forms are listed."""
+        return self if not self._n_best else Inflector(self._models, 0, 10)

@@ -70,7 +70,9 @@ class Suggester:
     """
 
     def __init__(self, model: LoadedModel, transforms: Sequence[str] | None = None) -> None:
-        self._reader = replace(reader_of(model, transforms), backwards=False)
+        reader = reader_of(model, transforms)
+        forwards = replace(reader.codec, task=replace(model.task, right_to_left=False))
+        self._reader = replace(reader, codec=forwards)
         self._stepper = ModelStepper(model.model, model.vocabularies.target)
         self._device = device_of(model.model)
 
@@ -97,18 +99,20 @@ class Suggester:
                 raise SuggestionError(target.not_written(token))
         batch = make_batch([encoded.example], self._reader.vocabularies)
         with torch.autocast(self._device.type, enabled=False):
-            found = search_suggestion(self._stepper, batch, target.encode(given), max_length)
+            found = search_suggestion(
+                self._stepper, batch, target.encode(given), max_length, encoded.banned
+            )
         return Suggestions(
             log_prob=found.log_prob,
             excluded_at=found.excluded_at,
             continuations=tuple(
-                Continuation(target.tokens[token], log_prob)
+                Continuation(encoded.copies.show([target.tokens[token]])[0], log_prob)
                 for token, log_prob in found.continuations
             ),
-            completion=tuple(target.decode(found.completion)),
+            completion=tuple(encoded.copies.show(target.decode(found.completion))),
             complete=found.complete,
             source=tuple(words),
-            prefix=tuple(given),
+            prefix=tuple(encoded.copies.show(given)),
             unknown=encoded.unknown,
             unseen=encoded.unseen,
         )

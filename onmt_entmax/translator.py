@@ -168,12 +168,17 @@ class Translator:
                     f"{first.folder} and {loaded.folder}: one writes from left to right, the other "
                     "from right to left; average them with onmt-entmax combine, or inflect"
                 )
+            if loaded.task.copies != first.task.copies:
+                raise TranslationError(
+                    f"{first.folder} and {loaded.folder}: one copies unknown symbols, the other "
+                    "does not; average them with onmt-entmax combine, or predict"
+                )
         self.task = task
         self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
         self.reader = reader_of(first, transforms, transform_options)
         self._compiler = ConstraintCompiler(
-            self.vocabularies.target, first.right_to_left, task.regex
+            self.vocabularies.target, first.right_to_left, task.regex, first.task.copies
         )
         for name, needed in (("replace_unk", unknown is not None), ("report_align", align)):
             if needed and task.sampling:
@@ -186,6 +191,11 @@ class Translator:
         temperature = 1.0 if task.sampling is None else task.sampling.temp
         self.stepper = stepper or make_stepper(models, attention, temperature)
         self._verifier = self.stepper.double() if task.verify else None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the models compute."""
+        return device_of(self._first)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -299,7 +309,10 @@ class Translator:
         source, forced = self.reader.encode(words, number), self._prefix(number, beginning)
         if words:
             automaton = self._compiler.automaton(
-                wish, lambda phrase: self.reader.preprocess(text, phrase)[1], number + 1
+                wish,
+                lambda phrase: self.reader.preprocess(text, phrase)[1],
+                number + 1,
+                source.copies,
             )
             return _Line(text, source, forced, automaton)
         if text.split():
@@ -311,7 +324,7 @@ class Translator:
         answers = [each for each in read if isinstance(each, Answer)]
         lines = [each for each in read if isinstance(each, _Line)]
         # A certificate is about the model in its own precision, not in the caller's autocast.
-        with torch.autocast(device_of(self._first).type, enabled=False):
+        with torch.autocast(self.device.type, enabled=False):
             if self.task.sampling is not None:
                 answers += self._sample(self.task.sampling, lines, batch_size)
             else:
@@ -345,7 +358,12 @@ class Translator:
         longest_first = [*self._batches(lines, sentences)][::-1]
         order = [line for _, group in longest_first for line in group]
         work = (
-            (batch, [line.prefix for line in group], [line.automaton for line in group])
+            (
+                batch,
+                [line.prefix for line in group],
+                [line.automaton for line in group],
+                [line.source.banned for line in group],
+            )
             for batch, group in longest_first
         )
         with self.readable([line.source.example for line in lines], sentences):
@@ -365,13 +383,20 @@ class Translator:
             prefixes = [line.prefix for line in group]
             with self.readable([line.source.example for line in group], sentences):
                 drawn = sample(
-                    self.stepper, batch, sampling, samples, longest, batch.indices, prefixes
+                    self.stepper,
+                    batch,
+                    sampling,
+                    samples,
+                    longest,
+                    batch.indices,
+                    prefixes,
+                    [line.source.banned for line in group],
                 )
             yield from map(self._sampled, group, drawn)
 
     def _sentences(self, batch_size: int, width: int) -> int:
         """Return the sentences of a batch: fewer if each is wide, to limit memory."""
-        return min(batch_size, max(1, _ROWS[device_of(self._first).type] // width))
+        return min(batch_size, max(1, _ROWS[self.device.type] // width))
 
     def _batches(
         self, lines: Sequence[_Line], sentences: int
@@ -398,7 +423,7 @@ class Translator:
             if length >= _LONG:
                 count = min(sentences, len(examples))
                 needed = sum(search_bytes(each, count, length) for each in self._networks)
-                check_free(needed, device_of(self._first))
+                check_free(needed, self.device)
                 if needed > _MUCH:
                     about = f"{_longest(examples)} needs about {needed / 1e9:,.1f} GB"
                     warnings.warn(about, stacklevel=2)
@@ -408,7 +433,15 @@ class Translator:
         task, config = self.task, self._config
         batch = make_batch([line.source.example], self.vocabularies)
         return exact_search(
-            self.stepper, batch, config, task.budget, line.prefix, task.mass, start, line.automaton
+            self.stepper,
+            batch,
+            config,
+            task.budget,
+            line.prefix,
+            task.mass,
+            start,
+            line.automaton,
+            line.source.banned,
         )
 
     def _verify(self, line: _Line, result: SearchResult) -> Verification | None:
@@ -417,7 +450,16 @@ class Translator:
             return None
         config, budget = self._config, self.task.budget
         batch = make_batch([line.source.example], self.vocabularies)
-        return verify(self._verifier, batch, result, config, line.prefix, budget, line.automaton)
+        return verify(
+            self._verifier,
+            batch,
+            result,
+            config,
+            line.prefix,
+            budget,
+            line.automaton,
+            line.source.banned,
+        )
 
     def _answer(self, line: _Line, result: SearchResult) -> Answer:
         source, best, length = line.source, result.best, len(line.source.words)
@@ -445,7 +487,8 @@ class Translator:
 
     def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
         target = self.vocabularies.target.decode(hypothesis.tokens)
-        tokens, attention = " ".join(self.reader.turned(target)), hypothesis.attention
+        copies, attention = source.copies, hypothesis.attention
+        tokens = " ".join(self.reader.codec.decode(target, copies))
         aligned = None
         if attention is not None and self._align:
             aligned = alignment(
@@ -453,7 +496,7 @@ class Translator:
             )
         if attention is not None and self._unknown is not None:
             target = replace_unknown(target, source.words, attention, self._unknown)
-        text = self.reader.postprocess(target)
+        text = self.reader.postprocess(target, copies)
         return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
 
     def _sampled(self, line: _Line, drawn: Sequence[Sample]) -> Answer:
@@ -478,6 +521,7 @@ class Translator:
             source_tokens=len(source.words),
             unknown=source.unknown,
             unseen=source.unseen,
+            copied=tuple(source.copies.symbols.values()),
         )
 
 

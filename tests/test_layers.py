@@ -14,7 +14,7 @@ PACKAGE = ROOT / "onmt_entmax"
 # The order of the table in docs/architecture.md.
 ROWS = [
     {"errors", "rules"},
-    {"libraries", "systems"},
+    {"libraries", "strings", "systems"},
     {"opennmt"},
     {"config"},
     {"files", "sparse"},
@@ -28,6 +28,8 @@ ROWS = [
     {"train"},
     {"options"},
     {"suggester", "translator"},
+    {"transducer", "training"},
+    {"paradigm"},
     {"inflector"},
     {"cli", "__init__"},
     {"__main__"},

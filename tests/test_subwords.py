@@ -1,6 +1,7 @@
 """Subword models of users: `translate` takes and gives text, and training measures that text."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,19 +12,22 @@ import sentencepiece
 import torch
 import yaml
 
-from onmt_entmax import Translator, load
+from onmt_entmax import Query, Transducer, Translator, load
 from onmt_entmax.cli import bleu, score
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.transforms import Bpe, SentencePiece
+from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.search import LineConstraints, SearchConfig, SearchTask
 from onmt_entmax.suggester import Suggester
 from onmt_entmax.train import evaluation
 from tests.commands import json_lines
+from tests.inflection_models import write_model
+from tests.models import words
 from tests.toy import write_config
 
 TEXTS = [
@@ -158,6 +162,36 @@ def test_everything_that_reads_targets_takes_text(folder: Path) -> None:
     assert not found.unknown
 
 
+def test_a_transducer_takes_and_gives_text(folder: Path) -> None:
+    transducer = Transducer(folder / "run")
+    assert translate(command(folder)) == 0
+    lines = (folder / "out").read_text(encoding="utf-8").splitlines()
+    found = transducer.predictions(Query(text) for text in TEXTS)
+    assert [each.text for each in found] == lines[:4]
+    assert -math.inf < transducer.score(TEXTS[0], lines[0]) <= 0
+
+
+def test_a_text_of_several_divisions_is_listed_once(tmp_path: Path) -> None:
+    """With the sum of their probabilities, and a certificate that is about texts."""
+    known = words(("a@@", "b", "ab"), ("a@@", "b", "ab"))
+    names = {f"{side}_subword_model": f"{side}_subword_model" for side in ("src", "tgt")}
+    options = {"transforms": ["bpe"], **names}
+    folder = write_model(tmp_path / "model", 8, known, 0, options)
+    for name in names:
+        (folder / name).write_text("#version: 0.2\na b</w>\n")
+    write_list(folder)
+    task = SearchTask(SearchConfig(beam_size=200, n_best=200, max_length=3))
+    (answer,) = Translator.from_folders(folder, task).answers(["ab b"])
+    assert len(answer.hypotheses) > len({each.text for each in answer.hypotheses}) > 3
+    found = Transducer(folder, n_best=200, beam_size=200, max_length=3).predict("ab b")
+    sums: dict[str, float] = {}
+    for each in answer.hypotheses:
+        sums[each.text] = sums.get(each.text, 0.0) + each.hypothesis.prob
+    assert {each.text: each.prob for each in found.outputs} == pytest.approx(sums)
+    probabilities = [each.prob for each in found.outputs]
+    assert probabilities == pytest.approx(sorted(sums.values(), reverse=True))
+
+
 def test_accuracy_in_training_is_that_of_the_texts(tmp_path: Path, monkeypatch) -> None:
     """In whatever pieces a model writes them: here in letters."""
     path = configured(tmp_path, "sentencepiece", selection="exact_match")
@@ -167,9 +201,9 @@ def test_accuracy_in_training_is_that_of_the_texts(tmp_path: Path, monkeypatch) 
     setup = training_setup(["-config", str(path), "-tgt_vocab", str(tmp_path / "vocabulary")])
     data = TrainingData(setup.data, setup.vocabulary)
     letters = [[*f"▁{text.replace(' ', '▁')}"] for text in [TEXTS[0], "the man", *TEXTS[2:]]]
-    assert data.validation().pairs[0][1] != letters[0]
+    assert data.validation().targets[0] != letters[0]
 
-    def search(_: object, batch: Batch, __: SearchConfig) -> list[SimpleNamespace]:
+    def search(_: object, batch: Batch, *__: Any, **___: Any) -> list[SimpleNamespace]:
         found = [data.vocabularies.target.encode(letters[i % 4]) for i in batch.indices]
         return [SimpleNamespace(best=SimpleNamespace(tokens=ids)) for ids in found]
 
@@ -190,8 +224,8 @@ def test_transforms_that_lose_text_are_said(tmp_path: Path) -> None:
     setup = training_setup(["-config", str(path)])
     data = TrainingData(setup.data, setup.vocabulary)
     development = data.validation()
-    assert development.targets[0] == "a-b"
-    assert development.to_text(development.pairs[0][1]) == "a - b"
+    assert development.texts[0] == "a-b"
+    assert development.reader.postprocess(development.targets[0]) == "a - b"
     told: list[str] = []
     evaluation.make_evaluate(data, setup.validation, told.append)
     said = "3 of 40 targets come back from transforms and truncation as other texts, such as 'a-b'"
@@ -209,9 +243,8 @@ def test_a_target_prefix_is_part_of_the_text(tmp_path: Path, order: tuple[str, s
     setup = training_setup(["-config", str(path)])
     data = TrainingData(setup.data, setup.vocabulary)
     development = data.validation()
-    assert development.targets[0] == f"home {TEXTS[0]}"
-    texts = [development.to_text(target) for _, target in development.pairs]
-    assert texts == development.targets
+    assert development.texts[0] == f"home {TEXTS[0]}"
+    assert [*map(development.reader.postprocess, development.targets)] == development.texts
 
 
 # --- the inverses ----------------------------------------------------------------------------
@@ -273,6 +306,5 @@ def test_the_last_transform_is_undone_first(tmp_path: Path) -> None:
     path = configured(tmp_path, "sentencepiece", transforms=names, selection="bleu", **options)
     setup = training_setup(["-config", str(path)])
     development = TrainingData(setup.data, setup.vocabulary).validation()
-    assert "▁" in development.pairs[1][1]
-    texts = [development.to_text(target) for _, target in development.pairs]
-    assert texts == development.targets
+    assert "▁" in development.targets[1]
+    assert [*map(development.reader.postprocess, development.targets)] == development.texts

@@ -44,7 +44,7 @@ def refused(model: LoadedModel, line: str = "a b c", task: Any = None, **options
 
 
 def test_requests_that_do_not_fit_are_refused(model: LoadedModel) -> None:
-    backwards = replace(model, right_to_left=True)
+    backwards = replace(model, task=replace(model.task, right_to_left=True))
     short, drawn = SearchTask(SearchConfig(max_length=2)), SearchTask(sampling=Sampling(topk=2))
     assert "cannot begin with a prefix" in refused(backwards, prefixes=["c"])
     assert "3 tokens, but max_length is 2" in refused(model, task=short, prefixes=["c b a"])
@@ -62,8 +62,11 @@ def test_requests_that_do_not_fit_are_refused(model: LoadedModel) -> None:
 def test_models_that_do_not_fit_together_are_refused(model: LoadedModel) -> None:
     source, target = model.vocabularies
     more = Vocabularies(source, Vocabulary((*target.tokens[:-1], "z")))
+    backwards = replace(model, task=replace(model.task, right_to_left=True))
+    copying = replace(model, task=replace(model.task, copies=True))
     for models, message in (
-        ([model, replace(model, right_to_left=True)], "the other from right to left"),
+        ([model, backwards], "the other from right to left"),
+        ([model, copying], "one copies unknown symbols, the other does not"),
         ([model, replace(model, vocabularies=more)], "model 1 has 'f', that of model 2 has not"),
         ([replace(model, vocabularies=more), model], "model 2 has 'f', that of model 1 has not"),
     ):

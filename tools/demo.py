@@ -12,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from onmt_entmax.data.inflection import decode_source, decode_word
+from onmt_entmax.strings.task import INFLECTION
+from onmt_entmax.strings.units import decode_word
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN = Path("run/demo")
@@ -41,7 +42,7 @@ def keep_best(predictions: Path, best: Path, n_best: int) -> None:
 
 def query(source: str) -> str:
     """Return a source line as people write it: `english, dream (V, PST)`."""
-    language, tags, lemma = decode_source(source.split())
+    lemma, tags, language = INFLECTION.decode_source(source.split())
     return f"{language}, {lemma} ({', '.join(tags)})"
 
 

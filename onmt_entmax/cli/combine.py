@@ -26,10 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, warn
-from onmt_entmax.data.inflection import order_tokens
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
-from onmt_entmax.report.combine import combined
+from onmt_entmax.report.combine import combined, order_tokens
 from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
 from onmt_entmax.report.measures import Counts, output_of, rate_lines
 from onmt_entmax.report.reading import count_record, is_blank, read_report

@@ -1,13 +1,25 @@
-"""Compute the official measures of the CoNLL-SIGMORPHON 2018 shared task: accuracy and distance.
+"""Compute accuracy and error rate of predicted tables, or of files of tokens.
+
+    onmt-entmax evaluate predicted/* --reference gold/*.tst --model run/2023/model
+    onmt-entmax evaluate words.out.tsv --reference words.tsv --separator "target= "
+
+Rows are matched by their queries, several tables by their languages, which the names of the files
+say. A prediction is right if it is one of the gold targets of its query; nothing is normalised. The
+error rate is the sum of the edit distances (Levenshtein) to the nearest gold target, in units of
+the target, over the sum of their lengths: PER of phones, CER of characters. WER is 100 minus the
+accuracy. The average is over languages. A gold query without a prediction counts as wrong. Of
+tables of `predict --details`, another table has for each certificate how many queries have it, and
+how many of these are right.
 
     onmt-entmax evaluate --source run/pilot/data/dev.src --reference run/pilot/data/dev.tgt \\
         --predictions run/pilot/dev.pred
 
-Prints the percentage of correct forms and the mean edit distance (Levenshtein, in tokens, which are
-characters in files of `prepare sigmorphon`) for each language, and their averages over languages.
-Each reference of a source counts as correct, such as dreamed and dreamt; one with `<unk>` never
-does. --nbest N reads predictions of `translate -n_best N`, N lines a word: it measures the first
-ones, and the best of N, that nearest to a reference.
+prints the official measures of the CoNLL-SIGMORPHON 2018 shared task for files of tokens: the
+percentage of correct forms and the mean edit distance (in tokens, which are characters in files of
+`prepare sigmorphon`) for each language, and their averages over languages. Each reference of a
+source counts as correct, such as dreamed and dreamt; one with `<unk>` never does. --nbest N reads
+predictions of `translate -n_best N`, N lines a word: it measures the first ones, and the best of N,
+that nearest to a reference.
 
 --against OTHER compares with other predictions of the same words: for each language and all words,
 how many only one of the two gets right, and the p-value of McNemar's exact test.
@@ -22,8 +34,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.inflection import language_of
+from onmt_entmax.checkpoint import load
+from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwriting, write_files
 from onmt_entmax.report.measures import (
@@ -40,8 +52,12 @@ from onmt_entmax.report.measures import (
     score_by_language,
 )
 from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.string_scores import score_strings
+from onmt_entmax.report.string_tables import guessed_task, read_gold, read_predicted
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
+from onmt_entmax.strings.tables import checked_columns
+from onmt_entmax.strings.task import SOURCE, TAGS, TARGET, decode_tag, is_tag, language_of
 
 
 def table(scores: LanguageScores, best: LanguageScores | None = None, nbest: int = 1) -> str:
@@ -177,13 +193,108 @@ def evaluate(options: argparse.Namespace) -> str:
     return "\n\n".join(texts)
 
 
+def evaluate_tables(options: argparse.Namespace) -> str:
+    """Score predicted tables; write the scores as JSON if asked to.
+
+    Returns:
+        What to print.
+
+    Raises:
+        UserError: a table cannot be read, or a prediction has no gold row.
+    """
+    paths, gold_paths = options.predicted, options.reference
+    refuse_overwriting([*paths, *gold_paths], [options.json])
+    columns = checked_columns(options.columns, (SOURCE, TARGET)) if options.columns else ()
+    separators = dict(map(_separator, options.separator))
+    texts, tags = [], frozenset[str]()
+    if options.model:
+        model = load(options.model)
+        task, tokens = model.task, model.vocabularies.source.tokens
+        tags = frozenset(decode_tag(token) for token in tokens if is_tag(token))
+    else:
+        task, said = guessed_task(gold_paths[0], columns, separators)
+        texts.append(f"{gold_paths[0].name}: {said}")
+    gold = read_gold(gold_paths, task, columns, tags)
+    found = read_predicted(paths, gold)
+    scores = score_strings(gold.targets, found.guesses, task.target)
+    several = sum(len(targets) > 1 for targets in gold.targets.values())
+    if several:
+        texts.append(f"queries with several gold targets: {several:,} of {len(gold.targets):,}")
+    if missing := len(gold.targets) - len(found.guesses):
+        warn(
+            f"gold queries without a prediction: {missing:,} of {len(gold.targets):,}; they count "
+            "as wrong"
+        )
+    if found.several:
+        warn(f"queries with several predictions, of which the first counts: {len(found.several):,}")
+    if options.json:
+        write_files({options.json: json_text({**scores.as_dict(), "missing": missing})})
+    return "\n\n".join([*texts, scores.text()])
+
+
+def _separator(text: str) -> tuple[str, str]:
+    """Return the column and the separator of `--separator COLUMN=TEXT`.
+
+    Raises:
+        UserError: the text has another form.
+    """
+    column, equals, separator = text.partition("=")
+    column = {"lemma": SOURCE, "form": TARGET}.get(column, column)
+    if not equals or column not in (SOURCE, TARGET, TAGS):
+        raise UserError(
+            f"--separator {text!r}: expected target= or tags= and what stands between symbols, "
+            'such as "target= "'
+        )
+    return column, separator
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options of tables with lines, and the other way round.
+
+    Raises:
+        UserError: names the option.
+    """
+    given = [name for name in ("model", "columns", "separator") if getattr(options, name)]
+    if options.predicted:
+        names = ("source", "predictions", "against", "report")
+        if other := [name for name in names if getattr(options, name) is not None]:
+            raise UserError(f"--{other[0]} goes with files of tokens, not with tables")
+        if options.nbest != 1:
+            raise UserError("--nbest goes with files of tokens; tables have a column for ranks")
+        if options.model and options.separator:
+            raise UserError("--separator: the model says so; leave it out")
+        if not options.reference:
+            raise UserError("--reference GOLD is missing, the table with the right targets")
+        return
+    if given:
+        raise UserError(f"--{given[0]} goes with predicted tables; name them")
+    lines = ("source", "reference", "predictions")
+    if missing := [f"--{name}" for name in lines if not getattr(options, name)]:
+        raise UserError(
+            "the following arguments are required: "
+            f"{', '.join(missing)}, or predicted tables; -h explains the arguments"
+        )
+    if len(options.reference) > 1:
+        raise UserError("--reference: one file of tokens; several are of tables")
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the measures; return the exit status."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--source", type=Path, required=True, help="source file of `prepare sigmorphon`")
-    add("--reference", type=Path, required=True, help="target file of `prepare sigmorphon`")
-    add("--predictions", type=Path, required=True, help="one predicted target a line")
+    add("predicted", nargs="*", type=Path, metavar="PREDICTED", help="tables of `predict`")
+    add("--reference", nargs="+", type=Path, metavar="GOLD", help="gold tables, or the target "
+        "file of `prepare sigmorphon`")  # fmt: skip
+    add("--model", type=Path, help="of tables: says columns and units")
+    add("--columns", help="of tables, such as source,target,tags,language,- (default: a heading "
+        "names them, or they are guessed)")  # fmt: skip
+    add("--separator", action="append", default=[], metavar="COLUMN=TEXT",
+        help='of tables: between symbols, such as "target= " (default: guessed)')  # fmt: skip
+    add("--json", type=Path, help="write the scores here too (accuracy from 0 to 1)")
+    lines = parser.add_argument_group("files of tokens, a word a line")
+    add = lines.add_argument
+    add("--source", type=Path, help="source file of `prepare sigmorphon`")
+    add("--predictions", type=Path, help="one predicted target a line")
     add(
         "--nbest",
         type=whole(1, 10_000),
@@ -191,9 +302,13 @@ def main(arguments: Sequence[str]) -> int:
         metavar="N",
         help="N predicted targets for each source line",
     )
-    add("--json", type=Path, help="write the scores here too (accuracy from 0 to 1)")
     add("--against", type=Path, metavar="OTHER", help="other predictions of the same words")
     add("--report", type=Path, help="-exactness_report of the predictions")
     options = parser.parse_args(arguments)
-    print(evaluate(options))
+    _check(options)
+    if options.predicted:
+        print(evaluate_tables(options))
+    else:
+        (options.reference,) = options.reference
+        print(evaluate(options))
     return 0

@@ -37,7 +37,6 @@ from tqdm import tqdm
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, warn
-from onmt_entmax.data.inflection import split_tags
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import (
     json_line,
@@ -49,6 +48,7 @@ from onmt_entmax.files import (
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.rules import whole
+from onmt_entmax.strings.task import split_tags
 
 
 def read_question(line: str, language: str | None) -> Question:

@@ -23,10 +23,12 @@ PROGRAM = "onmt-entmax"
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Prepare data": {
         "prepare files": "make training files for translation",
+        "prepare table": "make training files from tables of strings",
         "prepare sigmorphon": "make training files for inflection",
     },
     "Train and predict": {
         "train": "train a model",
+        "predict": "predict the targets of tables, with certificates",
         "translate": "translate a file, with certificates",
         "inflect": "inflect words",
         "paradigm": "print all forms of a word, or of a list of words",
@@ -42,7 +44,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Evaluate and show": {
         "audit": "find rows of an inflection table that models exclude",
-        "evaluate": "compute the accuracy of inflections, by language",
+        "evaluate": "compute the accuracy of predicted tables or inflections, by language",
         "bleu": "compute BLEU, chrF and TER, with significance tests",
         "report": "write an exactness report as an HTML page",
     },

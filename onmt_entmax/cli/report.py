@@ -46,7 +46,8 @@ def picture(
     batch = make_batch([source.example], translator.vocabularies)
     lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
     backwards = translator.reader.backwards
-    return lattice, drawing(lattice, source.words, names.tokens, names.eos, backwards)
+    tokens = source.copies.show(names.tokens)
+    return lattice, drawing(lattice, source.words, tokens, names.eos, backwards)
 
 
 def draw(translator: Translator, record: dict[str, Any]) -> Any:
@@ -55,7 +56,7 @@ def draw(translator: Translator, record: dict[str, Any]) -> Any:
     question = reader.encode(reader.preprocess(record["source"])[0])
     # A report has the tokens where they differ from the text.
     targets = [h.get("tokens", h["text"]).split() for h in record["hypotheses"]]
-    outputs = [tuple(names.encode(reader.turned(target))) for target in targets]
+    outputs = [tuple(names.encode(reader.target_of(question.words, target))) for target in targets]
     if not question.words or len(set(outputs)) < len(outputs):
         return None
     lattice, content = picture(translator, question, outputs)

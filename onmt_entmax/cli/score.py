@@ -29,13 +29,13 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import batches_by_length
-from onmt_entmax.data.inflection import UNKNOWN
 from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_line, read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.rules import whole
 from onmt_entmax.search import TargetScore, TokenScore, score_targets
+from onmt_entmax.strings.units import UNKNOWN
 from onmt_entmax.translator import Translator, emptied
 
 WINDOW = 4096  # pairs that are sorted by length together

@@ -32,15 +32,7 @@ from werkzeug.exceptions import BadRequest, HTTPException
 
 from onmt_entmax.checkpoint import load, read_cells
 from onmt_entmax.cli.ending import argument_parser, warn
-from onmt_entmax.cli.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.cli.report import picture
-from onmt_entmax.data.inflection import (
-    Cells,
-    decode_source,
-    decode_word,
-    encode_source,
-    split_tags,
-)
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import (
@@ -48,12 +40,15 @@ from onmt_entmax.inflector import (
     Inflector,
     Inventory,
     Question,
-    described,
-    letter_warnings,
 )
+from onmt_entmax.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.report.page import live_page, to_json
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
+from onmt_entmax.strings.cells import Cells
+from onmt_entmax.strings.task import INFLECTION, Query, split_tags
+from onmt_entmax.strings.units import decode_word
+from onmt_entmax.transducer import described, letter_warnings
 from onmt_entmax.translator import Translator
 
 LONGEST = {
@@ -157,7 +152,8 @@ class Answering:
             given = split_tags(_text(query, "tags"))
             asked = Question(_text(query, "language"), _text(query, "lemma").strip(), given)
             tags = self._inventory.checked(asked).tags
-            line = " ".join(encode_source(asked.language, asked.lemma, tags))
+            query_of = Query(asked.lemma, tags, asked.language)
+            line = " ".join(INFLECTION.encode_source(query_of))
         else:
             line = _text(query, "sentence")
         with self._turn(left):
@@ -205,12 +201,13 @@ class Answering:
             for name in {"unknown", "unseen"} & record.keys():
                 counts = record[name].items()
                 record[name] = {described(token): count for token, count in counts}
-            language, tags, lemma = decode_source(line.split())
-            question = Question(language, lemma, tags)
+            asked = INFLECTION.decode_source(line.split())
             texts = [each["text"] for each in record["hypotheses"]]
             strange = bool({"unknown", "unseen"} & record.keys())
             sources = [translator.vocabularies.source]
-            record["warnings"] = letter_warnings(question, texts, sources, strange)
+            record["warnings"] = letter_warnings(
+                asked, texts, sources, strange, INFLECTION, ("lemma", "form")
+            )
         return {"record": record, "drawing": drawn}
 
 

@@ -5,13 +5,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from onmt_entmax.data.inflection import order_tokens
 from onmt_entmax.search.certificate import ROUNDING
 from onmt_entmax.search.sequence_ensemble import (
     ListedSequences,
     SequenceEnsemble,
     average_sequences,
 )
+
+
+def order_tokens(text: str, reverse: bool) -> str:
+    """Reverse the tokens of a text if `reverse`, for right-to-left models; its own inverse."""
+    return " ".join(text.split()[:: -1 if reverse else 1])
 
 
 def combined(

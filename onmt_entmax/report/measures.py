@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, get_args
 
-from onmt_entmax.data.inflection import UNKNOWN
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.search.certificate import Level
 from onmt_entmax.search.mbr import edit_distance
+from onmt_entmax.strings.units import UNKNOWN
 
 
 @dataclass

@@ -90,6 +90,8 @@ class Answer:
     """Those that are not in the vocabulary: the certificate holds for `<unk>` in their place."""
     unseen: tuple[tuple[str, str], ...] = ()
     """Those that training did not see in the source's language, see `Vocabulary.unseen`."""
+    copied: tuple[str, ...] = ()
+    """Those that the model reads as placeholders, each once."""
     mbr: Decision | None = None
     """The texts by expected utility, if that was asked for and there are any."""
     samples: tuple[Drawn, ...] | None = None

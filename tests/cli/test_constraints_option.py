@@ -80,7 +80,9 @@ def test_a_model_that_writes_from_right_to_left_reads_constraints_from_left_to_r
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = load(MODEL)
-    backwards = Translator([replace(model, right_to_left=True)], SearchTask())
+    backwards = Translator(
+        [replace(model, task=replace(model.task, right_to_left=True))], SearchTask()
+    )
     (plain,) = backwards.answers(["a b c"])
     assert plain.hypotheses[0].text == "a b c"
     wishes = [LineConstraints((("a b",),)), LineConstraints(regex="a .*"), LineConstraints(())]

@@ -11,11 +11,11 @@ import pytest
 from onmt_entmax import Inflector
 from onmt_entmax.cli import inflect
 from onmt_entmax.cli.inflect import as_json, as_tsv
-from onmt_entmax.data.inflection import decode_word
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.files.checksums import LIST_NAME, write_list
 from onmt_entmax.inflector import Form, InflectionError, Question
 from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.strings.units import decode_word
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
 from tests.ended import ended, refused

@@ -14,11 +14,12 @@ import pytest
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli import export, inflect, paradigm, serve, verify
-from onmt_entmax.data.inflection import cells_text, count_cells
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import Form, Inflection, Inflector, Question
+from onmt_entmax.paradigm import WordList, as_text, cells_of, sections
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.strings.cells import cells_text, count_cells
 from tests.commands import succeed
 from tests.ended import ended, refused
 from tests.inflection_models import VOCABULARIES, write_model
@@ -55,7 +56,7 @@ def test_cells_are_counted_and_read_back(cells: Path) -> None:
     assert read_cells(cells.parent) == CELLS
     assert read_cells(cells.parent / "none") == {}
     turned = {"x": {("V", "A", "B"): 2, ("V", "B", "A"): 1}}
-    assert paradigm.cells_of(turned, "x", "V") == [("V", "A", "B")]
+    assert cells_of(turned, "x", "V") == [("V", "A", "B")]
 
 
 def test_training_keeps_the_cells_for_every_later_command(tmp_path) -> None:
@@ -124,6 +125,23 @@ def test_a_table_has_every_form_of_inflect(model, cells, capsys) -> None:
         ),
         # Two tags of the same name are two rows.
         (["N;INS;SG", "N;INST;SG"], ["noun"], ("instrumental", "instrumental"), ("singular",)),
+        # Layered tags, as of SIGMORPHON 2023, have the same grids.
+        (
+            ["N;NOM(SG)", "N;NOM(PL)", "N;ACC(SG)"],
+            ["noun"], ("nominative", "accusative"), ("singular", "plural"),
+        ),
+        (
+            ["V;PRS;NOM(1,SG)", "V;PST;NOM(1,SG)", "V;PST;NOM(2,PL)"],
+            ["verb"], ("singular first", "plural second"), ("present", "past"),
+        ),
+        (
+            ["V;PST;ACC(2,SG);NOM(1,SG)", "V;PST;NOM(1,SG);ACC(3,PL)"],
+            ["verb, accusative (second singular)", "verb, accusative (third plural)"],
+            ("singular first",), ("past",),
+        ),
+        (["N;SG;PSS(3,SG)"], ["noun, possessor (third singular)"], ("",), ("singular",)),
+        # No cell takes the place of another one.
+        (["N;NOM(SG)", "N;NOM;SG"], ["noun", "noun, N;NOM;SG"], ("nominative",), ("singular",)),
     ],
 )  # fmt: skip
 def test_rows_and_columns_are_those_of_a_grammar(model, tags, titles, rows, columns) -> None:
@@ -131,7 +149,7 @@ def test_rows_and_columns_are_those_of_a_grammar(model, tags, titles, rows, colu
     cells = [inflector.inflect("german", "ab", f"V;{each}") for each in tags]
     for cell, each in zip(cells, tags, strict=True):
         object.__setattr__(cell.question, "tags", tuple(each.split(";")))
-    tables = paradigm.sections(cells)
+    tables = sections(cells)
     assert [table.title for table in tables] == titles
     assert (tables[0].rows, tables[0].columns) == (rows, columns)
     assert sum(len(table.cells) for table in tables) == len(tags)
@@ -140,14 +158,14 @@ def test_rows_and_columns_are_those_of_a_grammar(model, tags, titles, rows, colu
 def test_a_table_fits_a_terminal(model, cells, tmp_path, monkeypatch, capsys) -> None:
     answer = Inflector([model], 0).inflect("german", "ab", "V;PST")
     object.__setattr__(answer.question, "tags", ("N", "NOM", "SG"))
-    plain = paradigm.as_text([answer]).splitlines()
+    plain = as_text([answer]).splitlines()
     least = max(len(f"  nominative  {form.text} 100% /") for form in answer.forms)
     for width in (least, len(plain[2]) - 1):
-        lines = paradigm.as_text([answer], width).splitlines()
+        lines = as_text([answer], width).splitlines()
         assert len(plain) < len(lines)
         assert max(map(len, lines)) <= width
         assert " ".join(lines).split() == " ".join(plain).split()
-    assert paradigm.as_text([answer], len(plain[2])).splitlines() == plain
+    assert as_text([answer], len(plain[2])).splitlines() == plain
     monkeypatch.setenv("COLUMNS", "1")  # a file does not depend on it
     assert run(model, cells, "german", "ab", "--output", tmp_path / "table") == 0
     assert run(model, cells, "german", "ab") == 0
@@ -260,7 +278,7 @@ def test_a_lemma_that_the_model_misreads_is_warned_of(
 
 def test_a_dictionary_names_the_characters_of_words_that_are_no_letters() -> None:
     """Else Hunspell divides words there; phrases are apart, and so are forms that are no words."""
-    found = paradigm.WordList(0)
+    found = WordList(0)
     forms = ["м’яч", "a-b", "4a/b", "x\u0301", "of it", " led", "", "#a", "a\tb"]
     listed = tuple(Form(text, math.log(1 / 9), 1 / 9) for text in forms)
     found.add(Inflection(Question("x", "m\tn", ("N",)), listed, PROOF, (), False))
@@ -349,7 +367,7 @@ def test_forms_that_a_line_of_a_format_cannot_hold_are_apart(model, kind, apart)
     answer = Inflector([model], 0).inflect("german", "ab", "V")
     certificate = replace(answer.certificate, level="exhaustive")
     cell = replace(answer, forms=forms, certificate=certificate, only=False, warnings=())
-    words = paradigm.WordList(0.0)
+    words = WordList(0.0)
     words.add(cell)
     assert words.apart(kind) == apart
     assert words.completeness(kind).startswith("incomplete: " if apart else "complete: ")
@@ -364,9 +382,16 @@ def test_forms_that_are_left_out_are_named(model, cells, tmp_path, monkeypatch, 
     words = ("german", "ab", "--pos", "V", "--format", "keyman", "--output", tmp_path / "w")
     assert run(model, cells, *words) == 0
     assert "left out" not in capsys.readouterr().err
-    monkeypatch.setattr(paradigm, "_NO_ENTRY", re.compile("^a$"))
+    monkeypatch.setattr("onmt_entmax.paradigm._NO_ENTRY", re.compile("^a$"))
     assert run(model, cells, *words) == 0
     assert "warning: left out, as no line of the list can hold them: 'a'" in capsys.readouterr().err
+
+
+def test_a_language_may_be_named_by_its_code(model, cells, capsys) -> None:
+    assert run(model, cells, "german", "ab", "--pos", "V", "--format", "csv") == 0
+    named = capsys.readouterr().out
+    assert run(model, cells, "deu", "ab", "--pos", "V", "--format", "csv") == 0
+    assert capsys.readouterr().out == named
 
 
 def test_a_language_without_tags_has_no_paradigm(tmp_path) -> None:

@@ -15,8 +15,10 @@ from onmt_entmax.cli import (
     import_onmt,
     inflect,
     paradigm,
+    predict,
     prepare_files,
     prepare_sigmorphon,
+    prepare_table,
     report,
     score,
     suggest,
@@ -41,10 +43,17 @@ CALLS = {
         evaluate.main,
         "--source @queries --reference @text --predictions @text --json @out",
     ),
+    "evaluate tables": (evaluate.main, "@text --reference @text --json @out"),
     "import": (import_onmt.main, "@checkpoint @out --yes"),
     "inflect": (inflect.main, "--model @model --input @queries --output @out"),
     "mt": (prepare_files.main, "--languages a b --train @text @text --out @out"),
+    "table": (
+        prepare_table.main,
+        "--train @pairs --dev @pairs --test @pairs --out @out --skip-bad @out2",
+    ),
     "sigmorphon": (prepare_sigmorphon.main, "--data @folder --out @out"),
+    "predict": (predict.main, f"{MODEL} @table --columns source --output @out --skip-bad @out2"),
+    "predict model": (predict.main, "@model text --output out"),
     "report": (report.main, f"-model {MODEL} -report @report -output @out"),
     "report model": (report.main, "-model @model -report report -output out"),
     "score": (score.main, f"-model {MODEL} -src @text -tgt @text -output @out"),
@@ -72,6 +81,7 @@ def files(tmp_path: Path, monkeypatch) -> Path:
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "text").write_text("a b\n")
     (tmp_path / "queries").write_text("lang=x +V a\n")
+    (tmp_path / "pairs").write_text("a\tb\n")
     (tmp_path / "report").write_text(json.dumps(RECORD) + "\n")
     (tmp_path / "folder").mkdir()
     return tmp_path
@@ -112,6 +122,8 @@ OVERWRITING = [
     (prepare_sigmorphon.main, ["--train", "train.src", *SIGMORPHON]),
     (prepare_sigmorphon.main, ["--train", "link", *SIGMORPHON]),
     (prepare_sigmorphon.main, ["--train", "f", "train.yaml", *SIGMORPHON]),
+    (prepare_table.main, ["--train", "s", "--dev", "train.src", "--out", "."]),
+    (prepare_table.main, ["--train", "s", "--dev", "f", "--out", ".", "--skip-bad", "f"]),
     (prepare_files.main, ["--train", "f", "train.b", *FILES]),
     (prepare_files.main, ["--train", "f", "s", "--val", "r", "bpe.model", *FILES]),
     (prepare_files.main, ["--train", "prepare.json", "s", *FILES]),

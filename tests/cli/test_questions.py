@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.cli import distill
-from onmt_entmax.cli.distill import Query, new_queries, pseudo_labels
-from onmt_entmax.data.inflection import decode_source
+from onmt_entmax.cli.distill import new_queries, pseudo_labels
+from onmt_entmax.strings.task import INFLECTION, Query
 from tests.reports import record
 
 TAGS = st.sampled_from([("V", "PST"), ("V", "PRS"), ("N", "SG"), ("N", "PL"), ("N",)])
-QUESTION = st.builds(Query, TAGS, st.text("ab", min_size=1, max_size=2))
+QUESTION = st.builds(Query, st.text("ab", min_size=1, max_size=2), TAGS)
 
 
 def combinations(known: list[Query]) -> set[Query]:
     """Every question that may be asked, by its definition."""
     return {
-        Query(one.tags, other.lemma)
+        Query(other.source, one.tags)
         for one in known
         for other in known
         if one.tags[0] == other.tags[0]
@@ -38,7 +38,7 @@ def test_questions_are_new_combinations(known, count, seed) -> None:
 
 def test_tags_are_drawn_as_often_as_training_has_them() -> None:
     tags = {"many": 600, "some": 300, "few": 100}
-    known = [Query(("V", tag), f"{tag}{i}") for tag, count in tags.items() for i in range(count)]
+    known = [Query(f"{tag}{i}", ("V", tag)) for tag, count in tags.items() for i in range(count)]
     drawn = new_queries(known, 200, random.Random(1))
     found = Counter(question.tags[1] for question in drawn)
     # Of 1,000 lemmas, those that training has with a tag are not asked with it.
@@ -97,9 +97,9 @@ def test_questions_of_a_file(tmp_path: Path) -> None:
     train.write_text("lang=x +V +PST a b\nlang=x +V +PRS c ▁ d\nlang=y +N e\nlang=x +N f\n")
     questions = ask(train, out)
     assert set(questions) == {"lang=x +V +PRS a b", "lang=x +V +PST c ▁ d"}
-    assert {decode_source(line.split()) for line in questions} == {
-        ("x", ("V", "PRS"), "ab"),
-        ("x", ("V", "PST"), "c d"),
+    assert {INFLECTION.decode_source(line.split()) for line in questions} == {
+        Query("ab", ("V", "PRS"), "x"),
+        Query("c d", ("V", "PST"), "x"),
     }
     train.write_text("".join(f"lang=x +V +{n} {lemma}\n" for n, lemma in enumerate("abcdef")))
     for each in (1, 3):

@@ -34,8 +34,8 @@ def check_command(line: str) -> None:
 def test_what_the_index_names_exists(name: str) -> None:
     file, _, function = name.partition(".")
     if file.startswith("test_"):
-        (path,) = ROOT.glob(f"tests/**/{file}.py")
-        assert f"\ndef {function}(" in path.read_text("utf-8")
+        paths = ROOT.glob(f"tests/**/{file}.py")
+        assert any(f"\ndef {function}(" in path.read_text("utf-8") for path in paths)
     elif ": " in name:
         assert name.split(":")[0] in training_options()
     elif "/" in name.split()[0]:

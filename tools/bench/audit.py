@@ -25,11 +25,12 @@ from unittest import mock
 from onmt_entmax.cli import audit
 from onmt_entmax.cli.audit import Checked, surest_first
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.cli.prepare_sigmorphon import configuration
-from onmt_entmax.data.inflection import Row, read_rows
+from onmt_entmax.cli.prepare_table import configuration
+from onmt_entmax.cli.tables import read_rows
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 from onmt_entmax.report.tables import aligned_table
+from onmt_entmax.strings.tables import Row
 
 
 def mistyped(word: str, letters: Sequence[str], generator: random.Random) -> str:
@@ -45,10 +46,10 @@ def mistyped(word: str, letters: Sequence[str], generator: random.Random) -> str
 
 def plant(rows: Sequence[Row], generator: random.Random) -> tuple[list[Row], set[int]]:
     """Return the rows with errors in 1 % of them, and the lines of these, from 1."""
-    letters = sorted({letter for row in rows for letter in row.form if letter.isalpha()})
+    letters = sorted({letter for row in rows for letter in row.target if letter.isalpha()})
     lines = set(generator.sample(range(1, len(rows) + 1), max(1, len(rows) // 100)))
     changed = [
-        row._replace(form=mistyped(row.form, letters, generator)) if line in lines else row
+        row._replace(target=mistyped(row.target, letters, generator)) if line in lines else row
         for line, row in enumerate(rows, 1)
     ]
     return changed, lines
@@ -83,7 +84,9 @@ def lists_of(
     if not 1 <= options.rows <= len(table_rows):
         raise UserError(f"--rows: {options.table} has {len(table_rows):,}, not {options.rows:,}")
     rows, errors = plant(generator.sample(table_rows, options.rows), generator)
-    table = "".join(f"{row.lemma}\t{row.form}\t{';'.join(row.tags)}\n" for row in rows)
+    table = "".join(
+        f"{row.query.source}\t{row.target}\t{';'.join(row.query.tags)}\n" for row in rows
+    )
     write_files({folder / "table.tsv": table})
     checked = checked_by("entmax15", folder, options)
     zero = surest_first(checked)
@@ -123,7 +126,7 @@ def main(arguments: Sequence[str]) -> int:
     counts: dict[str, list[int]] = {}
     for seed in options.seeds:
         for name, listed, errors in lists_of(options, seed):
-            found = len({each.row.line for each in listed} & errors)
+            found = len({each.row.number for each in listed} & errors)
             added = zip(counts.get(name, (0, 0, 0)), (len(listed), found, len(errors)), strict=True)
             counts[name] = [sum(pair) for pair in added]
     lines = [["rows", "listed", "planted", "precision", "recall"]]

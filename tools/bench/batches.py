@@ -13,10 +13,12 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from onmt_entmax.cli.tables import read_rows
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
-from onmt_entmax.data.inflection import encode_source, encode_word, read_rows
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.files import read_lines
+from onmt_entmax.strings.task import INFLECTION
+from onmt_entmax.strings.units import encode_word
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
 PILOT_LANGUAGES = (
@@ -44,8 +46,8 @@ def inflection(data: Path | None) -> list[Pair]:
         path = folder / f"{language}-{part}"
         if data or path.is_file():
             for row in read_rows(path):
-                source = encode_source(language, row.lemma, row.tags)
-                pairs.append((source, encode_word(row.form)))
+                query = row.query._replace(language=language)
+                pairs.append((INFLECTION.encode_source(query), encode_word(row.target)))
     return pairs
 
 

@@ -54,7 +54,8 @@ from tqdm import tqdm
 
 from onmt_entmax.cli import prepare_files
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.data.inflection import SETTINGS, read_rows
+from onmt_entmax.cli.prepare_sigmorphon import SETTINGS
+from onmt_entmax.cli.tables import read_rows
 from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import text_lines, write_files
 

@@ -8,7 +8,7 @@ words    prints the number of words of a kind, their accuracy and their share of
          certificate, by probability of the form, by how often training has the tags and the
          characters, by language, and by what is wrong. --train and --dev are files of `onmt-entmax
          prepare sigmorphon` without `.src` and `.tgt`; --report is the exactness report of --dev.
-         --reversed is for files of `prepare sigmorphon --reverse`.
+         --reversed is for files whose targets are reversed, as by release 1.0.
 search   counts the sources for which beam search misses the most probable output, which exact
          search finds within --budget prefixes, and those for which the empty output is possible,
          or the most probable (Stahlberg and Byrne 2019, "On NMT Search Errors and Model Errors:
@@ -27,13 +27,15 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.data.inflection import decode_source, decode_word, order_tokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, read_lines
+from onmt_entmax.report.combine import order_tokens
 from onmt_entmax.report.measures import edit_distance, is_right
 from onmt_entmax.report.reading import is_only, read_report
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
+from onmt_entmax.strings.task import INFLECTION, language_of
+from onmt_entmax.strings.units import decode_word
 from onmt_entmax.translator import Translator
 from tools.papers.markdown import markdown_table
 
@@ -90,10 +92,8 @@ def read_words(prefix: Path, reverse: bool, report: Path | None = None) -> list[
         raise UserError(f"{report}: not of {source}")
     words = []
     for number, ((line, target), record) in enumerate(zip(pairs, records, strict=True), 1):
-        try:
-            language, tags, lemma = decode_source(line.split() or [""])
-        except ValueError as error:
-            raise UserError(f"{source}:{number}: {error}") from None
+        language_of(source, number, line)
+        lemma, tags, language = INFLECTION.decode_source(line.split())
         best = record["hypotheses"][0] if record and record["hypotheses"] else {}
         texts = target, best.get("text", "")
         form, guess = (decode_word(order_tokens(text, reverse).split()) for text in texts)
@@ -239,7 +239,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--train", type=Path, required=True, metavar="PREFIX", help="training files")
     add("--dev", type=Path, required=True, metavar="PREFIX", help="development files")
     add("--report", type=Path, required=True, metavar="FILE", help="exactness report")
-    add("--reversed", action="store_true", help="the files are of `prepare sigmorphon --reverse`")
+    add("--reversed", action="store_true", help="the files have reversed targets")
     add("--languages", type=count, default=15, metavar="N", help="list the N worst (default 15)")
     command = commands.add_parser("search")
     command.set_defaults(do=search_errors)

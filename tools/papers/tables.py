@@ -74,7 +74,6 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best, read_config
 from onmt_entmax.cli import ending
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.data.inflection import language_of
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import json_text, read_aligned, read_object, write_files
 from onmt_entmax.options.reader import changed_batch_size, read_yaml, without_rivals
@@ -84,6 +83,7 @@ from onmt_entmax.report.bleu import compare
 from onmt_entmax.report.measures import score_by_language
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
+from onmt_entmax.strings.task import language_of
 from onmt_entmax.systems import ending_signals
 from tools.papers.figures import draw_curves, read_metrics
 from tools.papers.markdown import markdown_table

@@ -1,0 +1,135 @@
+"""A text file that is written in parts, and goes on after a kill where the last part ended.
+
+The parts are in `.NAME.DIGEST.partial` beside the file, and a file of JSON beside it says how long
+they are, how far they got, and of which work they are. The file gets its name at the end.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from onmt_entmax.files import FileError, followed, json_line, naming, read_object, write_text
+
+
+class Continued:
+    """The parts of a file.
+
+    Args:
+        path: the file; links are followed.
+        work: describes in JSON what the content depends on. Parts of other work are dropped.
+
+    Attributes:
+        progress: what the last `write` recorded; empty if there are no parts of this work.
+        dropped: whether there were parts of other work.
+    """
+
+    def __init__(self, path: Path, work: Mapping[str, Any]) -> None:
+        self._target = followed(path)
+        name = self._target.name
+        digest = hashlib.sha256(name.encode()).hexdigest()[:8]  # a name has at most 255 bytes
+        self.partial = self._target.with_name(f".{name[:40]}.{digest}.partial")
+        self._state = self.partial.with_name(f"{self.partial.name}.json")
+        text = json.dumps(work, sort_keys=True, ensure_ascii=False)
+        self._work = hashlib.sha256(text.encode()).hexdigest()
+        self.progress: dict[str, Any] = {}
+        self._length = 0
+        self._file: BinaryIO | None = None
+        self.dropped = False
+        self._find()
+
+    def _find(self) -> None:
+        """Read what an earlier run recorded."""
+        if not self._state.exists():
+            return
+        try:
+            state = read_object(self._state)
+            size = self.partial.stat().st_size
+        except (FileError, OSError):
+            self.dropped = True
+            return
+        length, progress = state.get("bytes"), state.get("progress")
+        if (
+            state.get("work") == self._work
+            and isinstance(progress, dict)
+            and isinstance(length, int)
+            and 0 <= length <= size
+        ):
+            self._length, self.progress = length, progress
+        else:
+            self.dropped = True
+
+    def open(self) -> None:
+        """Open the parts, without what was written after the last record.
+
+        Raises:
+            FileError: the file cannot be written.
+        """
+        with naming(self._target):
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            if self._target.is_dir():
+                raise FileError(f"{self._target}: is a folder already")
+            if self._target.exists() and not os.access(self._target, os.W_OK):
+                raise FileError(f"{self._target}: cannot be written (Permission denied)")
+            if not self._length:
+                self._state.unlink(missing_ok=True)
+            self._file = open(self.partial, "ab")  # noqa: SIM115
+            self._file.truncate(self._length)
+
+    def write(self, text: str, progress: Mapping[str, Any]) -> None:
+        """Append a part, and record how far the work is."""
+        assert self._file is not None, "open it first"
+        with naming(self._target):
+            self._length += self._file.write(text.encode())
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self.progress = dict(progress)
+        state = {"work": self._work, "bytes": self._length, "progress": self.progress}
+        write_text(self._state, json_line(state))
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        with naming(self._target):
+            if self._target.exists():
+                shutil.copymode(self._target, self.partial)
+            self.close()
+            os.replace(self.partial, self._target)
+            self._state.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the file; the parts stay."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+@contextmanager
+def alone(parts: Continued) -> Iterator[None]:
+    """Open the parts of a file, which no other process writes during the block.
+
+    Raises:
+        FileError: another process writes the file, or it cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    path = parts.partial.with_name(f"{parts.partial.name}.lock")
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = FileLock(path).acquire(timeout=0)
+        except Timeout:
+            raise FileError(
+                f"{parts.partial}: another process writes here; end it first, or name another "
+                "output"
+            ) from None
+    with lock:
+        parts.open()
+        try:
+            yield
+        finally:
+            parts.close()
+            path.unlink(missing_ok=True)

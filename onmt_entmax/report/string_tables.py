@@ -1,0 +1,207 @@
+"""Read gold and predicted tables of strings, and match their rows by query."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import read_lines
+from onmt_entmax.report.string_scores import Guess
+from onmt_entmax.strings.details import DETAILS, has_details
+from onmt_entmax.strings.languages import known_as
+from onmt_entmax.strings.tables import (
+    SAMPLE,
+    Layout,
+    Row,
+    guess_layout,
+    guess_separator,
+    guess_tag_separator,
+    language_of_file,
+    readable_cells,
+    refuse_misplaced_tags,
+    rows_of,
+)
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, TAGS, TARGET, Query, StringTask
+from onmt_entmax.strings.units import Unit
+
+ALL = "all"
+"""Language of a table that has none"""
+_LISTED = 10  # bad rows that are named
+
+
+@dataclass
+class Gold:
+    """The targets of each query.
+
+    Attributes:
+        task: units and columns of the tables.
+        columns: of the last table.
+        targets: by query, whose language is that of its table.
+        names: the languages of the files.
+        tags: of the model, if one says the columns.
+    """
+
+    task: StringTask
+    columns: tuple[str, ...] = ()
+    targets: dict[Query, list[str]] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    tags: frozenset[str] = frozenset()
+
+
+def guessed_task(
+    path: Path, columns: Sequence[str], separators: Mapping[str, str]
+) -> tuple[StringTask, str]:
+    """Return the task of a gold table, and what was guessed of it, for people.
+
+    Args:
+        path: of the table.
+        columns: of the table; empty: a heading names them, or they are guessed.
+        separators: of `target` and `tags`; others are guessed.
+
+    Raises:
+        UserError: the columns are unclear, or there is no target.
+    """
+    sample = list(islice(read_lines(path), SAMPLE))
+    layout = guess_layout(sample, str(path), columns)
+    if TARGET not in layout.columns:
+        raise UserError(f"{path}: {layout}; no targets, so nothing is right")
+    table = readable_cells(layout, filter(str.strip, sample))[bool(layout.heading) :]
+    rows = [cells for cells in table if len(cells) == len(layout.columns)]
+
+    def texts(column: str) -> list[str]:
+        place = layout.columns.index(column) if column in layout.columns else None
+        return [] if place is None else [cells[place] for cells in rows]
+
+    target = separators.get(TARGET, guess_separator(texts(TARGET)))
+    tags = separators.get(TAGS) or guess_tag_separator(texts(TAGS))
+    task = StringTask(layout.columns, target=Unit.between(target), tag_separator=tags)
+    guess = "" if TARGET in separators else " (guessed; --separator names another)"
+    return task, f"{layout}; target: {task.target}{guess}"
+
+
+def read_gold(
+    paths: Sequence[Path],
+    task: StringTask,
+    columns: Sequence[str] = (),
+    tags: frozenset[str] = frozenset(),
+) -> Gold:
+    """Return the gold targets of tables.
+
+    Args:
+        paths: of the tables.
+        task: of all of them.
+        columns: of the tables, if somebody named them.
+        tags: of a model that says the columns.
+
+    Raises:
+        UserError: a row cannot be read, or a table has no targets.
+    """
+    gold = Gold(task, tags=tags)
+    for path in paths:
+        sample = list(islice(read_lines(path), SAMPLE))
+        layout = guess_layout(sample, str(path), columns, task)
+        refuse_misplaced_tags(sample, layout, task, tags, str(path))
+        if TARGET not in layout.columns:
+            raise UserError(f"{path}: {layout}; no targets, so nothing is right")
+        gold.columns = layout.columns
+        language = language_of_file(path.name) or ALL
+        gold.names.append(language)
+        for row in _rows(path, layout, task, language, needs=True):
+            targets = gold.targets.setdefault(row.query, [])
+            if row.target not in targets:
+                targets.append(row.target)
+    return gold
+
+
+@dataclass
+class Predicted:
+    """The predictions of queries.
+
+    Attributes:
+        guesses: by query.
+        several: queries that have several predictions and no rank, of which the first counts.
+    """
+
+    guesses: dict[Query, Guess] = field(default_factory=dict)
+    several: set[Query] = field(default_factory=set)
+
+
+def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
+    """Return the predictions of tables that `predict` wrote, or others in the gold columns.
+
+    Args:
+        paths: of the tables; several are paired with gold tables by their languages.
+        gold: the gold targets.
+
+    Raises:
+        UserError: a row cannot be read, or has no gold target; or a table has no gold table.
+    """
+    found = Predicted()
+    languages = {query.language for query in gold.targets}
+    for path in paths:
+        layout, detailed = _predicted_layout(path, gold)
+        if len(paths) == len(gold.names) == 1:
+            language = gold.names[0]
+        else:
+            language = known_as(language_of_file(path.name) or ALL, languages)
+        if LANGUAGE_COLUMN not in layout.columns and language not in languages:
+            raise UserError(
+                f"{path}: of the language {language} by its name, of which there is no gold table; "
+                f"these are of {', '.join(sorted(languages))}"
+            )
+        for row in _rows(path, layout, gold.task, language, needs=False):
+            if row.query not in gold.targets:
+                tags = f", {';'.join(row.query.tags)}" if row.query.tags else ""
+                raise UserError(
+                    f"{path}:{row.number}: no gold row has this query: {row.query.source}{tags} "
+                    f"({row.query.language})"
+                )
+            if detailed and row.cells[-len(DETAILS)] not in ("", "1"):
+                continue
+            guess = Guess(row.target, row.cells[-2] if detailed else "")
+            first = found.guesses.setdefault(row.query, guess)
+            if first.text != guess.text:
+                found.several.add(row.query)
+    return found
+
+
+def _predicted_layout(path: Path, gold: Gold) -> tuple[Layout, bool]:
+    """Return the layout of a predicted table, and whether it ends with `DETAILS`."""
+    sample = [line for line in islice(read_lines(path), SAMPLE) if line.strip()]
+    delimiter = "," if all("\t" not in line and "," in line for line in sample) else "\t"
+    raw = Layout((), delimiter)
+    table = readable_cells(raw, sample)
+    detailed = has_details(table)
+    if detailed:
+        sample = [raw.text(cells[: -len(DETAILS)]) for cells in table]
+    like = replace(gold.task, columns=gold.columns)
+    layout = guess_layout(sample, str(path), task=like)
+    refuse_misplaced_tags(sample, layout, gold.task, gold.tags, str(path))
+    if TARGET not in layout.columns:
+        raise UserError(f"{path}: {layout}; no targets, hence no predictions")
+    if detailed:
+        heading = table[0] if layout.heading else ()
+        columns = (*layout.columns, *[LEFT_OUT] * len(DETAILS))
+        layout = replace(layout, columns=columns, heading=heading, delimiter=delimiter)
+    return layout, detailed
+
+
+def _rows(
+    path: Path, layout: Layout, task: StringTask, language: str, needs: bool
+) -> Iterator[Row]:
+    """Yield the rows of a table.
+
+    Raises:
+        UserError: rows cannot be read; the message names the first.
+    """
+    bad = []
+    for row in rows_of(read_lines(path), layout, task, language, needs):
+        if isinstance(row, Row):
+            yield row
+        else:
+            bad.append(row)
+    if bad:
+        listed = "; ".join(f"line {row.number}: {row.reason}" for row in bad[:_LISTED])
+        more = f" and {len(bad) - _LISTED:,} more" if len(bad) > _LISTED else ""
+        raise UserError(f"{path}: {counted(len(bad), 'row')} cannot be read: {listed}{more}")

@@ -1,0 +1,416 @@
+"""`onmt-entmax predict`: tables in, the same tables with targets out."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax import Transducer
+from onmt_entmax.cli import evaluate, predict
+from onmt_entmax.files.continued import Continued
+from tests.commands import ENVIRONMENT, ROOT, run, succeed
+from tests.ended import ended, refused
+from tests.inflection_models import write_model
+from tests.models import words
+from tests.string_models import LETTERS, PHONES, task_options, write_phones
+
+SOURCES = ("ab", "abcd", "da", "c")
+HEADED = ("word\tpronunciation", *(f"{source}\t" for source in SOURCES))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_phones(tmp_path_factory.mktemp("phones") / "model", 12, end=0)
+
+
+@pytest.fixture(scope="module")
+def inflection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the columns of the shared task of 2023."""
+    source = ("lang=english", "lang=german", "+V", "+PST", *"ab▁")
+    options = task_options(["source", "tags", "target"], target_order="right_to_left")
+    folder = tmp_path_factory.mktemp("inflection") / "model"
+    return write_model(folder, 8, words(source, "ab▁"), 0, options)
+
+
+@pytest.fixture(scope="module")
+def expected(model: Path) -> dict[str, str]:
+    found = {source: Transducer(model).predict(source).text for source in SOURCES}
+    assert any(" " in text for text in found.values())
+    return found
+
+
+def write(path: Path, *rows: str) -> Path:
+    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def predicted(model: Path, *arguments: object) -> int:
+    return ended(predict.main, [str(each) for each in (model, *arguments)])
+
+
+@pytest.mark.parametrize("target", [None, "", "p a"], ids=["absent", "empty", "ignored"])
+def test_a_table_comes_back_with_its_target(model, expected, tmp_path, target) -> None:
+    more = "" if target is None else f"\t{target}"
+    table = write(tmp_path / "words.tsv", *(source + more for source in SOURCES))
+    output = tmp_path / "out.tsv"
+    assert predicted(model, table, "--output", output) == 0
+    lines = output.read_text(encoding="utf-8").splitlines()
+    assert lines == [f"{source}\t{expected[source]}" for source in SOURCES]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["out.tsv", "words.tsv"]
+
+
+def test_heading_order_and_other_columns_stay(model, expected, tmp_path, capsys) -> None:
+    rows = ("note,pronunciation,word", '"a, b",,ab', "x,,abcd")
+    table = write(tmp_path / "words.csv", *rows)
+    assert predicted(model, table) == 0
+    first, second = expected["ab"], expected["abcd"]
+    assert capsys.readouterr().out.splitlines() == [
+        rows[0],
+        f'"a, b",{first},ab',
+        f"x,{second},abcd",
+    ]
+
+
+def test_an_absent_target_stands_where_training_has_it(inflection, tmp_path, capsys) -> None:
+    table = write(tmp_path / "german.covered.tst", "lemma\ttags", "ab\tV;PST", "ba\tV")
+    assert predicted(inflection, table) == 0
+    transducer = Transducer(inflection)
+    forms = [transducer.predict(*query, "german").text for query in (("ab", "V;PST"), ("ba", "V"))]
+    assert capsys.readouterr().out.splitlines() == [
+        "lemma\ttags\ttarget", f"ab\tV;PST\t{forms[0]}", f"ba\tV\t{forms[1]}"
+    ]  # fmt: skip
+
+
+def test_details_are_those_of_the_predictions(model, tmp_path, capsys) -> None:
+    table = write(tmp_path / "words.tsv", "abq", "c")
+    assert predicted(model, table, "--n_best", 2) == 0
+    transducer, lines = Transducer(model, n_best=2), []
+    for source in ("abq", "c"):
+        found = transducer.predict(source)
+        for rank, each in enumerate(found.outputs, 1):
+            cells = (source, each.text, str(rank), f"{each.prob:.6g}", found.level)
+            lines.append("\t".join((*cells, "; ".join(found.warnings))))
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == lines
+    assert len(lines) == 4
+    assert "unknown character q (rows with warnings: 1 of 2)" in captured.err
+
+
+def test_all_possible_outputs_are_listed(tmp_path, capsys) -> None:
+    model = write_phones(tmp_path / "model", 12, end=3)
+    table = write(tmp_path / "words.tsv", "ab")
+    assert predicted(model, table, "--all") == 0
+    found = Transducer(model, n_best=0).predict("ab")
+    assert found.level == "exhaustive"
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("\t")[1] for line in lines] == [each.text for each in found.outputs]
+
+
+def test_several_tables_go_into_a_folder_each_in_its_language(inflection, tmp_path) -> None:
+    """By its name, which may be a code."""
+    tables = [
+        write(tmp_path / f"{name}.covered.tst", "ab\tV;PST", "ba\tV") for name in ("deu", "english")
+    ]
+    out = tmp_path / "out"
+    assert predicted(inflection, *tables, "--output", out) == 0
+    transducer = Transducer(inflection)
+    for name, language in (("deu", "german"), ("english", "english")):
+        form = transducer.predict("ab", "V;PST", language).text
+        lines = (out / f"{name}.covered.tst").read_text(encoding="utf-8").splitlines()
+        assert lines[0] == f"ab\tV;PST\t{form}"
+    assert sorted(each.name for each in out.iterdir()) == [each.name for each in tables]
+
+
+def test_languages_may_be_a_column(inflection, tmp_path, capsys) -> None:
+    table = write(tmp_path / "x.tsv", "german\tab\tV", "eng\tab\tV")
+    columns = ("--columns", "language,source,tags")
+    assert predicted(inflection, table, *columns) == 0
+    transducer = Transducer(inflection)
+    forms = [transducer.predict("ab", "V", each).text for each in ("german", "english")]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("\t")[3] for line in lines] == forms
+    assert "leave --language out" in refused(
+        predict.main, [inflection, table, *columns, "--language", "german"]
+    )
+
+
+def test_columns_in_another_order_than_training_are_refused(inflection, tmp_path, capsys) -> None:
+    """By their tags, in `evaluate` too: a tag is neither a word nor a target."""
+    table = write(tmp_path / "german.tst", "ab\tbb\tV;PST", "ba\tbb\tV")
+    message = "column 3 has the tags of the model, and not column 2; --columns"
+    assert message in refused(predict.main, [inflection, table])
+    words = [table, "--reference", table, "--model", inflection]
+    assert message in refused(evaluate.main, words)
+    columns = ("--columns", "source,target,tags")
+    assert predicted(inflection, table, *columns) == 0
+    assert ended(evaluate.main, [str(word) for word in (*words, *columns)]) == 0
+    assert "100.00" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "message"),
+    [
+        ("klingon.tst", (), "the model knows no language 'klingon'"),
+        ("test.tsv", (), "no language is named, and the model knows english, german"),
+        ("german.tst", ("--language", "klingon"), "no language 'klingon'"),
+    ],
+)
+def test_a_language_is_checked_before_anything_is_predicted(
+    inflection, tmp_path, name, more, message
+) -> None:
+    table = write(tmp_path / name, "ab\tV")
+    output = tmp_path / "out.tsv"
+    assert message in refused(predict.main, [inflection, table, "--output", output, *more])
+    assert not output.exists()
+
+
+def test_bad_rows_of_all_tables_are_told_at_once(model, expected, tmp_path, capsys) -> None:
+    first = write(tmp_path / "a.tsv", "ab\t", "\tp", "da\t")
+    second = write(tmp_path / "b.tsv", "a\tb\tc", "c\t")
+    words = (first, second, "--columns", "source,target", "--output", tmp_path / "out")
+    assert predicted(model, *words) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"warning: {first}:2: source is empty"
+    assert lines[1].startswith(f"warning: {second}:1: expected 2 columns")
+    assert "2 of 5 rows cannot be read" in lines[2]
+    assert not (tmp_path / "out").exists()
+    assert predicted(model, *words, "--skip-bad", tmp_path / "bad") == 0
+    bad = (tmp_path / "bad").read_text().splitlines()
+    assert [line.split("\t", 2)[::2] for line in bad] == [
+        [f"{first}:2", "\tp"], [f"{second}:1", "a\tb\tc"]
+    ]  # fmt: skip
+    assert (tmp_path / "out/a.tsv").read_text().splitlines() == [
+        f"{source}\t{expected[source]}" for source in ("ab", "da")
+    ]
+
+
+KILLED = """
+import os, signal, sys
+from onmt_entmax.cli import evaluate, predict
+from onmt_entmax.files.continued import Continued
+
+predict.WINDOW = 2
+write, written = Continued.write, []
+
+def killed(self, text, progress):
+    write(self, text, progress)
+    written.append(text)
+    if len(written) == 3:  # the heading and two windows
+        self._file.write("half a li".encode())
+        self._file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Continued.write = killed
+predict.main(sys.argv[1:])
+"""
+
+
+@pytest.fixture(scope="module")
+def killed(model, tmp_path_factory) -> Path:
+    """A folder with a table of seven words, and its output, of which a kill left four rows."""
+    folder = tmp_path_factory.mktemp("killed")
+    table = write(folder / "words.tsv", *HEADED, "ba\t", "bc\t", "dd\t")
+    output = write(folder / "out.tsv", "before")
+    arguments = [str(model), str(table), "--output", str(output)]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments], cwd=ROOT, env=ENVIRONMENT, capture_output=True
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert output.read_text() == "before\n"
+    return folder
+
+
+@pytest.fixture
+def interrupted(killed, tmp_path) -> tuple[Path, Path]:
+    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "words.tsv", tmp_path / "out.tsv"
+
+
+def test_a_killed_prediction_is_continued_by_the_same_command(
+    model, interrupted, tmp_path, monkeypatch, capsys
+) -> None:
+    """Byte for byte as if nothing had happened, and without doing it again."""
+    table, output = interrupted
+    monkeypatch.setattr(predict, "WINDOW", 2)
+    whole = tmp_path / "whole.tsv"
+    assert predicted(model, table, "--output", whole) == 0
+    asked: list[str] = []
+    real = Transducer.predictions
+
+    def predictions(self, queries, batch_size):
+        queries = list(queries)
+        asked.extend(query.source for query in queries)
+        return real(self, queries, batch_size)
+
+    monkeypatch.setattr(Transducer, "predictions", predictions)
+    capsys.readouterr()
+    assert predicted(model, table, "--output", output) == 0
+    assert "continued after 4 of 7 rows" in capsys.readouterr().err
+    assert asked == ["ba", "bc", "dd"]
+    assert output.read_bytes() == whole.read_bytes()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["out.tsv", "whole.tsv", "words.tsv"]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_an_interrupt_says_how_to_go_on(model, tmp_path, monkeypatch, capsys, parts) -> None:
+    """After the heading alone, too."""
+    table = write(tmp_path / "words.tsv", *HEADED)
+    output = tmp_path / "out.tsv"
+    monkeypatch.setattr(predict, "WINDOW", 2)
+    real, written = Continued.write, list[str]()
+
+    def interrupted(self, text, progress):
+        if len(written) == parts:
+            raise KeyboardInterrupt
+        written.append(text)
+        real(self, text, progress)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(Continued, "write", interrupted)
+        assert predicted(model, table, "--output", output) == 130
+    assert "note: the same command continues this prediction" in capsys.readouterr().err
+    assert not output.exists()
+    assert predicted(model, table, "--output", output) == 0
+    assert predicted(model, table) == 0
+    assert output.read_text() == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("changed", ["table", "model", "options"])
+def test_other_work_starts_anew_and_says_so(
+    model, interrupted, tmp_path, monkeypatch, capsys, changed
+) -> None:
+    table, output = interrupted
+    more: tuple[object, ...] = ()
+    if changed == "table":
+        table.write_text(table.read_text().replace("dd", "ddd"))
+    elif changed == "model":
+        model = write_phones(tmp_path / "model", 13, end=0)
+    else:
+        more = ("--beam_size", 4)
+    capsys.readouterr()
+    assert predicted(model, table, "--output", output, *more) == 0
+    said = capsys.readouterr().err
+    assert "begun with another model, table or options; starts anew" in said
+    assert "continued" not in said
+    capsys.readouterr()
+    assert predicted(model, table, *more) == 0
+    assert output.read_text() == capsys.readouterr().out
+
+
+def test_a_damaged_record_starts_anew(model, interrupted, capsys) -> None:
+    table, output = interrupted
+    (state,) = output.parent.glob(".*.json")
+    content = json.loads(state.read_text())
+    state.write_text(json.dumps({**content, "bytes": 10**6}))
+    assert predicted(model, table, "--output", output) == 0
+    assert "starts anew" in capsys.readouterr().err
+    assert len(output.read_text().splitlines()) == 8
+
+
+def test_memory_does_not_grow_with_the_table(model, tmp_path, monkeypatch) -> None:
+    """Neither while it is checked nor while it is predicted: some windows, not the file."""
+    rows, word = 40_000, "abcd" * 15
+    table = write(tmp_path / "words.tsv", *[word] * rows)
+    transducer = Transducer(model)
+    canned = transducer.predict("ab")
+    monkeypatch.setattr(
+        Transducer, "predictions", lambda self, queries, size: (canned for _ in queries)
+    )
+    monkeypatch.setattr(predict, "WINDOW", 100)
+    read = predict.described(predict.Table(table, "words", None), transducer, (), None)
+    tracemalloc.start()
+    try:
+        (read,) = predict.checked([read], transducer, None)
+        form = predict.Form.of(read.layout, transducer.task, True)
+        progress = predict.Progress.read({})
+        size = sum(map(len, predict.parts_of(read, form, transducer, 64, progress)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert progress.rows == rows
+    assert size > rows * len(word)
+    assert peak < 1e6 < table.stat().st_size
+
+
+def test_two_processes_do_not_write_one_file(tmp_path) -> None:
+    from filelock import FileLock
+
+    from onmt_entmax.files import FileError
+    from onmt_entmax.files.continued import alone
+
+    parts = Continued(tmp_path / "out", {})
+    lock = FileLock(parts.partial.with_name(f"{parts.partial.name}.lock"))
+    with lock, pytest.raises(FileError, match="another process writes here"), alone(parts):
+        pass
+
+
+def test_an_input_is_never_overwritten(model, tmp_path) -> None:
+    table = write(tmp_path / "words.tsv", "ab")
+    for more in (("--output", table), ("--output", tmp_path), ("--skip-bad", table)):
+        assert "is read, and would be overwritten" in refused(predict.main, [model, table, *more])
+    link = tmp_path / "link.tsv"
+    os.link(table, link)
+    assert "overwritten" in refused(predict.main, [model, table, "--output", link])
+    assert table.read_text() == "ab\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--columns", "target"), "--columns: source is missing"),
+        (("--columns", "source,word"), "--columns: 'word' is none of source, target"),
+        (("--columns", "source,source"), "--columns: source is there twice"),
+        (("--language", "german"), "the model reads none"),
+        (("--n_best", "0"), "at least|from 1"),
+    ],
+)
+def test_mistakes_are_one_line(model, tmp_path, more, message) -> None:
+    table = write(tmp_path / "words.tsv", "ab")
+    assert re.search(message, refused(predict.main, [model, table, *more]))
+
+
+def test_tables_of_one_name_are_refused(model, tmp_path) -> None:
+    (tmp_path / "a").mkdir()
+    tables = [write(folder / "words.tsv", "ab") for folder in (tmp_path, tmp_path / "a")]
+    more = ("--output", tmp_path / "out")
+    assert "two tables are named words.tsv" in refused(predict.main, [model, *tables, *more])
+    assert "need --output, a folder" in refused(predict.main, [model, *tables])
+
+
+def test_models_are_averaged(model, tmp_path, capsys) -> None:
+    other = write_model(
+        tmp_path / "other", 4, words(LETTERS, (*PHONES, "x")), 0,
+        task_options(separators={"target": " "}),
+    )  # fmt: skip
+    table = write(tmp_path / "words.tsv", "ab")
+    assert predicted(model, table, "--details", "--ensemble", other) == 0
+    (cells,) = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    found = Transducer([model, other]).predict("ab")
+    proven = ["1", f"{found.outputs[0].prob:.6g}", found.level]
+    assert cells[1:5] == [found.text, *proven]
+
+
+def test_the_real_command_reads_a_pipe(model, expected, tmp_path) -> None:
+    command = [sys.executable, "-m", "onmt_entmax", "predict", str(model), "-"]
+    done = subprocess.run(
+        command, input="ab\nda\n", capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"ab\t{expected['ab']}\nda\t{expected['da']}\n"
+
+
+def test_the_real_command_from_a_table_to_its_score(model, tmp_path) -> None:
+    gold = write(tmp_path / "gold.tsv", "ab\tp", "da\ta j")
+    output = tmp_path / "out.tsv"
+    succeed("onmt_entmax", "predict", model, gold, "--output", output, "--details")
+    said = succeed("onmt_entmax", "evaluate", output, "--reference", gold, "--model", model)
+    assert "PER" in said
+    assert "certificates" in said
+    assert run("onmt_entmax", "predict", model, output, "--columns", "source").returncode == 2
