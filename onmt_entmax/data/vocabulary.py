@@ -15,13 +15,11 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens
 from onmt_entmax.rules import shown
+from onmt_entmax.strings.units import STRUCTURAL
 
 # The order in which OpenNMT-py 2.3.0 numbers its special tokens; its checkpoints rely on it.
 SOURCE_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD)
 TARGET_SPECIALS = (DefaultTokens.UNK, DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS)
-
-# Symbols that the model puts around texts; a text has none of them.
-STRUCTURAL = frozenset({DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS})
 
 
 class VocabularyError(UserError):

@@ -25,7 +25,7 @@ _MARK = re.compile(r"(?:\+|lang=)(?=.)", re.DOTALL)  # a symbol that would read 
 _LOOKS_ESCAPED = re.compile(r"U(?=\+[0-9A-F]{4})")
 _ESCAPED = re.compile(rf"{SPACE}|U\+([0-9A-F]{{4}})")  # inside a token, numbers have four digits
 
-# What models put around texts; training refuses these tokens in data.
+# Padding, start and end symbol, which models put around texts; no text may have them.
 STRUCTURAL = frozenset({"<blank>", "<s>", "</s>"})
 
 Kind = Literal["characters", "symbols", "text"]

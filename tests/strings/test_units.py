@@ -4,9 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from onmt_entmax.opennmt import DefaultTokens
 from onmt_entmax.strings.task import decode_tag, encode_tag, is_language, is_tag
 from onmt_entmax.strings.units import (
     CHARACTERS,
+    STRUCTURAL,
     TEXT,
     Unit,
     decode_symbol,
@@ -113,3 +115,7 @@ def test_an_empty_text_is_a_problem(unit: Unit) -> None:
 def test_a_symbol_of_the_model_is_a_problem() -> None:
     assert PHONES.problem("a <s> b") == "has '<s>', a symbol of the model's own"
     assert CHARACTERS.problem("a<s>b") is None  # three characters
+
+
+def test_structural_symbols_are_those_of_opennmt() -> None:
+    assert {DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS} == STRUCTURAL
