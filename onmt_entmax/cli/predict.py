@@ -64,6 +64,7 @@ from onmt_entmax.strings.tables import (
     checked_columns,
     guess_layout,
     language_of_file,
+    may_be_heading,
     refuse_misplaced_tags,
     rows_of,
 )
@@ -209,6 +210,12 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
                 digest.update(repr(row[:3]).encode("utf-8", "surrogatepass"))
                 total += 1
                 if isinstance(row, Row):
+                    first = not rows and not table.layout.heading
+                    if first and may_be_heading(row.query.source):
+                        warn(
+                            f"{table.name}:{row.number}: {row.query.source!r} may be a heading; "
+                            "it is read as a row"
+                        )
                     digest.update(repr(row.cells).encode("utf-8", "surrogatepass"))
                     rows += 1
                     replaced = replaced or row.target

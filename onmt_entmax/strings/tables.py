@@ -308,6 +308,12 @@ def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> 
     return tuple(columns)
 
 
+def may_be_heading(source: str) -> bool:
+    """Tell whether the only text of a row is one that headings have for the source."""
+    name = source.strip().lower()
+    return name == "word" or _column_of(name) == SOURCE
+
+
 def _column_of(name: str) -> str | None:
     """Return the column that a name says, also in the plural."""
     return _COLUMN_OF.get(name) or _COLUMN_OF.get(name.removesuffix("s"))

@@ -66,6 +66,15 @@ def test_a_table_comes_back_with_its_target(model, expected, tmp_path, target) -
     assert sorted(each.name for each in tmp_path.iterdir()) == ["out.tsv", "words.tsv"]
 
 
+def test_a_table_is_read_aloud(model, tmp_path, capsys) -> None:
+    """Its columns, targets that are replaced, and a word that may be a heading."""
+    table = write(tmp_path / "t", "word\tgloss", "ab\thouse")
+    assert predicted(model, table, "--output", tmp_path / "out") == 0
+    told = capsys.readouterr().err
+    assert "t: columns source, target between tabs; targets, such as 'gloss', are replaced" in told
+    assert "t:1: 'word' may be a heading; it is read as a row" in told
+
+
 def test_heading_order_and_other_columns_stay(model, expected, tmp_path, capsys) -> None:
     rows = ("note,pronunciation,word", '"a, b",,ab', "x,,abcd")
     table = write(tmp_path / "words.csv", *rows)
