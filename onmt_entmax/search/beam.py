@@ -5,7 +5,10 @@ one row of the decoder. Sentences leave the batch when they are done. What is fi
 is told to each sentence's `Proof`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
@@ -17,7 +20,8 @@ from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
-from onmt_entmax.search.state import SearchState, Sentence, source_lengths
+from onmt_entmax.search.expansion import Flags, Ints
+from onmt_entmax.search.state import Continuations, SearchState, Sentence, source_lengths
 from onmt_entmax.search.stepper import Stepper
 
 Automata = Sequence[Automaton | None]
@@ -97,6 +101,35 @@ def stream_search(
             yield from search.advance()
 
 
+@dataclass(frozen=True)
+class Selection:
+    """The candidates of one step that are kept, and what each sentence keeps and drops.
+
+    Candidates are sorted by sentence, and within a sentence by rank.
+    """
+
+    position: Ints
+    """`(candidates,)` position of each candidate in the continuations"""
+    sentence: Ints
+    """`(candidates,)` index of each candidate's sentence among the active ones"""
+    kept: Flags
+    """`(candidates,)`"""
+    total: list[int]
+    """`(sentences,)` continuations of positive probability, candidates or not"""
+    followed: list[int]
+    """`(sentences,)` candidates that are kept"""
+    best_kept: list[float]
+    """`(sentences,)` the largest log-probability of these; -inf without any"""
+    best_dropped: list[float]
+    """`(sentences,)` no continuation that is not kept, candidate or not, is more probable"""
+    at_limit: list[bool]
+    """`(sentences,)` whether the length limit cuts the live prefixes"""
+    length: list[int]
+    """`(sentences,)` tokens of the live prefixes"""
+    may_exhaust: list[bool]
+    """`(sentences,)` whether the whole support may still be found"""
+
+
 class BeamSearch:
     """A beam search that sentences may join and leave at any step.
 
@@ -166,69 +199,99 @@ class BeamSearch:
 
     @torch.inference_mode()
     def advance(self) -> list[tuple[int, SearchResult]]:
-        """Take one step in every sentence.
+        """Take one step in every sentence: expand its live prefixes, finish, keep and drop.
 
         Returns:
             The sentences that are done: number and result.
         """
-        state, config = self._state, self._config
+        state = self._state
         # Joining a few rows costs more than letting them wait.
         while self._again and (
             not state.sentences
             or (self._stepper.can_join and len(self._again) >= len(state.sentences))
         ):
             self._start_again()
-        # At least one more a row than can be kept: the best one dropped of a row then bounds all
-        # tokens that the row left out.
-        continuations = state.expand(config.beam_size + 1)
+        # One candidate more than can be kept, so that the bound is that of the best one dropped.
+        continuations = state.expand(self._config.beam_size + 1)
         state.finish(continuations)
-        of_row, cut = state.rows.sentence, state.cut(continuations)
-        order, rank = state.rank(continuations)
-        row, log_prob = continuations.options.row[order], continuations.log_prob[order]
-        sentence = of_row[row]
-        alive = state.count(of_row, continuations.options.continuations)  # candidates or not
+        selection = self._keep(continuations)
+        done, results = self._drop(selection)
+        state.follow(continuations, selection.position[selection.kept & ~done[selection.sentence]])
+        state.remove(done)
+        return results
+
+    def _keep(self, continuations: Continuations) -> Selection:
+        """Select the candidates that become live prefixes, unless their sentence is done."""
+        state, config = self._state, self._config
+        rows, options, sentences = state.rows, continuations.options, state.sentences
+        count, cut = len(sentences), state.cut(continuations)
+        position, rank = state.rank(continuations)
+        row, log_prob = options.row[position], continuations.log_prob[position]
+        sentence = rows.sentence[row]
+        total = state.count(rows.sentence, options.continuations)
         may_exhaust = np.array(
             [
-                config.stop == "exhaustive" and count <= each.beam and not each.proof.dropped
-                for each, count in zip(state.sentences, alive, strict=True)
+                config.stop == "exhaustive" and tokens <= each.beam and not each.proof.dropped
+                for each, tokens in zip(sentences, total, strict=True)
             ]
         )
-        beam = np.array([each.beam for each in state.sentences])
+        beam = np.array([each.beam for each in sentences])
         kept = (rank < beam[sentence]) & ~cut[row]
         if config.n_best:
             # What cannot beat the n-th best is dropped, unless the support may be exhausted.
-            worst = np.array([each.score(config.n_best) for each in state.sentences])
+            worst = np.array([each.score(config.n_best) for each in sentences])
             hope = state.attainable(log_prob, state.source_lengths[sentence])
             kept &= may_exhaust[sentence] | (hope > worst[sentence])
-        followed = state.count(sentence[kept])
-        best_out = state.largest(sentence[~kept], log_prob[~kept])
-        best_kept = state.largest(sentence[kept], log_prob[kept])
-        at_limit = np.zeros(len(alive), dtype=bool)
-        at_limit[of_row] = cut
-        length = np.zeros(len(alive), dtype=np.int64)
-        length[of_row] = state.rows.length
-        done, results = np.zeros(len(alive), dtype=bool), []
-        for place, each in enumerate(state.sentences):
-            proof, count = each.proof, followed[place]
-            proof.strict &= proof.finished + alive[place] <= config.beam_size
-            proof.drop(alive[place] - count, best_out[place], bool(at_limit[place]))
-            narrow = each.beam < config.beam_size
-            best = max(each.score(1), best_kept[place])
-            unprovable = narrow and best < proof.log_bound
-            beaten = not may_exhaust[place] and self._is_beaten(
-                each, best_kept[place], length[place]
+        at_limit = np.zeros(count, dtype=bool)
+        at_limit[rows.sentence] = cut
+        length = np.zeros(count, dtype=np.int64)
+        length[rows.sentence] = rows.length
+        listed = state.largest(sentence[~kept], log_prob[~kept])
+        unlisted = state.largest(rows.sentence, rows.log_prob + options.unlisted)
+        return Selection(
+            position=position,
+            sentence=sentence,
+            kept=kept,
+            total=total,
+            followed=state.count(sentence[kept]),
+            best_kept=state.largest(sentence[kept], log_prob[kept]),
+            best_dropped=[*map(max, listed, unlisted)],
+            at_limit=at_limit.tolist(),
+            length=length.tolist(),
+            may_exhaust=may_exhaust.tolist(),
+        )
+
+    def _drop(self, selection: Selection) -> tuple[Flags, list[tuple[int, SearchResult]]]:
+        """Tell each sentence's proof what is dropped, and find the sentences that are done.
+
+        Every continuation of positive probability is kept or told to the proof here: those that are
+        dropped at once, and at the end of a sentence those that were kept. This is the invariant of
+        docs/certificates.md.
+
+        Returns:
+            Which sentences `(sentences,)` are done: their kept candidates are dropped too. And
+            their numbers and results, but for those that are to be searched again.
+        """
+        done, results = np.zeros(len(self._state.sentences), dtype=bool), []
+        for index, sentence in enumerate(self._state.sentences):
+            proof, total = sentence.proof, selection.total[index]
+            followed, best_kept = selection.followed[index], selection.best_kept[index]
+            proof.strict &= proof.finished + total <= self._config.beam_size
+            proof.drop(total - followed, selection.best_dropped[index], selection.at_limit[index])
+            narrow = sentence.beam < self._config.beam_size
+            unprovable = narrow and max(sentence.score(1), best_kept) < proof.log_bound
+            beaten = not selection.may_exhaust[index] and self._is_beaten(
+                sentence, best_kept, selection.length[index]
             )
-            if count and not beaten and not unprovable:
+            if followed and not beaten and not unprovable:
                 continue
-            proof.drop(count, best_kept[place])
-            done[place] = True
-            if narrow and each.score(1) < proof.log_bound:
-                self._again.append(each)
+            proof.drop(followed, best_kept)
+            done[index] = True
+            if narrow and sentence.score(1) < proof.log_bound:
+                self._again.append(sentence)
             else:
-                results.append((each.number, state.result(each)))
-        state.follow(continuations, order[kept & ~done[sentence]])
-        state.remove(done)
-        return results
+                results.append((sentence.number, self._state.result(sentence)))
+        return done, results
 
     def _start_again(self) -> None:
         """Start the waiting sentences of one batch again, with the full beam."""

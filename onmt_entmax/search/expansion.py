@@ -30,6 +30,9 @@ class Expansion(NamedTuple):
     """`(candidates,)`"""
     continuations: Ints
     """`(rows,)` tokens other than `eos` of positive probability, candidates or not"""
+    unlisted: Floats
+    """`(rows,)` no token that is neither `eos` nor a candidate has a log-probability above this;
+    -inf if there is none of positive probability"""
 
 
 def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
@@ -62,8 +65,14 @@ def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
         row, token = np.repeat(np.arange(rows), kept), tokens.flatten().cpu().numpy()
         log_prob, finish = _at_most_one(best.flatten()), _at_most_one(distribution[:, eos])
     wanted = (token != eos) & (log_prob > -np.inf)
-    ends = finish > -np.inf
-    return Expansion(finish, row[wanted], token[wanted], log_prob[wanted], support - ends)
+    row, token, log_prob = row[wanted], token[wanted], log_prob[wanted]
+    continuations = support - (finish > -np.inf)
+    # The most probable tokens are listed: the others are at most as probable as the least of these.
+    least = np.zeros(rows)
+    np.minimum.at(least, row, log_prob)
+    left_out = continuations > np.bincount(row, minlength=rows)
+    unlisted = np.where(left_out, least, -np.inf)
+    return Expansion(finish, row, token, log_prob, continuations, unlisted)
 
 
 def look_up(distribution: Distribution, row: Ints, token: Ints) -> Floats:

@@ -15,6 +15,7 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.beam import BeamSearch
 from onmt_entmax.search.expression import parse_expression
+from onmt_entmax.search.state import SearchState
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
 from tests.search.expressions import compiled
@@ -154,3 +155,22 @@ def test_an_ensemble_is_as_dense_and_as_rigid_as_one_member(order: int) -> None:
     assert (ensemble.dense, ensemble.can_join) == (True, False)
     assert not EnsembleStepper(members[1:]).dense
     assert EnsembleStepper(members[:1]).can_join
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_the_bound_is_about_tokens_that_are_no_candidates_too(
+    alpha: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that lists fewer candidates proves less, and nothing wrong."""
+
+    class Dense(TableStepper):  # of a support, all tokens are candidates
+        def step(self, state: Any, tokens: torch.Tensor) -> Step:
+            step = super().step(state, tokens)
+            return Step(step.log_probs, None, step.state)
+
+    expand = SearchState.expand
+    monkeypatch.setattr(SearchState, "expand", lambda self, width: expand(self, 1))
+    config = SearchConfig(4, 0, 4)
+    for table in (Table(seed, alpha, vocabulary_size=6) for seed in range(60)):
+        (result,) = beam_search(Dense(6), [table], config)
+        check(result, enumerate_support(TableStepper(6), [table], 4, 10**5), config)

@@ -50,6 +50,9 @@ def test_expansion_keeps_what_a_beam_can_need(
         assert found.items() <= expected.items()
         best = sorted(expected, key=lambda t: -expected[t])[:width]
         assert set(best) <= set(found)
+        left_out = [value for token, value in expected.items() if token not in found]
+        assert max(left_out, default=-np.inf) <= options.unlisted[row]
+        assert left_out or options.unlisted[row] == -np.inf
     assert (np.diff(options.row) >= 0).all()
 
 
