@@ -57,6 +57,7 @@ RARE: Model = {  # most outputs begin with 2, and there are many
     (3, 3): {3: 1.0},
 }
 WORDS = {2: 0.4, 4: 0.3, 5: 0.2, 6: 0.09, 3: 0.01}
+A, B = 2, 3
 BAN_3 = {"constraints": Constraints(banned=frozenset({3}))}
 TAIL: Model = {
     (): {2: 0.6, EOS: 0.4},
@@ -438,3 +439,22 @@ def test_a_probability_of_satisfying_is_at_most_one() -> None:
     more = math.nextafter(1.0, 2.0)
     for proof in (Proof(satisfied=more), Proof(satisfied=more, dropped=1)):
         assert proof.certificate([], -1.0, True).satisfied == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("beam", "end", "level", "found", "bound"),
+    [
+        (1, 0.7, "optimal", [((A,), 0.42)], 0.4),
+        (1, 0.6, "none", [((A,), 0.36)], 0.4),
+        (2, 0.7, "exhaustive", [((A,), 0.42), ((B,), 0.4), ((A, B), 0.18)], 0.0),
+    ],
+)
+def test_the_example_of_the_documentation(
+    beam: int, end: float, level: str, found: list[tuple[tuple[int, ...], float]], bound: float
+) -> None:
+    """Docs/certificates.md searches this model by hand."""
+    model: Model = {(): {A: 0.6, B: 0.4}, (A,): {EOS: end, B: 1 - end}}
+    (result,) = beam_search(TableStepper(7), [Fixed(model)], SearchConfig(beam, len(found)))
+    assert result.certificate.level == level
+    assert result.certificate.bound == pytest.approx(bound)
+    assert [(h.tokens, pytest.approx(h.prob)) for h in result.hypotheses] == found
