@@ -18,6 +18,7 @@ import waitress
 from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
+from onmt_entmax.answering import Answering
 from onmt_entmax.cli import serve
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflection, Inflector, Question
@@ -37,7 +38,7 @@ TRAINED = {
     "tgt_onmttok_kwargs": "{'mode': 'char'}",
 }
 
-WORD = {"language": "german", "lemma": "a", "tags": "V"}
+WORD = {"language": "german", "source": "a", "tags": "V"}
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +53,11 @@ def sentences(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def client(folder: Path, local: bool = True) -> FlaskClient:
-    return serve.application(serve.Answering(folder, TASK), "a <title>", local).test_client()
+    return serve.application(Answering(folder, TASK), "a <title>", local).test_client()
 
 
 def test_a_word_gets_the_forms_of_inflect_and_their_lattice(words: Path) -> None:
-    asked = {"language": "german", "lemma": " a b ", "tags": "V; PST"}
+    asked = {"language": "german", "source": " a b ", "tags": "V; PST"}
     answer = client(words).post("/answer", json=asked).get_json()
     record = answer["record"]
     expected = Inflector([words], n_best=4, beam_size=4, max_length=8).inflect(
@@ -73,21 +74,21 @@ def test_a_word_gets_the_forms_of_inflect_and_their_lattice(words: Path) -> None
 
 @pytest.mark.usefixtures("pyonmttok")
 def test_what_training_never_saw_is_named(words: Path, sentences: Path) -> None:
-    asked = {"language": "german", "lemma": "aö", "tags": "V;FUT"}
+    asked = {"language": "german", "source": "aö", "tags": "V;FUT"}
     answer = client(words).post("/answer", json=asked).get_json()
     assert answer["record"]["unknown"] == {"tag FUT": 1, "character ö": 1}
-    answer = client(sentences).post("/answer", json={"sentence": "ab e\u0301"}).get_json()
+    answer = client(sentences).post("/answer", json={"source": "ab e\u0301"}).get_json()
     assert answer["record"]["unknown"] == {"e\u0301": 1}
 
 
 def test_letters_of_other_scripts_and_normal_forms_are_named(tmp_path: Path) -> None:
     """As `inflect` names them."""
     letters = words_of(("lang=x", "+V", "a", "ä", "б"), "aб")
-    answering = serve.Answering(write_model(tmp_path / "model", 4, letters, end=1), TASK)
+    answering = Answering(write_model(tmp_path / "model", 4, letters, end=1), TASK)
     inflector = Inflector([tmp_path / "model"], n_best=4, beam_size=4, max_length=8)
     warned = 0
     for lemma in ("a", "aб", "a\u0308", "б"):
-        record = answering.answer({"language": "x", "lemma": lemma, "tags": "V"})["record"]
+        record = answering.answer({"language": "x", "source": lemma, "tags": "V"})["record"]
         expected = inflector.inflect("x", lemma, "V").warnings
         texts = {each["text"] for each in record["hypotheses"]}
         assert record["warnings"] == [text for text in expected if "unknown" not in text]
@@ -98,7 +99,7 @@ def test_letters_of_other_scripts_and_normal_forms_are_named(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("pyonmttok")
 def test_a_sentence_goes_through_the_subwords_of_training(sentences: Path) -> None:
-    answer = client(sentences).post("/answer", json={"sentence": "ab ba"}).get_json()
+    answer = client(sentences).post("/answer", json={"source": "ab ba"}).get_json()
     assert answer["drawing"]["source"] == ["a", "b", "b", "a"]
     translator = Translator.from_folders(
         [sentences], TASK, transforms=["onmt_tokenize"], attention=True
@@ -108,7 +109,7 @@ def test_a_sentence_goes_through_the_subwords_of_training(sentences: Path) -> No
 
 
 def test_the_model_answers_one_query_at_a_time(words: Path, monkeypatch) -> None:
-    answering = serve.Answering(words, TASK)
+    answering = Answering(words, TASK)
     inside: list[int] = []
     most = []
 
@@ -128,7 +129,7 @@ def test_the_model_answers_one_query_at_a_time(words: Path, monkeypatch) -> None
 class Batches:
     """Answers of an inflector, which are counted, and wait until they may go on."""
 
-    def __init__(self, answering: serve.Answering) -> None:
+    def __init__(self, answering: Answering) -> None:
         self.sizes: list[int] = []
         self.may_go_on = threading.Event()
         self.may_go_on.set()
@@ -140,16 +141,16 @@ class Batches:
         return list(self._answers(questions, batch_size))
 
 
-def many_cells(words: Path, cells: int) -> tuple[serve.Answering, Batches]:
+def many_cells(words: Path, cells: int) -> tuple[Answering, Batches]:
     """Return a page's model with so many cells of German verbs, and its counted batches."""
-    answering = serve.Answering(words, TASK)
+    answering = Answering(words, TASK)
     answering._cells = {"german": {("V", f"T{number}"): 1 for number in range(cells)}}
     batches = Batches(answering)
     answering._inflector = batches
     return answering, batches
 
 
-VERB = {"language": "german", "lemma": "a", "pos": "V"}
+VERB = {"language": "german", "source": "a", "pos": "V"}
 
 
 def test_a_large_paradigm_is_searched_in_batches(words: Path) -> None:
@@ -162,7 +163,7 @@ def test_a_large_paradigm_is_searched_in_batches(words: Path) -> None:
 def test_a_paradigm_without_a_lemma_is_refused(words: Path) -> None:
     answering, batches = many_cells(words, 2)
     with pytest.raises(UserError, match=r"^the lemma is empty$"):
-        answering.answer(VERB | {"lemma": " "})
+        answering.answer(VERB | {"source": " "})
     assert batches.sizes == []
 
 
@@ -192,7 +193,7 @@ def test_a_search_ends_when_its_client_has_left(words: Path) -> None:
     batches.may_go_on.set()
     # The model is free for others.
     address = f"http://127.0.0.1:{bound.getsockname()[1]}/answer"
-    query = json.dumps({"language": "german", "lemma": "a", "tags": "V"}).encode()
+    query = json.dumps({"language": "german", "source": "a", "tags": "V"}).encode()
     headers = {"Content-Type": "application/json"}
     with urllib.request.urlopen(urllib.request.Request(address, query, headers), timeout=60):
         pass
@@ -252,11 +253,11 @@ def error(response: Any) -> tuple[int, str]:
     ("query", "message"),
     [
         (["german"], "a query is an object"),
-        ({"sentence": "a"}, "tags: expected a text"),
-        (WORD | {"lemma": 3}, "lemma: expected a text"),
-        (WORD | {"lemma": "\ud800"}, "lemma: expected a text"),
-        (WORD | {"lemma": "a" * 81}, "lemma: longer than 80 characters"),
-        (WORD | {"lemma": "a" * 81, "pos": "V"}, "lemma: longer than 80 characters"),
+        (WORD | {"tags": 3}, "tags: expected a text"),
+        (WORD | {"source": 3}, "source: expected a text"),
+        (WORD | {"source": "\ud800"}, "source: expected a text"),
+        (WORD | {"source": "a" * 81}, "source: longer than 80 characters"),
+        (WORD | {"source": "a" * 81, "pos": "V"}, "source: longer than 80 characters"),
         (WORD | {"language": "germann"}, "no language 'germann'; did you mean 'german'?"),
     ],
 )
@@ -272,7 +273,7 @@ def test_a_request_that_is_none(words: Path) -> None:
     deep = asking.post("/answer", data="[" * 30_000, content_type="application/json")
     assert error(deep) == (400, "the query is nested too deeply")
     assert error(asking.get("/answer"))[0] == 405
-    assert error(asking.post("/answer", json={"sentence": "a" * 40_000}))[0] == 413
+    assert error(asking.post("/answer", json={"source": "a" * 40_000}))[0] == 413
     assert error(asking.get("/etc/passwd"))[0] == 404
 
 
@@ -295,7 +296,7 @@ def test_a_page_of_the_web_cannot_use_the_model(words: Path, host: str) -> None:
 
 
 def test_idle_connections_keep_nobody_out(words: Path) -> None:
-    app = serve.application(serve.Answering(words, TASK), "words", local=True)
+    app = serve.application(Answering(words, TASK), "words", local=True)
     bound = serve.listening("127.0.0.1", 0)
     server = waitress.create_server(app, sockets=[bound], **serve.SERVER)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -328,7 +329,7 @@ def test_an_interrupt_ends_the_real_command(words: Path) -> None:
 
 @pytest.fixture(scope="module")
 def site(words: Path) -> Iterator[str]:
-    app = serve.application(serve.Answering(words, TASK), "words", local=True)
+    app = serve.application(Answering(words, TASK), "words", local=True)
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -339,34 +340,36 @@ def site(words: Path) -> Iterator[str]:
 
 def test_the_page_in_a_browser(browser: Browser, site: str) -> None:
     browser.open(site)
-    browser("(model.example = {language: 'english', lemma: 'b', tags: 'PST'}, follow(), 0)")
+    browser("(model.example = {language: 'english', source: 'b', tags: 'PST'}, follow(), 0)")
     browser.until("at('title')?.textContent === 'b english PST'")
-    emptied = "at('tags').value = at('lemma').value = ''"
+    emptied = "at('tags').value = at('source').value = ''"
     browser(f"({emptied}, at('tags').dispatchEvent(new Event('input')))")
     offered = "[...at('offered').children].map(e => e.value)"
     assert browser(offered) == ["PST", "V"]
     browser("(at('tags').value = 'V;', at('tags').dispatchEvent(new Event('input')))")
     assert browser(offered) == ["V;PST", "V;V"]
     # As one types, with the keyboard alone: an unknown letter.
-    browser("(at('language').value = 'german', at('tags').value = 'V', at('lemma').focus())")
+    browser("(at('language').value = 'german', at('tags').value = 'V', at('source').focus())")
     for key in ("a", "c"):
         browser.press(key)
     browser.until("at('title')?.textContent === 'ac german V'")
-    assert browser("location.hash") == "#language=german&lemma=ac&tags=V"
+    assert browser("location.hash") == "#language=german&source=ac&tags=V"
     warning = browser("document.querySelector('#answer .alarm').textContent")
     assert warning.startswith("1 of 4 source tokens not in the vocabulary.")
     assert warning.endswith("character c")
     shown = "document.querySelectorAll('.lattice g.end').length"
     assert browser(shown) == browser("document.querySelectorAll('#hypotheses li').length") > 0
     # A link asks again; an error takes the place of the answer.
-    browser("(location.hash = '#language=english&lemma=b&tags=V', 0)")
+    browser("(location.hash = '#language=english&source=b&tags=V', 0)")
     browser.until("at('title')?.textContent === 'b english V'")
-    browser("(at('lemma').removeAttribute('required'), at('lemma').value = '', at('ask').click())")
+    browser(
+        "(at('source').removeAttribute('required'), at('source').value = '', at('ask').click())"
+    )
     browser.until("at('state').textContent === 'the lemma is empty'")
     assert browser("at('answer').childNodes.length") == 0
     # An empty field asks nothing, and its answer is none.
-    typed = "at('lemma').dispatchEvent(new Event('input', {bubbles: true}))"
-    browser(f"(at('lemma').required = true, {typed})")
+    typed = "at('source').dispatchEvent(new Event('input', {bubbles: true}))"
+    browser(f"(at('source').required = true, {typed})")
     browser.until("at('state').textContent === ''")
     # Another language has the chosen paradigm, or asks for tags again.
     said = "dispatchEvent(new Event('input'))"
