@@ -141,7 +141,8 @@ function show(query, answer) {
   at("state").textContent = `${first ? `${first.text}, ${percent(first.prob)}. ` : ""}${proof(record)}`;
 }
 
-/** The tables of a paradigm; a form in green is the only one that the model can produce. */
+/** The tables of a paradigm; a form in green is the only one that the model can produce. A cell
+ *  leads to its answer, which says what is proven and what is doubtful. */
 function paradigm(answer) {
   const entry = (cell) => {
     if (!cell) return el("td");
@@ -150,10 +151,13 @@ function paradigm(answer) {
       ...(place ? [el("br")] : []), el("bdi", {}, form),
       ...(only ? [] : [el("span", { class: "muted" },
         prob < 0.005 ? " <1%" : prob > 0.995 ? " >99%" : ` ${Math.round(100 * prob)}%`)])]);
+    if (!cell.forms.length) parts.push("(none)");
     if (!only && cell.certificate !== "exhaustive") parts.push(" …");
     if (cell.warnings.length) parts.push(el("b", { class: "alarm" }, " ?"));
+    const link = new URLSearchParams(
+      { language: answer.language, source: answer.lemma, tags: cell.tags });
     return el("td", { class: only ? "only" : "", title: [cell.tags, ...cell.warnings].join("; ") },
-      ...parts);
+      el("a", { href: `#${link}` }, ...parts));
   };
   return [el("h2", { id: "title" }, el("bdi", {}, answer.lemma), " ",
     el("span", { class: "muted" }, answer.language)),
@@ -161,8 +165,8 @@ function paradigm(answer) {
     const cells = new Map(section.cells.map((cell) => [`${cell.row}\t${cell.column}`, cell]));
     return el("section", {}, el("h3", {}, section.title), el("div", { class: "scroll" },
       el("table", { class: "paradigm" },
-        el("tr", {}, el("td"), ...section.columns.map((name) => el("th", {}, name))),
-        ...section.rows.map((row, i) => el("tr", {}, el("th", {}, row),
+        el("tr", {}, el("td"), ...section.columns.map((name) => el("th", { scope: "col" }, name))),
+        ...section.rows.map((row, i) => el("tr", {}, el("th", { scope: "row" }, row),
           ...section.columns.map((_, j) => entry(cells.get(`${i}\t${j}`))))))));
   }))];
 }

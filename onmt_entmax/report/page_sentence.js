@@ -83,7 +83,7 @@ function warnings(record) {
     const tokens = Object.entries(record[kind] || {});
     if (!tokens.length) return [];
     const number = tokens.reduce((sum, [, count]) => sum + count, 0);
-    const names = tokens.map(([token, count]) => (count > 1 ? `${token} (${count})` : token)).join("  ");
+    const names = tokens.map(([token, count]) => (count > 1 ? `${token} (${count})` : token)).join(record.written ? ", " : " ");
     const noun = (record.source_tokens || number) === 1 ? "token" : "tokens";
     return el("p", { class: `alarm ${kind}` }, `${number}${of} source ${noun} ${said[kind]}: ${names}`);
   }).concat(others);

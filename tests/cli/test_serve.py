@@ -1,6 +1,7 @@
 """The page of `onmt-entmax serve`: its answers, what it refuses, and the page in a browser."""
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -9,7 +10,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,19 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from onmt_entmax.answering import Answering
+from onmt_entmax.checkpoint import CELLS
 from onmt_entmax.cli import serve
 from onmt_entmax.errors import UserError
+from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
+from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.translator import Translator
 from tests.commands import CONSOLE, ENVIRONMENT
 from tests.inflection_models import write_model
 from tests.models import words as words_of
 from tests.report.browser import Browser
+from tests.string_models import PHONES, task_options, write_phones
 
 TASK = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=8), "exact", Budget(500))
 LETTERS = words_of("abé", "xy")
@@ -327,15 +332,24 @@ def test_an_interrupt_ends_the_real_command(words: Path) -> None:
 # --- in the browser ------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def site(words: Path) -> Iterator[str]:
-    app = serve.application(Answering(words, TASK), "words", local=True)
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a model; yield the address of its page."""
+    app = serve.application(Answering(folder, TASK), "words" * 20, local=True)
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.port}/"
-    server.shutdown()
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{server.port}/"
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def site(words: Path) -> Iterator[str]:
+    with served(words) as address:
+        yield address
 
 
 def test_the_page_in_a_browser(browser: Browser, site: str) -> None:
@@ -380,3 +394,73 @@ def test_the_page_in_a_browser(browser: Browser, site: str) -> None:
         browser(f"(at('pos').value = 'V', at('pos').{said})")
     noted = [text for text in browser.complaints() if "400" not in str(text)]
     assert noted == []
+
+
+UNLABELLED = """[...document.querySelectorAll('input, select, textarea, [role=listbox], .scroll')]
+    .filter(e => !(e.labels?.[0]?.textContent || e.ariaLabel)).map(e => e.outerHTML)"""
+BEYOND = """[...document.querySelectorAll('main *')]
+    .filter(e => !e.closest('.scroll') && e.getBoundingClientRect().right > 391)
+    .map(e => e.outerHTML)"""
+
+
+def check_phone(browser: Browser) -> None:
+    """Check that a phone shows everything, and that screen readers name all fields."""
+    browser.size(390, 844)
+    assert browser("document.documentElement.scrollWidth") == 390
+    assert browser(BEYOND) == []
+    assert browser(UNLABELLED) == []
+    browser.size(1280, 900)
+
+
+def test_a_page_opens_with_an_answered_example(browser: Browser, tmp_path: Path) -> None:
+    """Here a pronunciation in a language of which a word is known."""
+    letters = words_of(("lang=turkish", *"kitap"), PHONES)
+    options = task_options(("language", "source", "target"), {"target": " "})
+    with served(write_model(tmp_path / "model", 3, letters, options=options)) as address:
+        browser.open(address)
+        browser.until("at('title')?.textContent === 'kitap turkish'")
+        assert browser("[...at('question').elements].map(e => e.id)") == [
+            "language", "source", "ask",
+        ]  # fmt: skip
+        # Symbols stand apart, single letters too.
+        listed = browser("[...document.querySelectorAll('#hypotheses bdi')].map(e => e.innerHTML)")
+        (record,) = [
+            Answering(tmp_path / "model", TASK).answer({"language": "turkish", "source": "kitap"})
+        ]
+        assert listed == [each["text"] for each in record["record"]["hypotheses"]]
+        said = browser("at('state').textContent")
+        assert said.startswith(f"{listed[0]}, ")
+        assert "roven" in said
+        check_phone(browser)
+        assert browser.complaints() == []
+
+
+def test_without_an_example_a_page_says_what_to_type(browser: Browser, tmp_path: Path) -> None:
+    with served(write_phones(tmp_path / "model", 3)) as address:
+        browser.open(address)
+        assert browser("at('source').placeholder") == "type a word"
+        assert browser("[at('answer').childNodes.length, at('state').textContent]") == [0, ""]
+        assert browser("document.activeElement.id") == "source"
+        browser.press("a")
+        browser.until("at('title')?.textContent === 'a'")
+        browser("(location.hash = '#lemma=b', 0)")  # as links of earlier versions
+        browser.until("at('title')?.textContent === 'b'")
+        check_phone(browser)
+        assert browser.complaints() == []
+
+
+def test_a_paradigm_leads_to_its_cells(browser: Browser, words: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(words, folder)
+    cells = {"german": {("V",): 2, ("V", "PST"): 1}}
+    (folder / CELLS).write_text(cells_text(cells), encoding="utf-8")
+    write_list(folder)
+    with served(folder) as address:
+        browser.open(f"{address}#language=german&source=ab&pos=V")
+        browser.until("document.querySelectorAll('.paradigm td a').length === 2")
+        check_phone(browser)
+        browser("document.querySelector('.paradigm td a').click()")
+        browser.until("/^ab german V/.test(at('title')?.textContent)")
+        assert browser("[at('pos').value, at('tags').disabled]") == ["", False]
+        check_phone(browser)
+        assert browser.complaints() == []
