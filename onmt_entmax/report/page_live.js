@@ -163,7 +163,8 @@ function paradigm(answer) {
     el("span", { class: "muted" }, answer.language)),
   el("div", { class: "paradigms" }, ...answer.sections.map((section) => {
     const cells = new Map(section.cells.map((cell) => [`${cell.row}\t${cell.column}`, cell]));
-    return el("section", {}, el("h3", {}, section.title), el("div", { class: "scroll" },
+    return el("section", {}, el("h3", {}, section.title), el("div", {
+      class: "scroll", role: "region", tabindex: "0", "aria-label": section.title },
       el("table", { class: "paradigm" },
         el("tr", {}, el("td"), ...section.columns.map((name) => el("th", { scope: "col" }, name))),
         ...section.rows.map((row, i) => el("tr", {}, el("th", { scope: "row" }, row),

@@ -456,7 +456,8 @@ def test_a_paradigm_leads_to_its_cells(browser: Browser, words: Path, tmp_path: 
     (folder / CELLS).write_text(cells_text(cells), encoding="utf-8")
     write_list(folder)
     with served(folder) as address:
-        browser.open(f"{address}#language=german&source=ab&pos=V")
+        browser.open(address)
+        browser("(location.hash = '#language=german&source=ab&pos=V', 0)")
         browser.until("document.querySelectorAll('.paradigm td a').length === 2")
         check_phone(browser)
         browser("document.querySelector('.paradigm td a').click()")
