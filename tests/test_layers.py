@@ -28,9 +28,10 @@ ROWS = [
     {"train"},
     {"options"},
     {"suggester", "translator"},
-    {"transducer", "training"},
+    {"pictures", "transducer", "training"},
     {"paradigm"},
     {"inflector"},
+    {"answering"},
     {"cli", "__init__"},
     {"__main__"},
 ]

@@ -23,31 +23,15 @@ from sacrebleu.metrics import BLEU
 from tqdm import tqdm
 
 from onmt_entmax.cli.ending import argument_parser, warn
-from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
+from onmt_entmax.pictures import picture
 from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
-from onmt_entmax.report.lattice import Lattice, build_lattice
 from onmt_entmax.report.measures import Counts, coverage, is_right, output_of
-from onmt_entmax.report.page import drawing, write_page
+from onmt_entmax.report.page import write_page
 from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
-
-LIMIT = 100  # next tokens listed at a prefix; the rest is counted
-
-
-def picture(
-    translator: Translator, source: EncodedSource, outputs: Sequence[tuple[int, ...]]
-) -> tuple[Lattice, Any]:
-    """Return the lattice of the outputs of a source, and its drawing."""
-    names = translator.vocabularies.target
-    batch = make_batch([source.example], translator.vocabularies)
-    lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
-    backwards = translator.reader.backwards
-    tokens = source.copies.show(names.tokens)
-    return lattice, drawing(lattice, source.words, tokens, names.eos, backwards)
 
 
 def draw(translator: Translator, record: dict[str, Any]) -> Any:

@@ -2,7 +2,10 @@
 // Only visible rows are in the document, so that thousands scroll as smoothly as ten.
 
 const records = JSON.parse(at("records").textContent);
-const ROW = 34; // height of a row, as in the style sheet
+let rowHeight = 34; // as the style sheet has it, which has taller rows on phones
+const measureRow = () => {
+  rowHeight = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--row"));
+};
 
 const sentences = records.filter((record) => !isBlank(record));
 const bestText = (record) => (best(record) ? best(record).text : record.unfinished || "");
@@ -171,7 +174,7 @@ function refresh(keep) {
   at("count").textContent = state.shown.length === records.length ? ""
     : `${state.shown.length.toLocaleString("en")} of ${records.length.toLocaleString("en")}`;
   at("empty").hidden = state.shown.length > 0;
-  at("rows").style.height = `${state.shown.length * ROW}px`;
+  at("rows").style.height = `${state.shown.length * rowHeight}px`;
   for (const header of at("head").children) {
     header.setAttribute("aria-sort", header.dataset.column !== state.sort ? "none"
       : state.down ? "descending" : "ascending");
@@ -182,8 +185,8 @@ function refresh(keep) {
 
 function render() {
   const body = at("body");
-  const first = Math.max(0, Math.floor(body.scrollTop / ROW) - 5);
-  const last = Math.min(state.shown.length, Math.ceil((body.scrollTop + body.clientHeight) / ROW) + 5);
+  const first = Math.max(0, Math.floor(body.scrollTop / rowHeight) - 5);
+  const last = Math.min(state.shown.length, Math.ceil((body.scrollTop + body.clientHeight) / rowHeight) + 5);
   const rows = [];
   for (let place = first; place < last; place += 1) rows.push(rowOf(place));
   at("rows").replaceChildren(...rows);
@@ -213,16 +216,16 @@ function rowOf(place) {
     "aria-selected": place === state.active ? "true" : "false", "data-place": place },
   ...cells.map((content, i) => el("div", { role: "gridcell", class: COLUMNS[i].name },
     content, i === 0 ? pictures : null)));
-  row.style.top = `${place * ROW}px`;
+  row.style.top = `${place * rowHeight}px`;
   return row;
 }
 
 /** Scroll to the active row. */
 function reveal() {
   const body = at("body");
-  const top = state.active * ROW;
+  const top = state.active * rowHeight;
   if (top < body.scrollTop) body.scrollTop = top;
-  if (top + ROW > body.scrollTop + body.clientHeight) body.scrollTop = top + ROW - body.clientHeight;
+  if (top + rowHeight > body.scrollTop + body.clientHeight) body.scrollTop = top + rowHeight - body.clientHeight;
 }
 
 function move(by) {
@@ -242,7 +245,7 @@ function listen() {
     at("head").append(el("div", { role: "columnheader", class: column.name,
       "data-column": column.name }, button));
   }
-  const page = () => Math.max(1, Math.floor(at("body").clientHeight / ROW) - 1);
+  const page = () => Math.max(1, Math.floor(at("body").clientHeight / rowHeight) - 1);
   const steps = { ArrowDown: () => 1, ArrowUp: () => -1, PageDown: page, PageUp: () => -page(),
     Home: () => -Infinity, End: () => Infinity };
   at("grid").addEventListener("keydown", (event) => {
@@ -257,7 +260,11 @@ function listen() {
     if (row) openSentence(state.shown[Number(row.dataset.place)]);
   });
   at("body").addEventListener("scroll", () => requestAnimationFrame(render));
-  window.addEventListener("resize", () => requestAnimationFrame(render));
+  window.addEventListener("resize", () => requestAnimationFrame(() => {
+    measureRow();
+    at("rows").style.height = `${state.shown.length * rowHeight}px`;
+    render();
+  }));
   at("query").addEventListener("input", () => {
     state.query = at("query").value;
     refresh();
@@ -351,6 +358,7 @@ window.addEventListener("beforeprint", () => {
 window.addEventListener("afterprint", render);
 window.addEventListener("hashchange", route);
 
+measureRow();
 listen();
 drawSummary();
 refresh();

@@ -17,56 +17,74 @@ function textInput(name, attributes) {
 
 function drawForm() {
   const button = el("button", { id: "ask", class: "ask" }, "Show outputs");
-  if (!model.languages) {
-    const sentence = el("textarea", { name: "sentence", id: "sentence", dir: "auto", rows: 2,
-      required: true, maxlength: model.longest.sentence });
-    sentence.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.isComposing) return;
-      event.preventDefault();
-      at("question").requestSubmit();
-    });
-    at("question").append(field("Sentence", sentence), button);
-    return;
-  }
-  const languages = el("select", { name: "language", id: "language" },
+  const languages = model.languages && languageInput();
+  at("question").append(...(languages ? [field("Language", languages)] : []),
+    field(model.source.label, sourceInput()), ...(model.tags ? tagInputs(languages) : []), button);
+}
+
+function languageInput() {
+  return el("select", { name: "language", id: "language" },
     ...model.languages.map((name) => el("option", { value: name }, name)));
-  const tags = textInput("tags", { list: "offered", placeholder: "V;PST" });
+}
+
+function sourceInput() {
+  const { kind, placeholder } = model.source;
+  if (kind !== "text") return textInput("source", { placeholder, pattern: ".*\\S.*" });
+  const sentence = el("textarea", { name: "source", id: "source", dir: "auto", rows: 2,
+    required: true, maxlength: model.longest.source, placeholder });
+  sentence.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault();
+    at("question").requestSubmit();
+  });
+  return sentence;
+}
+
+/** The fields of tags: which of them to offer, and, where cells are known, paradigms instead. */
+function tagInputs(languages) {
+  const between = model.tag_separator;
+  const tags = textInput("tags", { list: "offered", required: model.needs_tags,
+    placeholder: model.example.tags ?? model.tags.slice(0, 2).join(between) });
   const offered = el("datalist", { id: "offered" });
   // The browser completes the whole field: offer what is there with each next tag.
   const offer = () => {
-    const begun = tags.value.slice(0, tags.value.lastIndexOf(";") + 1);
+    const end = tags.value.lastIndexOf(between);
+    const begun = end < 0 ? "" : tags.value.slice(0, end + between.length);
     offered.replaceChildren(...model.tags.map((tag) => el("option", { value: begun + tag })));
   };
   tags.addEventListener("input", offer);
-  // The paradigms of the chosen language: with one of them, tags are not asked for.
+  offer();
   const pos = el("select", { name: "pos", id: "pos" });
-  const tagField = field("Tags, divided by ;", tags);
+  const fields = [field("Show", pos), field(`Tags, divided by ${between}`, tags)];
+  // Languages have paradigms of their own; with one of them, no tags are asked for.
   const hideTags = () => {
-    tags.disabled = tagField.hidden = Boolean(pos.value);
+    const language = languages?.value;
+    tags.disabled = fields[1].hidden = Boolean(pos.value) || model.untagged.includes(language);
   };
   const offerParadigms = () => {
-    const sizes = model.pos[languages.value] ?? {};
+    const sizes = model.pos[languages?.value] ?? {};
     const chosen = pos.value in sizes ? pos.value : "";
     pos.replaceChildren(el("option", { value: "" }, "one form"),
       ...Object.entries(sizes).map(([name, size]) =>
         el("option", { value: name }, `paradigm of ${name} (${size} cells)`)));
     pos.value = chosen;
+    pos.disabled = fields[0].hidden = !Object.keys(sizes).length;
     hideTags();
   };
-  languages.addEventListener("input", offerParadigms);
+  languages?.addEventListener("input", offerParadigms);
   pos.addEventListener("input", hideTags);
-  at("question").append(field("Language", languages), field("Word", textInput("lemma", { pattern: ".*\\S.*" })),
-    field("Show", pos), tagField, offered, button);
-  offer();
   offerParadigms();
+  return [...fields, offered];
 }
 
 /** What the form holds, the address of that, and what the page's address asks for. */
 const typed = () => Object.fromEntries(
   [...new FormData(at("question"))].filter(([name, value]) => value || name !== "pos"));
 const address = () => `${location.pathname}#${new URLSearchParams(typed())}`;
+const OTHER_NAMES = { lemma: "source", sentence: "source" }; // in older links
 const linked = () =>
-  Object.fromEntries(new URLSearchParams(location.hash.slice(1) || location.search));
+  Object.fromEntries([...new URLSearchParams(location.hash.slice(1) || location.search)]
+    .map(([name, value]) => [OTHER_NAMES[name] ?? name, value]));
 
 let asking = null; // what ends the request that is being answered
 let asked = "";
@@ -111,14 +129,20 @@ function show(query, answer) {
     at("answer").replaceChildren(...paradigm(answer));
     return;
   }
-  const about = model.languages ? `${query.language} ${answer.tags.join(";")}` : "";
+  const { record } = answer;
+  const about = [query.language, answer.tags.join(model.tag_separator)].filter(Boolean).join(" ");
   at("answer").replaceChildren(
-    el("h2", { id: "title" }, line(query.lemma ?? query.sentence), " ",
-      el("span", { class: "muted" }, about)),
-    ...viewOf(answer.record, answer.drawing));
+    el("h2", { id: "title" }, written(record, query.source), about ? " " : null,
+      about ? el("span", { class: "muted" }, about) : null),
+    ...viewOf(record, answer.drawing));
+  // For those who do not see the page.
+  const first = best(record);
+  at("state").className = "state unseen";
+  at("state").textContent = `${first ? `${first.text}, ${percent(first.prob)}. ` : ""}${proof(record)}`;
 }
 
-/** The tables of a paradigm; a form in green is the only one that the model can produce. */
+/** The tables of a paradigm; a form in green is the only one that the model can produce. A cell
+ *  leads to its answer, which says what is proven and what is doubtful. */
 function paradigm(answer) {
   const entry = (cell) => {
     if (!cell) return el("td");
@@ -127,19 +151,23 @@ function paradigm(answer) {
       ...(place ? [el("br")] : []), el("bdi", {}, form),
       ...(only ? [] : [el("span", { class: "muted" },
         prob < 0.005 ? " <1%" : prob > 0.995 ? " >99%" : ` ${Math.round(100 * prob)}%`)])]);
+    if (!cell.forms.length) parts.push("(none)");
     if (!only && cell.certificate !== "exhaustive") parts.push(" …");
     if (cell.warnings.length) parts.push(el("b", { class: "alarm" }, " ?"));
+    const link = new URLSearchParams(
+      { language: answer.language, source: answer.lemma, tags: cell.tags });
     return el("td", { class: only ? "only" : "", title: [cell.tags, ...cell.warnings].join("; ") },
-      ...parts);
+      el("a", { href: `#${link}` }, ...parts));
   };
   return [el("h2", { id: "title" }, el("bdi", {}, answer.lemma), " ",
     el("span", { class: "muted" }, answer.language)),
   el("div", { class: "paradigms" }, ...answer.sections.map((section) => {
     const cells = new Map(section.cells.map((cell) => [`${cell.row}\t${cell.column}`, cell]));
-    return el("section", {}, el("h3", {}, section.title), el("div", { class: "scroll" },
+    return el("section", {}, el("h3", {}, section.title), el("div", {
+      class: "scroll", role: "region", tabindex: "0", "aria-label": section.title },
       el("table", { class: "paradigm" },
-        el("tr", {}, el("td"), ...section.columns.map((name) => el("th", {}, name))),
-        ...section.rows.map((row, i) => el("tr", {}, el("th", {}, row),
+        el("tr", {}, el("td"), ...section.columns.map((name) => el("th", { scope: "col" }, name))),
+        ...section.rows.map((row, i) => el("tr", {}, el("th", { scope: "row" }, row),
           ...section.columns.map((_, j) => entry(cells.get(`${i}\t${j}`))))))));
   }))];
 }
@@ -154,6 +182,7 @@ function follow() {
   }
   for (const input of at("question").elements) {
     if (input.name in asked) input.value = asked[input.name];
+    else if (input.name === "pos") input.value = "";
     // Another language has other paradigms; with a paradigm no tags are asked for.
     input.dispatchEvent(new Event("input"));
   }

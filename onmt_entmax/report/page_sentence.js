@@ -49,6 +49,10 @@ function offerThemes() {
   });
 }
 
+/** A text of a record: as people write it, or as a line of tokens. */
+const written = (record, text) =>
+  (record.written ? el("bdi", { dir: "auto" }, text) : line(text));
+
 function proof(record) {
   if (isBlank(record)) return "A blank line.";
   const bound = percent(record.bound);
@@ -71,6 +75,7 @@ function warnings(record) {
   const said = {
     unknown: "not in the vocabulary. The model read <unk> instead, and the certificate holds for that input",
     unseen: `not seen in training for ${language}`,
+    copied: "rare or new in training. A placeholder stands for each, and is copied",
   };
   const of = record.source_tokens ? ` of ${record.source_tokens}` : "";
   const others = (record.warnings || []).map((text) => el("p", { class: "alarm" }, text));
@@ -78,7 +83,7 @@ function warnings(record) {
     const tokens = Object.entries(record[kind] || {});
     if (!tokens.length) return [];
     const number = tokens.reduce((sum, [, count]) => sum + count, 0);
-    const names = tokens.map(([token, count]) => (count > 1 ? `${token} (${count})` : token)).join("  ");
+    const names = tokens.map(([token, count]) => (count > 1 ? `${token} (${count})` : token)).join(record.written ? ", " : " ");
     const noun = (record.source_tokens || number) === 1 ? "token" : "tokens";
     return el("p", { class: `alarm ${kind}` }, `${number}${of} source ${noun} ${said[kind]}: ${names}`);
   }).concat(others);
@@ -124,7 +129,7 @@ function hypothesesOf(record, view, pictures) {
   const list = el("ol", { role: "listbox", tabindex: "0", id: "hypotheses", "aria-label": "Hypotheses" },
     ...shown.map((hypothesis, i) => {
       const option = el("li", { role: "option", id: `hypothesis-${i}`, "data-i": i },
-        el("span", { class: "rank" }, String(i + 1)), line(hypothesis.text),
+        el("span", { class: "rank" }, String(i + 1)), written(record, hypothesis.text),
         el("span", { class: "prob" }, percent(hypothesis.prob)));
       return option;
     }));
@@ -179,7 +184,7 @@ function note(...content) {
 function drawPictures(view, pictures, record) {
   if (!view.drawing) {
     if (record.hypotheses.length) {
-      pictures.replaceChildren(note("No pictures were computed for this sentence."));
+      pictures.replaceChildren(note(record.no_pictures ?? "No pictures were computed for this sentence."));
     }
     return;
   }
@@ -193,7 +198,7 @@ function drawPictures(view, pictures, record) {
   pictures.replaceChildren(
     figure("lattice-figure", "Lattice", latticeNote(record, nodes, view), minimumOf(view, pictures, record),
       drawLattice(nodes, view, mirrored)),
-    figure("supports-figure", "Possible next tokens", note("Along ", line(name.text),
+    figure("supports-figure", "Possible next tokens", note("Along ", written(record, name.text),
       " (bold): every token that the model allows, with its probability. Steps without an alternative share a border."),
     null, drawSupports(path, dir)),
     attention

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax.answering import Answering
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli import export, inflect, paradigm, serve, verify
+from onmt_entmax.cli import export, inflect, paradigm, verify
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import Form, Inflection, Inflector, Question
 from onmt_entmax.paradigm import WordList, as_text, cells_of, sections
@@ -423,8 +424,8 @@ def test_the_page_and_serve_show_the_same_cells(model, cells, tmp_path, capsys) 
     write_list(folder)
     assert run(model, cells, "german", "ab", "--format", "html") == 0
     page = capsys.readouterr().out
-    answering = serve.Answering(folder, SearchTask(SearchConfig()))
+    answering = Answering(folder, SearchTask(SearchConfig()))
     assert answering.description()["pos"]["english"] == {"V": 1, "N": 1}
-    record = answering.answer({"language": "german", "lemma": "ab", "pos": "V"})
+    record = answering.answer({"language": "german", "source": "ab", "pos": "V"})
     for cell in record["sections"][0]["cells"]:
         assert all(f"<bdi>{each['form']}</bdi>" in page for each in cell["forms"])

@@ -286,4 +286,9 @@ def test_a_phone_shows_the_page_without_overflow(judged: Browser, place: str) ->
         .filter(e => !e.closest('.scroll, .body, .head') && e.getBoundingClientRect().right > 391)
         .map(e => e.outerHTML)"""
     assert judged(beyond) == []
+    # No heading of a column is cut, and a row has room for its texts.
+    cut = """[...document.querySelectorAll('.head > div, #rows .row')]
+        .filter(e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)
+        .map(e => e.outerHTML)"""
+    assert judged(cut) == []
     judged.size(1280, 900)

@@ -1,0 +1,323 @@
+"""Answer the queries of the page of `onmt-entmax serve`: outputs, proofs, pictures, paradigms.
+
+The task of the models decides what a query has, and what the page shows of its outputs.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.checkpoint import load, read_cells
+from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import finite
+from onmt_entmax.inflector import Inflection, Inflector, Inventory, Question
+from onmt_entmax.paradigm import as_record, cells_of, parts_of_speech
+from onmt_entmax.pictures import picture
+from onmt_entmax.report.writers import Answer
+from onmt_entmax.search import SearchTask
+from onmt_entmax.strings.cells import Cells
+from onmt_entmax.strings.copying import PLACEHOLDERS
+from onmt_entmax.strings.languages import known_as
+from onmt_entmax.strings.task import LANGUAGE, Query, is_language, is_tag
+from onmt_entmax.strings.units import STRUCTURAL, UNKNOWN
+from onmt_entmax.transducer import Prediction, Transducer, described, letter_warnings, meant
+from onmt_entmax.translator import TranslationError, Translator, as_list
+
+LONGEST = {"language": 100, "tags": 500, "pos": 100}  # characters of a field
+LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}  # long words have about 60
+_TOGETHER = 64  # cells of a paradigm that are searched in one batch, between which others may ask
+
+# A word of a language, and its tags, of which the first alone names any frequent cell.
+_EXAMPLES = (
+    ("turkish", "kitap", "N;ACC;SG"),
+    ("english", "draw", "V;V.PTCP;PST"),
+    ("german", "Haus", "N;DAT;PL"),
+    ("spanish", "preferir", "V"),
+    ("french", "dormir", "V"),
+    ("italian", "venire", "V"),
+    ("portuguese", "dormir", "V"),
+    ("dutch", "huis", "N"),
+    ("danish", "bog", "N"),
+    ("swedish", "bok", "N"),
+    ("icelandic", "hestur", "N"),
+    ("finnish", "katu", "N"),
+    ("hungarian", "ház", "N"),
+    ("polish", "dom", "N"),
+    ("russian", "книга", "N"),
+    ("kazakh", "кітап", "N"),
+    ("georgian", "კაცი", "N"),
+)
+_LABELS = {"characters": "Word", "symbols": "Symbols", "text": "Sentence"}
+_APART = "These models are searched apart, so their outputs have no common pictures."
+
+
+class LeftError(Exception):
+    """The client has closed its connection, so nobody reads the answer."""
+
+
+def stays() -> bool:
+    """Whether a client has left that nobody can ask about: never."""
+    return False
+
+
+class Answering:
+    """Answers the queries of the page with one model or an ensemble, one at a time.
+
+    Models of the same vocabularies and direction are searched together, and have pictures. The
+    outputs of others are averaged, see `Transducer`.
+
+    Args:
+        folders: run or model folders.
+        task: what to search for, and how.
+        transforms: OpenNMT-py's transforms of a source; None: the subword transforms of training.
+
+    Raises:
+        UserError: a folder cannot be read, the models have different tasks, or a transform cannot
+            be made.
+    """
+
+    def __init__(
+        self,
+        folders: Path | Sequence[Path],
+        task: SearchTask,
+        transforms: Sequence[str] | None = None,
+    ) -> None:
+        models = [load(folder) for folder in as_list(folders)]
+        config, steps = task.config, task.budget.expansions if task.method == "exact" else 0
+        # It lists all that it finds, since averaged outputs are counted before the best are shown.
+        self._transducer = Transducer(models, 0, config.beam_size, config.max_length, budget=steps)
+        self.task = self._transducer.task
+        self._sources = [model.vocabularies.source for model in models]
+        self._listed = config.n_best
+        self._translator: Translator | None = None
+        try:
+            self._translator = Translator(models, task, transforms, attention=True)
+        except TranslationError:
+            if len(models) == 1 or transforms is not None:
+                raise
+        self._lock = threading.Lock()
+        self._inflects = self.task.languages and self.task.has_tags
+        self._cells: Cells = {}
+        if self._inflects:
+            self._inventory = Inventory.of(self._sources)
+            self._inflector = Inflector(models, 0, 10, budget=0)
+            self._cells = read_cells(models[0].folder)
+
+    # --- what the page asks for ---
+
+    def description(self) -> dict[str, Any]:
+        """Return what the page needs to know of the models."""
+        task, languages = self.task, self._transducer.languages
+        untagged = self._inventory.untagged if self._inflects else []
+        return {
+            "source": {
+                "label": _LABELS[task.source.kind],
+                "placeholder": self._placeholder(),
+                "kind": task.source.kind,
+            },
+            "languages": languages if task.languages else None,
+            "tags": self._transducer.tags if task.has_tags else None,
+            "tag_separator": task.tag_separator,
+            "needs_tags": self._inflects,
+            "untagged": untagged,
+            "pos": {language: parts_of_speech(self._cells, language) for language in self._cells},
+            "example": self._example(),
+            "longest": {**LONGEST, "source": LONGEST_SOURCE[task.source.kind]},
+        }
+
+    def _placeholder(self) -> str:
+        """Return what to type as a source."""
+        unit = self.task.source
+        if unit.kind != "symbols":
+            return "type a word" if unit.kind == "characters" else "type a sentence"
+        others = {UNKNOWN, *STRUCTURAL, *PLACEHOLDERS}
+        symbols = [
+            unit.decode([token])
+            for token in self._sources[0].tokens
+            if token not in others and not is_language(token) and not is_tag(token)
+        ]
+        between = "spaces" if unit.separator == " " else repr(unit.separator)
+        return f"symbols between {between}, such as {unit.join(symbols[:3])}"
+
+    def _example(self) -> dict[str, str]:
+        """Return a query to begin with, or as much of one as is known.
+
+        A word is known of some languages, tags are those of a cell that the model folder records.
+        """
+        if not self.task.languages:
+            return {}
+        known, letters = self._transducer.languages, self.task.source
+        for name, word, tags in _EXAMPLES:
+            language = known_as(name, known)
+            wanted = tuple(tags.split(";"))
+            cell = self._cell(language, wanted) if self._inflects else ()
+            unknown = (
+                letters.kind != "characters"
+                or language not in known
+                or not all(_has(source, language, letters.encode(word)) for source in self._sources)
+            )
+            if cell is not None and not unknown:
+                return self._query(language, word, cell)
+        for language in known:
+            if self._cells.get(language):
+                return self._query(language, "", next(iter(self._cells[language])))
+        return {"language": known[0]}
+
+    def _query(self, language: str, source: str, tags: Sequence[str]) -> dict[str, str]:
+        asked = {"language": language, "source": source}
+        return {**asked, "tags": self.task.tag_separator.join(tags)} if tags else asked
+
+    def _cell(self, language: str, tags: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return the cell of these tags, else the most frequent of the same part of speech."""
+        if language in self._inventory.untagged:
+            return ()
+        if cells := self._cells.get(language):
+            alike = (cell for cell in cells if cell[0] == tags[0])
+            return min(alike, key=lambda cell: set(cell) != set(tags), default=None)
+        return tags if {*tags} <= {*self._inventory.tags} else None
+
+    # --- answers ---
+
+    def answer(self, query: object, left: Callable[[], bool] = stays) -> dict[str, Any]:
+        """Return a query's record (as `Answer.record`, with texts as people write them), its
+        drawing and its tags.
+
+        Of a query with a part of speech, return the paradigm, as `onmt-entmax paradigm` has it.
+
+        Args:
+            query: `source`, and what the task has of `language` and `tags` or `pos`, as the page
+                sends them.
+            left: whether the client has gone.
+
+        Raises:
+            UserError: it is not such a query, or cannot be answered.
+            LeftError: the client has gone.
+        """
+        if not isinstance(query, Mapping):
+            raise UserError("a query is an object")
+        if self._inflects and query.get("pos"):
+            return self._paradigm(query, left)
+        asked = self._asked(query)
+        with self._turn(left):
+            return {**self._answer(asked), "tags": asked.tags}
+
+    def _asked(self, query: Mapping[str, Any]) -> Query:
+        """Return a query of the page as the models name its parts."""
+        source = self._source(query)
+        language = _text(query, "language") if self.task.languages else ""
+        tags = self.task.tags_of(_text(query, "tags")) if self.task.has_tags else ()
+        if self._inflects:
+            asked = self._inventory.checked(Question(language, source, tags))
+            return Query(asked.lemma, asked.tags, asked.language)
+        return self._transducer.checked(Query(source, tags, language))
+
+    def _source(self, query: Mapping[str, Any]) -> str:
+        # Keyboards of phones leave a space behind a word.
+        return _text(query, "source", LONGEST_SOURCE[self.task.source.kind]).strip()
+
+    @contextmanager
+    def _turn(self, left: Callable[[], bool]) -> Iterator[None]:
+        """Wait until no other query is answered.
+
+        Raises:
+            LeftError: the client has gone meanwhile.
+        """
+        with self._lock:
+            if left():
+                raise LeftError
+            yield
+
+    def _paradigm(self, query: Mapping[str, Any], left: Callable[[], bool]) -> dict[str, Any]:
+        language = known_as(_text(query, "language"), self._inventory.languages)
+        lemma = self._source(query)
+        cells = cells_of(self._cells, language, _text(query, "pos"))
+        questions = [Question(language, lemma, tags) for tags in cells]
+        self._inventory.checked(questions[0])
+        answers: list[Inflection] = []
+        for start in range(0, len(questions), _TOGETHER):
+            with self._turn(left):
+                together = questions[start : start + _TOGETHER]
+                answers += self._inflector.answers(together, _TOGETHER)
+        return as_record(answers)
+
+    def _answer(self, asked: Query) -> dict[str, Any]:
+        line = " ".join(self.task.encode_source(asked))
+        if self._translator is None:
+            (prediction,) = self._transducer.predictions([asked])
+            return {"record": self._averaged(line, prediction), "drawing": None}
+        try:
+            (answer,) = self._translator.answers([line])
+        except UserError as error:
+            raise UserError(str(error).removeprefix("line 1: ")) from None
+        reader = self._translator.reader
+        source = reader.encode(reader.preprocess(line)[0])
+        outputs = [each.hypothesis.tokens for each in answer.hypotheses]
+        drawn = picture(self._translator, source, outputs)[1] if outputs else None
+        return {"record": self._record(asked, answer), "drawing": drawn}
+
+    def _record(self, asked: Query, answer: Answer) -> dict[str, Any]:
+        """Return the record of an answer, its texts and tokens as people write them."""
+        task, record = self.task, answer.record()
+        if task.source.kind == "text":
+            return record
+        record["written"] = True
+        for each in record["hypotheses"]:
+            each["text"] = task.target.decode(each["text"].split())
+        if "unfinished" in record:
+            record["unfinished"] = task.target.decode(record["unfinished"].split())
+        if answer.copied:
+            record["copied"] = dict.fromkeys(answer.copied, 1)
+        strange = {"unknown", "unseen", "copied"} & record.keys()
+        for name in strange:
+            record[name] = {
+                described(token, task.source) + meant(token, self._transducer.tags): count
+                for token, count in record[name].items()
+            }
+        texts = [each["text"] for each in record["hypotheses"]]
+        nouns = ("lemma", "form") if self._inflects else ("source", "output")
+        record["warnings"] = letter_warnings(
+            asked, texts, self._sources, bool(strange), task, nouns
+        )
+        return record
+
+    def _averaged(self, line: str, prediction: Prediction) -> dict[str, Any]:
+        """Return the record of averaged outputs."""
+        certificate, outputs = prediction.certificate, prediction.outputs
+        return finite(
+            {
+                "source": line,
+                "written": self.task.source.kind != "text",
+                "certificate": certificate.level,
+                "bound": certificate.bound,
+                "mass": min(certificate.mass, 1.0),  # rounding may exceed 1
+                "dropped": certificate.dropped,
+                "truncated": certificate.truncated,
+                "excluded": min(certificate.excluded, 1.0),
+                "finished": len(outputs),
+                "hypotheses": [each.to_dict() for each in outputs[: self._listed]],
+                "warnings": prediction.warnings,
+                "no_pictures": _APART,
+            }
+        )
+
+
+def _has(source: Vocabulary, language: str, letters: Sequence[str]) -> bool:
+    """Whether training saw these letters in sources of a language."""
+    return {*letters} <= {*source.seen.get(LANGUAGE + language, source.tokens)}
+
+
+def _text(query: Mapping[str, Any], name: str, longest: int = 0) -> str:
+    """Return a field of a query; an empty text if it is not there.
+
+    Raises:
+        UserError: it is too long or no text.
+    """
+    text, longest = query.get(name, ""), longest or LONGEST[name]
+    if not isinstance(text, str) or any("\ud800" <= character <= "\udfff" for character in text):
+        raise UserError(f"{name}: expected a text")
+    if len(text) > longest:
+        raise UserError(f"{name}: longer than {longest:,} characters")
+    return text
