@@ -152,10 +152,8 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
             )
         for row in _rows(path, layout, gold.task, language, needs=False):
             if row.query not in gold.targets:
-                tags = f", {';'.join(row.query.tags)}" if row.query.tags else ""
                 raise UserError(
-                    f"{path}:{row.number}: no gold row has this query: {row.query.source}{tags} "
-                    f"({row.query.language})"
+                    f"{path}:{row.number}: no gold row has this query: {_named(row.query)}"
                 )
             if detailed and row.cells[-len(DETAILS)] not in ("", "1"):
                 continue
@@ -164,6 +162,47 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
             if first.text != guess.text:
                 found.several.add(row.query)
     return found
+
+
+def refuse_other_queries(
+    first: Predicted, second: Predicted, paths: Sequence[Path], others: Sequence[Path]
+) -> None:
+    """Refuse to compare predictions of different rows.
+
+    Args:
+        first: of the tables `paths`.
+        second: of the tables `others`.
+        paths: the tables that are evaluated.
+        others: those that they are compared with.
+
+    Raises:
+        UserError: one side has a query that the other lacks.
+    """
+    for some, lacking, name, where in (
+        (first, second, paths, others),
+        (second, first, others, paths),
+    ):
+        lacks = [query for query in some.guesses if query not in lacking.guesses]
+        if lacks:
+            raise UserError(
+                f"{named_together(where)}: has no prediction for {len(lacks):,} of "
+                f"{counted(len(some.guesses), 'row')} of {named_together(name)}, such as "
+                f"{_named(lacks[0])}; --against compares predictions of the same rows"
+            )
+
+
+def named_together(paths: Sequence[Path]) -> str:
+    """Return the name of tables for people: that of their folder if there are several."""
+    folders = {path.parent for path in paths}
+    if len(paths) == 1:
+        return str(paths[0])
+    return str(paths[0].parent) if len(folders) == 1 else f"{paths[0]}, ..."
+
+
+def _named(query: Query) -> str:
+    """Return a query for people."""
+    tags = f", {';'.join(query.tags)}" if query.tags else ""
+    return f"{query.source}{tags} ({query.language})"
 
 
 def _predicted_layout(path: Path, gold: Gold) -> tuple[Layout, bool]:

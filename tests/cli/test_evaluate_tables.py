@@ -180,6 +180,61 @@ def test_a_language_without_a_gold_table_is_refused(tmp_path) -> None:
     assert message in refused(evaluate.main, [predicted, "--reference", *gold])
 
 
+class TestAgainst:
+    """Two sets of predicted tables on the same gold rows, in other orders."""
+
+    @pytest.fixture
+    def tables(self, tmp_path) -> dict[str, list[Path]]:
+        contents = {
+            "gold": {"xx": [*GOLD, "dog\td ɒ ɡ"], "yy": ["cat\tk a"]},
+            # cat, read and dog are right, and gnu is not.
+            "ours": {"xx": ["cat\tk æ t", "read\tɹ ɛ d", "dog\td ɒ ɡ", "gnu\tn"], "yy": ["cat\tk"]},
+            # read, by its other target.
+            "theirs": {
+                "xx": ["gnu\tn u", "read\tɹ iː d", "dog\td", "cat\tk"],
+                "yy": ["cat\tk a"],
+            },
+        }
+        for name, files in contents.items():
+            (tmp_path / name).mkdir()
+            for language, rows in files.items():
+                write(tmp_path / name / f"{language}.tsv", *rows)
+        return {name: sorted((tmp_path / name).iterdir()) for name in contents}
+
+    def test_words_that_one_side_alone_has_right(self, tables, tmp_path, capsys) -> None:
+        words = (*tables["ours"], "--reference", *tables["gold"], "--against", *tables["theirs"])
+        found = content(tmp_path, *words, "--separator", "target= ")
+        assert found["all"]["accuracy"] == 3 / 5
+        assert found["against"] == {
+            "xx": {"won": 2, "lost": 0, "p": 0.5},
+            "yy": {"won": 0, "lost": 1, "p": 1.0},
+            "all": {"won": 2, "lost": 1, "p": 1.0},
+        }
+        said = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert ["xx", "2", "0", "0.5000"] in said
+        head = ["language", "only", "this", "right", "only", str(tmp_path / "theirs"), "p"]
+        assert head in said
+
+    @pytest.mark.parametrize("side", ["ours", "theirs"])
+    def test_other_rows_are_refused(self, tables, tmp_path, side) -> None:
+        """Whichever side lacks them."""
+        (first, _) = tables[side]
+        write(first, *first.read_text(encoding="utf-8").splitlines()[:3])
+        lacked = {"ours": "gnu", "theirs": "cat"}[side]
+        other = {"ours": "theirs", "theirs": "ours"}[side]
+        words = (*tables["ours"], "--reference", *tables["gold"], "--against", *tables["theirs"])
+        said = refused(evaluate.main, [*words, "--json", tmp_path / "scores.json"])
+        assert f"{tmp_path / side}: has no prediction for 1 of 5 rows of {tmp_path / other}" in said
+        assert f"such as {lacked} (xx); --against compares predictions of the same rows" in said
+        assert not (tmp_path / "scores.json").exists()
+
+    def test_a_query_that_both_lack_is_a_tie(self, tables, tmp_path) -> None:
+        words = (tables["gold"][1], "--reference", *tables["gold"], "--against", tables["gold"][1])
+        found = content(tmp_path, *words)
+        assert found["missing"] == 4
+        assert found["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}
+
+
 def test_options_of_tables_need_tables(tmp_path) -> None:
     assert "--model goes with predicted tables" in refused(evaluate.main, ["--model", tmp_path])
     assert "--source, --reference, --predictions, or predicted tables" in refused(evaluate.main, [])
