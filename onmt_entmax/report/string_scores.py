@@ -19,7 +19,7 @@ from onmt_entmax.strings.task import Query
 from onmt_entmax.strings.units import Unit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Guess:
     """The prediction for a query."""
 

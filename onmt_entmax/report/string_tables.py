@@ -1,5 +1,6 @@
 """Read gold and predicted tables of strings, and match their rows by query."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -44,7 +45,7 @@ class Gold:
 
     task: StringTask
     columns: tuple[str, ...] = ()
-    targets: dict[Query, list[str]] = field(default_factory=dict)
+    targets: dict[Query, tuple[str, ...]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     tags: frozenset[str] = frozenset()
 
@@ -108,9 +109,9 @@ def read_gold(
         language = language_of_file(path.name) or ALL
         gold.names.append(language)
         for row in _rows(path, layout, task, language, needs=True):
-            targets = gold.targets.setdefault(row.query, [])
+            targets = gold.targets.get(row.query, ())
             if row.target not in targets:
-                targets.append(row.target)
+                gold.targets[row.query] = (*targets, row.target)
     return gold
 
 
@@ -151,15 +152,20 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
                 f"these are of {', '.join(sorted(languages))}"
             )
         for row in _rows(path, layout, gold.task, language, needs=False):
-            if row.query not in gold.targets:
+            targets = gold.targets.get(row.query)
+            if targets is None:
                 raise UserError(
                     f"{path}:{row.number}: no gold row has this query: {_named(row.query)}"
                 )
             if detailed and row.cells[-len(DETAILS)] not in ("", "1"):
                 continue
-            guess = Guess(row.target, row.cells[-2] if detailed else "")
-            first = found.guesses.setdefault(row.query, guess)
-            if first.text != guess.text:
+            first = found.guesses.get(row.query)
+            if first is None:
+                # A table may have millions of rows: equal texts are kept once.
+                text = targets[0] if row.target == targets[0] else row.target
+                level = sys.intern(row.cells[-2]) if detailed else ""
+                found.guesses[row.query] = Guess(text, level)
+            elif first.text != row.target:
                 found.several.add(row.query)
     return found
 
