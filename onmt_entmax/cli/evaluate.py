@@ -3,13 +3,14 @@
     onmt-entmax evaluate predicted/* --reference gold/*.tst --model run/2023/model
     onmt-entmax evaluate words.out.tsv --reference words.tsv --separator "target= "
 
-Rows are matched by their queries, several tables by their languages, which the names of the files
-say. A prediction is right if it is one of the gold targets of its query; nothing is normalised. The
-error rate is the sum of the edit distances (Levenshtein) to the nearest gold target, in units of
-the target, over the sum of their lengths: PER of phones, CER of characters. WER is 100 minus the
-accuracy. The average is over languages. A gold query without a prediction counts as wrong. Of
-tables of `predict --details`, another table has for each certificate how many queries have it, and
-how many of these are right.
+Predicted tables have the columns of the gold tables, or a heading names theirs. Rows are matched by
+their queries (source, tags and language), in any order; several tables by their languages, which
+the names of the files say. A prediction is right if it is one of the gold targets of its query;
+nothing is normalised. The error rate is the sum of the edit distances (Levenshtein) to the nearest
+gold target, in units of the target, over the sum of their lengths: PER of phones, CER of
+characters. WER is 100 minus the accuracy. The average is over languages. A gold query without a
+prediction counts as wrong. Of tables of `predict --details`, another table has for each certificate
+how many queries have it, and how many of these are right.
 
 --against OTHER compares with other predictions of the same rows or words: for each language and in
 all, how many only one of the two gets right, and the p-value of McNemar's exact test.
@@ -207,10 +208,14 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     if several:
         texts.append(f"queries with several gold targets: {several:,} of {len(gold.targets):,}")
     if missing := len(gold.targets) - len(found.guesses):
+        lacking = sorted(scores.languages.keys() - {query.language for query in found.guesses})
+        every = f" (all of {', '.join(lacking)})" if lacking else ""
         warn(
-            f"gold queries without a prediction: {missing:,} of {len(gold.targets):,}; they count "
-            "as wrong"
+            f"gold queries without a prediction: {missing:,} of {len(gold.targets):,}{every}; they "
+            "count as wrong"
         )
+    if empty := sum(not guess.text for guess in found.guesses.values()):
+        warn(f"empty predictions: {empty:,} of {len(found.guesses):,}")
     for each, where in ((found, paths), (other, options.against)):
         if each is not None and each.several:
             name = f"{named_together(where)}: " if other is not None else ""

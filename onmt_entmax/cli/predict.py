@@ -208,7 +208,8 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
             (file,) = stack.enter_context(replaced_when_done([skip]))
         for table in tables:
             digest, rows, replaced = hashlib.sha256(), 0, ""
-            for row in readable_rows(table, transducer):
+            read_rows = readable_rows(table, transducer)
+            for row in tqdm(read_rows, "reading", unit="row", leave=False, disable=None):
                 digest.update(repr(row[:3]).encode("utf-8", "surrogatepass"))
                 total += 1
                 if isinstance(row, Row):

@@ -151,14 +151,17 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
                 f"{path}: of the language {language} by its name, of which there is no gold table; "
                 f"these are of {', '.join(sorted(languages))}"
             )
+        written, read = False, layout.columns[: -len(DETAILS) if detailed else None]
         for row in _rows(path, layout, gold.task, language, needs=False):
             targets = gold.targets.get(row.query)
             if targets is None:
                 raise UserError(
-                    f"{path}:{row.number}: no gold row has this query: {_named(row.query)}"
+                    f"{path}:{row.number}: no gold row has this query: {_named(row.query)}; the "
+                    f"columns are read as {', '.join(read)}"
                 )
             if detailed and row.cells[-len(DETAILS)] not in ("", "1"):
                 continue
+            written = written or detailed or bool(row.target)
             first = found.guesses.get(row.query)
             if first is None:
                 # A table may have millions of rows: equal texts are kept once.
@@ -167,6 +170,8 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
                 found.guesses[row.query] = Guess(text, level)
             elif first.text != row.target:
                 found.several.add(row.query)
+        if not written:
+            raise UserError(f"{path}: all targets are empty, hence no predictions")
     return found
 
 

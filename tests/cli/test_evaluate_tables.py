@@ -133,6 +133,33 @@ def test_a_gold_query_without_a_prediction_is_wrong_and_said(tmp_path, capsys) -
     assert "gold queries without a prediction: 2 of 3" in capsys.readouterr().err
 
 
+def test_languages_without_any_prediction_are_named(tmp_path, capsys) -> None:
+    gold = [write(tmp_path / f"{name}.tsv", "a\tb", "c\td") for name in ("xx", "yy", "zz")]
+    (tmp_path / "out").mkdir()
+    predicted = [write(tmp_path / "out/yy.tsv", "a\tb")]
+    assert evaluated(*predicted, "--reference", *gold) == 0
+    said = capsys.readouterr().err
+    assert "gold queries without a prediction: 5 of 6 (all of xx, zz); they count as wrong" in said
+
+
+def test_empty_predictions_are_said(tmp_path, capsys) -> None:
+    """A table of `predict` may have nothing else."""
+    gold = write(tmp_path / "gold.tsv", *GOLD)
+    assert evaluated(write(tmp_path / "p.tsv", "cat\t", "gnu\tn"), "--reference", gold) == 0
+    assert "warning: empty predictions: 1 of 2" in capsys.readouterr().err
+    predicted = write(tmp_path / "p.tsv", "cat\t\t\t0\tnone\t", "gnu\t\t\t0\tnone\t")
+    assert evaluated(predicted, "--reference", gold) == 0
+    assert "warning: empty predictions: 2 of 2" in capsys.readouterr().err
+
+
+def test_a_heading_names_other_columns_than_those_of_the_gold_table(tmp_path) -> None:
+    gold = write(tmp_path / "gold.tsv", "xx\tcat\tk a t", "yy\tcat\tk")
+    predicted = write(tmp_path / "p.tsv", "pronunciation\tword\tlanguage", "k\tcat\tyy")
+    columns = ("--columns", "language,source,target")
+    found = content(tmp_path, predicted, "--reference", gold, *columns)
+    assert found["languages"]["yy"]["accuracy"] == 1
+
+
 def test_several_predictions_of_a_query_are_said(tmp_path, capsys) -> None:
     gold = write(tmp_path / "gold.tsv", *GOLD)
     rows = ("cat\tk æ t", "cat\tk a t", "read\tɹ ɛ d", "read\tɹ ɛ d", "gnu\tn uː")
@@ -144,7 +171,12 @@ def test_several_predictions_of_a_query_are_said(tmp_path, capsys) -> None:
 @pytest.mark.parametrize(
     ("rows", "more", "message"),
     [
-        (("dog\td ɒ ɡ",), (), "p.tsv:1: no gold row has this query: dog"),
+        (
+            ("dog\td ɒ ɡ",),
+            (),
+            "no gold row has this query: dog (all); the columns are read as source, target",
+        ),
+        (("cat\t", "gnu\t"), (), "p.tsv: all targets are empty, hence no predictions"),
         (
             ("cat\tk æ t", "gnu\tn", "cat"),
             (),
