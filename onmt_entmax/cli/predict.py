@@ -201,6 +201,7 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
         UserError: rows cannot be read, or there are none.
     """
     done, bad, total = [], 0, 0
+    warnings: list[str] = []  # shown later, below the progress
     layouts: dict[tuple[Layout, bool], list[tuple[str, str]]] = {}
     with ExitStack() as stack:
         file: TextIO | None = None
@@ -209,13 +210,13 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
         for table in tables:
             digest, rows, replaced = hashlib.sha256(), 0, ""
             read_rows = readable_rows(table, transducer)
-            for row in tqdm(read_rows, "reading", unit="row", leave=False, disable=None):
+            for row in tqdm(read_rows, "reading", unit="row", leave=False, delay=1, disable=None):
                 digest.update(repr(row[:3]).encode("utf-8", "surrogatepass"))
                 total += 1
                 if isinstance(row, Row):
                     first = not rows and not table.layout.heading
                     if first and may_be_heading(row.query.source):
-                        warn(
+                        warnings.append(
                             f"{table.name}:{row.number}: {row.query.source!r} may be a heading; "
                             "it is read as a row"
                         )
@@ -225,7 +226,7 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
                     continue
                 bad += 1
                 if bad <= _LISTED:
-                    warn(f"{table.name}:{row.number}: {row.reason}")
+                    warnings.append(f"{table.name}:{row.number}: {row.reason}")
                 if file is not None:
                     file.write(f"{table.name}:{row.number}\t{row.reason}\t{row.line}\n")
             if not rows and not bad:
@@ -236,6 +237,7 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
                 read += f"; targets, such as {replaced!r}, are replaced"
             # Tables of one layout are told together, whatever their targets.
             layouts.setdefault((table.layout, bool(replaced)), []).append((table.name, read))
+        warn(*warnings)
         if bad:
             more = f", the first {_LISTED} above" if bad > _LISTED else ""
             told = f"{bad:,} of {counted(total, 'row')} cannot be read{more}"
