@@ -139,6 +139,21 @@ class Inflection:
     this language; a lemma in another Unicode normal form; a lemma or form that mixes scripts."""
     only: bool
     """Whether the support is proven to be a single form."""
+    least: float = 0.0
+    """Probability below which `at_least` left forms out,"""
+    left_out: int = 0
+    """and how many these are."""
+
+    def at_least(self, prob: float) -> Inflection:
+        """Return the prediction without the forms below a probability, which are counted."""
+        kept = tuple(form for form in self.forms if form.prob >= prob)
+        left_out = self.left_out + len(self.forms) - len(kept)
+        return replace(self, forms=kept, least=max(prob, self.least), left_out=left_out)
+
+    @property
+    def complete(self) -> bool:
+        """Whether `forms` has everything that is possible."""
+        return self.level in ("only", "exhaustive") and not self.left_out
 
     @property
     def level(self) -> str:
@@ -158,6 +173,7 @@ class Inflection:
             "forms": [
                 {"form": each.pop("text"), **each} for each in (f.to_dict() for f in self.forms)
             ],
+            **({"least": self.least, "left_out": self.left_out} if self.least else {}),
             **proven(self),
         }
 

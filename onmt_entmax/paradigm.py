@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from onmt_entmax.errors import UserError, counted, nearest, printable
 from onmt_entmax.files import finite
 from onmt_entmax.strings.cells import Cells
+from onmt_entmax.strings.details import left_out_text
 from onmt_entmax.strings.task import encode_tag, split_tags
 from onmt_entmax.strings.units import SPACE, encode_word
 
@@ -157,12 +158,20 @@ def _name(tag: str) -> str:
 def cell_text(cell: Inflection) -> str:
     """Return a cell for people: its form; all forms with probabilities unless there is only one."""
     mark = " ?" if cell.warnings else ""
+    more = "" if cell.complete else " ..."
     if not cell.forms:
-        return "(none)" + mark
+        return "(none)" + more * bool(cell.left_out) + mark
     if cell.level == "only":
         return cell.forms[0].text + mark
-    more = " ..." if cell.certificate.level != "exhaustive" else ""
     return " / ".join(f"{form.text} {_percent(form.prob)}" for form in cell.forms) + more + mark
+
+
+def left_out_of(cells: Iterable[Inflection]) -> str:
+    """Return how many forms of some cells were left out as improbable; nothing without any."""
+    cut = LeftOut()
+    for cell in cells:
+        cut.add(cell)
+    return cut.text()
 
 
 def _percent(prob: float) -> str:
@@ -171,7 +180,7 @@ def _percent(prob: float) -> str:
 
 
 def as_text(cells: Sequence[Inflection], width: int = sys.maxsize) -> str:
-    """Return the tables with aligned columns.
+    """Return the tables with aligned columns, and how many forms were left out.
 
     Args:
         cells: of one lemma.
@@ -199,7 +208,7 @@ def as_text(cells: Sequence[Inflection], width: int = sys.maxsize) -> str:
             for row in rows
         ]
         blocks.append("\n".join([section.title, *(f"  {line}".rstrip() for line in lines)]))
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, *filter(None, [left_out_of(cells)])])
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -221,7 +230,7 @@ def _width(text: str) -> int:
     )
 
 
-CSV_HEAD = "language,lemma,tags,form,probability,certificate,warnings\n"
+CSV_HEAD = "language,lemma,tags,form,probability,certificate,warnings,left_out\n"
 
 
 def as_csv(cells: Iterable[Inflection]) -> str:
@@ -231,7 +240,8 @@ def as_csv(cells: Iterable[Inflection]) -> str:
     for cell in cells:
         asked = [cell.question.language, cell.question.lemma, ";".join(cell.question.tags)]
         for form in [(form.text, f"{form.prob:.6g}") for form in cell.forms] or [("", "")]:
-            writer.writerow([*asked, *form, cell.level, "; ".join(cell.warnings)])
+            warnings = "; ".join(cell.warnings)
+            writer.writerow([*asked, *form, cell.level, warnings, cell.left_out])
     return stream.getvalue()
 
 
@@ -241,6 +251,7 @@ def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
     return {
         "language": first.language,
         "lemma": first.lemma,
+        "least": cells[0].least,
         "sections": [
             {
                 "title": section.title,
@@ -254,6 +265,7 @@ def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
                         "certificate": cell.level,
                         "forms": [{"form": form.text, "prob": form.prob} for form in cell.forms],
                         "warnings": cell.warnings,
+                        "left_out": cell.left_out,
                     }
                     for (row, column), cell in section.cells.items()
                 ],
@@ -266,20 +278,21 @@ def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
 def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
     """Return a page with the tables of each lemma, which needs no network."""
     style = files("onmt_entmax.report").joinpath("page.css").read_text(encoding="utf-8")
-    bodies, title = list[str](), ""
+    bodies, title, least = list[str](), "", 0.0
     for cells in paradigms:
-        first = cells[0].question
+        first, least = cells[0].question, cells[0].least
         title = "paradigms" if bodies else f"{first.lemma} ({first.language})"
         tables = "\n".join(map(_table, sections(cells)))
         bodies.append(
             f"<h2><bdi>{html.escape(first.lemma)}</bdi> "
             f'<span class="muted">{html.escape(first.language)}</span></h2>\n'
-            f'<div class="paradigms">{tables}</div>'
+            f'<div class="paradigms">{tables}</div>{_left_out_note(cells)}'
         )
+    listed = f"probability {least:g} or more" if least else "positive probability"
     legend = (
         '<p class="muted">A form in green is the only one that the model can produce. Elsewhere '
-        "all forms of positive probability are listed; ... means that there may be more, and ? a "
-        "warning: point at the cell to read it.</p>"
+        f"all forms of {listed} are listed; ... means that there are more, or may be, and ? "
+        "a warning: point at the cell to read it.</p>"
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -289,6 +302,12 @@ def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
         + "\n".join([legend, *bodies])
         + "\n</main></body>\n</html>\n"
     )
+
+
+def _left_out_note(cells: Sequence[Inflection]) -> str:
+    """Return a paragraph that says how many forms were left out; nothing without any."""
+    text = left_out_of(cells)
+    return f'\n<p class="muted">{text}</p>' if text else ""
 
 
 def _table(section: Section) -> str:
@@ -304,16 +323,17 @@ def _table(section: Section) -> str:
 
 
 def _entry(cell: Inflection) -> str:
-    tip = html.escape("; ".join([";".join(cell.question.tags), *cell.warnings]))
+    notes = filter(None, [*cell.warnings, left_out_of([cell])])
+    tip = html.escape("; ".join([";".join(cell.question.tags), *notes]))
     mark = ' <b class="alarm">?</b>' if cell.warnings else ""
-    if cell.level == "only":
+    if cell.level == "only" and cell.forms:
         inner = f"<bdi>{html.escape(cell.forms[0].text)}</bdi>"
         return f'<td class="only" title="{tip}">{inner}{mark}</td>'
     forms = "<br>".join(
         f'<bdi>{html.escape(form.text)}</bdi> <span class="muted">{_percent(form.prob)}</span>'
         for form in cell.forms
     )
-    more = "" if cell.certificate.level == "exhaustive" else " ..."
+    more = "" if cell.complete else " ..."
     return f'<td title="{tip}">{forms or "(none)"}{more}{mark}</td>'
 
 
@@ -349,15 +369,31 @@ class Doubts:
         return lines + [f"others ({self.others:,} of {cells})"] * bool(self.others)
 
 
+@dataclass
+class LeftOut:
+    """The forms of many cells that were left out as improbable."""
+
+    forms: int = 0
+    cells: int = 0
+    """Cells that had some."""
+    least: float = 0.0
+    """The least probability."""
+
+    def add(self, cell: Inflection) -> None:
+        """Count those of a cell."""
+        self.forms += cell.left_out
+        self.cells += bool(cell.left_out)
+        self.least = max(self.least, cell.least)
+
+    def text(self) -> str:
+        """Return how many there are; nothing without any."""
+        return left_out_text(self.forms, self.least, "form") if self.forms else ""
+
+
 class WordList:
-    """All forms of many paradigms, and whether anything else is possible.
+    """All forms of many paradigms, and whether anything else is possible."""
 
-    Args:
-        least: the least probability of a form in its cell.
-    """
-
-    def __init__(self, least: float) -> None:
-        self.least = least
+    def __init__(self) -> None:
         self.weights: dict[str, float] = {}
         """For each form the expected number of cells that have it."""
         self.lemmas: dict[str, str] = {}
@@ -365,17 +401,16 @@ class WordList:
         self._state = 0  # the last state of the automaton
         self.doubts = Doubts()
         self._missing, self._mass = 0, 1.0
+        self._left_out = LeftOut()
 
     def add(self, cell: Inflection) -> None:
         """Add the forms of a cell."""
-        listed = [form for form in cell.forms if form.prob >= self.least]
-        mass = sum(form.prob for form in listed)
-        whole = cell.level in ("only", "exhaustive") and len(listed) == len(cell.forms)
         self.doubts.add(cell)
-        self._missing += not whole
-        self._mass = min(self._mass, mass)
+        self._missing += cell.level not in ("only", "exhaustive")
+        self._left_out.add(cell)
+        self._mass = min(self._mass, sum(form.prob for form in cell.forms))
         question = cell.question
-        for form in listed:
+        for form in cell.forms:
             self.weights[form.text] = self.weights.get(form.text, 0.0) + form.prob
             self.lemmas.setdefault(form.text, question.lemma)
             upper = [*encode_word(question.lemma), *map(encode_tag, question.tags)]
@@ -399,6 +434,8 @@ class WordList:
         cells, reasons = counted(self.doubts.cells, "cell"), []
         if self._missing:
             reasons.append(f"something is missing in {self._missing:,} of {cells}")
+        if text := self._left_out.text():
+            reasons.append(f"{text} in {self._left_out.cells:,} of {cells}")
         if doubtful := self.doubts.doubtful:
             reasons.append(f"there are warnings in {doubtful:,} of {cells}")
         if apart := self.apart(kind):
@@ -503,7 +540,11 @@ class Paradigm:
     @property
     def complete(self) -> bool:
         """Whether no other form is possible in any cell."""
-        return all(cell.level in ("only", "exhaustive") for cell in self.cells)
+        return all(cell.complete for cell in self.cells)
+
+    def at_least(self, prob: float) -> Paradigm:
+        """Return the paradigm without the forms below a probability, which are counted."""
+        return Paradigm(tuple(cell.at_least(prob) for cell in self.cells))
 
     def __repr__(self) -> str:
         return as_text(self.cells)
@@ -515,4 +556,5 @@ class Paradigm:
     def _repr_html_(self) -> str:
         """Return the tables for a notebook."""
         style = "<style>table.paradigm td.only { color: #1a7f37; }</style>"
-        return style + "".join(map(_table, sections(self.cells)))
+        tables = "".join(map(_table, sections(self.cells)))
+        return style + tables + _left_out_note(self.cells)

@@ -288,6 +288,23 @@ class TestParadigm:
         assert "<table" in paradigm._repr_html_()
         assert paradigm.cells[0].forms[0].text in str(paradigm)
 
+    def test_without_improbable_forms_it_is_not_complete(self, folder) -> None:
+        paradigm = Inflector(folder).paradigm("deu", "ab")
+        likely = paradigm.at_least(0.2)
+        forms = [[form for form in cell.forms if form.prob >= 0.2] for cell in paradigm.cells]
+        assert [[*cell.forms] for cell in likely.cells] == forms
+        left_out = [
+            len(cell.forms) - len(some) for cell, some in zip(paradigm.cells, forms, strict=True)
+        ]
+        assert [cell.to_dict()["left_out"] for cell in likely.cells] == left_out
+        assert not likely.complete
+        said = f"{sum(left_out)} forms below 0.2 left out"
+        assert said in str(likely)
+        assert said in likely._repr_html_()
+        assert "left out" not in str(paradigm) + paradigm._repr_html_()
+        # Cut again, the counts add up.
+        assert likely.at_least(1).cells[0].left_out == len(paradigm.cells[0].forms)
+
     def test_a_language_without_cells_is_named(self, folder) -> None:
         with pytest.raises(ValueError, match="no cells of the language 'klingon'"):
             Inflector(folder).paradigm("klingon", "ab")

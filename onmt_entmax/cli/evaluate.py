@@ -3,13 +3,17 @@
     onmt-entmax evaluate predicted/* --reference gold/*.tst --model run/2023/model
     onmt-entmax evaluate words.out.tsv --reference words.tsv --separator "target= "
 
-Rows are matched by their queries, several tables by their languages, which the names of the files
-say. A prediction is right if it is one of the gold targets of its query; nothing is normalised. The
-error rate is the sum of the edit distances (Levenshtein) to the nearest gold target, in units of
-the target, over the sum of their lengths: PER of phones, CER of characters. WER is 100 minus the
-accuracy. The average is over languages. A gold query without a prediction counts as wrong. Of
-tables of `predict --details`, another table has for each certificate how many queries have it, and
-how many of these are right.
+Predicted tables have the columns of the gold tables, or a heading names theirs. Rows are matched by
+their queries (source, tags and language), in any order; several tables by their languages, which
+the names of the files say. A prediction is right if it is one of the gold targets of its query;
+nothing is normalised. The error rate is the sum of the edit distances (Levenshtein) to the nearest
+gold target, in units of the target, over the sum of their lengths: PER of phones, CER of
+characters. WER is 100 minus the accuracy. The average is over languages. A gold query without a
+prediction counts as wrong. Of tables of `predict --details`, another table has for each certificate
+how many queries have it, and how many of these are right.
+
+--against OTHER compares with other predictions of the same rows or words: for each language and in
+all, how many only one of the two gets right, and the p-value of McNemar's exact test.
 
     onmt-entmax evaluate --source run/pilot/data/dev.src --reference run/pilot/data/dev.tgt \\
         --predictions run/pilot/dev.pred
@@ -21,9 +25,6 @@ source counts as correct, such as dreamed and dreamt; one with `<unk>` never doe
 predictions of `translate -n_best N`, N lines a word: it measures the first ones, and the best of N,
 that nearest to a reference.
 
---against OTHER compares with other predictions of the same words: for each language and all words,
-how many only one of the two gets right, and the p-value of McNemar's exact test.
-
 --report REPORT, of the same translation, prints how many words remain, and how many of those are
 right, if all others are left to a person: by the probability of the output, and by what is proven.
 """
@@ -32,7 +33,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, warn
@@ -41,19 +41,26 @@ from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwr
 from onmt_entmax.report.measures import (
     LanguageScores,
     Score,
+    comparison,
+    comparison_text,
     correct_forms,
     coverage,
     coverage_text,
     edit_distance,
     is_right,
-    mcnemar,
     nearest_form,
     output_of,
     score_by_language,
 )
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.string_scores import score_strings
-from onmt_entmax.report.string_tables import guessed_task, read_gold, read_predicted
+from onmt_entmax.report.string_scores import answered, score_strings
+from onmt_entmax.report.string_tables import (
+    guessed_task,
+    named_together,
+    read_gold,
+    read_predicted,
+    refuse_other_queries,
+)
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 from onmt_entmax.strings.tables import checked_columns
@@ -109,26 +116,6 @@ def read_predictions(path: Path, source: Path, number: int) -> list[str]:
     return [" ".join(line.split()) for line in lines]
 
 
-def comparison(
-    languages: Sequence[str], right: Sequence[bool], other: Sequence[bool]
-) -> dict[str, dict[str, Any]]:
-    """Return the words that one side alone has right, and p: by language, and of `all` words.
-
-    A language named all is `all (language)`.
-    """
-    pairs: dict[str, list[tuple[bool, bool]]] = {}
-    for language, *pair in sorted(zip(languages, right, other, strict=True)):
-        name = "all (language)" if language == "all" else language
-        pairs.setdefault(name, []).append((pair[0], pair[1]))
-    every = [pair for some in pairs.values() for pair in some]
-    return {name: _compared(some) for name, some in {**pairs, "all": every}.items()}
-
-
-def _compared(pairs: Sequence[tuple[bool, bool]]) -> dict[str, Any]:
-    won, lost = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
-    return {"won": won, "lost": lost, "p": mcnemar(won, lost)}
-
-
 def evaluate(options: argparse.Namespace) -> str:
     """Score a file of predictions; write the scores as JSON if asked to.
 
@@ -139,7 +126,7 @@ def evaluate(options: argparse.Namespace) -> str:
         UserError: a file cannot be read, the files differ in length, or a prediction is no tokens.
     """
     files = [options.source, options.reference, options.predictions]
-    refuse_overwriting([*files, options.against, options.report], [options.json])
+    refuse_overwriting([*files, *options.against, options.report], [options.json])
     sources, references = read_aligned(options.source, options.reference)
     nbest = options.nbest
     if not sources:
@@ -170,14 +157,11 @@ def evaluate(options: argparse.Namespace) -> str:
     if several := sum(len(some) > 1 for some in forms):
         texts.append(f"words with several correct forms: {several:,} of {len(forms):,}")
     right = list(map(is_right, compared, words[::nbest]))
-    if options.against:
-        others = read_predictions(options.against, options.source, nbest * len(sources))[::nbest]
+    for path in options.against:
+        others = read_predictions(path, options.source, nbest * len(sources))[::nbest]
         other = list(map(is_right, map(nearest_form, forms, others), others))
         content["against"] = against = comparison(languages, right, other)
-        rows = [["language", "only this right", f"only {options.against.name}", "p"]]
-        for name, each in against.items():
-            rows.append([name, str(each["won"]), str(each["lost"]), f"{each['p']:.4f}"])
-        texts.append(aligned_table(rows))
+        texts.append(comparison_text(against, path.name))
     if options.report:
         records = list(read_report(options.report, len(sources)))
         if [record["source"] for record in records] != sources:
@@ -203,7 +187,7 @@ def evaluate_tables(options: argparse.Namespace) -> str:
         UserError: a table cannot be read, or a prediction has no gold row.
     """
     paths, gold_paths = options.predicted, options.reference
-    refuse_overwriting([*paths, *gold_paths], [options.json])
+    refuse_overwriting([*paths, *gold_paths, *options.against], [options.json])
     columns = checked_columns(options.columns, (SOURCE, TARGET)) if options.columns else ()
     separators = dict(map(_separator, options.separator))
     texts, tags = [], frozenset[str]()
@@ -216,20 +200,39 @@ def evaluate_tables(options: argparse.Namespace) -> str:
         texts.append(f"{gold_paths[0].name}: {said}")
     gold = read_gold(gold_paths, task, columns, tags)
     found = read_predicted(paths, gold)
+    other = read_predicted(options.against, gold) if options.against else None
+    if other is not None:
+        refuse_other_queries(found, other, paths, options.against)
     scores = score_strings(gold.targets, found.guesses, task.target)
     several = sum(len(targets) > 1 for targets in gold.targets.values())
     if several:
         texts.append(f"queries with several gold targets: {several:,} of {len(gold.targets):,}")
     if missing := len(gold.targets) - len(found.guesses):
+        lacking = sorted(scores.languages.keys() - {query.language for query in found.guesses})
+        every = f" (all of {', '.join(lacking)})" if lacking else ""
         warn(
-            f"gold queries without a prediction: {missing:,} of {len(gold.targets):,}; they count "
-            "as wrong"
+            f"gold queries without a prediction: {missing:,} of {len(gold.targets):,}{every}; they "
+            "count as wrong"
         )
-    if found.several:
-        warn(f"queries with several predictions, of which the first counts: {len(found.several):,}")
+    if empty := sum(not guess.text for guess in found.guesses.values()):
+        warn(f"empty predictions: {empty:,} of {len(found.guesses):,}")
+    for each, where in ((found, paths), (other, options.against)):
+        if each is not None and each.several:
+            name = f"{named_together(where)}: " if other is not None else ""
+            warn(
+                f"{name}queries with several predictions, of which the first counts: "
+                f"{len(each.several):,}"
+            )
+    content = {**scores.as_dict(), "missing": missing}
+    texts.append(scores.text())
+    if other is not None:
+        languages = (query.language for query in gold.targets)
+        right, others = (answered(gold.targets, each.guesses) for each in (found, other))
+        content["against"] = against = comparison(languages, right, others)
+        texts.append(comparison_text(against, named_together(options.against)))
     if options.json:
-        write_files({options.json: json_text({**scores.as_dict(), "missing": missing})})
-    return "\n\n".join([*texts, scores.text()])
+        write_files({options.json: json_text(content)})
+    return "\n\n".join(texts)
 
 
 def _separator(text: str) -> tuple[str, str]:
@@ -256,7 +259,7 @@ def _check(options: argparse.Namespace) -> None:
     """
     given = [name for name in ("model", "columns", "separator") if getattr(options, name)]
     if options.predicted:
-        names = ("source", "predictions", "against", "report")
+        names = ("source", "predictions", "report")
         if other := [name for name in names if getattr(options, name) is not None]:
             raise UserError(f"--{other[0]} goes with files of tokens, not with tables")
         if options.nbest != 1:
@@ -276,6 +279,8 @@ def _check(options: argparse.Namespace) -> None:
         )
     if len(options.reference) > 1:
         raise UserError("--reference: one file of tokens; several are of tables")
+    if len(options.against) > 1:
+        raise UserError("--against: one file of tokens; several are of tables")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -290,6 +295,8 @@ def main(arguments: Sequence[str]) -> int:
         "names them, or they are guessed)")  # fmt: skip
     add("--separator", action="append", default=[], metavar="COLUMN=TEXT",
         help='of tables: between symbols, such as "target= " (default: guessed)')  # fmt: skip
+    add("--against", nargs="+", type=Path, default=[], metavar="OTHER",
+        help="other predictions of the same rows, or words")  # fmt: skip
     add("--json", type=Path, help="write the scores here too (accuracy from 0 to 1)")
     lines = parser.add_argument_group("files of tokens, a word a line")
     add = lines.add_argument
@@ -302,7 +309,6 @@ def main(arguments: Sequence[str]) -> int:
         metavar="N",
         help="N predicted targets for each source line",
     )
-    add("--against", type=Path, metavar="OTHER", help="other predictions of the same words")
     add("--report", type=Path, help="-exactness_report of the predictions")
     options = parser.parse_args(arguments)
     _check(options)

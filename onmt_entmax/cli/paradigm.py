@@ -5,14 +5,16 @@
 
 The cells of a language and part of speech are the tags that its training data has; training keeps
 them in the model folder (`cells.tsv`), and --cells names others. A cell shows its form alone if the
-model can produce no other, else every form of positive probability: `...` means that there may be
-more, `?` a warning, as of `inflect`: such as a letter that training never saw in this language, or
-a form that mixes scripts. Warnings go to the standard error too. Tables follow UniMorph's
-dimensions: nouns have cases below each other and numbers side by side, finite verbs persons and
-tenses; in a terminal, forms for which a table is too wide stand below each other.
+model can produce no other, else every form of positive probability: `...` means that there are
+more, or may be, `?` a warning, as of `inflect`: such as a letter that training never saw in this
+language, or a form that mixes scripts. Warnings go to the standard error too. Tables follow
+UniMorph's dimensions: nouns have cases below each other and numbers side by side, finite verbs
+persons and tenses; in a terminal, forms for which a table is too wide stand below each other.
 
---format csv, json and html have the same content. The other formats are word lists, with every form
-of positive probability (--least P: at least P in its cell):
+--least P shows only forms of probability P or more. How many others there are is said; `...` marks
+their cells, and CSV and JSON have their number.
+
+--format csv, json and html have the same content. The other formats are word lists:
 
     hunspell  OUTPUT.dic and OUTPUT.aff, a spelling dictionary. Hunspell checks single words:
               forms with spaces stand apart, in OUTPUT.phrases.txt
@@ -34,7 +36,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.ending import argument_parser, note, warn
 from onmt_entmax.cli.inflect import add_models, inflector_of
 from onmt_entmax.data.unknown import named
 from onmt_entmax.errors import UserError, printable
@@ -50,6 +52,7 @@ from onmt_entmax.paradigm import (
     CSV_HEAD,
     DIVIDING,
     Doubts,
+    LeftOut,
     WordList,
     as_csv,
     as_html,
@@ -82,7 +85,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--format", choices=(*FORMATS, *LISTS), default="table", help="default: table")
     add("--least", type=positive(1), default=0.0, metavar="P",
-        help="of word lists: least probability of a form (default: all above 0)")  # fmt: skip
+        help="least probability of a form (default: all above 0)")  # fmt: skip
     add("--beam_size", type=whole(1, 10_000), default=10, help="default 10")
     add("--budget", type=whole(0, 10**7), default=0, metavar="N",
         help="decoder steps that enumerate a cell of which the beam does not find all (default 0)",
@@ -91,8 +94,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if (options.lemma is None) == (options.lemmas is None):
         raise UserError("name one lemma, or a file of them with --lemmas")
-    if options.least and options.format not in LISTS:
-        raise UserError(f"--least goes with --format {', '.join(LISTS)}")
     if options.format in LISTS and not (options.output and options.output.name):
         raise UserError(f"--format {options.format} needs --output, a file")
     if options.format == "hunspell" and is_stream(options.output):
@@ -128,7 +129,7 @@ def read_lemmas(options: argparse.Namespace) -> list[tuple[str, str | None]]:
 def main(arguments: Sequence[str]) -> int:
     """Print the paradigms; return the exit status."""
     options = parse_arguments(arguments)
-    words, is_list = WordList(options.least), options.format in LISTS
+    words, is_list = WordList(), options.format in LISTS
     paths = [*words.texts(options.format, options.output)] if is_list else [options.output]
     refuse_overwriting([options.lemmas, options.cells], paths)
     lemmas = read_lemmas(options)
@@ -165,7 +166,8 @@ def main(arguments: Sequence[str]) -> int:
         for lemma, pos in lemmas
     ]
     # The cells of all lemmas are decoded in common batches.
-    answers = inflector.answers([each for some in questions for each in some], 256)
+    asked = [each for some in questions for each in some]
+    answers = (cell.at_least(options.least) for cell in inflector.answers(asked, 256))
     if is_list:
         for cell in answers:
             words.add(cell)
@@ -180,25 +182,32 @@ def main(arguments: Sequence[str]) -> int:
             warn(f"left out, as no line of the list can hold them: {named(Counter(left_out))}")
         return 0
     doubts = Doubts()
-    written = _paradigms(answers, questions, doubts)
+    cut = LeftOut()
+    written = _paradigms(answers, questions, doubts, cut)
     if options.output is None:
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
         sys.stdout.write(_joined(written, options.format, width))
     else:
         with replaced_when_done([options.output]) as (file,):
             file.write(_joined(written, options.format))
+    if options.output is not None or options.format != "table":  # a table printed has said it
+        note(*filter(None, [cut.text()]))
     warn(*doubts.lines())
     return 0
 
 
 def _paradigms(
-    answers: Iterator[Inflection], questions: Iterable[Sequence[Question]], doubts: Doubts
+    answers: Iterator[Inflection],
+    questions: Iterable[Sequence[Question]],
+    doubts: Doubts,
+    cut: LeftOut,
 ) -> Iterator[list[Inflection]]:
-    """Yield the cells of each lemma, and count their warnings."""
+    """Yield the cells of each lemma; count their warnings, and the forms that they left out."""
     for some in questions:
         cells = [next(answers) for _ in some]
         for cell in cells:
             doubts.add(cell)
+            cut.add(cell)
         yield cells
 
 

@@ -22,6 +22,8 @@ ISO 639-3 codes are names too. Rows that cannot be read are told before anything
                  none        nothing is proven
     warnings     such as symbols that training never saw
 
+--least P leaves out outputs of less probability; the warnings and the summary say how many.
+
 Several models (--ensemble) are averaged. An interrupted prediction is continued by the same
 command: what is done is kept beside the output.
 """
@@ -54,8 +56,8 @@ from onmt_entmax.files import (
 )
 from onmt_entmax.files.continued import Continued, alone
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.rules import whole
-from onmt_entmax.strings.details import DETAILS, LEVELS
+from onmt_entmax.rules import positive, whole
+from onmt_entmax.strings.details import DETAILS, LEVELS, left_out_text
 from onmt_entmax.strings.tables import (
     SAMPLE,
     BadRow,
@@ -69,7 +71,7 @@ from onmt_entmax.strings.tables import (
     rows_of,
 )
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, TAGS, TARGET, StringTask
-from onmt_entmax.transducer import Prediction, Transducer, TransducerError
+from onmt_entmax.transducer import Output, Prediction, Transducer, TransducerError
 
 WINDOW = 2048  # queries that are predicted, and written, together
 _LISTED = 10  # bad rows that are named
@@ -199,6 +201,7 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
         UserError: rows cannot be read, or there are none.
     """
     done, bad, total = [], 0, 0
+    warnings: list[str] = []  # shown later, below the progress
     layouts: dict[tuple[Layout, bool], list[tuple[str, str]]] = {}
     with ExitStack() as stack:
         file: TextIO | None = None
@@ -206,13 +209,14 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
             (file,) = stack.enter_context(replaced_when_done([skip]))
         for table in tables:
             digest, rows, replaced = hashlib.sha256(), 0, ""
-            for row in readable_rows(table, transducer):
+            read_rows = readable_rows(table, transducer)
+            for row in tqdm(read_rows, "reading", unit="row", leave=False, delay=1, disable=None):
                 digest.update(repr(row[:3]).encode("utf-8", "surrogatepass"))
                 total += 1
                 if isinstance(row, Row):
                     first = not rows and not table.layout.heading
                     if first and may_be_heading(row.query.source):
-                        warn(
+                        warnings.append(
                             f"{table.name}:{row.number}: {row.query.source!r} may be a heading; "
                             "it is read as a row"
                         )
@@ -222,7 +226,7 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
                     continue
                 bad += 1
                 if bad <= _LISTED:
-                    warn(f"{table.name}:{row.number}: {row.reason}")
+                    warnings.append(f"{table.name}:{row.number}: {row.reason}")
                 if file is not None:
                     file.write(f"{table.name}:{row.number}\t{row.reason}\t{row.line}\n")
             if not rows and not bad:
@@ -233,6 +237,7 @@ def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) 
                 read += f"; targets, such as {replaced!r}, are replaced"
             # Tables of one layout are told together, whatever their targets.
             layouts.setdefault((table.layout, bool(replaced)), []).append((table.name, read))
+        warn(*warnings)
         if bad:
             more = f", the first {_LISTED} above" if bad > _LISTED else ""
             told = f"{bad:,} of {counted(total, 'row')} cannot be read{more}"
@@ -256,23 +261,25 @@ class Form:
         layout: of the table that was read.
         place: of the target.
         details: whether rank, probability, certificate and warnings follow.
+        least: probability of an output; others are left out.
     """
 
     layout: Layout
     place: int
     details: bool
+    least: float = 0.0
 
     @classmethod
-    def of(cls, layout: Layout, task: StringTask, details: bool) -> "Form":
+    def of(cls, layout: Layout, task: StringTask, details: bool, least: float = 0.0) -> "Form":
         """Return the form of a table; without a target, that stands where training has it."""
         columns = layout.columns
         if TARGET in columns:
-            return cls(layout, columns.index(TARGET), details)
+            return cls(layout, columns.index(TARGET), details, least)
         place = task.columns.index(TARGET)
         if columns != task.columns[:place] + task.columns[place + 1 :]:
             before = {*task.columns[:place]} - {LEFT_OUT}
             place = 1 + max((n for n, name in enumerate(columns) if name in before), default=-1)
-        return cls(layout, place, details)
+        return cls(layout, place, details, least)
 
     def heading(self) -> str:
         """Return the heading as a line; nothing if the table has none."""
@@ -284,14 +291,21 @@ class Form:
 
     def lines(self, row: Row, prediction: Prediction) -> Iterator[str]:
         """Yield the lines of a prediction; one with an empty target if there is no output."""
-        proven = [prediction.level, printable("; ".join(prediction.warnings))]
-        outputs = prediction.outputs if self.details else prediction.outputs[:1]
+        found = prediction.outputs if self.details else prediction.outputs[:1]
+        outputs = self.kept(found)
+        cut = len(found) - len(outputs)
+        notes = [*prediction.warnings, *([left_out_text(cut, self.least, "output")] * bool(cut))]
+        proven = [prediction.level, printable("; ".join(notes))]
         for rank, output in enumerate(outputs, 1):
             # An output may have a tab or a line end: its token is U+0009 or U+000A.
             text = re.sub(r"[\t\n\r]", lambda found: printable(found[0]), output.text)
             yield self._line(row.cells, text, [str(rank), f"{output.prob:.6g}", *proven])
         if not outputs:
-            yield self._line(row.cells, "", ["", "0", *proven])
+            yield self._line(row.cells, "", ["", "" if cut else "0", *proven])
+
+    def kept(self, outputs: Sequence[Output]) -> list[Output]:
+        """Return the outputs that are probable enough."""
+        return [output for output in outputs if output.prob >= self.least]
 
     def _line(self, cells: Sequence[str], target: str, details: Sequence[str]) -> str:
         after = self.place + (TARGET in self.layout.columns)
@@ -313,11 +327,16 @@ class Progress:
     """Rows without an output."""
     empty: int
     """Rows whose most probable output is empty."""
+    left_out: int
+    """Outputs that are too improbable,"""
+    bare: int
+    """and rows that have no other."""
 
     @classmethod
     def read(cls, recorded: Mapping[str, Any]) -> "Progress":
         """Return what `record` recorded; nothing done, if that is empty."""
         begun = {"rows": 0, "levels": {}, "odd": 0, "first": "", "without": 0, "empty": 0}
+        begun |= {"left_out": 0, "bare": 0}
         values = {**begun, **recorded}
         return cls(**{**values, "levels": Counter(values["levels"])})
 
@@ -325,8 +344,11 @@ class Progress:
         """Return all as JSON has it."""
         return {**vars(self), "levels": dict(self.levels)}
 
-    def add(self, row: Row, prediction: Prediction) -> None:
+    def add(self, row: Row, prediction: Prediction, form: Form) -> None:
         """Count a prediction."""
+        kept = form.kept(prediction.outputs)
+        self.left_out += len(prediction.outputs) - len(kept)
+        self.bare += bool(prediction.outputs) and not kept
         self.rows += 1
         self.levels[prediction.level] += 1
         self.without += not prediction.outputs
@@ -335,15 +357,20 @@ class Progress:
             self.odd += 1
             self.first = self.first or f"{row.query.source}: {'; '.join(prediction.warnings)}"
 
-    def tell(self, where: str, verb: str = "") -> None:
+    def tell(self, where: str, least: float, verb: str = "") -> None:
         """Print what was found, and warn of what may be wrong.
 
         Args:
             where: the table.
+            least: probability of an output.
             verb: what was done to it, if that is to be said.
         """
         shares = ", ".join(f"{name} {self.levels[name] / self.rows:.2%}" for name in LEVELS)
         print(printable(f"{verb}{where}: {counted(self.rows, 'row')}; {shares}"), file=sys.stderr)
+        if self.left_out:
+            text = left_out_text(self.left_out, least, "output")
+            bare = f"; rows that have no other: {self.bare:,} of {self.rows:,}" * bool(self.bare)
+            note(f"{where}: {text}{bare}")
         if self.without:
             warn(f"{where}: rows without an output: {self.without:,} of {self.rows:,}")
         if self.empty:
@@ -381,7 +408,7 @@ def parts_of(
             lines: list[str] = []
             found = transducer.predictions((row.query for row in window), batch_size)
             for row, prediction in zip(window, found, strict=True):
-                progress.add(row, prediction)
+                progress.add(row, prediction, form)
                 lines += form.lines(row, prediction)
                 bar.update()
             yield "".join(lines)
@@ -396,7 +423,7 @@ def work_of(table: Table, transducer: Transducer, options: argparse.Namespace) -
             with naming(folder / name, "read"):
                 digest.update((folder / name).read_bytes())
         models.append(digest.hexdigest())
-    names = "n_best", "all", "details", "beam_size", "batch_size", "gpu"
+    names = "n_best", "all", "least", "details", "beam_size", "batch_size", "gpu"
     return {
         "version": __version__,
         "models": models,
@@ -409,7 +436,8 @@ def work_of(table: Table, transducer: Transducer, options: argparse.Namespace) -
 
 def predict(tables: Sequence[Table], transducer: Transducer, options: argparse.Namespace) -> None:
     """Predict tables that were checked, and write them."""
-    forms = [Form.of(table.layout, transducer.task, options.details) for table in tables]
+    least = options.least
+    forms = [Form.of(table.layout, transducer.task, options.details, least) for table in tables]
     pairs = list(zip(tables, forms, strict=True))
     batch = options.batch_size
     if tables[0].output is None or is_stream(tables[0].output):
@@ -421,7 +449,7 @@ def predict(tables: Sequence[Table], transducer: Transducer, options: argparse.N
                 (file,) = stack.enter_context(replaced_when_done([table.output]))
             for text in parts_of(table, form, transducer, batch, progress):
                 file.write(text)
-        progress.tell(table.name)
+        progress.tell(table.name, least)
         return
     with ExitStack() as stack:
         finished: list[tuple[Path, Continued, Progress]] = []
@@ -445,7 +473,7 @@ def predict(tables: Sequence[Table], transducer: Transducer, options: argparse.N
             finished.append((table.output, parts, progress))
         for path, parts, progress in finished:
             parts.finish()
-            progress.tell(str(path), "wrote ")
+            progress.tell(str(path), least, "wrote ")
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -467,6 +495,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="list every possible output, within 10,000 decoder steps",
     )
+    add("--least", type=positive(1), default=0.0, metavar="P",
+        help="least probability of an output (default: all above 0)")  # fmt: skip
     add("--details", action="store_true", help="also rank, probability, certificate and warnings")
     add("--beam_size", type=beam, default=5, help="beam size (default 5)")
     add("--batch_size", type=whole(1, 10**7), default=64, help="queries searched together")
@@ -474,7 +504,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "FILE receives them")  # fmt: skip
     add("--gpu", type=whole(0, 1000), metavar="N", help="number of the GPU (default: CPU)")
     options = parser.parse_args(arguments)
-    options.details |= options.all or options.n_best > 1
+    options.details |= options.all or options.n_best > 1 or options.least > 0
     return options
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, get_args
@@ -170,9 +170,54 @@ def mcnemar(won: int, lost: int) -> float:
         won: words that only the first system gets right.
         lost: words that only the second does.
     """
-    number = won + lost
-    tail = sum(math.comb(number, k) for k in range(min(won, lost) + 1))
-    return min(1.0, 2 * tail / 2**number)
+    number, few = won + lost, min(won, lost)
+    # Terms of the binomial tail from the largest one down, in floats: the integers of a large table
+    # have millions of digits.
+    if number <= 1000:
+        term = math.comb(number, few) / 2**number
+    else:
+        logs = math.lgamma(number + 1) - math.lgamma(few + 1) - math.lgamma(number - few + 1)
+        term = math.exp(logs - number * math.log(2))
+    tail = 0.0
+    for k in range(few, -1, -1):
+        tail += term
+        term = term * k / (number - k + 1)
+        if term < 1e-17 * tail:
+            break
+    return min(1.0, 2 * tail)
+
+
+def comparison(
+    languages: Iterable[str], right: Iterable[bool], other: Iterable[bool]
+) -> dict[str, dict[str, Any]]:
+    """Return the words that one side alone has right, and p: by language, and of `all` words.
+
+    A language named all is `all (language)`.
+
+    Args:
+        languages: of each word.
+        right: whether one side has it right.
+        other: whether the other side has.
+    """
+    counts: dict[str, list[int]] = {}
+    for language, ours, theirs in zip(languages, right, other, strict=True):
+        count = counts.setdefault(language, [0, 0])
+        count[0] += ours and not theirs
+        count[1] += theirs and not ours
+    named = {"all (language)" if name == "all" else name: counts[name] for name in sorted(counts)}
+    named["all"] = [sum(each) for each in zip(*counts.values(), strict=True)]
+    return {
+        name: {"won": won, "lost": lost, "p": mcnemar(won, lost)}
+        for name, (won, lost) in named.items()
+    }
+
+
+def comparison_text(compared: Mapping[str, Mapping[str, Any]], other: str) -> str:
+    """Return a comparison as a table; `other` names the other side."""
+    rows = [["language", "only this right", f"only {other}", "p"]]
+    for name, each in compared.items():
+        rows.append([name, str(each["won"]), str(each["lost"]), f"{each['p']:.4f}"])
+    return aligned_table(rows)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ phones it is the phone error rate (PER), of characters the character error rate 
 error rate (WER) of grapheme-to-phoneme conversion is 100 minus the accuracy.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -19,13 +19,18 @@ from onmt_entmax.strings.task import Query
 from onmt_entmax.strings.units import Unit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Guess:
     """The prediction for a query."""
 
     text: str
     level: str = ""
     """Of its certificate; empty if the table has none."""
+
+
+def is_right(gold: Sequence[str], guess: Guess | None) -> bool:
+    """Whether a prediction is one of the gold targets; without a prediction, nothing is right."""
+    return guess is not None and guess.text in gold
 
 
 @dataclass
@@ -47,7 +52,7 @@ class Counts:
             guess: None counts as wrong, and as an empty text.
             unit: of the targets.
         """
-        right = guess is not None and guess.text in gold
+        right = is_right(gold, guess)
         units = unit.split(guess.text) if guess is not None and guess.text else []
         split = [unit.split(text) if text else [] for text in gold]
         near = [(0 if units == each else edit_distance(each, units), -len(each)) for each in split]
@@ -167,3 +172,8 @@ def score_strings(
         for counts in (languages[query.language], total):
             counts.add(targets, guesses.get(query), unit)
     return Scores(languages, total, unit)
+
+
+def answered(gold: Mapping[Query, Sequence[str]], guesses: Mapping[Query, Guess]) -> Iterator[bool]:
+    """Yield for each gold query whether its prediction is right."""
+    return (is_right(targets, guesses.get(query)) for query, targets in gold.items())

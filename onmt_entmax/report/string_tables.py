@@ -1,5 +1,6 @@
 """Read gold and predicted tables of strings, and match their rows by query."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -44,7 +45,7 @@ class Gold:
 
     task: StringTask
     columns: tuple[str, ...] = ()
-    targets: dict[Query, list[str]] = field(default_factory=dict)
+    targets: dict[Query, tuple[str, ...]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     tags: frozenset[str] = frozenset()
 
@@ -108,9 +109,9 @@ def read_gold(
         language = language_of_file(path.name) or ALL
         gold.names.append(language)
         for row in _rows(path, layout, task, language, needs=True):
-            targets = gold.targets.setdefault(row.query, [])
+            targets = gold.targets.get(row.query, ())
             if row.target not in targets:
-                targets.append(row.target)
+                gold.targets[row.query] = (*targets, row.target)
     return gold
 
 
@@ -150,20 +151,69 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
                 f"{path}: of the language {language} by its name, of which there is no gold table; "
                 f"these are of {', '.join(sorted(languages))}"
             )
+        written, read = False, layout.columns[: -len(DETAILS) if detailed else None]
         for row in _rows(path, layout, gold.task, language, needs=False):
-            if row.query not in gold.targets:
-                tags = f", {';'.join(row.query.tags)}" if row.query.tags else ""
+            targets = gold.targets.get(row.query)
+            if targets is None:
                 raise UserError(
-                    f"{path}:{row.number}: no gold row has this query: {row.query.source}{tags} "
-                    f"({row.query.language})"
+                    f"{path}:{row.number}: no gold row has this query: {_named(row.query)}; the "
+                    f"columns are read as {', '.join(read)}"
                 )
             if detailed and row.cells[-len(DETAILS)] not in ("", "1"):
                 continue
-            guess = Guess(row.target, row.cells[-2] if detailed else "")
-            first = found.guesses.setdefault(row.query, guess)
-            if first.text != guess.text:
+            written = written or detailed or bool(row.target)
+            first = found.guesses.get(row.query)
+            if first is None:
+                # A table may have millions of rows: equal texts are kept once.
+                text = targets[0] if row.target == targets[0] else row.target
+                level = sys.intern(row.cells[-2]) if detailed else ""
+                found.guesses[row.query] = Guess(text, level)
+            elif first.text != row.target:
                 found.several.add(row.query)
+        if not written:
+            raise UserError(f"{path}: all targets are empty, hence no predictions")
     return found
+
+
+def refuse_other_queries(
+    first: Predicted, second: Predicted, paths: Sequence[Path], others: Sequence[Path]
+) -> None:
+    """Refuse to compare predictions of different rows.
+
+    Args:
+        first: of the tables `paths`.
+        second: of the tables `others`.
+        paths: the tables that are evaluated.
+        others: those that they are compared with.
+
+    Raises:
+        UserError: one side has a query that the other lacks.
+    """
+    for some, lacking, name, where in (
+        (first, second, paths, others),
+        (second, first, others, paths),
+    ):
+        lacks = [query for query in some.guesses if query not in lacking.guesses]
+        if lacks:
+            raise UserError(
+                f"{named_together(where)}: has no prediction for {len(lacks):,} of "
+                f"{counted(len(some.guesses), 'row')} of {named_together(name)}, such as "
+                f"{_named(lacks[0])}; --against compares predictions of the same rows"
+            )
+
+
+def named_together(paths: Sequence[Path]) -> str:
+    """Return the name of tables for people: that of their folder if there are several."""
+    folders = {path.parent for path in paths}
+    if len(paths) == 1:
+        return str(paths[0])
+    return str(paths[0].parent) if len(folders) == 1 else f"{paths[0]}, ..."
+
+
+def _named(query: Query) -> str:
+    """Return a query for people."""
+    tags = f", {';'.join(query.tags)}" if query.tags else ""
+    return f"{query.source}{tags} ({query.language})"
 
 
 def _predicted_layout(path: Path, gold: Gold) -> tuple[Layout, bool]:

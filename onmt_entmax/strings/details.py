@@ -1,7 +1,9 @@
-"""The columns that `predict --details` adds at the end of a table."""
+"""The columns that `predict --details` adds at the end of a table, and their texts."""
 
 import re
 from collections.abc import Sequence
+
+from onmt_entmax.errors import counted
 
 DETAILS = ("rank", "probability", "certificate", "warnings")
 LEVELS = ("only", "exhaustive", "optimal", "none")
@@ -17,3 +19,8 @@ def has_details(table: Sequence[Sequence[str]]) -> bool:
         and re.fullmatch(r"[0-9]*", cells[-4]) is not None
         for cells in rows
     )
+
+
+def left_out_text(number: int, least: float, noun: str) -> str:
+    """Return `12 forms below 0.01 left out`."""
+    return f"{counted(number, noun)} below {least:g} left out"

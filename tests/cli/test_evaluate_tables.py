@@ -133,6 +133,33 @@ def test_a_gold_query_without_a_prediction_is_wrong_and_said(tmp_path, capsys) -
     assert "gold queries without a prediction: 2 of 3" in capsys.readouterr().err
 
 
+def test_languages_without_any_prediction_are_named(tmp_path, capsys) -> None:
+    gold = [write(tmp_path / f"{name}.tsv", "a\tb", "c\td") for name in ("xx", "yy", "zz")]
+    (tmp_path / "out").mkdir()
+    predicted = [write(tmp_path / "out/yy.tsv", "a\tb")]
+    assert evaluated(*predicted, "--reference", *gold) == 0
+    said = capsys.readouterr().err
+    assert "gold queries without a prediction: 5 of 6 (all of xx, zz); they count as wrong" in said
+
+
+def test_empty_predictions_are_said(tmp_path, capsys) -> None:
+    """A table of `predict` may have nothing else."""
+    gold = write(tmp_path / "gold.tsv", *GOLD)
+    assert evaluated(write(tmp_path / "p.tsv", "cat\t", "gnu\tn"), "--reference", gold) == 0
+    assert "warning: empty predictions: 1 of 2" in capsys.readouterr().err
+    predicted = write(tmp_path / "p.tsv", "cat\t\t\t0\tnone\t", "gnu\t\t\t0\tnone\t")
+    assert evaluated(predicted, "--reference", gold) == 0
+    assert "warning: empty predictions: 2 of 2" in capsys.readouterr().err
+
+
+def test_a_heading_names_other_columns_than_those_of_the_gold_table(tmp_path) -> None:
+    gold = write(tmp_path / "gold.tsv", "xx\tcat\tk a t", "yy\tcat\tk")
+    predicted = write(tmp_path / "p.tsv", "pronunciation\tword\tlanguage", "k\tcat\tyy")
+    columns = ("--columns", "language,source,target")
+    found = content(tmp_path, predicted, "--reference", gold, *columns)
+    assert found["languages"]["yy"]["accuracy"] == 1
+
+
 def test_several_predictions_of_a_query_are_said(tmp_path, capsys) -> None:
     gold = write(tmp_path / "gold.tsv", *GOLD)
     rows = ("cat\tk æ t", "cat\tk a t", "read\tɹ ɛ d", "read\tɹ ɛ d", "gnu\tn uː")
@@ -144,7 +171,12 @@ def test_several_predictions_of_a_query_are_said(tmp_path, capsys) -> None:
 @pytest.mark.parametrize(
     ("rows", "more", "message"),
     [
-        (("dog\td ɒ ɡ",), (), "p.tsv:1: no gold row has this query: dog"),
+        (
+            ("dog\td ɒ ɡ",),
+            (),
+            "no gold row has this query: dog (all); the columns are read as source, target",
+        ),
+        (("cat\t", "gnu\t"), (), "p.tsv: all targets are empty, hence no predictions"),
         (
             ("cat\tk æ t", "gnu\tn", "cat"),
             (),
@@ -178,6 +210,61 @@ def test_a_language_without_a_gold_table_is_refused(tmp_path) -> None:
     predicted = write(tmp_path / "zz_test.covered.tsv", "a\tb")
     message = "of the language zz by its name, of which there is no gold table"
     assert message in refused(evaluate.main, [predicted, "--reference", *gold])
+
+
+class TestAgainst:
+    """Two sets of predicted tables on the same gold rows, in other orders."""
+
+    @pytest.fixture
+    def tables(self, tmp_path) -> dict[str, list[Path]]:
+        contents = {
+            "gold": {"xx": [*GOLD, "dog\td ɒ ɡ"], "yy": ["cat\tk a"]},
+            # cat, read and dog are right, and gnu is not.
+            "ours": {"xx": ["cat\tk æ t", "read\tɹ ɛ d", "dog\td ɒ ɡ", "gnu\tn"], "yy": ["cat\tk"]},
+            # read, by its other target.
+            "theirs": {
+                "xx": ["gnu\tn u", "read\tɹ iː d", "dog\td", "cat\tk"],
+                "yy": ["cat\tk a"],
+            },
+        }
+        for name, files in contents.items():
+            (tmp_path / name).mkdir()
+            for language, rows in files.items():
+                write(tmp_path / name / f"{language}.tsv", *rows)
+        return {name: sorted((tmp_path / name).iterdir()) for name in contents}
+
+    def test_words_that_one_side_alone_has_right(self, tables, tmp_path, capsys) -> None:
+        words = (*tables["ours"], "--reference", *tables["gold"], "--against", *tables["theirs"])
+        found = content(tmp_path, *words, "--separator", "target= ")
+        assert found["all"]["accuracy"] == 3 / 5
+        assert found["against"] == {
+            "xx": {"won": 2, "lost": 0, "p": 0.5},
+            "yy": {"won": 0, "lost": 1, "p": 1.0},
+            "all": {"won": 2, "lost": 1, "p": 1.0},
+        }
+        said = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert ["xx", "2", "0", "0.5000"] in said
+        head = ["language", "only", "this", "right", "only", str(tmp_path / "theirs"), "p"]
+        assert head in said
+
+    @pytest.mark.parametrize("side", ["ours", "theirs"])
+    def test_other_rows_are_refused(self, tables, tmp_path, side) -> None:
+        """Whichever side lacks them."""
+        (first, _) = tables[side]
+        write(first, *first.read_text(encoding="utf-8").splitlines()[:3])
+        lacked = {"ours": "gnu", "theirs": "cat"}[side]
+        other = {"ours": "theirs", "theirs": "ours"}[side]
+        words = (*tables["ours"], "--reference", *tables["gold"], "--against", *tables["theirs"])
+        said = refused(evaluate.main, [*words, "--json", tmp_path / "scores.json"])
+        assert f"{tmp_path / side}: has no prediction for 1 of 5 rows of {tmp_path / other}" in said
+        assert f"such as {lacked} (xx); --against compares predictions of the same rows" in said
+        assert not (tmp_path / "scores.json").exists()
+
+    def test_a_query_that_both_lack_is_a_tie(self, tables, tmp_path) -> None:
+        words = (tables["gold"][1], "--reference", *tables["gold"], "--against", tables["gold"][1])
+        found = content(tmp_path, *words)
+        assert found["missing"] == 4
+        assert found["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}
 
 
 def test_options_of_tables_need_tables(tmp_path) -> None:

@@ -1,5 +1,6 @@
 """onmt-entmax paradigm: every form of every cell, tables, and lists for other programs."""
 
+import csv
 import json
 import math
 import re
@@ -17,7 +18,15 @@ from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli import export, inflect, paradigm, verify
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import Form, Inflection, Inflector, Question
-from onmt_entmax.paradigm import WordList, as_text, cells_of, sections
+from onmt_entmax.paradigm import (
+    WordList,
+    as_csv,
+    as_html,
+    as_text,
+    cell_text,
+    cells_of,
+    sections,
+)
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.certificate import Certificate
 from onmt_entmax.strings.cells import cells_text, count_cells
@@ -216,6 +225,80 @@ def test_word_lists_hold_all_forms_and_say_so(model, cells, tmp_path, capsys) ->
     assert "\n\nb a\n\nverb" in capsys.readouterr().out
 
 
+class TestLeast:
+    """Forms below `--least` are not shown, but counted and said, in every format."""
+
+    @pytest.fixture(scope="class")
+    def left_out(self, model) -> dict[str, int]:
+        """For each cell the number of forms below 0.2."""
+        found = {}
+        for tags in ("V", "V;PST"):
+            answer = Inflector([model], 0).inflect("german", "ab", tags)
+            assert answer.level == "exhaustive"
+            found[tags] = sum(form.prob < 0.2 for form in answer.forms)
+        assert min(found.values()) > 0
+        return found
+
+    @pytest.fixture
+    def written(self, model, cells, tmp_path, capsys):
+        def written(kind: str, least: float = 0.2) -> tuple[str, str]:
+            words = ("german", "ab", "--format", kind, "--budget", 2000, "--output", tmp_path / "w")
+            assert run(model, cells, *words, *(("--least", least) if least else ())) == 0
+            captured = capsys.readouterr()
+            text = (tmp_path / "w").read_text("utf-8") if (tmp_path / "w").exists() else ""
+            return text, captured.out + captured.err
+
+        return written
+
+    def test_tables_show_and_say_it(self, written, left_out) -> None:
+        said = f"{sum(left_out.values())} forms below 0.2 left out"
+        table, told = written("table")
+        assert table.rstrip().splitlines()[-1] == said
+        assert f"note: {said}" in told
+        assert table.count(" ...") == 2  # one a cell
+        assert "<1%" not in table
+        page, told = written("html")
+        assert f'<p class="muted">{said}</p>' in page
+        assert page.count("</span> ...</td>") == 2
+        assert "all forms of probability 0.2 or more" in page
+        for number in left_out.values():
+            assert f"; {number} forms below 0.2 left out" in page
+        assert f"note: {said}" in told
+
+    def test_records_count_it_by_cell(self, written, left_out) -> None:
+        text, told = written("json")
+        content = json.loads(text)
+        assert content["least"] == 0.2
+        cells = [cell for section in content["sections"] for cell in section["cells"]]
+        assert {cell["tags"]: cell["left_out"] for cell in cells} == left_out
+        assert all(form["prob"] >= 0.2 for cell in cells for form in cell["forms"])
+        assert "left out" in told
+        rows = list(csv.DictReader(written("csv")[0].splitlines()))
+        assert {row["tags"]: int(row["left_out"]) for row in rows} == left_out
+
+    def test_no_list_that_left_forms_out_is_complete(self, written, left_out) -> None:
+        assert written("att", 0)[1].startswith("complete: ")
+        said = f"{sum(left_out.values())} forms below 0.2 left out in 2 of 2 cells"
+        assert f"in each cell; {said}\n" in written("att")[1]
+        keyman, told = written("keyman")
+        assert said in keyman.splitlines()[-1]
+        assert said in told
+
+    def test_a_table_that_is_printed_says_it_once(self, model, cells, capsys) -> None:
+        assert run(model, cells, "german", "ab", "--least", 0.2) == 0
+        captured = capsys.readouterr()
+        assert captured.out.count("below 0.2 left out") == 1
+        assert "left out" not in captured.err
+
+    def test_a_cell_may_lose_its_only_form(self) -> None:
+        """Rounding may leave it just below 1."""
+        form = Form("ab", math.log(0.999), 0.999)
+        cell = Inflection(Question("x", "a", ("N",)), (form,), PROOF, (), True).at_least(1)
+        assert cell_text(cell) == "(none) ..."
+        assert "(none) ..." in as_html([[cell]])
+        assert as_csv([cell]) == "x,a,N,,,only,,1\n"
+
+
 def read_att(lines: list[str]) -> dict[tuple[str, str, str], float]:
     """Read an automaton in AT&T's format: the probability of each lemma, tags and form."""
     ends = {int(line) for line in lines if "\t" not in line}
@@ -279,7 +362,7 @@ def test_a_lemma_that_the_model_misreads_is_warned_of(
 
 def test_a_dictionary_names_the_characters_of_words_that_are_no_letters() -> None:
     """Else Hunspell divides words there; phrases are apart, and so are forms that are no words."""
-    found = WordList(0)
+    found = WordList()
     forms = ["м’яч", "a-b", "4a/b", "x\u0301", "of it", " led", "", "#a", "a\tb"]
     listed = tuple(Form(text, math.log(1 / 9), 1 / 9) for text in forms)
     found.add(Inflection(Question("x", "m\tn", ("N",)), listed, PROOF, (), False))
@@ -343,7 +426,6 @@ def test_hunspell_checks_words_with_it(model, cells, tmp_path) -> None:
             "--output /dev/stdout: --format hunspell writes two files, OUTPUT.dic and OUTPUT.aff; "
             "name a file",
         ),
-        (["german", "ab", "--least", "0.1"], "--least goes with --format hunspell, keyman, att"),
     ],
 )
 def test_mistakes_are_one_line(model, cells, capsys, words, message) -> None:
@@ -368,7 +450,7 @@ def test_forms_that_a_line_of_a_format_cannot_hold_are_apart(model, kind, apart)
     answer = Inflector([model], 0).inflect("german", "ab", "V")
     certificate = replace(answer.certificate, level="exhaustive")
     cell = replace(answer, forms=forms, certificate=certificate, only=False, warnings=())
-    words = WordList(0.0)
+    words = WordList()
     words.add(cell)
     assert words.apart(kind) == apart
     assert words.completeness(kind).startswith("incomplete: " if apart else "complete: ")

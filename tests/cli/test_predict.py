@@ -14,6 +14,7 @@ import pytest
 
 from onmt_entmax import Transducer
 from onmt_entmax.cli import evaluate, predict
+from onmt_entmax.errors import counted
 from onmt_entmax.files.continued import Continued
 from tests.commands import ENVIRONMENT, ROOT, run, succeed
 from tests.ended import ended, refused
@@ -120,6 +121,36 @@ def test_all_possible_outputs_are_listed(tmp_path, capsys) -> None:
     assert found.level == "exhaustive"
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("\t")[1] for line in lines] == [each.text for each in found.outputs]
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["file", "printed"])
+def test_improbable_outputs_are_counted_and_not_listed(tmp_path, capsys, written) -> None:
+    """A row that has no other keeps its line."""
+    model = write_phones(tmp_path / "model", 12, end=3)
+    table = write(tmp_path / "words.tsv", *SOURCES)
+    output = tmp_path / "out.tsv"
+    outputs = [Transducer(model, n_best=0).predict(source).outputs for source in SOURCES]
+    most = sorted(some[0].prob for some in outputs)
+    least = round((most[0] + most[1]) / 2, 6)  # one row has nothing as probable
+    more = ("--output", output) if written else ()
+    assert predicted(model, table, "--all", "--least", least, *more) == 0
+    captured = capsys.readouterr()
+    text = output.read_text(encoding="utf-8") if written else captured.out
+    rows = [line.split("\t") for line in text.splitlines()]
+    for source, some in zip(SOURCES, outputs, strict=True):
+        kept = [each.text for each in some if each.prob >= least]
+        own = [cells for cells in rows if cells[0] == source]
+        assert [cells[1] for cells in own] == (kept or [""])
+        assert [cells[2] for cells in own] == ([str(n) for n in range(1, len(kept) + 1)] or [""])
+        cut = len(some) - len(kept)
+        said = f"{counted(cut, 'output')} below {least:g} left out" if cut else ""
+        assert {cells[5] for cells in own} == {said}
+        assert kept or own[0][3] == ""
+    cut = sum(each.prob < least for some in outputs for each in some)
+    assert cut > 1
+    said = f"{cut} outputs below {least:g} left out; rows that have no other: 1 of 4"
+    assert said in captured.err
+    assert "rows with warnings" not in captured.err
 
 
 def test_several_tables_go_into_a_folder_each_in_its_language(inflection, tmp_path) -> None:

@@ -1,6 +1,8 @@
 """The official measures against definitions, bounds and small cases by hand."""
 
 import functools
+import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from onmt_entmax.report.measures import (
     Score,
     correct_forms,
     is_right,
+    mcnemar,
     nearest_form,
     score_by_language,
 )
@@ -65,3 +68,19 @@ def test_a_prediction_is_compared_with_the_nearest_correct_form():
 def test_lists_that_do_not_match_are_refused():
     with pytest.raises(ValueError, match="shorter"):
         score_by_language(["x", "x"], ["a", "b"], ["a"])
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.sampled_from([1, 30]))
+def test_mcnemar_is_the_tail_of_a_fair_coin(won, lost, times) -> None:
+    """Also of more words than are summed exactly."""
+    won, lost = won * times, lost * times
+    number = won + lost
+    tail = sum(math.comb(number, k) for k in range(min(won, lost) + 1))
+    expected = float(min(Fraction(1), Fraction(2 * tail, 2**number)))
+    assert mcnemar(won, lost) == pytest.approx(expected, rel=1e-9)
+
+
+def test_mcnemar_of_a_large_table_takes_no_time() -> None:
+    """Beside the normal approximation with continuity correction, which is near there."""
+    z = (1000 - 1) / math.sqrt(1_001_000)
+    assert mcnemar(500_000, 501_000) == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-6)
