@@ -395,7 +395,7 @@ class Transducer:
         weights = self._weights
         records = [answer.record() for answer in answers]
         # Words of different subwords are compared as texts.
-        ensemble = ensemble_of(records, [False] * len(records), weights)
+        ensemble = ensemble_of(records, weights)
         pairs = zip(ensemble.sequences, map(_log, ensemble.probabilities), strict=True)
         outputs = tuple(starmap(self._output, islice(pairs, self._n_best or None)))
         parts = [answer.result.certificate for answer in answers if answer.result is not None]

@@ -29,8 +29,8 @@ Of training and development data it also writes `train.yaml`, for `onmt-entmax t
 model for one CPU core, trained for --minutes, or for longer on larger data. The next commands
 are printed.
 
---reverse trains a right-to-left model, which writes the last character first; the files stay as
-they are. Such models make other errors than left-to-right ones: see `onmt-entmax combine`.
+--right_to_left trains a model that writes the last character first; the files stay as they are.
+Such models make other errors than left-to-right ones: see `onmt-entmax combine`.
 """
 
 import argparse
@@ -165,7 +165,6 @@ def main(arguments: Sequence[str]) -> int:
         help="names, or all (default); without --data, the one language of the files",
     )
     add("--splits", nargs="+", choices=SPLITS, default=["train", "dev"], help="default train dev")
-    add("--reverse", dest="right_to_left", action="store_true", help="train right to left")
     common_options(parser)
     options = parser.parse_args(arguments)
     if bool(options.data) == any(getattr(options, split) for split in SPLITS):

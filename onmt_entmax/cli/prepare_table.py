@@ -320,6 +320,7 @@ def common_options(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, help="folder for <split>.src, <split>.tgt, train.yaml")
     add("--skip-bad", type=Path, metavar="FILE", help="write rows that cannot be read there")
     add("--minutes", **MINUTES)
+    add("--right_to_left", action="store_true", help="train a model that writes right to left")
     add(
         "--copy",
         type=whole(0, 10**9),
@@ -345,7 +346,6 @@ def main(arguments: Sequence[str]) -> int:
         help='such as "target= ", between symbols; "target=": characters (default: guessed)',
     )
     add("--language", help="of all rows")
-    add("--right_to_left", action="store_true", help="train a model that writes right to left")
     common_options(parser)
     options = parser.parse_args(arguments)
     columns = columns_of(options.columns) if options.columns else []
