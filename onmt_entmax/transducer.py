@@ -222,6 +222,7 @@ class Transducer:
         models = [each if isinstance(each, LoadedModel) else load(each, device) for each in given]
         if not models:
             raise TransducerError("no model is named, such as the folder of a run")
+        SearchConfig(beam_size)  # below, `n_best` may make it larger
         self.task = _common_task(models)
         self.folders = [model.folder for model in models]
         groups: dict[object, list[LoadedModel]] = {}
