@@ -84,6 +84,7 @@ def test_from_models_to_pairs(folder: Path) -> None:
         query = INFLECTION.decode_source(source.split())
         form = both.inflect(query.language, query.source, query.tags).forms[0]
         assert form.text == INFLECTION.target.decode(best_text["text"].split())
+        assert form.prob == pytest.approx(best_text["prob"])
     os.utime(work / "1.jsonl", (0, 0))
     printed = distilled(folder, "--prob", largest)
     assert printed.count("$ onmt-entmax") == 1  # combine

@@ -117,8 +117,12 @@ PHONES = StringTask(target=Unit.between(" "), languages=True)
             r"printf '%s\t%s\n' x 'a b' | onmt-entmax predict 'my run' -",
         ),
         (
-            replace(PHONES, columns=("source", "target", "tags"), languages=False),
+            StringTask(("source", "target", "tags")),
             r"printf '%s\t%s\n' 'a b' 'V;PST' | onmt-entmax predict 'my run' -",
+        ),
+        (
+            replace(PHONES, columns=("tags", "source", "target")),
+            r"printf '%s\t%s\n' 'V;PST' 'a b' | onmt-entmax predict 'my run' - --language x",
         ),
     ],
 )
