@@ -107,10 +107,11 @@ def name_languages(tables: Sequence[Table], language: str | None, by_name: bool 
         table.by_name = language is None
     if unnamed := [each for each in tables if each.language.split() != [each.language]]:
         more = f" and {counted(len(unnamed) - 1, 'file')} more" if unnamed[1:] else ""
+        column = "" if by_name else ", or name a column of languages with --columns"
         raise UserError(
-            f"{unnamed[0].path}{more}: the name of the file says no language, one word without "
-            "spaces, as deu_train.tsv does; rename it, or --language names the only one of all "
-            "tables" + ("" if by_name else ", or --columns a column of languages")
+            f"{unnamed[0].path}{more}: the name of the file says no language (one word, as in "
+            f"deu_train.tsv); rename it{column}; if all tables are of one language, --language "
+            "names it"
         )
 
 

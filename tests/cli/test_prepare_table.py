@@ -130,7 +130,7 @@ def test_a_file_whose_name_says_no_language_is_refused_with_what_helps(main, oth
     files = ["--train", "deu.trn", "tur.trn", "--dev", "dev.tsv", "--test", "test.tsv"]
     said = refused(main, [*files, "--out", "out"])
     assert "dev.tsv and 1 file more: the name of the file says no language" in said
-    assert ("--columns a column of languages" in said) is other
+    assert ("or name a column of languages with --columns" in said) is other
 
 
 def test_a_training_language_that_dev_lacks_is_warned_of(capsys) -> None:
