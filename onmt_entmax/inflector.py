@@ -183,11 +183,6 @@ class Inflection:
         return outputs_table(asked, self.forms, self.level, self.warnings)
 
 
-def _reversed(model: LoadedModel) -> LoadedModel:
-    """Return a model that writes from right to left, whatever its folder says."""
-    return replace(model, task=replace(model.task, right_to_left=True))
-
-
 class Inflector(Transducer):
     """Inflects words with one model or an ensemble: a `Transducer` of models with languages.
 
@@ -196,15 +191,12 @@ class Inflector(Transducer):
     form a sequence-level ensemble (`onmt_entmax/search/sequence_ensemble.py`).
 
     Args:
-        folders: model or run folders, or loaded models. Models write from left to right, unless the
-            folder says otherwise (`onmt-entmax export --right_to_left`).
+        folders: model or run folders, or loaded models; each says its direction itself.
         n_best: forms returned for each query; 0 lists all that the beam finds and, where it does
             not find all of positive probability, all that an enumeration finds in `budget` steps.
         beam_size: live prefixes of a search; at least `n_best`.
         max_length: longest form, in characters.
         device: the CPU if None.
-        reversed_folders: folders of models that write from right to left (`prepare --reverse`),
-            whether or not they say so.
         budget: decoder steps of an enumeration; 0: none.
 
     Raises:
@@ -223,14 +215,12 @@ class Inflector(Transducer):
         beam_size: int = 5,
         max_length: int = 100,
         device: torch.device | None = None,
-        reversed_folders: Path | str | Sequence[Path | str] = (),
         budget: int = 10_000,
     ) -> None:
         models = [
             each if isinstance(each, LoadedModel) else load(each, device)
             for each in as_list(folders)
         ]
-        models += [_reversed(load(each, device)) for each in as_list(reversed_folders)]
         if not models:
             raise InflectionError(
                 "no model is named, such as the folder of a run, or the pretrained one, "

@@ -10,7 +10,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
@@ -549,9 +549,15 @@ class Paradigm:
     def __repr__(self) -> str:
         return as_text(self.cells)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the tables as JSON has them, with every form, probability and certificate."""
-        return finite(as_record(self.cells))
+    def to_dict(self, n_best: int = 0) -> dict[str, Any]:
+        """Return the tables as JSON has them, with forms, probabilities and certificates.
+
+        Args:
+            n_best: forms of a cell at most, the most probable ones; 0: all.
+        """
+        return finite(
+            as_record([replace(cell, forms=cell.forms[: n_best or None]) for cell in self.cells])
+        )
 
     def _repr_html_(self) -> str:
         """Return the tables for a notebook."""

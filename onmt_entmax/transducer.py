@@ -222,6 +222,7 @@ class Transducer:
         models = [each if isinstance(each, LoadedModel) else load(each, device) for each in given]
         if not models:
             raise TransducerError("no model is named, such as the folder of a run")
+        SearchConfig(beam_size)  # below, `n_best` may make it larger
         self.task = _common_task(models)
         self.folders = [model.folder for model in models]
         groups: dict[object, list[LoadedModel]] = {}
@@ -395,7 +396,7 @@ class Transducer:
         weights = self._weights
         records = [answer.record() for answer in answers]
         # Words of different subwords are compared as texts.
-        ensemble = ensemble_of(records, [False] * len(records), weights)
+        ensemble = ensemble_of(records, weights)
         pairs = zip(ensemble.sequences, map(_log, ensemble.probabilities), strict=True)
         outputs = tuple(starmap(self._output, islice(pairs, self._n_best or None)))
         parts = [answer.result.certificate for answer in answers if answer.result is not None]

@@ -158,6 +158,10 @@ def test_what_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, monkey
         with pytest.raises(FileError, match=r"^[^\n]+$") as raised:
             write_text(tmp_path / name, "text")
         assert repr(name)[1:-1] in str(raised.value)
+    (tmp_path / "to").symlink_to("large")
+    for folder in ("large", "to"):
+        with pytest.raises(FileError, match=f"since {tmp_path / folder} is a file, not a folder"):
+            write_text(tmp_path / folder / "below" / "x", "text")
     with pytest.raises(FileError, match="large: is a file"):
         write_folder(tmp_path / "large", Path.mkdir)
     (tmp_path / "second").symlink_to("large")

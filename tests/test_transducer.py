@@ -285,6 +285,8 @@ class TestParadigm:
         content = json.loads(json.dumps(paradigm.to_dict(), allow_nan=False))
         shown = [cell for section in content["sections"] for cell in section["cells"]]
         assert {cell["tags"] for cell in shown} == {"V", "V;PST"}
+        first = [cell for each in paradigm.to_dict(1)["sections"] for cell in each["cells"]]
+        assert [cell["forms"] for cell in first] == [cell["forms"][:1] for cell in shown]
         assert "<table" in paradigm._repr_html_()
         assert paradigm.cells[0].forms[0].text in str(paradigm)
 
@@ -319,3 +321,10 @@ class TestParadigm:
         assert score == pytest.approx(form.log_prob, abs=1e-5)
         with pytest.raises(InflectionError, match="the lemma is empty"):
             inflector.inflect("german", " ", "V")
+
+
+@pytest.mark.parametrize("sizes", [{"beam_size": 0}, {"beam_size": 0, "n_best": 3}, {"n_best": -1}])
+def test_a_size_out_of_range_is_refused(tmp_path, sizes) -> None:
+    folder = write_phones(tmp_path / "model", 3)
+    with pytest.raises(ValueError, match=f"{next(iter(sizes))}.*must be"):
+        Transducer(folder, **sizes)

@@ -38,7 +38,7 @@ from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.prepare_table import as_pair, configuration
 from onmt_entmax.cli.prepared import CONFIGURATION, pair_texts
-from onmt_entmax.cli.tables import Table, columns_of, read_tables, refuse_bad_rows
+from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.files.parsing import parse_json
@@ -46,7 +46,7 @@ from onmt_entmax.inflector import Inventory, Question
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.rules import Rule, whole
 from onmt_entmax.strings.scripts import mixtures
-from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.tables import Row, checked_columns
 from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
 
 # Files of a part, besides its model.
@@ -273,7 +273,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if options.model and not options.language:
         raise UserError("--model needs --language: the table's language, as the model names it")
     options.language = options.language or "x"
-    options.columns = columns_of(options.columns) if options.columns else []
+    options.columns = checked_columns(options.columns, (SOURCE, TARGET))
     return options
 
 

@@ -4,15 +4,14 @@
         -output run/a.pred -exactness_report run/a.jsonl
     onmt-entmax translate -model run/reversed/model -src run/data/dev.src -n_best 5 \\
         -output run/reversed.pred -exactness_report run/reversed.jsonl
-    onmt-entmax combine --reports run/a.jsonl --reversed run/reversed.jsonl \\
-        --output run/both.pred --report run/both.jsonl
+    onmt-entmax combine --reports run/a.jsonl run/reversed.jsonl --output run/both.pred \\
+        --report run/both.jsonl
 
 `onmt-entmax translate -model A B` averages the probabilities of next tokens, so its models must
 share a vocabulary and a direction. This command averages the probabilities of whole outputs, and
-can combine left-to-right with right-to-left models. The average is exact if every search was
-exhaustive; otherwise the bounds of the reports bound it.
+can combine left-to-right with right-to-left models, whose texts read alike in their reports. The
+average is exact if every search was exhaustive; otherwise the bounds of the reports bound it.
 
---reversed names reports of right-to-left models, whose outputs are reversed token by token.
 --report writes an exactness report of the average, and its summary beside it: `prob` is a lower
 bound, `prob + slack` an upper bound; no `slack` means zero. A larger -n_best makes the bounds
 tighter. In a tie the report named first decides. --mbr is the -mbr of `translate`, for the average.
@@ -25,14 +24,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
-from onmt_entmax.report.combine import combined, order_tokens
+from onmt_entmax.report.combine import combined
 from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
 from onmt_entmax.report.measures import Counts, output_of, rate_lines
 from onmt_entmax.report.reading import count_record, is_blank, read_report
-from onmt_entmax.report.writers import with_summary
+from onmt_entmax.report.writers import one_line, with_summary
 from onmt_entmax.search.mbr import UTILITIES
 
 SEVERAL: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
@@ -55,17 +54,6 @@ def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
         yield list(records)
 
 
-def turned(records: Sequence[dict[str, Any]], reverse: Sequence[bool]) -> list[int]:
-    """Compare each best output with the first: 1 if equal only when reversed, -1 if only as it is.
-
-    Args:
-        records: of one sentence.
-        reverse: whether each report is said to have reversed texts.
-    """
-    texts = [order_tokens(output_of(r)[0], each) for r, each in zip(records, reverse, strict=True)]
-    return [(order_tokens(text, True) == texts[0]) - (text == texts[0]) for text in texts]
-
-
 def shares(weights: Sequence[float], count: int, of: str) -> list[float]:
     """Return `--weights`, divided by their sum.
 
@@ -84,14 +72,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--reports", **SEVERAL, help="exactness reports of `translate`")
-    add("--reversed", **SEVERAL, help="exactness reports of right-to-left models")
-    add(
-        "--weights",
-        type=float,
-        nargs="+",
-        help="one for each report, of --reports first (default: equal)",
-    )
+    add("--reports", **SEVERAL, required=True, help="exactness reports of `translate`")
+    add("--weights", type=float, nargs="+", help="one for each report (default: equal)")
     add(
         "--output",
         type=Path,
@@ -105,9 +87,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="write the outputs of the highest expected utility instead of the most probable",
     )
     options = parser.parse_args(arguments)
-    count = len(options.reports) + len(options.reversed)
-    if not count:
-        raise UserError("name the reports to combine: --reports, --reversed or both")
+    count = len(options.reports)
     options.weights = shares(options.weights or [1.0] * count, count, "report")
     return options
 
@@ -115,35 +95,25 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Combine the reports; return the exit status."""
     options = parse_arguments(arguments)
-    paths = options.reports + options.reversed
-    reverse = [False] * len(options.reports) + [True] * len(options.reversed)
-    counts, decisions = Counts(), MbrCounts()
-    backwards = [0] * len(paths)
+    paths, counts, decisions = options.reports, Counts(), MbrCounts()
     refuse_overwriting(paths, [options.output, *with_summary(options.report)])
     with replaced_when_done([options.output, *with_summary(options.report)]) as files:
         for records in together(paths):
             blank = is_blank(records[0])
-            record = records[0] if blank else combined(records, reverse, options.weights)
-            backwards = [a + b for a, b in zip(backwards, turned(records, reverse), strict=True)]
+            record = records[0] if blank else combined(records, options.weights)
             count_record(counts, record)
             line = output_of(record)[0]
             decision = decide_record(options.mbr, record) if options.mbr and not blank else None
             if decision is not None:
                 decisions.add(decision, line)
                 record["mbr"], line = as_dict(decision), decision.texts[0]
-            print(line, file=files[0])
+            print(one_line(line), file=files[0])
             if options.report:
                 print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=files[1])
         found = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
         for file in files[2:]:
             of = {"reports": [str(path) for path in paths], "weights": options.weights}
             file.write(json_text(found | of))
-    for path, more in zip(paths, backwards, strict=True):
-        if more > 0:
-            warn(
-                f"{path}: more of its outputs are those of {paths[0]} if reversed; --reversed is "
-                "for reports whose texts stand from right to left, and for no others"
-            )
     print(f"{options.output}: {counted(found['sentences'], 'sentence')}")
     print(*rate_lines(found), sep="\n")
     return 0

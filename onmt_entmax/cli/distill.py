@@ -1,7 +1,7 @@
 """Make training pairs from the predictions of several inflection models (knowledge distillation).
 
-    onmt-entmax distill --train run/medium/data/train.src --models A --reversed B C \\
-        --weights 2 1 2 --reverse --out run/medium-reversed/data/distilled
+    onmt-entmax distill --train run/medium/data/train.src --models A B C \\
+        --weights 2 1 2 --out run/medium/data/distilled
 
 Training data shows few forms of each lemma. This command combines the lemmas and tags of the
 training data anew, lets the models predict these queries, averages their predictions
@@ -10,8 +10,7 @@ and whose probability is from --prob to --at-most: sequence-level distillation (
 on new queries. Confident predictions hardly help the student, hence the upper bound. Mix the pairs,
 OUT.src and OUT.tgt, into the training data as another corpus.
 
---reversed names right-to-left models whose folders do not say so; --reverse makes pairs for a
-right-to-left student.
+Models may write in either direction, and so may the student: files of pairs are in natural order.
 
 The folder OUT.work holds queries and predictions. The same command continues there after the last
 model that is done; with another --prob or --draw it selects from the same predictions again.
@@ -23,7 +22,7 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from onmt_entmax.checkpoint import find_model, read_config
+from onmt_entmax.checkpoint import find_model
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.combine import SEVERAL, shares
 from onmt_entmax.cli.ending import argument_parser
@@ -39,11 +38,10 @@ from onmt_entmax.files import (
     write_files,
     write_text,
 )
-from onmt_entmax.report.combine import order_tokens
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.writers import one_line
 from onmt_entmax.rules import positive, whole
-from onmt_entmax.strings.task import INFLECTION, RIGHT_TO_LEFT, Query, language_of
+from onmt_entmax.strings.task import INFLECTION, Query, language_of
 from onmt_entmax.strings.units import UNKNOWN
 
 _TRIES = 20  # random draws for each new query, before there are taken to be no more
@@ -103,7 +101,7 @@ def pseudo_labels(
                 probs = [hypothesis["prob"] for hypothesis in record["hypotheses"]]
                 [text] = generator.choices(texts, probs)
             if UNKNOWN not in text.split():
-                yield one_line(record["source"]), text
+                yield one_line(record["source"]), one_line(text)
 
 
 def write_queries(options: argparse.Namespace, out: Path) -> None:
@@ -138,8 +136,7 @@ def keep(report: Path, options: argparse.Namespace) -> None:
     """
     generator = random.Random(options.seed)
     sampling = generator if options.draw else None
-    labels = pseudo_labels(report, options.prob, options.at_most, sampling)
-    pairs = [(source, order_tokens(target, options.reverse)) for source, target in labels]
+    pairs = list(pseudo_labels(report, options.prob, options.at_most, sampling))
     if not pairs:
         raise UserError(
             f"{report}: no certified prediction has a probability of {options.prob} to "
@@ -160,17 +157,14 @@ def distill(options: argparse.Namespace) -> None:
     """
     pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
     work = options.out.with_name(f"{options.out.name}.work")
-    steps = range(1, len(options.models) + len(options.reversed) + 1)
+    steps = range(1, len(options.models) + 1)
     queries, record = work / "queries.src", work / "distill.json"
     reports = [work / f"{step}.jsonl" for step in steps]
     predictions = [report.with_suffix(".pred") for report in reports]
     combined = work / "combined.pred", work / "combined.jsonl"
     written = [*pairs, queries, record, *reports, *predictions, *combined]
     refuse_overwriting([options.train, options.train.with_suffix(".tgt")], written)
-    models = [find_model(model) for model in (*options.models, *options.reversed)]
-    for model in models[len(options.models) :]:
-        if read_config(model)[1].get("target_order") == RIGHT_TO_LEFT:
-            raise UserError(f"--reversed {model}: turns outputs itself; name it after --models")
+    models = list(map(find_model, options.models))
 
     def digest(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
@@ -202,11 +196,9 @@ def distill(options: argparse.Namespace) -> None:
             "-beam_size", options.beam, "-n_best", options.beam,
             "-output", output, "-exactness_report", report,
         )  # fmt: skip
-    forward, backward = reports[: len(options.models)], reports[len(options.models) :]
     run_command(
         "combine",
-        *(["--reports", *forward] if forward else []),
-        *(["--reversed", *backward] if backward else []),
+        *("--reports", *reports),
         *(["--weights", *options.weights] if options.weights else []),
         *("--output", combined[0], "--report", combined[1]),
     )
@@ -218,11 +210,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
-    add("--models", **SEVERAL, help="left-to-right models, and those that turn outputs themselves")
-    add("--reversed", **SEVERAL, help="other right-to-left models")
-    add("--weights", type=float, nargs="+", help="one for each, of --models first (default: equal)")
+    add("--models", **SEVERAL, required=True, help="run or model folders")
+    add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
     add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
-    add("--reverse", action="store_true", help="make pairs for a right-to-left student")
     count, share = whole(1, 10_000), positive(1)
     add("--each", type=count, default=2, metavar="N", help="queries per training pair (default 2)")
     add("--beam", type=count, default=5, help="beam size, and predictions per model (default 5)")
@@ -234,11 +224,8 @@ def main(arguments: Sequence[str]) -> int:
     for name in ("train", "out"):
         if not vars(options)[name].name:  # such as the current folder
             raise UserError(f"--{name} {vars(options)[name]}: names no file")
-    models = len(options.models) + len(options.reversed)
-    if not models:
-        raise UserError("name the models to distill: --models, --reversed or both")
     if options.weights:
-        shares(options.weights, models, "model")
+        shares(options.weights, len(options.models), "model")
     if options.prob > options.at_most:
         raise UserError(f"--prob {options.prob} is above --at-most {options.at_most}")
     distill(options)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from onmt_entmax.errors import UserError, exhaustion, nearest, printable
 
 CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command of this environment
+_DIRECTION = ("--reverse", "--reversed", "--right_to_left")  # of release 1.0
 _CUT = 200  # characters that a long message keeps at its beginning and at its end
 
 
@@ -43,6 +44,11 @@ class _ArgumentParser(argparse.ArgumentParser):
             name = word.partition("=")[0]
             if re.fullmatch(r"--?[A-Za-z]\S*", name) and name not in options:
                 hint = nearest(name, sorted(options)) or "; -h explains the arguments"
+                if name in _DIRECTION:
+                    hint = (
+                        "; the model folder says its direction, which --right_to_left of `prepare` "
+                        "table and sigmorphon chooses"
+                    )
                 raise UserError(f"{name}: no such option{hint}")
         raise UserError(f"{message}; -h explains the arguments")
 

@@ -64,7 +64,16 @@ from onmt_entmax.report.string_tables import (
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 from onmt_entmax.strings.tables import checked_columns
-from onmt_entmax.strings.task import SOURCE, TAGS, TARGET, decode_tag, is_tag, language_of
+from onmt_entmax.strings.task import (
+    LANGUAGE,
+    SOURCE,
+    TAGS,
+    TARGET,
+    decode_tag,
+    is_language,
+    is_tag,
+    language_of,
+)
 
 
 def table(scores: LanguageScores, best: LanguageScores | None = None, nbest: int = 1) -> str:
@@ -188,17 +197,18 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     """
     paths, gold_paths = options.predicted, options.reference
     refuse_overwriting([*paths, *gold_paths, *options.against], [options.json])
-    columns = checked_columns(options.columns, (SOURCE, TARGET)) if options.columns else ()
+    columns = checked_columns(options.columns or "", (SOURCE, TARGET))
     separators = dict(map(_separator, options.separator))
-    texts, tags = [], frozenset[str]()
+    texts, tags, languages = [], frozenset[str](), frozenset[str]()
     if options.model:
         model = load(options.model)
         task, tokens = model.task, model.vocabularies.source.tokens
         tags = frozenset(decode_tag(token) for token in tokens if is_tag(token))
+        languages = frozenset(t.removeprefix(LANGUAGE) for t in tokens if is_language(t))
     else:
         task, said = guessed_task(gold_paths[0], columns, separators)
         texts.append(f"{gold_paths[0].name}: {said}")
-    gold = read_gold(gold_paths, task, columns, tags)
+    gold = read_gold(gold_paths, task, columns, tags, languages)
     found = read_predicted(paths, gold)
     other = read_predicted(options.against, gold) if options.against else None
     if other is not None:
@@ -226,9 +236,9 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     content = {**scores.as_dict(), "missing": missing}
     texts.append(scores.text())
     if other is not None:
-        languages = (query.language for query in gold.targets)
+        named = (query.language for query in gold.targets)
         right, others = (answered(gold.targets, each.guesses) for each in (found, other))
-        content["against"] = against = comparison(languages, right, others)
+        content["against"] = against = comparison(named, right, others)
         texts.append(comparison_text(against, named_together(options.against)))
     if options.json:
         write_files({options.json: json_text(content)})

@@ -6,9 +6,6 @@ MODEL is a model folder, or a run folder, whose best checkpoint is taken. The ne
 weights, the vocabularies, the network, the options that decoding reads and the main ones of the
 training, subword models, a model card (README.md) to complete, and checksums. It holds no training
 state, and no path of this machine.
-
-Of a model trained on reversed files, as release 1.0 prepared them, say --right_to_left: then
-`translate` and `inflect` print its outputs the right way round.
 """
 
 from argparse import Namespace
@@ -95,14 +92,13 @@ Trained with onmt_entmax {loaded.package_version}, exported with {__version__} a
 """
 
 
-def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -> LoadedModel:
+def export(model: Path, target: Path, dtype: str) -> LoadedModel:
     """Write the clean folder; return what was exported.
 
     Args:
         model: model or run folder.
         target: folder to write.
         dtype: precision of its weights.
-        right_to_left: whether outputs begin with their last token; the model may say so itself.
 
     Raises:
         UserError: a folder cannot be read or written, or a weight does not fit the precision.
@@ -119,7 +115,7 @@ def export(model: Path, target: Path, dtype: str, right_to_left: bool = False) -
     )
     build_transforms([], Namespace(**options), None)  # refuses files that the options name
     options["transforms"] = transforms
-    if right_to_left or loaded.right_to_left:
+    if loaded.right_to_left:
         options["target_order"] = RIGHT_TO_LEFT
     loaded.model.to(getattr(torch, dtype))
     for name, weight in loaded.model.state_dict().items():
@@ -144,9 +140,8 @@ def main(arguments: Sequence[str]) -> int:
         default="float32",
         help="precision of the weights",
     )
-    add("--right_to_left", action="store_true", help="outputs begin with their last token")
     options = parser.parse_args(arguments)
-    loaded = export(options.model, options.folder, options.dtype, options.right_to_left)
+    loaded = export(options.model, options.folder, options.dtype)
     weights = count_parameters(loaded.model)
     print(f"{options.folder}: {weights:,} weights of {loaded.folder} in {options.dtype}")
     readme = options.folder / "README.md"

@@ -8,8 +8,8 @@ tags` with --language, separated by tabs, or by spaces if the lemma has none. Ta
 semicolons, in the order of the training data: another order may give another form.
 
 Without --model, inflection-86 is used, a model of 86 languages that comes with the package. Several
-models are averaged; --reversed names right-to-left models that do not say so themselves. Each form
-is a line of columns, separated by tabs (--json: each query is a line of JSON):
+models are averaged. Each form is a line of columns, separated by tabs (--json: each query is a line
+of JSON):
 
     language  lemma  tags  rank  form  probability  certificate  warnings
 
@@ -165,17 +165,21 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
 
 def add_models(parser: argparse.ArgumentParser) -> None:
     """Add the options that name models."""
-    several: dict[str, Any] = {"action": "append", "type": Path, "default": [], "metavar": "MODEL"}
-    default = "run or model folder; repeat for several (default: the pretrained model)"
-    parser.add_argument("--model", "-model", **several, dest="models", help=default)
-    parser.add_argument("--reversed", **several, help="a right-to-left model that does not say so")
+    parser.add_argument(
+        "--model",
+        "-model",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="MODEL",
+        dest="models",
+        help="run or model folder; repeat for several (default: the pretrained model)",
+    )
 
 
 def inflector_of(options: argparse.Namespace, n_best: int, **keywords: Any) -> Inflector:
     """Return an inflector of the models that a command line names; `keywords` are further ones."""
-    models = options.models if options.models or options.reversed else [pretrained()]
-    beam, backwards = options.beam_size, options.reversed
-    return Inflector(models, n_best, beam, reversed_folders=backwards, **keywords)
+    return Inflector(options.models or [pretrained()], n_best, options.beam_size, **keywords)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -150,8 +150,7 @@ def main(arguments: Sequence[str]) -> int:
         )
     language = options.language = known_as(options.language, {*inflector.languages, *cells})
     if language in inflector.untagged and not cells.get(language):
-        option = "--model" if options.models else "--reversed"
-        query = shlex.join([option, str(folder), options.language, lemmas[0][0], ""])
+        query = shlex.join(["--model", str(folder), options.language, lemmas[0][0], ""])
         raise UserError(
             f"{folder}: its training data for {options.language} has no tags, hence no paradigms; "
             f"onmt-entmax inflect {query} prints the form of a lemma"

@@ -9,10 +9,10 @@ Other columns are named, such as --columns source,-,tags (- leaves one out). Sev
 the folder --output, under their own names; - is the standard input.
 
 The language of a table is its column, --language, or the name of the file, as of training files;
-ISO 639-3 codes are names too. Rows that cannot be read are told before anything is predicted;
---skip-bad FILE leaves them out, and writes them there.
+ISO 639 codes of three letters are names too. Rows that cannot be read are told before anything is
+predicted; --skip-bad FILE leaves them out, and writes them there.
 
---details adds four columns at the end:
+--details adds four columns at the end, and so do --n_best above 1 and --all:
 
     rank         of the output, from 1 (--n_best lists several, --all every possible one)
     probability  of the output; of models that are searched apart, a proven lower bound
@@ -119,9 +119,16 @@ def tables_of(paths: Sequence[Path], output: Path | None, spooled: Path) -> list
     if output is None and len(paths) > 1:
         raise UserError("several tables need --output, a folder")
     inside = output is not None and (len(paths) > 1 or output.is_dir())
-    names = Counter("stdin.tsv" if path == STDIN else path.name for path in paths)
-    if inside and (twice := next((name for name, n in names.items() if n > 1), "")):
-        raise UserError(f"two tables are named {twice}; predict them apart")
+    if inside and output is not None and output.exists() and not output.is_dir():
+        raise UserError(f"--output {output}: is a file, and several tables need a folder")
+    by_name: dict[str, list[str]] = {}
+    for path in paths:
+        by_name.setdefault("stdin.tsv" if path == STDIN else path.name, []).append(str(path))
+    if inside and (twice := next((some for some in by_name.items() if some[1][1:]), None)):
+        raise UserError(
+            f"{' and '.join(twice[1])} would both be written to {output}/{twice[0]}; predict them "
+            "apart, into different folders"
+        )
     tables = []
     for path, name in zip(paths, map(str, paths), strict=True):
         if path == STDIN:
@@ -144,7 +151,7 @@ def described(
         UserError: its columns are unclear, or the models do not know its language.
     """
     task = transducer.task
-    sample = list(islice(read_lines(table.path), SAMPLE))
+    sample = list(islice(read_lines(table.path, table.name), SAMPLE))
     layout = guess_layout(sample, table.name, columns, task)
     if not columns:
         refuse_misplaced_tags(sample, layout, task, {*transducer.tags}, table.name)
@@ -178,7 +185,7 @@ def described(
 
 def readable_rows(table: Table, transducer: Transducer) -> Iterator[Row | BadRow]:
     """Yield the rows of a table; those that the models cannot answer are bad ones."""
-    lines = read_lines(table.path)
+    lines = read_lines(table.path, table.name)
     for row in rows_of(lines, table.layout, transducer.task, table.language, needs=False):
         if isinstance(row, Row):
             try:
@@ -497,7 +504,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--least", type=positive(1), default=0.0, metavar="P",
         help="least probability of an output (default: all above 0)")  # fmt: skip
-    add("--details", action="store_true", help="also rank, probability, certificate and warnings")
+    add("--details", action="store_true", help="also rank, probability, certificate and warnings, "
+        "as always with --n_best above 1 and --all")  # fmt: skip
     add("--beam_size", type=beam, default=5, help="beam size (default 5)")
     add("--batch_size", type=whole(1, 10**7), default=64, help="queries searched together")
     add("--skip-bad", type=Path, metavar="FILE", help="leave out rows that cannot be read; "
@@ -511,7 +519,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Predict the tables; return the exit status."""
     options = parse_arguments(arguments)
-    columns = checked_columns(options.columns) if options.columns else ()
+    columns = checked_columns(options.columns or "")
     with temporary_folder() as folder:
         tables = tables_of(options.tables, options.output, folder / "table")
         read = [table.path for table in tables]

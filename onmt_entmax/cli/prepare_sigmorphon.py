@@ -29,8 +29,8 @@ Of training and development data it also writes `train.yaml`, for `onmt-entmax t
 model for one CPU core, trained for --minutes, or for longer on larger data. The next commands
 are printed.
 
---reverse trains a right-to-left model, which writes the last character first; the files stay as
-they are. Such models make other errors than left-to-right ones: see `onmt-entmax combine`.
+--right_to_left trains a model that writes the last character first; the files stay as they are.
+Such models make other errors than left-to-right ones: see `onmt-entmax combine`.
 """
 
 import argparse
@@ -41,9 +41,10 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.prepare_table import SPLITS, check_outputs, common_options, prepare
-from onmt_entmax.cli.tables import Table, columns_of, name_languages, read_tables
+from onmt_entmax.cli.tables import Table, name_languages, read_tables
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import naming
+from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import INFLECTION, LEFT_OUT, SOURCE, TAGS, TARGET
 
 SETTINGS = ("low", "medium", "high")
@@ -165,14 +166,13 @@ def main(arguments: Sequence[str]) -> int:
         help="names, or all (default); without --data, the one language of the files",
     )
     add("--splits", nargs="+", choices=SPLITS, default=["train", "dev"], help="default train dev")
-    add("--reverse", dest="right_to_left", action="store_true", help="train right to left")
     common_options(parser)
     options = parser.parse_args(arguments)
     if bool(options.data) == any(getattr(options, split) for split in SPLITS):
         raise UserError("expected either --data, or some of --train, --dev and --test")
     if not options.data and (options.setting or options.splits != parser.get_default("splits")):
         raise UserError("--setting and --splits choose among the files of --data")
-    columns = columns_of(options.columns) if options.columns else []
+    columns = checked_columns(options.columns, (SOURCE, TARGET))
     if columns and sorted({*columns, LEFT_OUT}) != sorted([SOURCE, TARGET, TAGS, LEFT_OUT]):
         raise UserError("--columns: expected lemma, form and tags, each once, and -")
     named = not options.data and options.languages != ["all"]

@@ -51,7 +51,6 @@ from onmt_entmax.cli.prepared import (
 )
 from onmt_entmax.cli.tables import (
     Table,
-    columns_of,
     name_languages,
     read_tables,
     refuse_bad_rows,
@@ -63,8 +62,15 @@ from onmt_entmax.files import followed, refuse_overwriting, write_files
 from onmt_entmax.rules import whole
 from onmt_entmax.strings.checks import oddities, several_targets, unseen_languages
 from onmt_entmax.strings.copying import useful_frequency
-from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import LANGUAGE_COLUMN, RIGHT_TO_LEFT, Query, StringTask
+from onmt_entmax.strings.tables import Row, checked_columns
+from onmt_entmax.strings.task import (
+    LANGUAGE_COLUMN,
+    RIGHT_TO_LEFT,
+    SOURCE,
+    TARGET,
+    Query,
+    StringTask,
+)
 from onmt_entmax.strings.units import CHARACTERS
 
 SPLITS = ("train", "dev", "test")
@@ -227,10 +233,12 @@ def predictions(tables: Sequence[Table], out: Path, options: argparse.Namespace)
     model, commands = shlex.quote(str(out / "model")), []
     language = f" --language {shlex.quote(options.language)}" if options.language else ""
     for split, covered in (("dev", False), ("test", True)):
-        paths = [t.path for t in tables if t.split == split and t.covered == covered]
-        if not paths:
+        some = [t for t in tables if t.split == split and t.covered == covered]
+        if not some:
             continue
-        output = out / (f"{split}.predicted" if paths[1:] else f"{split}.predicted.tsv")
+        paths = [table.path for table in some]
+        ending = ".csv" if some[0].layout.delimiter == "," else ".tsv"
+        output = out / (f"{split}.predicted" + ("" if paths[1:] else ending))
         files, written = files_for_shell(paths), shlex.quote(str(output))
         commands.append(f"predict {model} {files} --output {written}{language}")
         if not covered:
@@ -320,6 +328,7 @@ def common_options(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, help="folder for <split>.src, <split>.tgt, train.yaml")
     add("--skip-bad", type=Path, metavar="FILE", help="write rows that cannot be read there")
     add("--minutes", **MINUTES)
+    add("--right_to_left", action="store_true", help="train a model that writes right to left")
     add(
         "--copy",
         type=whole(0, 10**9),
@@ -345,10 +354,9 @@ def main(arguments: Sequence[str]) -> int:
         help='such as "target= ", between symbols; "target=": characters (default: guessed)',
     )
     add("--language", help="of all rows")
-    add("--right_to_left", action="store_true", help="train a model that writes right to left")
     common_options(parser)
     options = parser.parse_args(arguments)
-    columns = columns_of(options.columns) if options.columns else []
+    columns = checked_columns(options.columns, (SOURCE, TARGET))
     if options.language and LANGUAGE_COLUMN in columns:
         raise UserError("--language names the language of all rows; a column has it too")
     tables = [Table(split, path) for split in SPLITS for path in getattr(options, split)]

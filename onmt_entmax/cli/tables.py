@@ -10,7 +10,9 @@ from pathlib import Path
 from onmt_entmax.cli.ending import warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
+from onmt_entmax.rules import shown
 from onmt_entmax.strings.tables import (
+    ALIASES,
     SAMPLE,
     BadRow,
     Layout,
@@ -38,7 +40,6 @@ from onmt_entmax.strings.units import Unit
 COVERED = "test"
 """The split whose tables may lack the target"""
 _LISTED = 10  # bad rows that are named
-_ALIASES = {"lemma": SOURCE, "form": TARGET}
 
 
 @dataclass
@@ -66,20 +67,6 @@ class Table:
     bad: list[BadRow] = field(default_factory=list)
 
 
-def columns_of(text: str) -> list[str]:
-    """Return the columns of `--columns`; lemma and form are source and target.
-
-    Raises:
-        UserError: they make no sense.
-    """
-    columns = [_ALIASES.get(name.strip(), name.strip()) for name in text.split(",")]
-    try:
-        StringTask(tuple(columns))
-    except TaskError as error:
-        raise UserError(f"--{error}") from None
-    return columns
-
-
 def separators_of(texts: Sequence[str]) -> dict[str, str]:
     """Return the separators of `--separator COLUMN=TEXT`.
 
@@ -89,7 +76,7 @@ def separators_of(texts: Sequence[str]) -> dict[str, str]:
     separators = {}
     for text in texts:
         name, equals, separator = text.partition("=")
-        column = _ALIASES.get(name, name)
+        column = ALIASES.get(name, name)
         if not equals or column not in (SOURCE, TARGET, TAGS):
             raise UserError(
                 f"--separator {text!r}: expected source=, target= or tags= and what stands between "
@@ -108,16 +95,24 @@ def name_languages(tables: Sequence[Table], language: str | None, by_name: bool 
         by_name: whether training files that all have one name have that language too.
 
     Raises:
-        UserError: the name of a file says no language.
+        UserError: the name of a file says no language, or the language is no word.
     """
+    if language is not None and language.split() != [language]:
+        raise UserError(f"--language {shown(language)}: must be one word without spaces")
     names = {language_of_file(each.path.name) for each in tables if each.split == tables[0].split}
     if language is None and len(names) < 2 and not by_name:
         return
     for table in tables:
         table.language = language or language_of_file(table.path.name)
         table.by_name = language is None
-        if table.language.split() != [table.language]:
-            raise UserError(f"{table.path}: --language names its language, one word without spaces")
+    if unnamed := [each for each in tables if each.language.split() != [each.language]]:
+        more = f" and {counted(len(unnamed) - 1, 'file')} more" if unnamed[1:] else ""
+        column = "" if by_name else ", or name a column of languages with --columns"
+        raise UserError(
+            f"{unnamed[0].path}{more}: the name of the file says no language (one word, as in "
+            f"deu_train.tsv); rename it{column}; if all tables are of one language, --language "
+            "names it"
+        )
 
 
 def read_tables(

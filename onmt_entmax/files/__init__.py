@@ -71,17 +71,21 @@ def no_such_file(path: str | Path) -> str:
 # --- reading ---------------------------------------------------------------------------------
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path, name: str = "") -> Iterator[str]:
     """Yield the lines of a UTF-8 text file, without line ends and byte order mark.
 
     Only line feeds end a line: other separators that Unicode has may occur within a sentence, and
     line N of one file belongs to line N of another.
 
+    Args:
+        path: of the file.
+        name: what people call it, if that is not its path.
+
     Raises:
         FileError: the file cannot be read, or a line is not UTF-8.
     """
     with naming(path, "read"), open(path, "rb") as file:
-        yield from text_lines(file, str(path))
+        yield from text_lines(file, name or str(path))
 
 
 def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
@@ -182,6 +186,23 @@ def is_stream(path: Path) -> bool:
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
+def make_parent(path: Path) -> None:
+    """Create the folder in which a file is to be written; links are followed.
+
+    Raises:
+        FileError: it cannot be created, as where a file has its name.
+    """
+    with naming(path):
+        try:
+            followed(path).parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            files = (each for each in path.parents if os.path.exists(each) and not each.is_dir())
+            raise FileError(
+                f"{path}: cannot be written, since {next(files, path.parent)} is a file, not a "
+                "folder; name another folder"
+            ) from None
+
+
 def _temporary(path: Path, folder: bool = False) -> tuple[Path, Path]:
     """Return where links lead, and a new name beside it; `folder`: whether to write a folder.
 
@@ -189,8 +210,8 @@ def _temporary(path: Path, folder: bool = False) -> tuple[Path, Path]:
         FileError: what is there is of another kind, or must not be written.
     """
     target = followed(path)
+    make_parent(path)
     with naming(path):
-        target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():
             if target.is_dir() != folder:
                 raise FileError(f"{path}: is a {'file' if folder else 'folder'} already")
@@ -385,7 +406,7 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
 
     with ended_by_exception():
         with naming(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_parent(folder / ".lock")
             try:
                 lock = FileLock(folder / ".lock").acquire(timeout=0)
             except Timeout:

@@ -13,7 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from onmt_entmax.files import FileError, followed, json_line, naming, read_object, write_text
+from onmt_entmax.files import (
+    FileError,
+    followed,
+    json_line,
+    make_parent,
+    naming,
+    read_object,
+    write_text,
+)
 
 
 class Continued:
@@ -69,8 +77,8 @@ class Continued:
         Raises:
             FileError: the file cannot be written.
         """
+        make_parent(self._target)
         with naming(self._target):
-            self._target.parent.mkdir(parents=True, exist_ok=True)
             if self._target.is_dir():
                 raise FileError(f"{self._target}: is a folder already")
             if self._target.exists() and not os.access(self._target, os.W_OK):
@@ -117,8 +125,8 @@ def alone(parts: Continued) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     path = parts.partial.with_name(f"{parts.partial.name}.lock")
+    make_parent(path)
     with naming(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             lock = FileLock(path).acquire(timeout=0)
         except Timeout:

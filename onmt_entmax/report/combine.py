@@ -13,14 +13,7 @@ from onmt_entmax.search.sequence_ensemble import (
 )
 
 
-def order_tokens(text: str, reverse: bool) -> str:
-    """Reverse the tokens of a text if `reverse`, for right-to-left models; its own inverse."""
-    return " ".join(text.split()[:: -1 if reverse else 1])
-
-
-def combined(
-    records: Sequence[dict[str, Any]], reverse: Sequence[bool], weights: Sequence[float]
-) -> dict[str, Any]:
+def combined(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dict[str, Any]:
     """Return the record of a sequence-level ensemble.
 
     A `prob` is a lower bound of the average probability, which exceeds it by `slack` at most; the
@@ -28,10 +21,9 @@ def combined(
 
     Args:
         records: one for each model, of the same sentence, which is not blank.
-        reverse: whether each model's texts are reversed, token by token.
         weights: of the models, positive, with sum 1.
     """
-    ensemble = ensemble_of(records, reverse, weights)
+    ensemble = ensemble_of(records, weights)
     # Vocabularies may differ: the average is as good as the input of the worst.
     worst = max(records, key=lambda record: sum(record.get("unknown", {}).values()))
     record = {key: records[0][key] for key in ("id", "source")}
@@ -53,17 +45,15 @@ def combined(
     if ensemble.bound:
         record["slack"] = ensemble.bound
     if not ensemble.sequences:
-        for each, backwards in zip(records, reverse, strict=True):
+        for each in records:
             if "unfinished" in each:
-                record.setdefault("unfinished", order_tokens(each["unfinished"], backwards))
+                record.setdefault("unfinished", each["unfinished"])
     return record
 
 
-def ensemble_of(
-    records: Sequence[dict[str, Any]], reverse: Sequence[bool], weights: Sequence[float]
-) -> SequenceEnsemble:
+def ensemble_of(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> SequenceEnsemble:
     """Return the sequence-level ensemble of several records; see `combined` for the arguments."""
-    return average_sequences(list(map(_listed, records, reverse)), weights)
+    return average_sequences(list(map(_listed, records)), weights)
 
 
 def excluded_by(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> float:
@@ -71,7 +61,7 @@ def excluded_by(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> 
     return sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
 
 
-def _listed(record: dict[str, Any], reverse: bool) -> ListedSequences:
+def _listed(record: dict[str, Any]) -> ListedSequences:
     """Return what a record says about each text's probability.
 
     A finished hypothesis that `-n_best` left out has at most the rest of `mass`; any other text at
@@ -79,11 +69,10 @@ def _listed(record: dict[str, Any], reverse: bool) -> ListedSequences:
 
     Args:
         record: as `Answer.record` returns it.
-        reverse: whether to reverse its texts, token by token.
     """
     found: dict[str, float] = {}
     for hypothesis in record["hypotheses"]:
-        text = order_tokens(hypothesis["text"], reverse)
+        text = hypothesis["text"]
         found[text] = found.get(text, 0.0) + hypothesis["prob"]
     slack = record.get("slack", 0.0)
     rest = max(record["bound"], slack)

@@ -41,6 +41,7 @@ class Gold:
         targets: by query, whose language is that of its table.
         names: the languages of the files.
         tags: of the model, if one says the columns.
+        languages: likewise.
     """
 
     task: StringTask
@@ -48,6 +49,7 @@ class Gold:
     targets: dict[Query, tuple[str, ...]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     tags: frozenset[str] = frozenset()
+    languages: frozenset[str] = frozenset()
 
 
 def guessed_task(
@@ -86,6 +88,7 @@ def read_gold(
     task: StringTask,
     columns: Sequence[str] = (),
     tags: frozenset[str] = frozenset(),
+    languages: frozenset[str] = frozenset(),
 ) -> Gold:
     """Return the gold targets of tables.
 
@@ -94,11 +97,12 @@ def read_gold(
         task: of all of them.
         columns: of the tables, if somebody named them.
         tags: of a model that says the columns.
+        languages: likewise.
 
     Raises:
         UserError: a row cannot be read, or a table has no targets.
     """
-    gold = Gold(task, tags=tags)
+    gold = Gold(task, tags=tags, languages=languages)
     for path in paths:
         sample = list(islice(read_lines(path), SAMPLE))
         layout = guess_layout(sample, str(path), columns, task)
@@ -144,6 +148,8 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
         layout, detailed = _predicted_layout(path, gold)
         if len(paths) == len(gold.names) == 1:
             language = gold.names[0]
+            if LANGUAGE_COLUMN not in layout.columns:
+                _check_pair(path, gold)
         else:
             language = known_as(language_of_file(path.name) or ALL, languages)
         if LANGUAGE_COLUMN not in layout.columns and language not in languages:
@@ -214,6 +220,22 @@ def _named(query: Query) -> str:
     """Return a query for people."""
     tags = f", {';'.join(query.tags)}" if query.tags else ""
     return f"{query.source}{tags} ({query.language})"
+
+
+def _check_pair(path: Path, gold: Gold) -> None:
+    """Refuse a predicted table of another language than the only gold table.
+
+    Without a model, the name of a file may be any word.
+
+    Raises:
+        UserError: both names are languages of the model, and not the same.
+    """
+    named = known_as(language_of_file(path.name), gold.languages)
+    right = known_as(gold.names[0], gold.languages)
+    if named != right and {named, right} <= gold.languages:
+        raise UserError(
+            f"{path}: of the language {named} by its name, and the gold table is of {right}"
+        )
 
 
 def _predicted_layout(path: Path, gold: Gold) -> tuple[Layout, bool]:

@@ -80,15 +80,22 @@ def several_targets(rows: Sequence[Row]) -> str:
 
 
 def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Yield the languages of each split that the training rows lack.
+    """Yield the languages of each split that the training rows lack, and those that dev lacks.
 
     Args:
         rows: of each split.
     """
     languages = {split: {row.query.language for row in some} for split, some in rows.items()}
     trained = languages.pop("train", None)
+    if trained is None:
+        return
+    if "dev" in languages and (unmeasured := sorted(trained - languages["dev"])):
+        yield (
+            f"dev: languages of the training rows that it lacks: {', '.join(unmeasured)}; they "
+            "have no part in the choice of the checkpoint"
+        )
     for split, some in languages.items():
-        if trained is not None and (unseen := sorted(some - trained)):
+        if unseen := sorted(some - trained):
             yield (
                 f"{split}: languages that the training rows lack: {', '.join(unseen)}; these have "
                 f"{', '.join(sorted(trained))}"

@@ -1,4 +1,4 @@
-"""Names of languages: ISO 639-3 codes for UniMorph's names, and the other way round."""
+"""Names of languages: ISO 639 codes for UniMorph's names, and the other way round."""
 
 from collections.abc import Collection, Mapping
 from functools import cache
@@ -7,7 +7,7 @@ from importlib.resources import files
 
 @cache
 def codes() -> Mapping[str, tuple[str, ...]]:
-    """Return the ISO 639-3 codes of each language by UniMorph's name."""
+    """Return the codes of each language, ISO 639-3 first, by UniMorph's name."""
     text = files("onmt_entmax.strings").joinpath("languages.tsv").read_text(encoding="utf-8")
     rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")][1:]
     return {name: tuple(listed.split(",")) for name, listed in rows}

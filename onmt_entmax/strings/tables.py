@@ -24,6 +24,8 @@ from onmt_entmax.strings.task import (
     TARGET,
     Query,
     StringTask,
+    TaskError,
+    check_columns,
 )
 
 SAMPLE = 2000
@@ -42,6 +44,10 @@ NAMES = {
 _COLUMN_OF = {name: column for column, names in NAMES.items() for name in names.split(", ")}
 # Where two columns have such names, the one of these.
 _SUREST = {SOURCE: ("source", "lemma"), TARGET: ("target", "form"), TAGS: ("tags",)}
+
+
+ALIASES = {"lemma": SOURCE, "form": TARGET}
+"""Other names of columns in `--columns` and `--separator`."""
 
 
 class TableError(UserError):
@@ -166,26 +172,19 @@ def checked_columns(text: str, needed: Sequence[str] = (SOURCE,)) -> tuple[str, 
     """Return the columns that `--columns` names; lemma and form are source and target.
 
     Args:
-        text: names between commas.
+        text: names between commas; none if it is empty.
         needed: columns that must be there.
 
     Raises:
         TableError: a column is unknown, twice there or missing.
     """
-    aliases = {"lemma": SOURCE, "form": TARGET}
-    columns = tuple(aliases.get(name, name) for name in map(str.strip, text.split(",")))
-    known = (SOURCE, TARGET, TAGS, LANGUAGE_COLUMN)
-    for column in columns:
-        if column not in (*known, LEFT_OUT):
-            raise TableError(
-                f"--columns: {column!r} is none of {', '.join(known)} or {LEFT_OUT} (a column to "
-                "leave out)"
-            )
-        if column != LEFT_OUT and columns.count(column) > 1:
-            raise TableError(f"--columns: {column} is there twice")
-    for column in needed:
-        if column not in columns:
-            raise TableError(f"--columns: {column} is missing")
+    if not text:
+        return ()
+    columns = tuple(ALIASES.get(name, name) for name in map(str.strip, text.split(",")))
+    try:
+        check_columns(columns, needed)
+    except TaskError as error:
+        raise TableError(f"--{error}") from None
     return columns
 
 
@@ -256,6 +255,11 @@ def guess_layout(
     first, below = table[0], table[1:]
     named = named_columns(first, below)
     if columns:
+        if all(len(cells) != len(columns) for cells in table):
+            raise TableError(
+                f"{name}: {counted(_width(table), 'column')}, such as {' | '.join(first)!r}; "
+                f"--columns names {len(columns)}: {', '.join(columns)}"
+            )
         layout = replace(layout, columns=tuple(columns))
     elif task is not None:
         layout = _of_task(layout, task, named, table, name)
@@ -327,13 +331,19 @@ def _words(cell: str) -> set[str]:
 def _is_heading(
     first: Sequence[str], below: Sequence[Sequence[str]], columns: Sequence[str]
 ) -> bool:
-    """Tell by its tags whether the first row is a heading, in whatever language.
+    """Tell whether the first row is a heading: of sources alone by its name, else by its tags.
 
-    No row below is like it: tags are codes, in capitals or divided by `;`, `=` and brackets, and a
-    heading has words; or it is in capitals, and sources and targets are not.
+    Tags tell in whatever language: no row below is like it. They are codes, in capitals or divided
+    by `;`, `=` and brackets, and a heading has words; or it is in capitals, and sources and targets
+    are not.
     """
     rows = [row for row in below if len(row) == len(columns)]
-    if TAGS not in columns or len(first) != len(columns) or not rows:
+    if len(first) != len(columns) or not rows:
+        return False
+    if not {TARGET, TAGS} & set(columns):
+        place = columns.index(SOURCE)
+        return may_be_heading(first[place]) and all(row[place] != first[place] for row in rows)
+    if TAGS not in columns:
         return False
     place = columns.index(TAGS)
     tags = first[place].strip()

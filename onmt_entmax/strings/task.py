@@ -77,6 +77,25 @@ def split_tags(text: str, separator: str = ";") -> tuple[str, ...]:
     return tuple(tags)
 
 
+def check_columns(columns: Sequence[str], needed: Sequence[str]) -> None:
+    """Check the columns of a table.
+
+    Raises:
+        TaskError: one is unknown, twice there, or needed and missing.
+    """
+    for column, count in Counter(columns).items():
+        if column not in (*COLUMNS, LEFT_OUT):
+            raise TaskError(
+                f"columns: {shown(column)} is none of {', '.join(COLUMNS)} or {LEFT_OUT} "
+                "(a column to leave out)"
+            )
+        if count > 1 and column != LEFT_OUT:
+            raise TaskError(f"columns: {column} is there twice")
+    for column in needed:
+        if column not in columns:
+            raise TaskError(f"columns: {column} is missing")
+
+
 @dataclass(frozen=True)
 class StringTask:
     """What a model reads and writes.
@@ -103,17 +122,7 @@ class StringTask:
     copies: bool = False
 
     def __post_init__(self) -> None:
-        for column, count in Counter(self.columns).items():
-            if column not in (*COLUMNS, LEFT_OUT):
-                raise TaskError(
-                    f"columns: {shown(column)} is none of {', '.join(COLUMNS)} or {LEFT_OUT} "
-                    "(a column to leave out)"
-                )
-            if count > 1 and column != LEFT_OUT:
-                raise TaskError(f"columns: {column} is there twice")
-        for needed in (SOURCE, TARGET):
-            if needed not in self.columns:
-                raise TaskError(f"columns: {needed} is missing")
+        check_columns(self.columns, (SOURCE, TARGET))
 
     @property
     def order(self) -> str:

@@ -46,7 +46,8 @@ from onmt_entmax.model import (
 from onmt_entmax.parallel.processes import ProcessError, Processes, say
 from onmt_entmax.sparse.backends import cpu
 from onmt_entmax.strings.cells import Cells, cells_text
-from onmt_entmax.strings.units import UNKNOWN
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS
+from onmt_entmax.strings.units import CHARACTERS, UNKNOWN
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.log import Log, measure
 from onmt_entmax.train.resuming import Resumed, resume, same_folder
@@ -370,13 +371,22 @@ def next_command(folder: Path, data: TrainingData) -> str:
     """Return a command that uses the model of a run, to paste into a shell.
 
     A model of inflection inflects a word of its data, one of other strings predicts the target of
-    one, and any other translates the development set.
+    a row, and any other translates the development set.
     """
     lines, task = list(islice(data.lines(), 100)), data.config.task
     queries = [task.decode_source(line.source.split()) for line in lines]
-    if task.source.kind != "text" and not task.has_tags and not task.languages:
-        predict = shlex.join(["onmt-entmax", "predict", str(folder), "-"])
-        return f"echo {shlex.quote(queries[0].source)} | {predict}"
+    inflects = task.languages and task.has_tags and task.source == task.target == CHARACTERS
+    if queries and task.source.kind != "text" and not inflects:
+        query = max(queries, key=lambda query: bool(query.source))
+        row = {SOURCE: query.source, LANGUAGE_COLUMN: query.language}
+        row[TAGS] = task.tag_separator.join(query.tags)
+        cells = [row[column] for column in task.columns if column in row]
+        command = ["onmt-entmax", "predict", str(folder), "-"]
+        if task.languages and LANGUAGE_COLUMN not in task.columns:
+            command += ["--language", query.language]
+        printed = ["printf", "\\t".join(["%s"] * len(cells)) + "\\n", *cells]
+        asked = ["echo", *cells] if len(cells) == 1 else printed
+        return f"{shlex.join(asked)} | {shlex.join(command)}"
     if not queries or not all(query.language for query in queries):
         # Where `prepare` proposes it, but never in the place of the reference.
         corpus = lines[0].corpus
@@ -387,5 +397,5 @@ def next_command(folder: Path, data: TrainingData) -> str:
         return shlex.join(["onmt-entmax", "translate", "-model", str(folder), *files])
     # Tags are empty only where a language has none.
     lemma, tags, language = max(queries, key=lambda query: (bool(query.source), bool(query.tags)))
-    query = [language, lemma, ";".join(tags)]
-    return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *query])
+    words = [language, lemma, ";".join(tags)]
+    return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *words])

@@ -34,7 +34,7 @@ def average(folder: Path, *lines: str) -> dict:
 
 
 def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Worked by hand: the second model writes backwards."""
+    """Worked by hand; reports read from left to right, whichever way their models write."""
     forward = write(
         tmp_path / "forward.jsonl",
         record("x", "exhaustive", ("a b", 0.6), ("a c", 0.4)),
@@ -43,12 +43,12 @@ def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture)
     )
     backward = write(
         tmp_path / "backward.jsonl",
-        record("x", "exhaustive", ("c a", 0.9), ("b", 0.1)),
+        record("x", "exhaustive", ("a c", 0.9), ("b", 0.1)),
         record("y", "exhaustive", ("d", 1.0)),
         record("z", "none", ("f", 0.4), bound=0.45),
     )
     output, report = tmp_path / "both.pred", tmp_path / "both.jsonl"
-    arguments = ["--reports", forward, "--reversed", backward, "--output", output]
+    arguments = ["--reports", forward, backward, "--output", output]
     assert combined(*arguments, "--report", report) == 0
     assert output.read_text() == "a c\nd\nf\n"
     first, second, third = read_report(report)
@@ -217,7 +217,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     broken = write(tmp_path / "broken.jsonl", '{"id": 0}')
     output = tmp_path / "output"
     for arguments, message in (
-        ([], "name the reports to combine"),
+        ([], "the following arguments are required: --reports"),
         (["--reports", one, two], "one.jsonl: 1 sentence, but another report has more"),
         (["--reports", one, other], "other.jsonl:1: another source than in"),
         (["--reports", broken], "broken.jsonl:1: not a record of an -exactness_report"),

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax import Inflector
 from onmt_entmax.report.reading import read_report
-from tests.commands import ROOT, run, succeed
+from onmt_entmax.strings.task import INFLECTION
+from tests.commands import run, succeed
 from tests.inflection_models import write_model
 
 QUESTIONS = [
@@ -19,11 +21,11 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Training questions and two models."""
+    """Training questions, and a model of each direction."""
     folder = tmp_path_factory.mktemp("distill")
     (folder / "train.src").write_text("".join(line + "\n" for line in QUESTIONS))
-    for name, seed in (("forward", 1), ("backward", 2)):
-        write_model(folder / name, seed)
+    write_model(folder / "forward", 1)
+    write_model(folder / "backward", 2, options={"target_order": "right_to_left"})
     return folder
 
 
@@ -32,7 +34,7 @@ def distilled(folder: Path, *more: object, out: str = "distilled") -> str:
     return succeed(
         "onmt_entmax",
         "distill",
-        *("--train", "train.src", "--models", "forward", "--reversed", "backward"),
+        *("--train", "train.src", "--models", "forward", "backward"),
         *("--each", 1, "--beam", 3, "--prob", 0.01, "--out", out, *more),
         cwd=folder,
     )
@@ -60,30 +62,41 @@ def test_from_models_to_pairs(folder: Path) -> None:
         for record in read_report(work / "combined.jsonl")
         if record["certificate"] != "none" and record["hypotheses"]
     }
-    wanted = {
-        (source, answer["text"])
-        for source, answer in best.items()
-        if 0.01 <= answer["prob"] <= 0.95 and "<unk>" not in answer["text"]
-    }
-    assert wanted
+
+    def likely(least: float) -> set[tuple[str, str]]:
+        return {
+            (source, answer["text"])
+            for source, answer in best.items()
+            if least <= answer["prob"] <= 0.95 and "<unk>" not in answer["text"]
+        }
+
+    wanted = likely(0.01)
+    largest = max(best[source]["prob"] for source, _ in wanted)
 
     def pairs() -> set[tuple[str, str]]:
         sides = ((folder / f"distilled.{side}").read_text().splitlines() for side in ("src", "tgt"))
         return set(zip(*sides, strict=True))
 
     assert pairs() == wanted
+    # Both directions are averaged by the texts, which stand in natural order.
+    both = Inflector([folder / "forward", folder / "backward"], n_best=3, beam_size=3)
+    for source, best_text in best.items():
+        query = INFLECTION.decode_source(source.split())
+        form = both.inflect(query.language, query.source, query.tags).forms[0]
+        assert form.text == INFLECTION.target.decode(best_text["text"].split())
+        assert form.prob == pytest.approx(best_text["prob"])
     os.utime(work / "1.jsonl", (0, 0))
-    printed = distilled(folder, "--reverse")
+    printed = distilled(folder, "--prob", largest)
     assert printed.count("$ onmt-entmax") == 1  # combine
     assert printed.count("is done already") == 2
     assert (work / "1.jsonl").stat().st_mtime == 0
-    assert pairs() == {(source, " ".join(text.split()[::-1])) for source, text in wanted}
+    assert pairs() == likely(largest) < wanted
     (work / "2.jsonl").unlink()  # as if it had been stopped before the second model had answered
     assert distilled(folder).count("$ onmt-entmax") == 2
     assert pairs() == wanted
     first = (work / "1.jsonl").read_text()
     (work / "1.jsonl").write_text(first[: first.rindex("\n", 0, -1) + 1])  # as by a full disk
-    given = ["--train", "train.src", "--models", "forward", "--reversed", "backward", "--each", 1]
+    given = ["--train", "train.src", "--models", "forward", "backward", "--each", 1]
     said = refused(folder, *given, "--beam", 3, "--out", "distilled")
     assert "1.jsonl: cut or damaged, " in said
     (work / "1.jsonl").write_text(first)
@@ -98,16 +111,13 @@ def test_from_models_to_pairs(folder: Path) -> None:
         (["--out", "x", "--prob", "nan"], "--prob: must be above 0 and at most 1, not 'nan'"),
         (["--out", "x", "--prob", 0.5, "--at-most", 0.4], "--prob 0.5 is above --at-most 0.4"),
         (["--out", "x", "--models", "nowhere"], "nowhere"),
-        (
-            ["--out", "x", "--reversed", ROOT / "data/models/inflection-86"],
-            "name it after --models",
-        ),
+        (["--out", "x", "--reversed", "backward"], "--reversed: no such option; the model folder"),
         (["--out", "x", "--train", "none.src"], "none.src: cannot be read"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(folder: Path, more: list, message) -> None:
     before = sorted(folder.rglob("*"))
-    given = ["--train", "train.src", "--models", "forward", "--reversed", "backward", *more]
+    given = ["--train", "train.src", "--models", "forward", "backward", *more]
     assert message in refused(folder, *given)
     assert sorted(folder.rglob("*")) == before
 

@@ -12,7 +12,9 @@ from onmt_entmax.report.string_scores import Guess, score_strings
 from onmt_entmax.strings.task import Query
 from onmt_entmax.strings.units import CHARACTERS, Unit
 from tests.ended import ended, refused
-from tests.string_models import write_phones
+from tests.inflection_models import write_model
+from tests.models import words
+from tests.string_models import task_options, write_phones
 
 PHONES = Unit.between(" ")
 GOLD = ("cat\tk æ t", "read\tɹ iː d", "read\tɹ ɛ d", "gnu\tn j uː")
@@ -265,6 +267,24 @@ class TestAgainst:
         found = content(tmp_path, *words)
         assert found["missing"] == 4
         assert found["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}
+
+
+def test_a_single_table_of_another_language_is_refused(tmp_path) -> None:
+    """Where a model knows both names; codes are names too."""
+    source = ("lang=german", "lang=english", *"ab")
+    options = task_options()
+    model = write_model(tmp_path / "model", 1, words(source, "ab"), options=options)
+    gold = write(tmp_path / "deu_test.tsv", "a\tb")
+    for name, right in (("eng", False), ("german", True), ("words", True)):
+        predicted = write(tmp_path / f"{name}.tsv", "a\tb")
+        arguments = [str(each) for each in (predicted, "--reference", gold, "--model", model)]
+        if right:
+            assert ended(evaluate.main, arguments) == 0
+        else:
+            assert (
+                "eng.tsv: of the language english by its name, and the gold table is of german"
+                in (refused(evaluate.main, arguments))
+            )
 
 
 def test_options_of_tables_need_tables(tmp_path) -> None:

@@ -1,6 +1,7 @@
 """`Inflector` and `inflect` where forms are written from right to left, and
 where orders of writing are averaged: what is said, and what is proven."""
 
+import hashlib
 import io
 import math
 from pathlib import Path
@@ -22,6 +23,17 @@ def uneven(tmp_path_factory):
     return write_model(tmp_path_factory.mktemp("uneven") / "model", 5, end=1)
 
 
+ORDER = "target_order: right_to_left"
+RIGHT_TO_LEFT = {"target_order": "right_to_left"}
+
+
+@pytest.fixture(scope="module")
+def turned(tmp_path_factory):
+    """The same, which writes from right to left by its folder."""
+    folder = tmp_path_factory.mktemp("turned") / "model"
+    return write_model(folder, 5, end=1, options=RIGHT_TO_LEFT)
+
+
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
     """Another one."""
@@ -40,28 +52,30 @@ def short_forms(request, tmp_path_factory):
     """Models of both orders, with few forms of any probability, and all their forms."""
     folder = tmp_path_factory.mktemp("short")
     seeds = request.param, request.param + 14
-    left, right = (write_model(folder / str(seed), seed, end=3) for seed in seeds)
-    folders = {"folders": [left], "reversed_folders": [right]}
-    return folders, list(Inflector(n_best=0, max_length=8, **folders).answers(QUESTIONS))
+    options = {}, RIGHT_TO_LEFT
+    folders = [
+        write_model(folder / str(seed), seed, end=3, options=each)
+        for seed, each in zip(seeds, options, strict=True)
+    ]
+    return folders, list(Inflector(folders, n_best=0, max_length=8).answers(QUESTIONS))
 
 
-def test_a_model_that_writes_backwards_gives_its_forms_forwards(uneven):
+def test_a_model_that_writes_backwards_gives_its_forms_forwards(uneven, turned):
     question = "english", "ab", "V"
-    plain = Inflector([uneven], n_best=5).inflect(*question)
-    turned = Inflector([], n_best=5, reversed_folders=[uneven]).inflect(*question)
-    assert [form.text for form in turned.forms] == [form.text[::-1] for form in plain.forms]
+    plain, other = (Inflector([each], n_best=5).inflect(*question) for each in (uneven, turned))
+    assert [form.text for form in other.forms] == [form.text[::-1] for form in plain.forms]
     assert any(form.text != form.text[::-1] for form in plain.forms)
-    assert [form.prob for form in turned.forms] == [form.prob for form in plain.forms]
-    assert turned.certificate == plain.certificate
+    assert [form.prob for form in other.forms] == [form.prob for form in plain.forms]
+    assert other.certificate == plain.certificate
 
 
 @pytest.mark.parametrize("lemma", ["a", "bba"])
 def test_models_of_two_orders_are_averaged_by_whole_forms(uneven, tmp_path, lemma):
     """Two models from the left have two thirds of the weight; all forms are known."""
     other = write_model(tmp_path / "other", 24)
-    folders = [[uneven, other], [other]]
-    left, right = (Inflector(each, n_best=0, max_length=6) for each in folders)
-    both = Inflector(folders[0], 0, max_length=6, reversed_folders=folders[1])
+    turned = write_model(tmp_path / "turned", 24, options=RIGHT_TO_LEFT)
+    left, right = (Inflector(each, n_best=0, max_length=6) for each in ([uneven, other], [other]))
+    both = Inflector([uneven, turned, other], 0, max_length=6)
     expected, forbidden = {}, 0.0
     for inflector, weight, step in ((left, 2 / 3, 1), (right, 1 / 3, -1)):
         alone = inflector.inflect("english", lemma, "V")
@@ -80,10 +94,10 @@ def test_no_excluded_form_exceeds_the_excluded_bound(short_forms):
     """It is the mean of each direction's bound on what it excluded or did not follow."""
     folders, _ = short_forms
     apart = [
-        Inflector(n_best=1, beam_size=1, max_length=8, **{name: folder}).answers(QUESTIONS)
-        for name, folder in folders.items()
+        Inflector([folder], n_best=1, beam_size=1, max_length=8).answers(QUESTIONS)
+        for folder in folders
     ]
-    both = Inflector(n_best=1, beam_size=1, max_length=8, **folders).answers(QUESTIONS)
+    both = Inflector(folders, n_best=1, beam_size=1, max_length=8).answers(QUESTIONS)
     larger = 0
     for answer, *parts in zip(both, *apart, strict=True):
         proofs = [part.certificate for part in parts]
@@ -94,15 +108,15 @@ def test_no_excluded_form_exceeds_the_excluded_bound(short_forms):
     assert larger > 0
 
 
-def test_prefixes_of_both_directions_count(uneven, other, tmp_path):
+def test_prefixes_of_both_directions_count(turned, other, tmp_path):
     """Those dropped and cut; the search is strictly exhaustive only if both are."""
     few = write_model(tmp_path / "few", 3, end=4)
     proofs = []
     for left, beam, length in ((other, 1, 8), (other, 20, 2), (few, 20, 8)):
-        folders = {"folders": [left], "reversed_folders": [uneven]}
+        folders = [left, turned]
         sizes = {"n_best": beam, "beam_size": beam, "max_length": length}
-        apart = [Inflector(**sizes, **{name: f}).answers(QUESTIONS) for name, f in folders.items()]
-        both = Inflector(**sizes, **folders).answers(QUESTIONS)
+        apart = [Inflector(folder, **sizes).answers(QUESTIONS) for folder in folders]
+        both = Inflector(folders, **sizes).answers(QUESTIONS)
         for answer, *parts in zip(both, *apart, strict=True):
             proof, first, second = (each.certificate for each in (answer, *parts))
             assert proof.dropped == first.dropped + second.dropped
@@ -118,7 +132,7 @@ def test_the_first_form_does_not_depend_on_how_many_are_listed(short_forms):
     """The best form of both may be the best of neither."""
     folders, _ = short_forms
     one, five = (
-        list(Inflector(n_best=n, beam_size=5, max_length=8, **folders).answers(QUESTIONS))
+        list(Inflector(folders, n_best=n, beam_size=5, max_length=8).answers(QUESTIONS))
         for n in (1, 5)
     )
     assert [answer.forms for answer in one] == [answer.forms[:1] for answer in five]
@@ -131,7 +145,7 @@ def test_the_first_form_does_not_depend_on_how_many_are_listed(short_forms):
 def test_what_is_proven_of_both_orders_is_so(short_forms, beam):
     """Against all forms of both orders; ends are likely, so that often few are possible."""
     folders, whole = short_forms
-    some = Inflector(n_best=2, beam_size=beam, max_length=8, **folders).answers(QUESTIONS)
+    some = Inflector(folders, n_best=2, beam_size=beam, max_length=8).answers(QUESTIONS)
     for answer, all_forms in zip(some, whole, strict=True):
         truth = {form.text: form.prob for form in all_forms.forms}
         certificate, rest = answer.certificate, all_forms.certificate.bound
@@ -167,36 +181,47 @@ def asked(model: Path, capsys, monkeypatch, text: str, *more: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_folder_that_says_its_order_needs_no_option(uneven, tmp_path, capsys, monkeypatch):
-    """`export --right_to_left` says it; inflect and translate then print the right way round."""
+def test_what_a_folder_says_of_its_order_is_exported(turned, tmp_path, capsys, monkeypatch):
     told = tmp_path / "told"
-    assert ended(export.main, [str(uneven), str(told), "--right_to_left"]) == 0
+    assert ended(export.main, [str(turned), str(told)]) == 0
     capsys.readouterr()
     card = (told / "README.md").read_text("utf-8")
     assert "inflect --model told LANGUAGE" in card
     assert "It writes from right to left" in card
-    again = tmp_path / "again"  # what a folder says is kept
-    assert ended(export.main, [str(told), str(again)]) == 0
-    capsys.readouterr()
-    expected = asked(uneven, capsys, monkeypatch, "english ab V\n", "--reversed")
-    for model in (told, again):
-        assert asked(model, capsys, monkeypatch, "english ab V\n", "--model") == expected
-    task = SearchTask(SearchConfig(5, 5))
-    plain, turned = (
-        next(Translator.from_folders([model], task).answers(["lang=english +V a b"]))
-        for model in (uneven, told)
+    before, after = (
+        asked(model, capsys, monkeypatch, "english ab V\n", "--model") for model in (turned, told)
     )
-    forms = [[h.text for h in answer.hypotheses] for answer in (plain, turned)]
+    assert before == after
+
+
+def test_translate_gives_forms_forwards(uneven, turned):
+    task = SearchTask(SearchConfig(5, 5))
+    plain, other = (
+        next(Translator.from_folders([model], task).answers(["lang=english +V a b"]))
+        for model in (uneven, turned)
+    )
+    forms = [[h.text for h in answer.hypotheses] for answer in (plain, other)]
     assert forms[1] == [" ".join(reversed(form.split())) for form in forms[0]] != forms[0]
-    records = [answer.record() for answer in (plain, turned)]
+    records = [answer.record() for answer in (plain, other)]
     assert records[0]["certificate"] == records[1]["certificate"]
 
 
-def test_models_of_two_orders_are_no_token_level_ensemble(uneven, tmp_path):
-    told = write_model(tmp_path / "told", 1, options={"target_order": "right_to_left"})
+def test_a_folder_of_release_1_0_is_told_its_order(turned, tmp_path):
+    """As the guide says: a line in config.yaml, whose checksum is renewed."""
+    old = write_model(tmp_path / "old", 5, end=1, options={"seed": 1})
+    config, sums = old / "config.yaml", old / "SHA256SUMS"
+    before = hashlib.sha256(config.read_bytes()).hexdigest()
+    config.write_text(config.read_text().replace("options:", f"options:\n  {ORDER}"))
+    after = hashlib.sha256(config.read_bytes()).hexdigest()
+    sums.write_text(sums.read_text().replace(before, after))
+    question = "english", "ab", "V"
+    assert Inflector(old, n_best=5).inflect(*question) == (
+        Inflector(turned, n_best=5).inflect(*question)
+    )
+
+
+def test_models_of_two_orders_are_no_token_level_ensemble(uneven, turned):
     with pytest.raises(TranslationError, match="one writes from left to right, the other"):
-        Translator.from_folders([uneven, told])
-    both = Inflector([uneven, told]).inflect("english", "ab", "V")
-    assert both == Inflector([uneven], reversed_folders=[told]).inflect("english", "ab", "V")
+        Translator.from_folders([uneven, turned])
     with pytest.raises(TranslationError, match="prefix of line 1: a model that writes from right"):
-        list(Translator.from_folders([told]).answers(["lang=english +V a"], prefixes=["a"]))
+        list(Translator.from_folders([turned]).answers(["lang=english +V a"], prefixes=["a"]))

@@ -113,7 +113,7 @@ OVERWRITING = [
     (bleu.main, ["f", "--reference", "r", "--output", "f"]),
     (bleu.main, ["s", "--reference", "f", "--output", "f"]),
     (combine.main, ["--reports", "f", "--output", "f"]),
-    (combine.main, ["--reports", "r", "--reversed", "f", "--output", "o", "--report", "f"]),
+    (combine.main, ["--reports", "r", "f", "--output", "o", "--report", "f"]),
     (combine.main, ["--reports", "o.summary.json", "--output", "f", "--report", "o"]),
     (inflect.main, ["--model", "m", "--input", "f", "--output", "f"]),
     (report.main, ["-model", "m", "-report", "f", "-output", "f"]),

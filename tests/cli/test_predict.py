@@ -1,5 +1,6 @@
 """`onmt-entmax predict`: tables in, the same tables with targets out."""
 
+import io
 import json
 import os
 import re
@@ -420,7 +421,9 @@ def test_tables_of_one_name_are_refused(model, tmp_path) -> None:
     (tmp_path / "a").mkdir()
     tables = [write(folder / "words.tsv", "ab") for folder in (tmp_path, tmp_path / "a")]
     more = ("--output", tmp_path / "out")
-    assert "two tables are named words.tsv" in refused(predict.main, [model, *tables, *more])
+    assert f"{tables[0]} and {tables[1]} would both be written to {more[1]}/words.tsv" in refused(
+        predict.main, [model, *tables, *more]
+    )
     assert "need --output, a folder" in refused(predict.main, [model, *tables])
 
 
@@ -435,6 +438,27 @@ def test_models_are_averaged(model, tmp_path, capsys) -> None:
     found = Transducer([model, other]).predict("ab")
     proven = ["1", f"{found.outputs[0].prob:.6g}", found.level]
     assert cells[1:5] == [found.text, *proven]
+
+
+def test_text_that_is_no_utf8_is_named_as_the_user_knows_it(model, monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ab\n\xff\n")))
+    assert "error: standard input:2: not UTF-8" in refused(predict.main, [model, "-"])
+
+
+def test_a_single_column_may_have_a_heading(model, expected, tmp_path, capsys) -> None:
+    table = write(tmp_path / "t.tsv", "Word", *SOURCES)
+    assert predicted(model, table) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines() == ["Word\ttarget", *(f"{s}\t{expected[s]}" for s in SOURCES)]
+    assert "columns source between tabs; heading 'Word' left out" in said.err
+
+
+def test_a_file_is_no_folder_for_tables(model, tmp_path) -> None:
+    tables = [write(tmp_path / name, "ab") for name in ("a.tsv", "b.tsv")]
+    output = write(tmp_path / "out", "before")
+    said = refused(predict.main, [model, *tables, "--output", output])
+    assert f"--output {output}: is a file, and several tables need a folder" in said
+    assert output.read_text() == "before\n"
 
 
 def test_the_real_command_reads_a_pipe(model, expected, tmp_path) -> None:

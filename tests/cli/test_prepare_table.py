@@ -121,6 +121,34 @@ def test_two_files_of_one_language_are_warned_of(capsys) -> None:
     assert "heb.dev --output out/dev.predicted.tsv --language x\n" in said.out
 
 
+@pytest.mark.parametrize(
+    ("main", "other"), [(prepare_table.main, True), (prepare_sigmorphon.main, False)]
+)
+def test_a_file_whose_name_says_no_language_is_refused_with_what_helps(main, other: bool) -> None:
+    """A column of languages is for `prepare table` alone."""
+    write(deu_trn=FORMS, tur_trn=FORMS, dev_tsv=FORMS, test_tsv=FORMS)
+    files = ["--train", "deu.trn", "tur.trn", "--dev", "dev.tsv", "--test", "test.tsv"]
+    said = refused(main, [*files, "--out", "out"])
+    assert "dev.tsv and 1 file more: the name of the file says no language" in said
+    assert ("or name a column of languages with --columns" in said) is other
+
+
+def test_a_training_language_that_dev_lacks_is_warned_of(capsys) -> None:
+    write(a_trn=FORMS, b_trn=FORMS, a_dev=["walk\tV;PST\twalked"])
+    prepare("--train", "a.trn", "b.trn", "--dev", "a.dev")
+    said = capsys.readouterr().err
+    assert (
+        "warning: dev: languages of the training rows that it lacks: b; they have no part" in said
+    )
+
+
+def test_the_prediction_of_a_csv_table_is_one_too(capsys) -> None:
+    rows = [row.replace("\t", ",") for row in FORMS]
+    write(train_csv=rows, dev_csv=rows)
+    prepare("--train", "train.csv", "--dev", "dev.csv")
+    assert "predict out/model dev.csv --output out/dev.predicted.csv\n" in capsys.readouterr().out
+
+
 def test_a_dev_language_that_training_lacks_is_warned_of(capsys) -> None:
     write(a_trn=FORMS, b_trn=FORMS, c_dev=["walk\tV;PST\twalked"])
     prepare("--train", "a.trn", "b.trn", "--dev", "c.dev")
@@ -182,10 +210,15 @@ def test_bad_rows_are_skipped_and_kept(capsys) -> None:
         (["--columns", "source,tag,target"], "--columns: 'tag' is none of source, target, tags"),
         (["--columns=-,source,tags"], "--columns: target is missing"),
         (["--columns", "source,target,language", "--language", "x"], "a column has it too"),
-        (["--language", "a b"], "a.trn: --language names its language, one word without spaces"),
+        (["--language", "a b"], "--language 'a b': must be one word without spaces"),
         (["--dev", "short"], "short: columns source, tags between tabs; no targets, but a.trn has"),
         (["--dev", "long"], "long: 5 columns, not 3 (source, tags, target), or 2 without the"),
         (["--dev", "empty"], "empty: no rows"),
+        (
+            ["--columns", "source,target"],
+            "a.trn: 3 columns, such as 'draw | V;PST | drew'; --columns names 2: source, target",
+        ),
+        (["--out", "short"], "cannot be written, since short is a file, not a folder; name"),
     ],
 )
 def test_what_cannot_be_is_refused(more: list[str], said: str) -> None:

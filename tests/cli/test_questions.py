@@ -78,7 +78,7 @@ def test_answers_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
 
 def keep(report: Path, out: Path, **options: object) -> list[tuple[str, str]]:
     """The pairs that `distill` writes."""
-    chosen = {"prob": 0.3, "at_most": 1.0, "seed": 1, "draw": False, "reverse": False}
+    chosen = {"prob": 0.3, "at_most": 1.0, "seed": 1, "draw": False}
     distill.keep(report, Namespace(out=out, **{**chosen, **options}))
     sides = (
         out.with_name(f"{out.name}.{side}").read_text().splitlines() for side in ("src", "tgt")

@@ -96,7 +96,7 @@ class TestSamplesEndToEnd:
         assert hashes == HASHES
 
     def test_a_right_to_left_model_has_the_same_files(self, prepared, tmp_path, capsys):
-        assert call("prepare", "--data", SAMPLES, "--reverse", "--out", tmp_path) == 0
+        assert call("prepare", "--data", SAMPLES, "--right_to_left", "--out", tmp_path) == 0
         for name in ("train.src", "train.tgt", "dev.src", "dev.tgt"):
             assert (tmp_path / name).read_bytes() == (prepared / name).read_bytes()
         assert "target_order: right_to_left; the files stay in natural order" in (
@@ -228,7 +228,7 @@ class TestExample:
     )
     def test_the_configuration_fits_the_data(self, tmp_path, capsys, languages, selection):
         folder = tmp_path / "data"
-        arguments = ["--data", SAMPLES, "--languages", *languages, "--out", folder, "--reverse"]
+        arguments = ["--data", SAMPLES, "--languages", *languages, "--out", folder]
         assert call("prepare", *arguments) == 0
         assert f"inflect --model {folder}/model english " in capsys.readouterr().out
         setup = training_setup(["-config", str(folder / "train.yaml")])

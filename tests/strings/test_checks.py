@@ -89,6 +89,8 @@ def test_languages_that_training_lacks_are_named() -> None:
         for split, languages in (("train", "xy"), ("dev", "xz"), ("test", "y"))
     }
     assert [*unseen_languages(rows)] == [
-        "dev: languages that the training rows lack: z; these have x, y"
+        "dev: languages of the training rows that it lacks: y; they have no part in the choice of "
+        "the checkpoint",
+        "dev: languages that the training rows lack: z; these have x, y",
     ]
     assert [*unseen_languages({"dev": rows["dev"]})] == []

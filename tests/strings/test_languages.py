@@ -28,6 +28,8 @@ def test_no_code_means_two_languages() -> None:
         ("german", ["deu"], "deu"),
         ("ekk", ["estonian"], "estonian"),
         ("est", ["ekk"], "ekk"),
+        ("ger", ["german"], "german"),
+        ("rum", ["ron"], "ron"),
         ("deu", ["deu", "german"], "deu"),
         ("deu", ["dutch"], "deu"),
         ("klingon", ["german"], "klingon"),

@@ -12,6 +12,7 @@ from onmt_entmax.config import OptimizerConfig, TrainingConfig
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.strings.task import INFLECTION, StringTask
+from onmt_entmax.strings.units import Unit
 from onmt_entmax.train import log
 from onmt_entmax.train.log import Log, Standing
 from onmt_entmax.train.run import next_command
@@ -102,6 +103,32 @@ def test_the_next_command_has_the_tags_of_its_language(tmp_path, sources, query)
 def test_the_next_command_predicts_one_string(tmp_path):
     command = command_after(tmp_path, ["a ▁ b"], StringTask())
     assert command == "echo 'a b' | onmt-entmax predict 'my run' -"
+
+
+PHONES = StringTask(target=Unit.between(" "), languages=True)
+
+
+@pytest.mark.parametrize(
+    ("task", "command"),
+    [
+        (PHONES, "echo 'a b' | onmt-entmax predict 'my run' - --language x"),
+        (
+            replace(PHONES, columns=("language", "source", "-", "target")),
+            r"printf '%s\t%s\n' x 'a b' | onmt-entmax predict 'my run' -",
+        ),
+        (
+            StringTask(("source", "target", "tags")),
+            r"printf '%s\t%s\n' 'a b' 'V;PST' | onmt-entmax predict 'my run' -",
+        ),
+        (
+            replace(PHONES, columns=("tags", "source", "target")),
+            r"printf '%s\t%s\n' 'V;PST' 'a b' | onmt-entmax predict 'my run' - --language x",
+        ),
+    ],
+)
+def test_the_next_command_writes_a_row_of_the_columns(tmp_path, task, command):
+    marks = "lang=x " * task.languages + "+V +PST " * task.has_tags
+    assert command_after(tmp_path, [f"{marks}a ▁ b"], task) == command
 
 
 # --- the last lines --------------------------------------------------------------------------

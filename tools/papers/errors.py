@@ -8,7 +8,6 @@ words    prints the number of words of a kind, their accuracy and their share of
          certificate, by probability of the form, by how often training has the tags and the
          characters, by language, and by what is wrong. --train and --dev are files of `onmt-entmax
          prepare sigmorphon` without `.src` and `.tgt`; --report is the exactness report of --dev.
-         --reversed is for files whose targets are reversed, as by release 1.0.
 search   counts the sources for which beam search misses the most probable output, which exact
          search finds within --budget prefixes, and those for which the empty output is possible,
          or the most probable (Stahlberg and Byrne 2019, "On NMT Search Errors and Model Errors:
@@ -29,7 +28,6 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, read_lines
-from onmt_entmax.report.combine import order_tokens
 from onmt_entmax.report.measures import edit_distance, is_right
 from onmt_entmax.report.reading import is_only, read_report
 from onmt_entmax.rules import whole
@@ -72,12 +70,11 @@ class Word(NamedTuple):
     right: bool
 
 
-def read_words(prefix: Path, reverse: bool, report: Path | None = None) -> list[Word]:
+def read_words(prefix: Path, report: Path | None = None) -> list[Word]:
     """Return the words of a data set, with the predictions of a report.
 
     Args:
         prefix: path of the files without .src and .tgt.
-        reverse: whether the forms are right to left.
         report: exactness report; without one, nothing is predicted.
 
     Raises:
@@ -96,7 +93,7 @@ def read_words(prefix: Path, reverse: bool, report: Path | None = None) -> list[
         lemma, tags, language = INFLECTION.decode_source(line.split())
         best = record["hypotheses"][0] if record and record["hypotheses"] else {}
         texts = target, best.get("text", "")
-        form, guess = (decode_word(order_tokens(text, reverse).split()) for text in texts)
+        form, guess = (decode_word(text.split()) for text in texts)
         level = "none" if not record else "only" if is_only(record) else record["certificate"]
         prob, right = best.get("prob", 0.0), is_right(*texts)
         words.append(Word(language, tags, lemma, form, guess, level, prob, right))
@@ -123,8 +120,8 @@ def error_kind(word: Word) -> str:
 
 def word_errors(options: argparse.Namespace) -> str:
     """Return the tables of `words`."""
-    words = read_words(options.dev, options.reversed, options.report)
-    training = read_words(options.train, options.reversed)
+    words = read_words(options.dev, options.report)
+    training = read_words(options.train)
     tags = Counter((word.language, word.tags) for word in training)
     characters: dict[str, set[str]] = {}
     for word in training:
@@ -239,7 +236,6 @@ def main(arguments: Sequence[str]) -> int:
     add("--train", type=Path, required=True, metavar="PREFIX", help="training files")
     add("--dev", type=Path, required=True, metavar="PREFIX", help="development files")
     add("--report", type=Path, required=True, metavar="FILE", help="exactness report")
-    add("--reversed", action="store_true", help="the files have reversed targets")
     add("--languages", type=count, default=15, metavar="N", help="list the N worst (default 15)")
     command = commands.add_parser("search")
     command.set_defaults(do=search_errors)
