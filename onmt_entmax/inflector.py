@@ -15,6 +15,7 @@ from onmt_entmax.checkpoint import LoadedModel, load, read_cells
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.paradigm import Paradigm, cells_of
 from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.search.config import TargetSymbols
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import (
     LANGUAGE,
@@ -190,6 +191,7 @@ class Inflector(Transducer):
         reversed_folders: folders of models that write from right to left (`prepare --reverse`),
             whether or not they say so.
         budget: decoder steps of an enumeration; 0: none.
+        target_symbols: as of `Transducer`.
 
     Raises:
         InflectionError: if no folder is named, or a model has no languages.
@@ -209,6 +211,7 @@ class Inflector(Transducer):
         device: torch.device | None = None,
         reversed_folders: Path | str | Sequence[Path | str] = (),
         budget: int = 10_000,
+        target_symbols: TargetSymbols | None = None,
     ) -> None:
         models = [
             each if isinstance(each, LoadedModel) else load(each, device)
@@ -227,8 +230,8 @@ class Inflector(Transducer):
                     f"language ({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data "
                     "of one that has"
                 )
-        super().__init__(models, n_best, beam_size, max_length, device, budget)
-        self._models = models
+        super().__init__(models, n_best, beam_size, max_length, device, budget, target_symbols)
+        self._models, self._symbols = models, target_symbols
         self._inventory = Inventory.of(model.vocabularies.source for model in models)
         self.untagged = self._inventory.untagged
         """Languages whose training data has no tags."""
@@ -299,4 +302,8 @@ class Inflector(Transducer):
     @cached_property
     def _lister(self) -> Inflector:
         """The same models, all of whose forms are listed."""
-        return self if not self._n_best else Inflector(self._models, 0, 10)
+        return (
+            self
+            if not self._n_best
+            else Inflector(self._models, 0, 10, target_symbols=self._symbols)
+        )

@@ -31,7 +31,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tqdm import tqdm
 
@@ -48,6 +48,7 @@ from onmt_entmax.files import (
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.rules import whole
+from onmt_entmax.search.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.strings.task import split_tags
 
 
@@ -171,11 +172,22 @@ def add_models(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reversed", **several, help="a right-to-left model that does not say so")
 
 
+def add_target_symbols(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the symbols that outputs may have."""
+    parser.add_argument(
+        "--target_symbols",
+        choices=get_args(TargetSymbols),
+        help="language: exclude symbols that neither training targets of the language nor the "
+        f"source have; any: none (default: {TARGET_SYMBOLS}, where models record these)",
+    )
+
+
 def inflector_of(options: argparse.Namespace, n_best: int, **keywords: Any) -> Inflector:
     """Return an inflector of the models that a command line names; `keywords` are further ones."""
     models = options.models if options.models or options.reversed else [pretrained()]
     beam, backwards = options.beam_size, options.reversed
-    return Inflector(models, n_best, beam, reversed_folders=backwards, **keywords)
+    keywords |= {"reversed_folders": backwards, "target_symbols": options.target_symbols}
+    return Inflector(models, n_best, beam, **keywords)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -201,6 +213,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=64,
         help="queries searched together (default 64)",
     )
+    add_target_symbols(parser)
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     parser.set_defaults(program=parser.prog)
     options = parser.parse_intermixed_args(arguments)

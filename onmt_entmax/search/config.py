@@ -194,6 +194,8 @@ class Budget(Checked):
 
 
 Method = Literal["beam", "exact", "enumerate"]
+TargetSymbols = Literal["any", "language"]
+TARGET_SYMBOLS: TargetSymbols = "language"
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,16 @@ class SearchTask(Checked):
     """Tokens whose n-grams may repeat in spite of `block_ngram_repeat`."""
     regex: str | None = None
     """What every output must match, if anything: see `search.expression.parse_expression`."""
+    target_symbols: TargetSymbols | None = option(
+        None,
+        one_of(*get_args(TargetSymbols), off=None),
+        "language: exclude target symbols that neither training targets of the source's language "
+        f"nor the source have; any: exclude none. Default: {TARGET_SYMBOLS}, where models record "
+        "these symbols.",
+        "Outputs",
+    )
+    """Which symbols outputs may have. None: `TARGET_SYMBOLS`, where models record the symbols of
+    languages."""
     mbr: Utility | None = option(
         None,
         one_of(*UTILITIES, off=None),
