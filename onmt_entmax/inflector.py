@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load, read_cells
+from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.paradigm import Paradigm, cells_of
 from onmt_entmax.search.certificate import Certificate
-from onmt_entmax.search.config import TargetSymbols
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import (
     LANGUAGE,

@@ -18,6 +18,7 @@ from unicodedata import normalize
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.transforms import SUBWORDS
 from onmt_entmax.data.unknown import readable, unseen_text
@@ -31,7 +32,6 @@ from onmt_entmax.report.combine import ensemble_of, excluded_by
 from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask, score_targets
 from onmt_entmax.search.certificate import Certificate
-from onmt_entmax.search.config import TargetSymbols
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.scripts import mixture
 from onmt_entmax.strings.task import (
@@ -196,7 +196,7 @@ class Transducer:
         device: the CPU if None.
         budget: decoder steps of an enumeration; 0: none.
         target_symbols: `language`: an output has only symbols that its source, or training targets
-            of its language, have; `any`: it may have all; None: `search.config.TARGET_SYMBOLS`,
+            of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`,
             where the models record these symbols.
 
     Attributes:

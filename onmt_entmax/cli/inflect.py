@@ -37,6 +37,7 @@ from tqdm import tqdm
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import (
     json_line,
@@ -48,7 +49,6 @@ from onmt_entmax.files import (
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.rules import whole
-from onmt_entmax.search.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.strings.task import split_tags
 
 

@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 
 from onmt_entmax import files
-from onmt_entmax.config import CorpusConfig, DataConfig
+from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
 from onmt_entmax.data.batch import Batch, Integers
-from onmt_entmax.data.reader import EncodedSource, Reader
+from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, Reader
 from onmt_entmax.data.transforms import SUBWORDS, Pipe, build_transforms, with_seed
 from onmt_entmax.data.vocabulary import (
     STRUCTURAL,
@@ -470,7 +470,9 @@ class TrainingData:
         pipe = build_pipe(valid, self.config, self.vocabularies)
         prefix = f"{valid.tgt_prefix or ''} " if "prefix" in valid.transforms else ""
         codec = Codec.of_vocabulary(self.config.task, self.vocabularies.source)
-        found = Development([], [], [], Reader(self.vocabularies, pipe, codec))
+        seen = self.vocabularies.target.seen if TARGET_SYMBOLS == "language" else {}
+        symbols = LanguageSymbols(seen) if seen else None  # as `translate` decodes
+        found = Development([], [], [], Reader(self.vocabularies, pipe, codec, symbols))
         for line in read_lines(valid):
             if (pair := pair_of(line, pipe, self.config, False)) is not None:
                 found.sources.append(found.reader.encode(pair[0], len(found.sources)))

@@ -5,10 +5,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from onmt_entmax.checkpoint import LoadedModel
+from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.data.reader import LanguageSymbols, Reader
 from onmt_entmax.data.transforms import SUBWORDS, build_transforms
 from onmt_entmax.options.reader import recorded_transform_options, transforms_of
-from onmt_entmax.search.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.strings.task import Codec
 
 

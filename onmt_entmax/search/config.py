@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from torch import Tensor
 
-from onmt_entmax.config import FEW, LIMIT, Checked, option
+from onmt_entmax.config import FEW, LIMIT, TARGET_SYMBOLS, Checked, TargetSymbols, option
 from onmt_entmax.rules import FLAG, number, one_of, positive, whole
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.mbr import UTILITIES, Utility
@@ -194,8 +194,6 @@ class Budget(Checked):
 
 
 Method = Literal["beam", "exact", "enumerate"]
-TargetSymbols = Literal["any", "language"]
-TARGET_SYMBOLS: TargetSymbols = "language"
 
 
 @dataclass(frozen=True)
@@ -238,8 +236,8 @@ class SearchTask(Checked):
         "these symbols.",
         "Outputs",
     )
-    """Which symbols outputs may have. None: `TARGET_SYMBOLS`, where models record the symbols of
-    languages."""
+    """Which symbols outputs may have. None: `TARGET_SYMBOLS`, where models record the symbols
+    of languages."""
     mbr: Utility | None = option(
         None,
         one_of(*UTILITIES, off=None),
