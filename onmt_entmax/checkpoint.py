@@ -4,7 +4,8 @@ A model folder holds
 
     config.yaml        format version, package version, the network, every option of the run
     vocab.json         {"source": [...], "target": [...]}; the index of a token is its id. Of models
-                       of inflection also "seen": {LANGUAGE: tokens of its sources in training}
+                       with languages also "seen": {LANGUAGE: tokens of its sources in training},
+                       and "seen_targets", the same of its targets
     cells.tsv          of inflection: language, tags, and how many training sources have them
     model.safetensors  the weights
     training/state.pt  optimiser, counters, random states; absent from a released model
@@ -321,7 +322,7 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     content = _read_mapping(folder, "vocab.json", parse_json)
     with _naming(folder / "vocab.json"):
         vocabularies = read_vocabularies(
-            content.get("source"), content.get("target"), content.get("seen")
+            *(content.get(name) for name in ("source", "target", "seen", "seen_targets"))
         )
     with _naming(folder / "config.yaml"), Undrawn():
         model = build_model(config, vocabularies)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
@@ -56,6 +56,9 @@ def declared(*kinds: Any) -> dict[str, Option]:
     return {f.name: f.metadata["option"] for kind in kinds for f in fields(kind) if f.metadata}
 
 
+TargetSymbols = Literal["any", "language"]
+TARGET_SYMBOLS: TargetSymbols = "language"
+"""Which target symbols decoding allows by default, where a model records those of languages"""
 KINDS = ("encoder", "decoder", "context")
 """The attentions of a Transformer: self-attention of encoder and decoder, decoder to source"""
 LEARNED, SHARED = "learned", "learned_shared"

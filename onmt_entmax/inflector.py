@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load, read_cells
+from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.paradigm import Paradigm, cells_of
 from onmt_entmax.search.certificate import Certificate
@@ -198,6 +199,7 @@ class Inflector(Transducer):
         max_length: longest form, in characters.
         device: the CPU if None.
         budget: decoder steps of an enumeration; 0: none.
+        target_symbols: as of `Transducer`.
 
     Raises:
         InflectionError: if no folder is named, or a model has no languages.
@@ -216,6 +218,7 @@ class Inflector(Transducer):
         max_length: int = 100,
         device: torch.device | None = None,
         budget: int = 10_000,
+        target_symbols: TargetSymbols | None = None,
     ) -> None:
         models = [
             each if isinstance(each, LoadedModel) else load(each, device)
@@ -233,8 +236,8 @@ class Inflector(Transducer):
                     f"language ({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data "
                     "of one that has"
                 )
-        super().__init__(models, n_best, beam_size, max_length, device, budget)
-        self._models = models
+        super().__init__(models, n_best, beam_size, max_length, device, budget, target_symbols)
+        self._models, self._symbols = models, target_symbols
         self._inventory = Inventory.of(model.vocabularies.source for model in models)
         self.untagged = self._inventory.untagged
         """Languages whose training data has no tags."""
@@ -305,4 +308,8 @@ class Inflector(Transducer):
     @cached_property
     def _lister(self) -> Inflector:
         """The same models, all of whose forms are listed."""
-        return self if not self._n_best else Inflector(self._models, 0, 10)
+        return (
+            self
+            if not self._n_best
+            else Inflector(self._models, 0, 10, target_symbols=self._symbols)
+        )

@@ -10,7 +10,7 @@ from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import device_of
-from onmt_entmax.options.recorded import reader_of
+from onmt_entmax.options.recorded import language_symbols, reader_of
 from onmt_entmax.search import ModelStepper
 from onmt_entmax.search import suggest as search_suggestion
 
@@ -60,7 +60,7 @@ class Suggestions:
 
 
 class Suggester:
-    """A model prepared for many suggestions.
+    """A model prepared for many suggestions: beginnings of what `Translator` finds by default.
 
     Args:
         model: a loaded model folder. If it writes from right to left, prefixes and completions have
@@ -70,7 +70,7 @@ class Suggester:
     """
 
     def __init__(self, model: LoadedModel, transforms: Sequence[str] | None = None) -> None:
-        reader = reader_of(model, transforms)
+        reader = reader_of(model, transforms, symbols=language_symbols([model]))
         forwards = replace(reader.codec, task=replace(model.task, right_to_left=False))
         self._reader = replace(reader, codec=forwards)
         self._stepper = ModelStepper(model.model, model.vocabularies.target)

@@ -18,6 +18,7 @@ from unicodedata import normalize
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.transforms import SUBWORDS
 from onmt_entmax.data.unknown import readable, unseen_text
@@ -25,6 +26,7 @@ from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError, counted, nearest
 from onmt_entmax.files import finite
 from onmt_entmax.options.reader import transforms_of
+from onmt_entmax.options.recorded import language_symbols
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.combine import ensemble_of, excluded_by
 from onmt_entmax.report.writers import Answer
@@ -193,6 +195,9 @@ class Transducer:
         max_length: longest output, in tokens.
         device: the CPU if None.
         budget: decoder steps of an enumeration; 0: none.
+        target_symbols: `language`: an output has only symbols that its source, or training targets
+            of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`,
+            where the models record these symbols.
 
     Attributes:
         task: what the models read and write.
@@ -217,6 +222,7 @@ class Transducer:
         max_length: int = 100,
         device: torch.device | None = None,
         budget: int = 10_000,
+        target_symbols: TargetSymbols | None = None,
     ) -> None:
         given = [folders] if isinstance(folders, LoadedModel) else as_list(folders)
         models = [each if isinstance(each, LoadedModel) else load(each, device) for each in given]
@@ -236,14 +242,20 @@ class Transducer:
         search = SearchConfig(
             max(beam_size, n_best), listed or beam_size, max_length, all_found=not n_best
         )
-        task = SearchTask(search)
-        every = SearchTask(replace(search, n_best=0), "enumerate", Budget(expansions=budget or 1))
+        symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
+        task = SearchTask(search, target_symbols="language" if symbols else "any")
+        every = replace(
+            task,
+            config=replace(search, n_best=0),
+            method="enumerate",
+            budget=Budget(expansions=budget or 1),
+        )
         self._n_best = n_best
         self._ensembles = []
         for group in groups.values():
-            beam, lister = Translator(group, task), None
+            beam, lister = Translator(group, task, symbols=symbols), None
             if budget and not n_best:
-                lister = Translator(group, every, stepper=beam.stepper)
+                lister = Translator(group, every, stepper=beam.stepper, symbols=symbols)
             self._ensembles.append(_Ensemble(beam, lister))
         self._weights = [len(group) / len(models) for group in groups.values()]
         sources = [group[0].vocabularies.source for group in groups.values()]

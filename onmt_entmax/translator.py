@@ -15,11 +15,11 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
-from onmt_entmax.data.reader import EncodedSource, replace_unknown
+from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, replace_unknown
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, check_free, counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
-from onmt_entmax.options.recorded import reader_of
+from onmt_entmax.options.recorded import language_symbols, reader_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.mbr import decide_record
@@ -130,6 +130,7 @@ class Translator:
             None: it stays. Certificates are about token sequences and do not change.
         align: whether answers have the alignments of their hypotheses.
         stepper: that of another translator of these models and options, to share its memory.
+        symbols: that outputs of each language may have; None: as the task says.
 
     Attributes:
         folders: the model folders that were loaded.
@@ -155,6 +156,7 @@ class Translator:
         unknown: Mapping[str, str] | None = None,
         align: bool = False,
         stepper: Stepper | None = None,
+        symbols: LanguageSymbols | None = None,
     ) -> None:
         if not models:
             raise TranslationError("no model is named")
@@ -176,7 +178,9 @@ class Translator:
         self.task = task
         self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
-        self.reader = reader_of(first, transforms, transform_options)
+        if symbols is None:
+            symbols = language_symbols(models, task.target_symbols)
+        self.reader = reader_of(first, transforms, transform_options, symbols)
         self._compiler = ConstraintCompiler(
             self.vocabularies.target, first.right_to_left, task.regex, first.task.copies
         )
@@ -513,6 +517,7 @@ class Translator:
             "min_length": constraints.min_length,
             "block_ngram_repeat": constraints.block_ngram_repeat,
             "ban_unk_token": constraints.banned,
+            "target_symbols": self.reader.symbols is not None,
         }
         return Answer(
             source.example.index,

@@ -31,12 +31,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import (
     json_line,
@@ -177,9 +178,21 @@ def add_models(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_target_symbols(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the symbols that outputs may have."""
+    parser.add_argument(
+        "--target_symbols",
+        choices=get_args(TargetSymbols),
+        help="language: exclude symbols that neither training targets of the language nor the "
+        f"source have; any: none (default: {TARGET_SYMBOLS}, where models record these)",
+    )
+
+
 def inflector_of(options: argparse.Namespace, n_best: int, **keywords: Any) -> Inflector:
     """Return an inflector of the models that a command line names; `keywords` are further ones."""
-    return Inflector(options.models or [pretrained()], n_best, options.beam_size, **keywords)
+    models = options.models or [pretrained()]
+    keywords["target_symbols"] = options.target_symbols
+    return Inflector(models, n_best, options.beam_size, **keywords)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -205,6 +218,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=64,
         help="queries searched together (default 64)",
     )
+    add_target_symbols(parser)
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     parser.set_defaults(program=parser.prog)
     options = parser.parse_intermixed_args(arguments)

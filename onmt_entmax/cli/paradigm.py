@@ -37,7 +37,7 @@ from pathlib import Path
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, note, warn
-from onmt_entmax.cli.inflect import add_models, inflector_of
+from onmt_entmax.cli.inflect import add_models, add_target_symbols, inflector_of
 from onmt_entmax.data.unknown import named
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import (
@@ -90,6 +90,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--budget", type=whole(0, 10**7), default=0, metavar="N",
         help="decoder steps that enumerate a cell of which the beam does not find all (default 0)",
     )  # fmt: skip
+    add_target_symbols(parser)
     add("--output", type=Path, help="file to write (default: standard output)")
     options = parser.parse_args(arguments)
     if (options.lemma is None) == (options.lemmas is None):

@@ -45,6 +45,7 @@ from tqdm import tqdm
 
 from onmt_entmax import __version__
 from onmt_entmax.cli.ending import argument_parser, note, warn
+from onmt_entmax.cli.inflect import add_target_symbols
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import (
     is_stream,
@@ -430,7 +431,7 @@ def work_of(table: Table, transducer: Transducer, options: argparse.Namespace) -
             with naming(folder / name, "read"):
                 digest.update((folder / name).read_bytes())
         models.append(digest.hexdigest())
-    names = "n_best", "all", "least", "details", "beam_size", "batch_size", "gpu"
+    names = "n_best all least details beam_size batch_size gpu target_symbols".split()
     return {
         "version": __version__,
         "models": models,
@@ -507,6 +508,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--details", action="store_true", help="also rank, probability, certificate and warnings, "
         "as always with --n_best above 1 and --all")  # fmt: skip
     add("--beam_size", type=beam, default=5, help="beam size (default 5)")
+    add_target_symbols(parser)
     add("--batch_size", type=whole(1, 10**7), default=64, help="queries searched together")
     add("--skip-bad", type=Path, metavar="FILE", help="leave out rows that cannot be read; "
         "FILE receives them")  # fmt: skip
@@ -532,6 +534,7 @@ def main(arguments: Sequence[str]) -> int:
             0 if options.all else options.n_best,
             options.beam_size,
             device=Processes().device(options.gpu, "--gpu"),
+            target_symbols=options.target_symbols,
         )
         tables = [described(each, transducer, columns, options.language) for each in tables]
         tables = checked(tables, transducer, options.skip_bad)

@@ -1,5 +1,6 @@
 """From text to the tokens that a model reads, and from its output to text."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,12 +11,12 @@ from torch import Tensor
 
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.transforms import Pipe
-from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
+from onmt_entmax.data.vocabulary import STRUCTURAL, TARGET_SPECIALS, Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens, Transform
-from onmt_entmax.strings.copying import NO_COPIES, Copies
-from onmt_entmax.strings.task import Codec
+from onmt_entmax.strings.copying import NO_COPIES, PLACEHOLDERS, Copies
+from onmt_entmax.strings.task import LANGUAGE, Codec, is_language
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class EncodedSource:
             the model reads as `<unk>`.
         unseen: its tokens that training saw, but not in its language; see `Vocabulary.unseen`.
         copies: the placeholders that the model reads in the place of some of its tokens.
-        banned: ids of target tokens that no output for this source may have, because of these.
+        banned: ids of target tokens that no output for this source may have, because of these or
+            of its language.
     """
 
     words: tuple[str, ...]
@@ -40,6 +42,30 @@ class EncodedSource:
     banned: tuple[int, ...] = ()
 
 
+class LanguageSymbols:
+    """The symbols that outputs of each language may have.
+
+    Args:
+        recorded: target tokens, by the token of the language.
+    """
+
+    def __init__(self, recorded: Mapping[str, frozenset[str]]) -> None:
+        self._recorded = recorded
+        self._told: set[str] = set()
+
+    def of(self, language: str) -> frozenset[str] | None:
+        """Return those of a language; None if they are not recorded, of which users are warned."""
+        found = self._recorded.get(language)
+        if found is None and is_language(language) and language not in self._told:
+            self._told.add(language)
+            warnings.warn(
+                f"target_symbols: the model does not record the target symbols of "
+                f"{language.removeprefix(LANGUAGE)}: its outputs may have any",
+                stacklevel=2,
+            )
+        return found
+
+
 @dataclass(frozen=True)
 class Reader:
     """Preprocessing of a model.
@@ -48,11 +74,13 @@ class Reader:
         vocabularies: of the model.
         pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
         codec: between the tokens of texts and those of the network.
+        symbols: that outputs may have, besides those of their source; None: all.
     """
 
     vocabularies: Vocabularies
     pipe: Pipe = field(default_factory=lambda: Pipe.build_from([]))
     codec: Codec = field(default_factory=Codec)
+    symbols: LanguageSymbols | None = field(default=None, repr=False)
 
     @property
     def backwards(self) -> bool:
@@ -80,7 +108,7 @@ class Reader:
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
-        vocabulary, symbols = self.vocabularies.source, self._symbols
+        vocabulary, symbols = self.vocabularies.source, self._structural
         read, _, copies = self.codec.encode(words)
         if not symbols.isdisjoint(read):
             read = [DefaultTokens.UNK if word in symbols else word for word in read]
@@ -93,16 +121,40 @@ class Reader:
             (language, copies.symbols.get(token, token))
             for language, token in vocabulary.unseen(read)
         )
-        banned: tuple[int, ...] = ()
-        if self.codec.task.copies:
-            target = self.vocabularies.target
-            banned = tuple(target.encode(copies.excluded(target)))
+        banned = self._banned(words, copies)
         return EncodedSource(
             tuple(words), Example(ids, None, index), unknown, unseen, copies, banned
         )
 
+    def _banned(self, words: Sequence[str], copies: Copies) -> tuple[int, ...]:
+        """Return the ids of target tokens that no output for a source may have."""
+        target, banned = self.vocabularies.target, list[int]()
+        if self.codec.task.copies:
+            banned = target.encode(copies.excluded(target))
+        if self.symbols is not None and words:
+            foreign = self._foreign(self.symbols, words[0])
+            own = {foreign[word] for word in words if word in foreign}
+            banned += (each for each in foreign.values() if each not in own)
+        return tuple(banned)
+
+    def _foreign(self, symbols: LanguageSymbols, language: str) -> dict[str, int]:
+        """Return the target tokens, with their ids, that outputs of a language may not have."""
+        if (known := self._foreign_tokens.get(language)) is not None:
+            return known
+        own, tokens = symbols.of(language), self.vocabularies.target.tokens
+        if own is None:
+            return {}
+        allowed = {*own, *TARGET_SPECIALS, *PLACEHOLDERS}
+        found = {token: i for i, token in enumerate(tokens) if token not in allowed}
+        self._foreign_tokens[language] = found
+        return found
+
     @cached_property
-    def _symbols(self) -> frozenset[str]:
+    def _foreign_tokens(self) -> dict[str, dict[str, int]]:
+        return {}
+
+    @cached_property
+    def _structural(self) -> frozenset[str]:
         """Symbols of the model's own that a source may not mean.
 
         A source vocabulary that is not shared needs only padding: others come from training data.

@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 
 from onmt_entmax import files
-from onmt_entmax.config import CorpusConfig, DataConfig
+from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
 from onmt_entmax.data.batch import Batch, Integers
-from onmt_entmax.data.reader import EncodedSource, Reader
-from onmt_entmax.data.transforms import Pipe, build_transforms, with_seed
+from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, Reader
+from onmt_entmax.data.transforms import SUBWORDS, Pipe, build_transforms, with_seed
 from onmt_entmax.data.vocabulary import (
     STRUCTURAL,
     Vocabularies,
@@ -226,6 +226,13 @@ class EncodedPairs:
         )
 
 
+class Seen(NamedTuple):
+    """The tokens of one language, of its sources (without its own) and targets."""
+
+    source: set[str]
+    target: set[str]
+
+
 class NumberedPairs:
     """Pairs with tokens numbered in order of appearance."""
 
@@ -264,19 +271,22 @@ class NumberedPairs:
         )
         return source, target
 
-    def by_language(self) -> dict[str, set[str]] | None:
-        """Return the source tokens of each language; None unless every source begins with one."""
-        side, names = self._sides()[0], np.asarray([*self._numbers[0]], object)
-        lengths = np.diff(side.starts)
-        languages, language = np.unique(
-            side.ids[side.starts[:-1][lengths > 0]], return_inverse=True
-        )
-        if not all(map(is_language, names[languages])):
+    def by_language(self) -> dict[str, Seen] | None:
+        """Return the tokens of each language; None unless every source begins with one."""
+        sides, names = self._sides(), [np.asarray([*of], object) for of in self._numbers]
+        source, kept = sides[0], np.diff(sides[0].starts) > 0
+        languages, language = np.unique(source.ids[source.starts[:-1][kept]], return_inverse=True)
+        if not all(map(is_language, names[0][languages])):
             return None
-        seen = np.zeros((len(languages), len(names)), np.bool_)
-        seen[np.repeat(language.astype(np.int32), lengths[lengths > 0]), side.ids] = True
-        seen[np.arange(len(languages)), languages] = False
-        return {names[first]: set(names[own]) for first, own in zip(languages, seen, strict=True)}
+        seen = [np.zeros((len(languages), len(of)), np.bool_) for of in names]
+        for side, own in zip(sides, seen, strict=True):
+            lengths = np.diff(side.starts)[kept]
+            own[np.repeat(language.astype(np.int32), lengths), side.ids] = True
+        seen[0][np.arange(len(languages)), languages] = False
+        return {
+            names[0][first]: Seen(set(names[0][of_source]), set(names[1][of_target]))
+            for first, of_source, of_target in zip(languages, *seen, strict=True)
+        }
 
     def encode(self, vocabularies: Vocabularies) -> EncodedPairs:
         """Return the pairs as vocabulary ids."""
@@ -311,7 +321,7 @@ class TrainingData:
         config: as given.
         codec: between the tokens of texts, which `config.task` describes, and the network's, which
             everything else here is about.
-        vocabularies: of source and target, with the source tokens of each language.
+        vocabularies: of source and target, with the tokens of each language.
         languages: the source tokens of each language; empty unless every source begins with one.
         counts: how often the data has each token of source and target; empty if they need not be
             counted before training.
@@ -349,7 +359,8 @@ class TrainingData:
         fits = sum(Path(path).stat().st_size for path in paths) <= MAX_BYTES
         pairs = NumberedPairs() if fits and transforms <= _FIXED_TRANSFORMS else None
         counts: tuple[Counter[str], Counter[str]] | None = None
-        languages: dict[str, set[str]] | None = None
+        continued = vocabularies is not None
+        seen: dict[str, Seen] | None = None
         self.codec = Codec(config.task)
         if config.task.copies:
             # Decoding copies what the source vocabulary lacks, so a given one decides.
@@ -362,16 +373,22 @@ class TrainingData:
                 self.codec = Codec(config.task, self._frequent_symbols())
         first = next(read_lines(config.corpora[0])).source.split()
         if pairs is not None or is_language((first or [""])[0]):
-            counts, languages = self._count(pairs)
+            counts, seen = self._count(pairs)
         self.counts = counts or (Counter(), Counter())
         self.new_files: dict[Path, str] = {}
         if vocabularies is None:
             vocabularies, self.new_files = build_vocabularies(
                 vocabulary, lambda: counts or self._count(None)[0], self.specials
             )
-        self.languages = languages or {}
-        source = vocabularies.source.seeing(self.languages)
-        self.vocabularies = vocabularies._replace(source=source)
+        seen = seen or {}
+        self.languages = {language: each.source for language, each in seen.items()}
+        # Of subwords, others than those of training may write the same letters.
+        subwords = not SUBWORDS.isdisjoint(transforms)
+        targets = {} if subwords else {language: each.target for language, each in seen.items()}
+        self.vocabularies = Vocabularies(
+            vocabularies.source.seeing(self.languages, vocabularies.source),
+            vocabularies.target.seeing(targets, _complete(vocabularies, seen, continued)),
+        )
         self._pairs = pairs.encode(self.vocabularies) if pairs is not None else None
 
     def _frequent_symbols(self) -> frozenset[str]:
@@ -399,13 +416,13 @@ class TrainingData:
 
     def _count(
         self, keep: NumberedPairs | None
-    ) -> tuple[tuple[Counter[str], Counter[str]], dict[str, set[str]] | None]:
+    ) -> tuple[tuple[Counter[str], Counter[str]], dict[str, Seen] | None]:
         """Read every pair once; return the counts of tokens, and the tokens of each language.
 
         Args:
             keep: receives all pairs; None: they are read again in every epoch.
         """
-        source, target, languages = Counter[str](), Counter[str](), dict[str, set[str]]()
+        source, target, languages = Counter[str](), Counter[str](), dict[str, Seen]()
         named = True
         for corpus in self.config.corpora:
             pipe, lines, some = build_pipe(corpus, self.config), read_lines(corpus), False
@@ -423,7 +440,9 @@ class TrainingData:
                     tokens = part.by_language()
                     named &= tokens is not None
                     for language, own in (tokens or {}).items():
-                        languages.setdefault(language, set()).update(own)
+                        every = languages.setdefault(language, Seen(set(), set()))
+                        every.source.update(own.source)
+                        every.target.update(own.target)
             if not some:
                 raise CorpusError(
                     f"corpus {corpus.name!r}: no pair is left after transforms and filters"
@@ -451,7 +470,9 @@ class TrainingData:
         pipe = build_pipe(valid, self.config, self.vocabularies)
         prefix = f"{valid.tgt_prefix or ''} " if "prefix" in valid.transforms else ""
         codec = Codec.of_vocabulary(self.config.task, self.vocabularies.source)
-        found = Development([], [], [], Reader(self.vocabularies, pipe, codec))
+        seen = self.vocabularies.target.seen if TARGET_SYMBOLS == "language" else {}
+        symbols = LanguageSymbols(seen) if seen else None  # as `translate` decodes
+        found = Development([], [], [], Reader(self.vocabularies, pipe, codec, symbols))
         for line in read_lines(valid):
             if (pair := pair_of(line, pipe, self.config, False)) is not None:
                 found.sources.append(found.reader.encode(pair[0], len(found.sources)))
@@ -532,6 +553,31 @@ class TrainingData:
             yield read
             for _line in bucket:  # lines that the caller did not read
                 pass
+
+
+def _complete(
+    vocabularies: Vocabularies, languages: Iterable[str], continued: bool
+) -> frozenset[str]:
+    """Return the languages all of whose target tokens are known after this training.
+
+    A model of an earlier version did not record those of its training.
+
+    Args:
+        vocabularies: before this training.
+        languages: of its data.
+        continued: whether a training before this one made them.
+    """
+    source, target = vocabularies
+    return frozenset(
+        language
+        for language in languages
+        if language in source
+        and (
+            not continued
+            or language in target.seen
+            or (source.seen and language not in source.seen)
+        )
+    )
 
 
 def _endless(corpus: CorpusConfig, first: int) -> Iterator[Line]:

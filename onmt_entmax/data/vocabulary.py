@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -45,7 +45,7 @@ class Vocabulary:
 
     Attributes:
         tokens: the list.
-        seen: the tokens that training saw in sources of each language, by the token of the
+        seen: the tokens that training saw on this side of each language, by the token of the
             language; empty if sources do not begin with one (see `strings/task.py`).
 
     Raises:
@@ -109,16 +109,20 @@ class Vocabulary:
             return f"{token!r} is a symbol of the model's own, and no part of a text"
         return f"{token!r} is not in the target vocabulary"
 
-    def seeing(self, found: Mapping[str, Iterable[str]]) -> Vocabulary:
+    def seeing(self, found: Mapping[str, Iterable[str]], languages: Container[str]) -> Vocabulary:
         """Return the vocabulary after a training that found these tokens of each language.
 
         What an earlier training saw is kept; without any languages, nothing is.
+
+        Args:
+            found: tokens, by the token of the language.
+            languages: those that are recorded.
         """
         seen = {
             language: frozenset(self.seen.get(language, ()))
             | {t for t in found[language] if t in self}
             for language in found
-            if language in self
+            if language in languages
         }
         return replace(self, seen={**self.seen, **seen} if found else {})
 
@@ -179,13 +183,16 @@ class Vocabularies(NamedTuple):
     target: Vocabulary
 
 
-def read_vocabularies(source: object, target: object, seen: object = None) -> Vocabularies:
+def read_vocabularies(
+    source: object, target: object, seen: object = None, seen_targets: object = None
+) -> Vocabularies:
     """Return the vocabularies of the content of a file.
 
     Args:
         source: should be a list of tokens.
         target: likewise.
-        seen: should be None, or map languages to their tokens between spaces.
+        seen: should be None, or map languages to the tokens of their sources, between spaces.
+        seen_targets: likewise of their targets.
 
     Raises:
         VocabularyError: names the part and what is wrong.
@@ -205,17 +212,43 @@ def read_vocabularies(source: object, target: object, seen: object = None) -> Vo
     for special in TARGET_SPECIALS:
         if special not in second:
             raise VocabularyError(f"target: the special token {special!r} is missing")
+    if first == second:
+        second = first
     if seen is not None:
-        if not isinstance(seen, dict) or not all(isinstance(text, str) for text in seen.values()):
-            raise VocabularyError(
-                f"seen: must map languages to tokens between spaces, not {shown(seen)}"
-            )
-        found = {language: frozenset(text.split()) for language, text in seen.items()}
-        for token in chain(found, *map(sorted, found.values())):
-            if token not in first:
-                raise VocabularyError(f"seen: {shown(token)} is not in the source vocabulary")
-        first = replace(first, seen=found)
-    return Vocabularies(first, first if first == second else second)
+        first = replace(first, seen=_read_seen("seen", seen, first, first, "source"))
+    if seen_targets is not None:
+        found = _read_seen("seen_targets", seen_targets, first, second, "target")
+        second = replace(second, seen=found)
+    return Vocabularies(first, second)
+
+
+def _read_seen(
+    name: str, content: object, source: Vocabulary, side: Vocabulary, side_name: str
+) -> dict[str, frozenset[str]]:
+    """Return the tokens of each language that a part of a file lists.
+
+    Args:
+        name: of the part.
+        content: should map languages to tokens between spaces.
+        source: has the languages.
+        side: has the tokens.
+        side_name: source or target.
+
+    Raises:
+        VocabularyError: names the part and what is wrong.
+    """
+    if not isinstance(content, dict) or not all(isinstance(t, str) for t in content.values()):
+        raise VocabularyError(
+            f"{name}: must map languages to tokens between spaces, not {shown(content)}"
+        )
+    found = {language: frozenset(text.split()) for language, text in content.items()}
+    for language in found:
+        if language not in source:
+            raise VocabularyError(f"{name}: {shown(language)} is not in the source vocabulary")
+    for token in chain(*map(sorted, found.values())):
+        if token not in side:
+            raise VocabularyError(f"{name}: {shown(token)} is not in the {side_name} vocabulary")
+    return found
 
 
 def as_content(vocabularies: Vocabularies) -> dict[str, object]:
@@ -224,8 +257,11 @@ def as_content(vocabularies: Vocabularies) -> dict[str, object]:
         "source": vocabularies.source.tokens,
         "target": vocabularies.target.tokens,
     }
-    if seen := vocabularies.source.seen:
-        content["seen"] = {language: " ".join(sorted(seen[language])) for language in sorted(seen)}
+    for name, side in zip(("seen", "seen_targets"), vocabularies, strict=True):
+        if seen := side.seen:
+            content[name] = {
+                language: " ".join(sorted(seen[language])) for language in sorted(seen)
+            }
     return content
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from torch import Tensor
 
-from onmt_entmax.config import FEW, LIMIT, Checked, option
+from onmt_entmax.config import FEW, LIMIT, TARGET_SYMBOLS, Checked, TargetSymbols, option
 from onmt_entmax.rules import FLAG, number, one_of, positive, whole
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.mbr import UTILITIES, Utility
@@ -228,6 +228,16 @@ class SearchTask(Checked):
     """Tokens whose n-grams may repeat in spite of `block_ngram_repeat`."""
     regex: str | None = None
     """What every output must match, if anything: see `search.expression.parse_expression`."""
+    target_symbols: TargetSymbols | None = option(
+        None,
+        one_of(*get_args(TargetSymbols), off=None),
+        "language: exclude target symbols that neither training targets of the source's language "
+        f"nor the source have; any: exclude none. Default: {TARGET_SYMBOLS}, where models record "
+        "these symbols.",
+        "Outputs",
+    )
+    """Which symbols outputs may have. None: `TARGET_SYMBOLS`, where models record the symbols
+    of languages."""
     mbr: Utility | None = option(
         None,
         one_of(*UTILITIES, off=None),

@@ -22,7 +22,7 @@ from onmt_entmax.data.training import (
     pair_of,
     read_lines,
 )
-from onmt_entmax.data.vocabulary import VocabularyConfig
+from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
 from onmt_entmax.errors import UserError
 from tests.data.corpora import TOKENDROP, corpus, data, stream, written
 
@@ -118,11 +118,43 @@ def test_what_is_counted(tmp_path: Path, monkeypatch, kept: bool) -> None:
     )  # fmt: skip
     assert target.tokens[4:] == ("A", "B", "C", "E")
     assert {name: set(tokens) for name, tokens in source.seen.items()} == read.languages
+    assert target.seen == {"lang=x": {*"AC"}, "lang=y": {*"BE"}}
     # An earlier training is not forgotten; a corpus without languages has none.
     again = TrainingData(data(two), VocabularyConfig(), read.vocabularies)
     assert again.vocabularies.source.seen == source.seen
+    assert again.vocabularies.target.seen == target.seen
     mixed = data(one, two, written(tmp_path, "three", ["a b"], "A"), transform_options=options)
     assert TrainingData(mixed, VocabularyConfig()).languages == {}
+
+
+def test_targets_are_recorded_of_whole_trainings_alone(tmp_path: Path) -> None:
+    """A model of an earlier version does not say which targets a language had before."""
+    one = data(written(tmp_path, "one", ["lang=x a", "lang=y a"], "AB"))
+    before = TrainingData(one, VocabularyConfig()).vocabularies
+    lines = ["lang=x a", "lang=y a", "lang=z a"]
+    two = data(written(tmp_path, "two", lines, "BAB"))
+    source = before.source.tokens
+    for seen, languages in (
+        (before.source.seen, {"lang=z"}),
+        ({}, set()),  # nothing tells what the earlier training had
+    ):
+        earlier = Vocabularies(
+            replace(before.source, tokens=(*source, "lang=z"), seen=seen),
+            replace(before.target, seen={}),
+        )
+        target = TrainingData(two, VocabularyConfig(), earlier).vocabularies.target
+        assert target.seen.keys() == languages
+    continued = TrainingData(two, VocabularyConfig(), before).vocabularies.target
+    assert continued.seen == {"lang=x": {*"AB"}, "lang=y": {*"AB"}}
+
+
+def test_subwords_of_a_language_are_not_all_that_write_its_letters(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(training, "SUBWORDS", {"filtertoolong"})
+    lines = written(tmp_path, "one", ["lang=x a"], "A", transforms=("filtertoolong",))
+    config = data(lines, transform_options={"src_seq_length": 9, "tgt_seq_length": 9})
+    read = TrainingData(config, VocabularyConfig())
+    assert read.languages
+    assert read.vocabularies.target.seen == {}
 
 
 def test_special_tokens_of_transforms_are_in_the_vocabulary(tmp_path: Path) -> None:

@@ -152,6 +152,18 @@ def test_what_training_saw_of_a_language_is_written_and_read() -> None:
     assert again.source.unseen(["lang=x", "a", "c"]) == (("lang=x", "a"),)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_target_tokens_of_languages_are_written_and_read(shared: bool) -> None:
+    """Beside those of sources, also if both sides have the same tokens."""
+    tokens = (*TARGET_SPECIALS, "lang=x", "a", "b")
+    source = Vocabulary(tokens, seen={"lang=x": frozenset("a")})
+    target = Vocabulary(tokens if shared else tokens[:-2], seen={"lang=x": frozenset(["</s>"])})
+    content = json.loads(json.dumps(as_content(Vocabularies(source, target))))
+    assert content["seen_targets"] == {"lang=x": "</s>"}
+    again = read_vocabularies(**content)
+    assert (again.source.seen, again.target.seen) == (source.seen, target.seen)
+
+
 @pytest.mark.parametrize(
     ("seen", "message"),
     [
@@ -164,6 +176,11 @@ def test_what_training_saw_of_a_language_is_written_and_read() -> None:
 )
 def test_what_training_saw_is_checked(seen: object, message: str) -> None:
     source = [*SOURCE_SPECIALS, "lang=x", "a"]
+    # Of targets alike, whose languages are those of the sources.
+    own = message.replace("seen:", "seen_targets:").replace("source voc", "target voc")
+    own = own.replace("lang=z' is not in the target", "lang=z' is not in the source")
+    with pytest.raises(VocabularyError, match=re.escape(own)):
+        read_vocabularies(source, [*TARGET_SPECIALS, "a"], None, seen)
     with pytest.raises(VocabularyError, match=re.escape(message)) as raised:
         read_vocabularies(source, list(TARGET.tokens), seen)
     assert len(str(raised.value)) < 200
