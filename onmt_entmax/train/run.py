@@ -182,18 +182,6 @@ def run_training(
     return 0
 
 
-def time_updates(
-    data: DataConfig, vocabulary: VocabularyConfig, model: ModelConfig, training: TrainingConfig
-) -> float:
-    """Return the seconds of an update on this machine's CPU; nothing is written."""
-    corpora = TrainingData(data, vocabulary, None)
-    network = build_model(model, corpora.vocabularies)
-    folder = RunFolder(Path(), model, corpora.vocabularies, {}, 1, {})
-    batches = TrainingBatches(corpora)
-    trainer = Trainer(network, batches, training, None, folder, None, Processes())
-    return trainer.seconds_per_update()
-
-
 def _check_vocabularies(
     train_from: str, data: TrainingData, config: VocabularyConfig, tell: Tell
 ) -> None:

@@ -4,7 +4,7 @@ import gc
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -222,15 +222,17 @@ class Trainer:
             self._save()
         return outcome
 
-    def seconds_per_update(self) -> float:
-        """Return the mean time of twenty updates, after five; the trainer is then used up."""
+    def timed_updates(self) -> Generator[float]:
+        """Make updates and yield the seconds of each; the trainer is then used up."""
         self.model.train()
+        device = device_of(self.model)
         with closing(iter(self.batches)) as stream:
-            for step in range(25):
-                if step == 5:
-                    started = time.monotonic()
+            while True:
+                started = time.monotonic()
                 self._update(stream, ())
-        return (time.monotonic() - started) / 20
+                if device.type == "cuda":
+                    torch.cuda.synchronize(device)
+                yield time.monotonic() - started
 
     def _update(self, stream: Iterator[Batch], received: Sequence[int]) -> None:
         """Take one step on the gradient of the next batches of all processes together."""
