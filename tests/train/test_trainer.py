@@ -459,6 +459,8 @@ def test_a_run_ends_in_time_at_rate_zero(
     assert run.state.validated == outcome.step
     assert 200 <= clock[0] - began < 200 + 2 * 3 * load
     assert rates[-1] < 0.02 * max(rates)
+    # Half of the time is over after 96 seconds, of which 5 + 6 + 2 were for other things.
+    assert sum(rate > 0.5 * max(rates) for rate in rates) == pytest.approx((96 - 13) / 3, abs=1.5)
     assert all(later <= earlier for earlier, later in pairwise(rates[2:]))
 
 
