@@ -364,7 +364,8 @@ class OptimizerConfig:
     decay_method: str = option(
         "none",
         one_of("noam", "noamwd", "rsqrt", "none", "plateau", "cosine"),
-        "Decay of the learning rate; plateau and cosine are ours.",
+        "Decay of the learning rate. Ours: plateau; cosine, to 0 at train_steps or max_seconds, "
+        "by whichever is nearer.",
         "Optimiser",
     )
     start_decay_steps: int = option(50000, COUNT, "Updates before the first decay.")
@@ -407,7 +408,7 @@ class TrainingConfig:
     max_seconds: float | None = option(
         None,
         positive(1e10),
-        "Stop after so many seconds of training and validation, resumed runs included.",
+        "End after so many seconds, resumed runs, the last validation and checkpoint included.",
         "Limits and speed",
     )
     on_nonfinite: str = option(

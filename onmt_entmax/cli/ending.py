@@ -7,8 +7,10 @@ import os
 import re
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,6 +18,7 @@ from onmt_entmax.errors import UserError, exhaustion, nearest, printable
 
 CONSOLE = (sys.executable, "-m", "onmt_entmax")  # the console command of this environment
 _DIRECTION = ("--reverse", "--reversed", "--right_to_left")  # of release 1.0
+_BEGAN: ContextVar[float | None] = ContextVar("began", default=None)
 _CUT = 200  # characters that a long message keeps at its beginning and at its end
 
 
@@ -89,10 +92,12 @@ def ending(program: str, work: Callable[[], int]) -> int:
         work: the command.
     """
     _open_streams()
+    before = _BEGAN.set(time.monotonic())
     try:
         try:
             return work()
         finally:
+            _BEGAN.reset(before)
             sys.stdout.flush()  # so that errors in writing are handled here, not at exit
     except UserError as error:
         message = str(error)
@@ -123,6 +128,11 @@ def ending(program: str, work: Callable[[], int]) -> int:
             message = f"this {reason}"
     print(f"{program}: error: {_line(message)}", file=sys.stderr)
     return 2
+
+
+def command_began() -> float | None:
+    """Return when the command began, by `time.monotonic`, before its libraries were imported."""
+    return _BEGAN.get()
 
 
 def _line(message: str, cut: int = _CUT) -> str:

@@ -29,12 +29,14 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.plans import Network, Plan, candidates
 from onmt_entmax.cli.prepared import (
     CONFIGURATION,
-    MINUTES,
+    check_plan,
     keep_configuration,
     next_lines,
     plan_for,
+    planning_options,
     quoted,
     training_file,
 )
@@ -54,6 +56,7 @@ from onmt_entmax.rules import number, whole
 
 PARTS = ("train", "val", "test")
 _RECORD = "prepare.json"
+_NETWORK = Network(layers=1, size=384, batch=64)
 _HELD_OUT = 1000  # validation pairs, if the user gives none
 
 
@@ -87,6 +90,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
         [*(path for paths in written.values() for path in paths), *models,
          out / CONFIGURATION, out / _RECORD],
     )  # fmt: skip
+    check_plan(options)
     keep_configuration(out, options.minutes)
     pairs: dict[str, Pairs] = {}
     for part, paths in given.items():
@@ -127,14 +131,16 @@ def prepare(options: argparse.Namespace) -> list[str]:
     commands = _next_commands(out, languages, subwords)
     data = {"train": written["train"], "valid": written["val"]}
 
-    def configuration(steps: int | None = None, time: str = "") -> bytes:
-        settings = _settings(subwords, models, languages[1], len(kept), steps)
-        return training_file(data, out / "-".join(languages), settings, commands, time).encode()
+    def configuration(plan: Plan | None = None) -> bytes:
+        settings = _settings(subwords, models, languages[1], len(kept), plan)
+        return training_file(data, out / "-".join(languages), settings, commands, plan).encode()
 
     contents[out / CONFIGURATION] = configuration()
     if options.minutes:
         write_files(contents)  # measuring reads them
-        contents[out / CONFIGURATION] = configuration(*plan_for(options.minutes, out))
+        sizes = _NETWORK.layers, _NETWORK.size, _NETWORK.batch
+        networks = candidates(len(kept), options.gpu, *sizes)
+        contents[out / CONFIGURATION] = configuration(plan_for(options, networks))
     record: dict[str, Any] = {
         "languages": languages,
         "pairs": {
@@ -245,21 +251,30 @@ def _next_commands(out: Path, languages: Sequence[str], subwords: Subwords) -> l
 
 
 def _settings(
-    subwords: Subwords, models: Sequence[Path], target: str, pairs: int, steps: int | None
+    subwords: Subwords, models: Sequence[Path], target: str, pairs: int, plan: Plan | None
 ) -> list[str]:
-    """Return the options of a model, as YAML; `pairs` decide how long to train, if not `steps`.
+    """Return the options of a model, as YAML; `pairs` decide how long to train without a plan.
 
     It is the model of README's example: in ten minutes of one core for 29,000 pairs.
     """
-    batch = 64
-    steps = steps or min(max(math.ceil(6 * pairs / batch / 400) * 400, 2_000), 100_000)
-    tokenizer = _bleu_tokenizer(subwords, target)
-    epochs = counted(round(steps * batch / pairs), "epoch")
+    batch, tokenizer = _NETWORK.batch, _bleu_tokenizer(subwords, target)
+    if plan:
+        steps, limits = plan.updates, "\n".join(plan.settings)
+        end = "max_seconds, by the time that has passed"
+    else:
+        steps = min(max(math.ceil(6 * pairs / batch / 400) * 400, 2_000), 100_000)
+        epochs = counted(round(steps * batch / pairs), "epoch")
+        end = "train_steps: lower these rather than set early_stopping"
+        limits = f"""\
+train_steps: {steps}                 # about {epochs} of {counted(pairs, "pair")}
+valid_steps: {steps // 8}
+save_checkpoint_steps: {steps // 8}
+valid_decode_size: 500"""
     model = f"""\
 encoder_type: brnn
-layers: 1
-rnn_size: 384
-word_vec_size: 384
+layers: {_NETWORK.layers}
+rnn_size: {_NETWORK.size}
+word_vec_size: {_NETWORK.size}
 share_decoder_embeddings: true
 global_attention_function: entmax15
 generator_function: entmax15
@@ -267,16 +282,13 @@ dropout: [0.3]
 
 optim: adam
 learning_rate: 0.0015
-decay_method: cosine              # to 0 at train_steps: lower these rather than set early_stopping
-warmup_steps: {min(400, steps // 5)}
+decay_method: cosine              # to 0 at {end}
+warmup_steps: {min(400, max(steps // 5, 1))}
 max_grad_norm: 5
 batch_size: {batch}
-train_steps: {steps}                 # about {epochs} of {counted(pairs, "pair")}
-valid_steps: {steps // 8}
-save_checkpoint_steps: {steps // 8}
+{limits}
 keep_checkpoint: 1                # beside the best
 selection: bleu                   # measure of the best checkpoint
-valid_decode_size: 500
 seed: 1
 """
     bleu = [f"valid_bleu_tokenize: {tokenizer}"] if tokenizer != "13a" else []
@@ -295,7 +307,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--test", **files)
     add("--val_size", type=count, metavar="N", help=f"pairs to sample (default {_HELD_OUT})")
     add("--seed", type=int, metavar="N", help="seed for sampling them (default 1)")
-    add("--minutes", **MINUTES)
+    planning_options(parser)
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
     add(
         "--subword_type",

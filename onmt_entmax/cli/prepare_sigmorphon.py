@@ -26,8 +26,8 @@ words that mix scripts, such as Cyrillic with a Latin a. Tags are divided at sem
 brackets: `V;PRS;NOM(3,SG)` are three.
 
 Of training and development data it also writes `train.yaml`, for `onmt-entmax train -config`: a
-model for one CPU core, trained for --minutes, or for longer on larger data. The next commands
-are printed.
+model for one CPU core, trained for longer on larger data, or the one that this machine trains best
+in --minutes. The next commands are printed.
 
 --right_to_left trains a model that writes the last character first; the files stay as they are.
 Such models make other errors than left-to-right ones: see `onmt-entmax combine`.

@@ -21,8 +21,9 @@ Rows that cannot be read are listed, all at once; --skip-bad FILE writes them th
 Warnings name what is likely a mistake.
 
 This writes `train` and `dev` as files of tokens, and `train.yaml` for `onmt-entmax train -config`:
-a model for one CPU core, trained for --minutes, or for longer on larger data. The model remembers
-columns, separators and direction, so the next commands, which are printed, do not ask for them.
+a model for one CPU core, trained for longer on larger data, or the one that this machine trains
+best in --minutes. The model remembers columns, separators
+and direction, so the next commands, which are printed, do not ask for them.
 
 --right_to_left trains a model that writes the last symbol first. Such models make other errors.
 --copy N copies symbols that fewer than N training sources have, and unknown ones, from source to
@@ -40,13 +41,15 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.plans import Network, Plan, candidates, explained
 from onmt_entmax.cli.prepared import (
     CONFIGURATION,
-    MINUTES,
+    check_plan,
     keep_configuration,
     next_lines,
     pair_texts,
     plan_for,
+    planning_options,
     training_file,
 )
 from onmt_entmax.cli.tables import (
@@ -74,6 +77,7 @@ from onmt_entmax.strings.task import (
 from onmt_entmax.strings.units import CHARACTERS
 
 SPLITS = ("train", "dev", "test")
+DEFAULT = Network(layers=2, size=300, batch=32)  # without --minutes
 
 
 def prepare(
@@ -109,8 +113,11 @@ def prepare(
     contents = {} if options.skip_bad is None else {options.skip_bad: bad}
     contents |= pair_texts({out / split: some for split, some in pairs.items()})
     trains = {"train", "dev"} <= rows.keys()
+    check_plan(options)
     if options.minutes and not trains:
         raise UserError("--minutes plans a training, which needs train and dev")
+    if options.size and options.size % 2:
+        raise UserError(f"--size {options.size}: must be even, for the encoder's two directions")
     if trains:
         keep_configuration(out, options.minutes)
     tell(tables, task)
@@ -124,8 +131,13 @@ def prepare(
         first = rows["dev"][0].query
         proposed = [train, *inflection(first, task, out), *proposed, *commands]
         settings = task_settings(pairs["train"], task, options)
-        plan = out, len(rows["train"]), len(languages), next_lines(*proposed), settings
-        contents[configured] = configuration(*plan)
+        content = out, len(rows["train"]), len(languages), next_lines(*proposed), settings
+        network = Network(
+            options.layers or DEFAULT.layers,
+            options.size or DEFAULT.size,
+            options.batch or DEFAULT.batch,
+        )
+        contents[configured] = configuration(*content, network=network)
     write_files(contents)
     for split, some in rows.items():
         size = counted(len(some), "row")
@@ -154,8 +166,11 @@ def prepare(
     if note:
         print(note)
     if trains and options.minutes:
-        planned = configuration(*plan, *plan_for(options.minutes, out))
-        write_files({configured: planned})
+        sizes = options.layers, options.size, options.batch
+        networks = candidates(len(rows["train"]), options.gpu, *sizes)
+        softmax = ["-global_attention_function", "softmax", "-attention_warmup_steps", "0"]
+        plan = plan_for(options, networks, softmax)
+        write_files({configured: configuration(*content, plan=plan)})
     if proposed:
         print("\n  ".join(["next:", *next_lines(*proposed)]))
 
@@ -273,50 +288,66 @@ def configuration(
     commands: Sequence[str],
     task: Sequence[str] = (),
     steps: int | None = None,
-    time: str = "",
+    network: Network = DEFAULT,
+    plan: Plan | None = None,
 ) -> str:
-    """Return the text of a configuration that trains a model on one CPU core.
+    """Return the text of a configuration that trains a model.
 
     Args:
         out: the folder that is filled.
-        rows: of the training data, which decide how long to train.
+        rows: of the training data.
         languages: how many there are.
         commands: for the comment at its head.
         task: lines that say what the model reads and writes.
-        steps: number of updates; None: by the number of rows.
-        time: a line on how long they take, if that was measured.
+        steps: number of updates without a plan; None: by the number of rows.
+        network: without a plan.
+        plan: for a time.
     """
-    batch = 32
-    # More passes over few rows.
-    steps = steps or max(4000, -(-40 * rows // (batch * 500)) * 500)
-    epochs = counted(round(steps * batch / rows), "epoch")
+    network = plan.choice.network if plan else network
+    if plan:
+        steps, limits = plan.updates, plan.settings
+        attention, dropout, warmup = "softmax", [plan.dropout], []
+        end = "max_seconds, by the time that has passed"
+    else:
+        # More passes over few rows.
+        steps = steps or max(4000, -(-40 * rows // (network.batch * 500)) * 500)
+        epochs = counted(round(steps * network.batch / rows), "epoch")
+        attention, dropout = "entmax15", []
+        warmup = [explained(f"attention_warmup_steps: {steps // 4}", "attention starts as softmax")]
+        end = "train_steps: lower these rather than set early_stopping"
+        every = max(steps // 20, 1)
+        limits = [
+            explained(f"train_steps: {steps}", f"about {epochs} of {counted(rows, 'row')}"),
+            f"valid_steps: {every}",
+            f"save_checkpoint_steps: {every}",
+        ]
     selection = "exact_match" if languages == 1 else "macro_accuracy"
     data = {
         name: (out / f"{split}.src", out / f"{split}.tgt")
         for name, split in (("words", "train"), ("valid", "dev"))
     }
-    settings = f"""\
-encoder_type: brnn
-layers: 2
-rnn_size: 300
-word_vec_size: 300
-global_attention_function: entmax15
-generator_function: entmax15
-
-optim: adam
-learning_rate: 0.0014
-decay_method: cosine              # to 0 at train_steps: lower these rather than set early_stopping
-warmup_steps: {min(300, steps // 5)}
-attention_warmup_steps: {steps // 4}      # attention starts as softmax
-batch_size: {batch}
-train_steps: {steps}                 # about {epochs} of {counted(rows, "row")}
-valid_steps: {max(steps // 20, 1)}
-save_checkpoint_steps: {max(steps // 20, 1)}
-keep_checkpoint: 1                # beside the best
-selection: {selection}            # measure of the best checkpoint
-seed: 1
-"""
-    return training_file(data, out / "model", [*task, "", settings], commands, time)
+    settings = [
+        "encoder_type: brnn",
+        f"layers: {network.layers}",
+        f"rnn_size: {network.size}",
+        f"word_vec_size: {network.size}",
+        f"global_attention_function: {attention}",
+        "generator_function: entmax15",
+        *dropout,
+        "",
+        "optim: adam",
+        "learning_rate: 0.0014",
+        explained("decay_method: cosine", f"to 0 at {end}"),
+        f"warmup_steps: {min(300, max(steps // 5, 1))}",
+        *warmup,
+        f"batch_size: {network.batch}",
+        *limits,
+        explained("keep_checkpoint: 1", "beside the best"),
+        explained(f"selection: {selection}", "measure of the best checkpoint"),
+        "seed: 1",
+        "",
+    ]
+    return training_file(data, out / "model", [*task, "", *settings], commands, plan)
 
 
 # --- the command line ----------------------------------------------------------------------------
@@ -327,7 +358,11 @@ def common_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder for <split>.src, <split>.tgt, train.yaml")
     add("--skip-bad", type=Path, metavar="FILE", help="write rows that cannot be read there")
-    add("--minutes", **MINUTES)
+    planning_options(parser)
+    size = whole(2, 10_000)
+    add("--size", type=size, metavar="N", help="states, even (default: by --minutes, or 300)")
+    add("--layers", type=whole(1, 20), metavar="N", help="(default: 1 with --minutes, or 2)")
+    add("--batch", type=whole(1, 10_000), metavar="N", help="pairs (default: by the rows, or 32)")
     add("--right_to_left", action="store_true", help="train a model that writes right to left")
     add(
         "--copy",

@@ -1,25 +1,22 @@
 """What `prepare` leaves besides data: a configuration to train with, and the next commands."""
 
+import argparse
 import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.cli.ending import warn
-from onmt_entmax.errors import UserError, printable
+from onmt_entmax.cli.plans import Data, Network, Plan, choose_network, choose_validations
+from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_bytes
 from onmt_entmax.rules import positive
 
 CONFIGURATION = "train.yaml"  # its name in the folder of the data
 _MARK = "# Checksum, which tells `prepare` that nobody changed this file: "
-_MEASURED = "Measured on this machine's CPU: "
-MINUTES: dict[str, Any] = {
-    "type": positive(10**5),
-    "metavar": "N",
-    "help": "plan a training of this time on this machine's CPU, whose updates are measured",
-}
+_PLANNED = "# Planned for "
+_SECONDS = 20.0  # in which networks are measured
 
 
 def next_lines(*commands: str) -> list[str]:
@@ -45,26 +42,78 @@ def keep_configuration(out: Path, minutes: float | None) -> None:
                 f"{path}: was changed, or made otherwise; rename it, remove it, or name another "
                 "--out"
             )
-        if minutes is None and _MEASURED.encode() in text:
+        if minutes is None and f"\n{_PLANNED}".encode() in text:
             warn(f"{path}: was planned for a time; without --minutes, the default plan replaces it")
 
 
-def plan_for(minutes: float, out: Path) -> tuple[int, str]:
-    """Return how many updates take a time, but at least 100, and a line that says so.
+def planning_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of a plan for a time."""
+    add = parser.add_argument
+    add(
+        "--minutes",
+        type=positive(10**5),
+        metavar="N",
+        help="plan a training of this time on this machine, which is measured for half a minute",
+    )
+    add("--gpu", action="store_true", help="with --minutes: on this machine's GPU")
+
+
+def check_plan(options: argparse.Namespace) -> None:
+    """Refuse a plan that cannot be made, before anything is written.
+
+    Raises:
+        UserError: `--gpu` has no GPU here, or no plan.
+    """
+    if not options.gpu:
+        return
+    if not options.minutes:
+        raise UserError("--gpu measures a GPU to plan for --minutes, which are missing")
+    import torch  # slow to import
+
+    if not torch.cuda.is_available():
+        raise UserError("--gpu: there is no GPU here to measure; leave it out to plan for the CPU")
+
+
+def plan_for(
+    options: argparse.Namespace, networks: Sequence[Network], more: Sequence[str] = ()
+) -> Plan:
+    """Measure networks, choose one, and say so.
 
     Args:
-        minutes: the time, without that of validations.
-        out: a folder with data and a configuration, whose updates are measured.
+        options: `minutes`, `gpu` and `out`, a folder with data and a configuration.
+        networks: to choose from, smaller ones first.
+        more: options of `train` that the configuration does not have yet.
     """
-    from onmt_entmax.options.train import training_setup  # imports torch, as the next line does
-    from onmt_entmax.train.run import time_updates
+    import torch  # slow to import, as the next lines are
 
-    setup = training_setup(["-config", str(out / CONFIGURATION)])
-    seconds = time_updates(setup.data, setup.vocabulary, setup.model, setup.training)
-    steps = max(round(60 * minutes / seconds), 100)
-    time = f"{steps * seconds / 60:.3g} minutes and validations: {steps} updates of {seconds:.3g} s"
-    print(time, file=sys.stderr)
-    return steps, f"{_MEASURED}{time}."
+    from onmt_entmax.options.train import training_setup
+    from onmt_entmax.train.timing import Stopwatch, Timed
+
+    path = str(options.out / CONFIGURATION)
+    more = [*more, "-gpu_ranks", "0"] if options.gpu else more
+    setups = [training_setup(["-config", path, *more, *each.options]) for each in networks]
+    timed = [Timed(setup.data, setup.model, setup.training) for setup in setups]
+    device = "GPU" if options.gpu else "CPU"
+    what = f"{counted(len(networks), 'network')} on this machine's {device}"
+    print(f"measuring {what} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
+    watch = Stopwatch(
+        setups[0].data, setups[0].vocabulary, torch.device("cuda" if options.gpu else "cpu")
+    )
+    measured = watch.training_speeds(timed, _SECONDS)
+    speeds = dict(zip(networks, measured, strict=False))
+    seconds = 60 * options.minutes
+    # The network first, since only its decoding is measured.
+    data = Data(watch.rows, watch.source, watch.target)
+    choice = choose_network(data, seconds, speeds)
+    chosen = networks.index(choice.network)
+    rates = watch.validation_speeds(timed[chosen], setups[chosen].validation)
+    lines = [f"{speed:,.0f} examples/s: {network}" for network, speed in speeds.items()]
+    lines += [f"not measured in the time: {network}" for network in networks[len(speeds) :]]
+    lines.append(f"and, with the chosen network, decoded {rates[1]:,.0f} pairs/s")
+    validations = choose_validations(watch.dev, seconds, *rates)
+    plan = Plan(options.minutes, choice, validations, options.gpu, lines)
+    print(*plan.lines, sep="\n", file=sys.stderr)
+    return plan
 
 
 def training_file(
@@ -72,7 +121,7 @@ def training_file(
     model: Path,
     settings: Sequence[str],
     commands: Sequence[str],
-    time: str,
+    plan: Plan | None,
 ) -> str:
     """Return the text of a configuration.
 
@@ -81,12 +130,22 @@ def training_file(
         model: the run folder.
         settings: the other options, as YAML.
         commands: for the comment at its head.
-        time: a line on how long training takes, if that was measured.
+        plan: for a time, if one is given.
     """
+    gpu = (
+        "-gpu 0 to translate"
+        if plan and plan.gpu
+        else "-gpu_ranks 0 to train and -gpu 0 to translate"
+    )
+    reason = (
+        plan.lines
+        if plan
+        else ["--minutes of `prepare` measures this machine, and plans for that time."]
+    )
     lines = [
         "# Written by `onmt-entmax prepare`. Paths are relative to the folder in which it ran.",
-        "# On a GPU, add -gpu_ranks 0 to train and -gpu 0 to translate.",
-        f"# {time or '--minutes of `prepare` measures updates, and plans for that time.'}",
+        f"# On a GPU, add {gpu}.",
+        *(f"# {line}" for line in reason),
         "#",
         *(f"#   {command}" for command in commands),
         "",

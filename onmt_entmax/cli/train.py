@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from onmt_entmax.cli.ending import note, warn
+from onmt_entmax.cli.ending import command_began, note, warn
 from onmt_entmax.options.reader import described
 from onmt_entmax.options.train import TOPICS, training_options, training_setup
 from onmt_entmax.parallel.processes import Processes
@@ -25,4 +25,4 @@ def main(arguments: Sequence[str]) -> int:
     if Processes().writes:
         note(*notes)
         warn(*warnings)
-    return run_training(**settings)
+    return run_training(**settings, began=command_began())

@@ -231,7 +231,8 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     for name in FUNCTIONS:
         alpha = ATTENTION_ALPHAS[values[f"{name}_function"]]
         values[f"{name}_alpha"] = values[f"{name}_alpha"] if alpha is None else alpha
-    if values["train_epochs"] and not options.given("train_steps"):
+    others = values["train_epochs"], values["max_seconds"]
+    if any(others) and not options.given("train_steps"):
         values["train_steps"] = None
     options = replace(options, values=values)
     for name, reason in _misfits(options):
@@ -243,12 +244,6 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         raise options.error(error.key, error.reason) from None
     seed = max(values["seed"], 0)  # -1, OpenNMT-py's "not set", is 0, so that runs are repeatable
     optimizer = OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=model.rnn_size)
-    warnings = options.notes.warnings
-    if optimizer.decay_method == "cosine" and values["max_seconds"]:
-        warnings.append(
-            "decay_method: cosine falls to zero at train_steps, which max_seconds may end before: "
-            "choose train_steps that fit into the time"
-        )
     board = values["tensorboard_log_dir"] or os.path.join(values["save_model"], "tensorboard")
     return TrainingSetup(
         run=RunConfig(
@@ -276,7 +271,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         validation=ValidationConfig(values["selection"], **options.pick(ValidationConfig)),
         record=record,
         notes=tuple(options.notes.lines()),
-        warnings=tuple(warnings),
+        warnings=tuple(options.notes.warnings),
     )
 
 
@@ -365,8 +360,11 @@ def _misfits(options: Options) -> Iterator[tuple[str, str]]:
         yield "save_model", "is a file; name a folder"
     if one_file and not get("share_vocab") and not os.path.isfile(both[0]):
         yield "tgt_vocab", "is src_vocab, and not there yet: name two files"
-    if get("decay_method") == "cosine" and get("train_steps") is None:
-        yield "decay_method", "cosine ends at train_steps: set them too, or name another method"
+    if get("decay_method") == "cosine" and not (get("train_steps") or get("max_seconds")):
+        yield (
+            "decay_method",
+            "cosine ends at train_steps or max_seconds: set one of them, or name another method",
+        )
     if get("copy_frequency"):
         # The source vocabulary tells decoding what is copied.
         if get("share_vocab"):

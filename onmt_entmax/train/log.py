@@ -192,9 +192,11 @@ class Log:
         sys.stderr.flush()
 
     def _shares(self, at: Standing) -> list[float]:
-        """Return which part of each limit is reached."""
+        """Return which part of each limit is reached, in the order of `Standing`."""
         limits = (self._config.train_steps, self._config.train_epochs, self._config.max_seconds)
-        return [min(done / limit, 1.0) for done, limit in zip(at, limits, strict=True) if limit]
+        return [
+            min(done / limit, 1.0) if limit else 0.0 for done, limit in zip(at, limits, strict=True)
+        ]
 
     def _place(self, at: Standing, validation: bool = False) -> str:
         """Return the epoch, counted from 1, and the step: `epoch 3     step  500/4000`."""
@@ -206,15 +208,21 @@ class Log:
         return f"{epoch:{width}}  step {at.step:{len(of_steps) - 1 if steps else 6}}{of_steps}"
 
     def _left(self, at: Standing) -> list[str]:
-        """Return the time left, at the speed since this process began, validations included."""
-        if self._first is None:
-            return []
-        began, before = self._first
-        seconds = [
-            (time.monotonic() - began) * (1 - share) / (share - was)
-            for share, was in zip(self._shares(at), before, strict=True)
-            if share > was
-        ]
+        """Return the time to the first limit: that of `max_seconds`, or at the speed so far.
+
+        The speed is that since this process began, validations included.
+        """
+        limit, seconds = self._config.max_seconds, []
+        if limit is not None:
+            seconds.append(max(limit - at.seconds, 0.0))
+        if self._first is not None:
+            began, before = self._first
+            of_updates = zip(self._shares(at)[:2], before, strict=False)
+            seconds += [
+                (time.monotonic() - began) * (1 - share) / (share - was)
+                for share, was in of_updates
+                if share > was
+            ]
         return [f"{duration(min(seconds)):>7} left"] if seconds else []
 
     def _averages(self, values: Mapping[str, float]) -> list[str]:

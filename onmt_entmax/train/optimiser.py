@@ -36,23 +36,30 @@ def learning_rates(config: OptimizerConfig, factor: float) -> tuple[float, float
     return rate * factor, (rate if alpha_rate is None else alpha_rate) * factor
 
 
-def learning_rate_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int], float]:
-    """Return the factor on the learning rate as a function of the update, counted from 1.
+def learning_rate_schedule(
+    config: OptimizerConfig, last: int | None
+) -> Callable[[int, float], float]:
+    """Return the factor on the learning rate as a function of the update and the time.
 
-    `cosine`, for which the `last` update is needed, rises linearly over `warmup_steps` and falls to
-    zero there. `plateau` is constant; validation lowers the rate. The others are OpenNMT-py's.
+    The update is counted from 1, the time as the share of `max_seconds` that has passed; 0 without
+    such a limit. `cosine` rises linearly over the updates of `warmup_steps`. It falls by the time,
+    or by the updates up to the `last` one, whichever is nearer to its end, where it is zero.
+    `plateau` is constant; validation lowers the rate. The others are OpenNMT-py's.
     """
     if config.decay_method == "plateau":
-        return lambda step: 1.0
+        return lambda step, time: 1.0
     if config.decay_method == "cosine":
-        assert last is not None, "the options require train_steps with cosine"
-        warmup, falling = config.warmup_steps, max(last - config.warmup_steps, 1)
-        return lambda step: (
-            step / warmup
-            if step <= warmup
-            else 0.5 * (1 + math.cos(math.pi * (step - warmup) / falling))
-        )
-    return make_learning_rate_decay_fn(config)
+        warmup = config.warmup_steps
+        falling = math.inf if last is None else max(last - warmup, 1)
+
+        def cosine(step: int, time: float) -> float:
+            by_updates = math.pi * max(step - warmup, 0) / falling
+            angle = max(by_updates, math.pi * min(time, 1.0))
+            return min(step / warmup, 1.0) * 0.5 * (1 + math.cos(angle))
+
+        return cosine
+    by_updates = make_learning_rate_decay_fn(config)
+    return lambda step, time: by_updates(step)
 
 
 class MovingAverage:

@@ -102,7 +102,8 @@ def resume(
     limit = None
     if state is not None:
         at, epoch = state["run"], state["position"]["epoch"]
-        limit = training.reached(at["step"], epoch, at["seconds"], at["waited"])
+        ending = sum(at.get(name) or 0.0 for name in ("validating", "saving"))
+        limit = training.reached(at["step"], epoch, at["seconds"] + ending, at["waited"])
     finished = limit and f"step {at['step']:,}, {limit} {getattr(training, limit):,}"
     if finished and not same_folder(run):
         raise CheckpointError(

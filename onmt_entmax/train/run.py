@@ -6,6 +6,7 @@ It reads the data, starts anew or resumes from a compatible checkpoint, and call
 import os
 import shlex
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -66,6 +67,7 @@ def run_training(
     training: TrainingConfig,
     validation: ValidationConfig,
     record: Mapping[str, Any],
+    began: float | None = None,
 ) -> int:
     """Train a model, from the start or from a checkpoint.
 
@@ -77,6 +79,8 @@ def run_training(
         training: loss, limits and schedule.
         validation: measures on the development set.
         record: every option by name, saved with each checkpoint, as are the subword files.
+        began: when the command began, in seconds of `time.monotonic`, from which `max_seconds`
+            count; None: now.
 
     Returns:
         The exit status: 0, or 128 plus the signal that ended the run.
@@ -84,6 +88,7 @@ def run_training(
     Raises:
         UserError: for everything that the user can fix.
     """
+    began = time.monotonic() if began is None else began
     processes = Processes()
     tell: Tell = say if processes.writes else lambda message: None
     device = processes.device(run.gpu, "gpu_ranks")
@@ -156,7 +161,7 @@ def run_training(
             folder, model, vocabularies, record, run.keep_checkpoint, others, unchanged
         )
         batches = TrainingBatches(corpora, data.num_workers)
-        trainer = Trainer(network, batches, training, evaluate, saves, log, processes)
+        trainer = Trainer(network, batches, training, evaluate, saves, log, processes, began)
         if trainer.no_graphs is not None:
             tell(f"note: updates without CUDA graphs: {trainer.no_graphs}")
         if resumed is not None and resumed.state is not None:
@@ -176,18 +181,6 @@ def run_training(
         tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set{how}")
     tell(f"next: {following}")
     return 0
-
-
-def time_updates(
-    data: DataConfig, vocabulary: VocabularyConfig, model: ModelConfig, training: TrainingConfig
-) -> float:
-    """Return the seconds of an update on this machine's CPU; nothing is written."""
-    corpora = TrainingData(data, vocabulary, None)
-    network = build_model(model, corpora.vocabularies)
-    folder = RunFolder(Path(), model, corpora.vocabularies, {}, 1, {})
-    batches = TrainingBatches(corpora)
-    trainer = Trainer(network, batches, training, None, folder, None, Processes())
-    return trainer.seconds_per_update()
 
 
 def _check_vocabularies(

@@ -4,7 +4,7 @@ import gc
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -132,6 +132,13 @@ class RunState:
     waited: int = 0  # planned validations since `best_planned`
     validated: int = -1  # step of the last validation
     skipped: int = 0  # updates skipped because they were not finite
+    validating: float = 0.0  # seconds that the last validation took
+    saving: float = 0.0  # seconds that the last checkpoint took
+
+    @property
+    def ending(self) -> float:
+        """Seconds that a run needs after its last update, as far as is known."""
+        return self.validating + self.saving
 
 
 class Trainer:
@@ -146,6 +153,8 @@ class Trainer:
         run: the folder for checkpoints.
         log: None in all processes but the first.
         processes: the processes of the run.
+        began: when the command began, in seconds of `time.monotonic`, from which its time counts;
+            None: when `train` is called.
     """
 
     def __init__(
@@ -157,6 +166,7 @@ class Trainer:
         run: RunFolder,
         log: Log | None,
         processes: Processes,
+        began: float | None = None,
     ) -> None:
         self.model, self.batches, self.config = model, batches, config
         self.evaluate, self.run, self.log, self.processes = evaluate, run, log, processes
@@ -177,7 +187,9 @@ class Trainer:
         pads = run.vocabularies.source.pad, run.vocabularies.target.pad
         self.update = Update(model, self.optimizer, config, pads, shapes)
         self._reports = Reports(device)
+        self._began = began
         self._started = time.monotonic()
+        self._rates = 0.0, 0.0  # of the last update
         self._received = 0  # the signal that any process has received
         self._saved = -1  # the step that this run saved last
         self._skipped = 0  # updates in a row
@@ -185,7 +197,8 @@ class Trainer:
     def train(self) -> Outcome:
         """Train until a limit of the configuration or a signal; save the last state."""
         self.model.train()
-        self._started = time.monotonic() - self.state.seconds
+        began = time.monotonic() if self._began is None else self._began
+        self._started = began - self.state.seconds
         self._name_best()
         if self.state.step == 0:
             self._log_alphas()
@@ -209,15 +222,17 @@ class Trainer:
             self._save()
         return outcome
 
-    def seconds_per_update(self) -> float:
-        """Return the mean time of twenty updates, after five; the trainer is then used up."""
+    def timed_updates(self) -> Generator[float]:
+        """Make updates and yield the seconds of each; the trainer is then used up."""
         self.model.train()
+        device = device_of(self.model)
         with closing(iter(self.batches)) as stream:
-            for step in range(25):
-                if step == 5:
-                    started = time.monotonic()
+            while True:
+                started = time.monotonic()
                 self._update(stream, ())
-        return (time.monotonic() - started) / 20
+                if device.type == "cuda":
+                    torch.cuda.synchronize(device)
+                yield time.monotonic() - started
 
     def _update(self, stream: Iterator[Batch], received: Sequence[int]) -> None:
         """Take one step on the gradient of the next batches of all processes together."""
@@ -252,8 +267,9 @@ class Trainer:
                 update.measured[5] = time.monotonic() - self._started
             processes.sum(update.measured)
             processes.sum_gradients(update.parameters)
-            rates = learning_rates(config.optimizer, self._decay(state.step + 1))
-            self._reports.send(state.step + 1, update.step(rates))
+            factor = self.schedule(state.step + 1, self._time()) * state.decay
+            self._rates = learning_rates(config.optimizer, factor)
+            self._reports.send(state.step + 1, update.step(self._rates))
             self.average.update(state.step + 1, update.finite)
         self._read_reports()
         state.step += 1
@@ -297,8 +313,7 @@ class Trainer:
         self.log.advance(at)
         if self._at(self.config.report_every):
             self._log_alphas()
-            rate, _ = learning_rates(self.config.optimizer, self._decay(self.state.step))
-            values = {"learning_rate": rate, "epoch": self.batches.position.epoch}
+            values = {"learning_rate": self._rates[0], "epoch": self.batches.position.epoch}
             if self.state.skipped:
                 values["skipped"] = self.state.skipped
             if reserved := torch.cuda.max_memory_reserved():  # 0 without a GPU
@@ -313,8 +328,19 @@ class Trainer:
         if alphas and self.log is not None:
             self.log.alphas(self.state.step, alphas)
 
-    def _decay(self, step: int) -> float:
-        return self.schedule(step) * self.state.decay
+    def _time(self) -> float:
+        """Return the share of the time for updates that has passed; 0 without a limit.
+
+        The last validation and checkpoint have their share of `max_seconds`.
+        """
+        limit, state = self.config.max_seconds, self.state
+        if limit is None:
+            return 0.0
+        return min(state.seconds / max(limit - state.ending, 1e-9), 1.0)
+
+    def _shared_clock(self) -> float:
+        """Return the seconds of the run, by the first process's clock in all of them."""
+        return float(self.processes.from_first(time.monotonic() - self._started))
 
     def _at(self, steps: int | None) -> bool:
         """Whether an event of every so many updates is due."""
@@ -342,7 +368,8 @@ class Trainer:
             with torch.no_grad(), self.average.applied():
                 values = self.evaluate(self.model)
             self.model.train()
-        values = self.processes.from_first(values)
+        values, state.validating = self.processes.from_first([values, time.monotonic() - started])
+        state.seconds = self._shared_clock()
         if planned:
             rose = state.previous_loss is not None and values["loss"] > state.previous_loss
             if rose and config.optimizer.decay_method == "plateau":
@@ -359,7 +386,7 @@ class Trainer:
         if better:
             state.best, state.best_step = value, state.step
         if self.log is not None:
-            self.log.paused(time.monotonic() - started)
+            self.log.paused(state.validating)
             logged = values | {"seconds": round(state.seconds, 1)}
             self.log.validation(self._standing(), logged, state.best_step)
         if better:
@@ -390,18 +417,22 @@ class Trainer:
         state, epoch = self.state, self.batches.position.epoch
         if self._received:
             return Outcome(state.step, signal.Signals(self._received).name, self._received)
-        limit = self.config.reached(state.step, epoch, state.seconds, state.waited)
+        seconds = state.seconds + state.ending
+        limit = self.config.reached(state.step, epoch, seconds, state.waited)
         return None if limit is None else Outcome(state.step, limit)
 
     def _save(self) -> None:
         if self._saved == self.state.step:
             return
         self._read_reports(everything=True)
+        started = time.monotonic()
         saved = self.state_dict()  # collective: gathers the random states of all processes
         if self.processes.writes:
             with self.average.applied() as raw:
                 self.run.save(self.state.step, self.model, saved | {"raw_weights": raw})
         self._saved = self.state.step
+        self.state.saving = float(self.processes.from_first(time.monotonic() - started))
+        self.state.seconds = self._shared_clock()
 
     def state_dict(self) -> dict[str, Any]:
         """Return what resuming needs besides the weights: tensors, numbers and dicts."""

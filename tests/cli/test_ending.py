@@ -3,13 +3,14 @@
 import signal
 import subprocess
 import sys
+import time
 from argparse import ArgumentTypeError
 from dataclasses import replace
 
 import pytest
 import torch
 
-from onmt_entmax.cli.ending import argument_parser, ending, warn
+from onmt_entmax.cli.ending import argument_parser, command_began, ending, warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
 from tests.commands import ENVIRONMENT
@@ -40,6 +41,20 @@ def test_what_stops_a_command_is_one_short_line_and_a_status(raised, status, sai
     assert said in error
     assert error.count("\n") == 1
     assert len(error) < 500
+
+
+def test_a_command_knows_when_it_began() -> None:
+    """Before its work, such as imports, so that a limit of time holds for the whole."""
+    began: list[float | None] = []
+
+    def work() -> int:
+        began.append(command_began())
+        return 0
+
+    before = time.monotonic()
+    assert ending("tool.py", work) == 0
+    assert before <= began[0] <= time.monotonic()
+    assert command_began() is None
 
 
 def test_a_status_is_the_command_s_own_and_bugs_keep_their_traceback(capsys) -> None:

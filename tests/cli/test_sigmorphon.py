@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from onmt_entmax.cli import prepared
 from onmt_entmax.cli.main import COMMANDS
 from onmt_entmax.cli.main import run as run_command
-from onmt_entmax.options.train import training_setup
+from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.strings.units import decode_word
-from onmt_entmax.train import run as run_module
+from onmt_entmax.train import timing
+from onmt_entmax.train.timing import Timed
 from tests.commands import ROOT, json_lines, succeed
 from tests.commands import run as execute
 from tests.reports import record
@@ -239,18 +241,51 @@ class TestExample:
         assert (training.selection, setup.model.generator_alpha) == (selection, 1.5)
 
 
-@pytest.mark.parametrize(("minutes", "steps"), [(15, 2000), (0.01, 100)])
+class Measured:
+    """Speeds in the place of those of a machine: the smaller the network, the faster.
+
+    Each network is measured with what `prepare` wrote, and rounded products are twice as fast.
+    """
+
+    rows, source, target, dev = 4080, 12.0, 9.0, 100
+
+    def __init__(self, data: object, vocabulary: object, device: object) -> None:
+        self.device = device
+
+    def training_speeds(self, networks: list[Timed], seconds: float) -> list[float]:
+        assert seconds <= 30
+        twice = {"float32": 1, "bfloat16": 2}
+        return [
+            twice[n.training.matmul_dtype] * 100_000 / n.model.rnn_size / n.model.enc_layers
+            for n in networks
+        ]
+
+    def validation_speeds(self, network: Timed, validation: object) -> tuple[float, float]:
+        return 3000.0, 400.0
+
+
+@pytest.fixture
+def speeds(monkeypatch) -> None:
+    """Measure nothing."""
+    monkeypatch.setattr(timing, "Stopwatch", Measured)
+
+
+SIGMORPHON = ["--data", SAMPLES, "--languages", "turkish"]
+
+
+def planned(arguments: list[object], out: Path, kind: str = "sigmorphon") -> TrainingSetup:
+    """Return the training that `prepare` planned."""
+    name = f"prepare {kind}"
+    words = [*map(str, [*arguments, "--out", out])]
+    assert run_command(name, words, f"onmt-entmax {name}") == 0
+    return training_setup(["-config", str(out / "train.yaml")])
+
+
+@pytest.mark.parametrize(("minutes", "size", "dropout"), [(15, 500, 0.3), (0.01, 200, 0.1)])
 @pytest.mark.parametrize("kind", ["sigmorphon", "files"])
-def test_a_plan_for_a_time(kind, minutes, steps, tmp_path, capsys, monkeypatch):
-    """Updates times the time of one is the budget, and all schedules fit into them."""
-    measured = []
-
-    def time_updates(*setup: object) -> float:
-        measured.append(real(*setup) if minutes == 15 else 1)
-        return 0.45
-
-    real = run_module.time_updates
-    monkeypatch.setattr(run_module, "time_updates", time_updates)
+def test_a_plan_for_a_time(kind, minutes, size, dropout, tmp_path, capsys, speeds):
+    """The time is a limit, to which the learning rate falls; the file says what was measured."""
+    arguments = SIGMORPHON
     if kind == "files":
         for side in ("src", "tgt"):
             lines = [f"{word} {word[::-1]}{n}" for n, word in enumerate(["tree", "house"] * 20)]
@@ -258,27 +293,56 @@ def test_a_plan_for_a_time(kind, minutes, steps, tmp_path, capsys, monkeypatch):
         files = [tmp_path / "a.src", tmp_path / "a.tgt"]
         arguments = ["--languages", "xx", "yy", "--train", *files, "--val", *files]
         arguments += ["--symbols", 30, "--max_ratio", 20]
-    else:
-        arguments = ["--data", SAMPLES, "--languages", "turkish"]
     out = tmp_path / "out"
-    words = [*map(str, [*arguments, "--out", out, "--minutes", minutes])]
-    name = f"prepare {kind}"
-    assert run_command(name, words, f"onmt-entmax {name}") == 0
-    assert 0 < measured[0] < 60
-    captured = capsys.readouterr()
-    line = f"{steps * 0.45 / 60:.3g} minutes and validations: {steps} updates of 0.45 s"
-    assert line in captured.err
+    setup = planned([*arguments, "--minutes", minutes], out, kind)
+    said = capsys.readouterr().err
     written = (out / "train.yaml").read_text()
-    assert line in written[: written.index("\ndata:")]
-    training = training_setup(["-config", str(out / "train.yaml")]).training
-    assert training.train_steps == steps
-    assert 0 < training.optimizer.warmup_steps <= steps // 5
-    assert training.valid_steps in (steps // 20, steps // 8)
+    head = written[: written.index("\ndata:")]
+    size, dropout = (size, dropout) if kind == "sigmorphon" else (384, 0.3)
+    chosen = f"Chosen: 1 layer of {size}, batches of {setup.data.batch_size}, bfloat16: the "
+    for line in (f"Planned for {minutes} minutes of this machine's CPU", chosen):
+        assert line in said
+        assert f"# {line}" in head
+    training = setup.training
+    assert (training.max_seconds, training.train_steps) == (60 * minutes, None)
+    assert (training.optimizer.decay_method, training.matmul_dtype) == ("cosine", "bfloat16")
+    assert (setup.model.rnn_size, training.dropout) == (size, (dropout,))
+    updates = 0.96 * 60 * minutes * 200_000 / size / setup.data.batch_size
+    assert training.valid_steps * 1.5 <= max(updates + 1, 1.5)
+    assert 1 <= training.optimizer.warmup_steps <= max(updates / 5, 1)
     lost = "train.yaml: was planned for a time; without --minutes"
-    for more, warned in ((words, False), (words[:-2], True), (words[:-2], False)):
-        assert run_command(name, more, f"onmt-entmax {name}") == 0  # it is prepare's own file
+    for more, warned in (([minutes], False), ([], True), ([], False)):
+        again = [*arguments, "--minutes", *more] if more else arguments
+        planned(again, out, kind)  # it is prepare's own file
         assert (lost in capsys.readouterr().err) is warned
     assert "--minutes of `prepare`" in (out / "train.yaml").read_text()
+
+
+@pytest.mark.parametrize("minutes", [[], ["--minutes", 15]])
+def test_a_plan_has_the_sizes_that_the_user_names(minutes, tmp_path, speeds):
+    setup = planned([*SIGMORPHON, *minutes, "--size", 64, "--layers", 2, "--batch", 8], tmp_path)
+    assert (setup.model.rnn_size, setup.model.enc_layers, setup.data.batch_size) == (64, 2, 8)
+    assert setup.model.tgt_word_vec_size == 64
+
+
+def test_a_plan_that_cannot_be_made_leaves_nothing(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    out = tmp_path / "out"
+    words = ["prepare", *SIGMORPHON, "--out", out]
+    for more, why in (
+        (["--gpu"], "--gpu measures a GPU to plan for --minutes, which are missing"),
+        (["--gpu", "--minutes", 5], "--gpu: there is no GPU here to measure"),
+        (["--size", 65], "--size 65: must be even"),
+    ):
+        assert why in refused(capsys, *words, *more)
+    assert not out.exists()
+
+
+def test_a_plan_is_measured(tmp_path, monkeypatch):
+    """With the networks of the plan, in a moment instead of twenty seconds."""
+    monkeypatch.setattr(prepared, "_SECONDS", 0.01)
+    setup = planned([*SIGMORPHON, "--minutes", 3, "--size", 16], tmp_path)
+    assert (setup.training.max_seconds, setup.model.rnn_size) == (180, 16)
 
 
 class TestTables:

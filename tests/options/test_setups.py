@@ -166,11 +166,12 @@ def test_options_of_the_other_kind_of_network_are_listed(tmp_path) -> None:
     assert note == "without effect here: rnn_type (of a recurrent decoder)"
 
 
-def test_a_cosine_that_time_may_end_is_warned_of(tmp_path) -> None:
-    cosine = {"decay_method": "cosine", "warmup_steps": 2}
-    assert not setup(tmp_path, **cosine).warnings
-    (warning,) = setup(tmp_path, "-max_seconds 9", **cosine).warnings
-    assert "falls to zero at train_steps, which max_seconds may end before" in warning
+@pytest.mark.parametrize(("given", "steps"), [(None, None), (500, 500)])
+def test_a_limit_of_time_replaces_the_default_of_train_steps(tmp_path, given, steps) -> None:
+    """A cosine needs one of them."""
+    cosine = {"decay_method": "cosine", "warmup_steps": 2, "train_steps": given}
+    training = setup(tmp_path, "-max_seconds 9", **cosine).training
+    assert (training.max_seconds, training.train_steps) == (9, steps)
 
 
 def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:

@@ -66,6 +66,19 @@ def test_lines_have_position_and_averages(tmp_path, clock, said):
     assert valid_row == {"kind": "valid", "step": 250, **MEASURES}
 
 
+def test_the_time_left_is_that_of_the_first_limit(tmp_path, clock, said):
+    """A limit of time needs no speed."""
+    config = replace(CONFIG, max_seconds=100.0)
+    with closing(Log(tmp_path, 0, config, 1.5, None)) as written:
+        written.validation(Standing(0, 0.0, 30.0), MEASURES, 0)
+        written.advance(Standing(0, 0.0, 30.0))
+        clock[0] += 10
+        written.validation(Standing(2000, 0.1, 40.0), MEASURES, 0)
+    by_time, by_updates = said()
+    assert " 1:10 left " in by_time
+    assert " 0:10 left " in by_updates
+
+
 def test_history_is_on_disk_before_the_first_new_line(tmp_path):
     with closing(Log(tmp_path, 0, CONFIG, 1.5, None)) as written:
         for step in (10, 20):

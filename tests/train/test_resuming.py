@@ -192,6 +192,18 @@ def test_a_new_run_from_old_weights_needs_a_folder_of_its_own(
         changed(begun, "-save_model", run / "step_2")
 
 
+def test_a_run_that_ended_in_its_time_has_nothing_left(
+    begun: list[str], tmp_path: Path, capsys
+) -> None:
+    """Its last checkpoint was begun when its time was not over yet."""
+    run = tmp_path / "run"
+    spent = {"seconds": 97.0, "validating": 4.0, "saving": 3.0}
+    change_state(run / "step_6", lambda state: state["run"].update(spent))
+    assert changed(begun, "-train_from", run, "-max_seconds", 100, "-train_steps", 9) == 0
+    assert "nothing is left to train: step 6, max_seconds 100" in capsys.readouterr().err
+    assert checkpoint_steps(run)[-1] == 6
+
+
 def test_a_run_that_has_reached_its_limit_has_nothing_left(
     begun: list[str], tmp_path: Path, capsys
 ) -> None:

@@ -3,14 +3,15 @@
 import copy
 import gc
 import math
-from itertools import islice
+from collections.abc import Callable
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.checkpoint import best_step, checkpoint_steps, load, read_training_state
+from onmt_entmax.checkpoint import RunFolder, best_step, checkpoint_steps, load, read_training_state
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.config import OptimizerConfig
 from onmt_entmax.data.stream import TrainingBatches
@@ -101,11 +102,39 @@ def test_a_plateau_lowers_the_rate_at_once_and_only_where_the_loss_rose(tmp_path
     assert run.state.decay == pytest.approx(0.49)
 
 
+COSINE = OptimizerConfig(decay_method="cosine", warmup_steps=4)
+
+
 def test_a_cosine_rises_over_the_warm_up_and_ends_at_zero() -> None:
-    factor = learning_rate_schedule(OptimizerConfig(decay_method="cosine", warmup_steps=4), 12)
+    factor = learning_rate_schedule(COSINE, 12)
     after_quarter = 0.5 * (1 + math.cos(math.pi / 4))
-    assert [factor(step) for step in (1, 2, 4, 6, 8, 12)] == pytest.approx(
+    assert [factor(step, 0) for step in (1, 2, 4, 6, 8, 12)] == pytest.approx(
         [0.25, 0.5, 1, after_quarter, 0.5, 0]
+    )
+
+
+def test_a_cosine_by_updates_has_the_same_bits_as_its_definition() -> None:
+    """A last bit would change the weights of runs that a seed should repeat."""
+    factor = learning_rate_schedule(COSINE, 1237)
+    for step in range(1, 1238):
+        falling = 0.5 * (1 + math.cos(math.pi * (step - 4) / 1233))
+        assert factor(step, 0) == (step / 4 if step <= 4 else falling)
+
+
+def test_a_cosine_by_time_falls_to_zero_whatever_the_update() -> None:
+    factor = learning_rate_schedule(COSINE, None)
+    factors = [factor(5 + n // 7, n / 1000) for n in range(1001)]
+    assert factors[0] == 1
+    assert factors[500] == pytest.approx(0.5)
+    assert factors[1000] == factor(9, 1.5) == 0
+    assert all(later < earlier for earlier, later in pairwise(factors))
+    assert factor(2, 0.5) == pytest.approx(0.25)  # warms up meanwhile
+
+
+def test_a_cosine_follows_the_limit_that_is_nearer() -> None:
+    factor = learning_rate_schedule(COSINE, 12)
+    assert [factor(8, 0.25), factor(8, 0.75), factor(12, 0.75)] == pytest.approx(
+        [0.5, 0.5 * (1 + math.cos(0.75 * math.pi)), 0]
     )
 
 
@@ -366,6 +395,95 @@ def test_limits_of_time_and_epochs(tmp_path: Path) -> None:
     outcome = run.train()
     assert steps == [4, 8]  # two batches an epoch
     assert (outcome.step, outcome.reason) == (8, "train_epochs")
+
+
+# --- the clock -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that tests move."""
+    now = [1e6]
+    monkeypatch.setattr(trainer.time, "monotonic", lambda: now[0])
+    return now
+
+
+Slowness = Callable[[float], float]
+TIMED = {"rnn_size": 8, "decay_method": "cosine", "warmup_steps": 2, "train_steps": None}
+
+
+def timed(run: Trainer, clock: list[float], update: Slowness, validation: float) -> list[float]:
+    """Make updates and validations take a time; return the learning rates of the updates.
+
+    Args:
+        run: a trainer of one measure.
+        clock: is moved.
+        update: seconds of an update, from the seconds since now.
+        validation: seconds of a validation.
+    """
+    began, rates = clock[0], []
+
+    def after_an_update() -> None:
+        rates.append(run.optimizer.param_groups[0]["lr"])
+        clock[0] += update(clock[0] - began)
+
+    def evaluate(_: object) -> dict[str, float]:
+        clock[0] += validation
+        return {"loss": 1.0}
+
+    after_each_update(run, after_an_update)
+    run.evaluate = evaluate
+    return rates
+
+
+@pytest.mark.parametrize("load", [1.0, 3.0, 0.5], ids=["as planned", "loaded", "faster"])
+def test_a_run_ends_in_time_at_rate_zero(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: list[float], load: float
+) -> None:
+    """The last validation and checkpoint have their time, and so has the command's beginning.
+
+    From the middle on, all takes longer, or less.
+    """
+    save = RunFolder.save
+
+    def slowly(*arguments: object) -> None:
+        clock[0] += 2.0
+        save(*arguments)
+
+    monkeypatch.setattr(RunFolder, "save", slowly)
+    run = trainer_of(tmp_path, max_seconds=200, valid_steps=20, report_every=1000, **TIMED)
+    run._began = began = clock[0] - 5.0
+    rates = timed(run, clock, lambda at: 3.0 if at < 100 else 3.0 * load, 6.0)
+    outcome = run.train()
+    assert outcome.reason == "max_seconds"
+    assert run.state.validated == outcome.step
+    assert 200 <= clock[0] - began < 200 + 2 * 3 * load
+    assert rates[-1] < 0.02 * max(rates)
+    # Half of the time is over after 96 seconds, of which 5 + 6 + 2 were for other things.
+    assert sum(rate > 0.5 * max(rates) for rate in rates) == pytest.approx((96 - 13) / 3, abs=1.5)
+    assert all(later <= earlier for earlier, later in pairwise(rates[2:]))
+
+
+def test_a_resumed_run_continues_at_its_time(tmp_path: Path, clock: list[float]) -> None:
+    def rates(run: Trainer) -> list[float]:
+        given = timed(run, clock, lambda _: 1.0, 4.0)
+        run.train()
+        return given
+
+    changes = {**TIMED, "max_seconds": 60, "valid_steps": 10, "save_checkpoint_steps": 10}
+    uninterrupted = rates(trainer_of(tmp_path, **changes))
+    clock[0] += 1000
+    assert rates(resumed(tmp_path, 20, **changes)) == uninterrupted[20:]
+    assert 0 < uninterrupted[-1] < 0.05 * max(uninterrupted)
+
+
+def test_all_processes_have_the_time_of_the_first(tmp_path: Path, clock: list[float]) -> None:
+    """Else they would disagree on the rate and on the end."""
+    run = trainer_of(tmp_path, max_seconds=100, valid_steps=1, **TIMED)
+    measuring(run, *range(9, 0, -1))
+    run.processes.from_first = lambda value: 77.0 if isinstance(value, float) else value
+    run._save()
+    assert (run.state.saving, run.state.seconds) == (77.0, 77.0)
 
 
 # --- whole commands --------------------------------------------------------------------------
