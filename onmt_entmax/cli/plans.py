@@ -175,7 +175,7 @@ def choose_network(data: Data, seconds: float, speeds: Mapping[Network, float]) 
     own, rows = passes[chosen], counted(data.rows, "row")
     what = f"about {own:.3g} passes over {rows}"
     if len(networks) == 1:
-        reason = f"the only one in question; {what}"
+        reason = f"the only one measured; {what}"
     elif enough:
         reason = f"the largest that makes {PASSES} passes; {what}"
     else:

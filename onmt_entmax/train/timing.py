@@ -4,14 +4,16 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import torch
 
 from onmt_entmax.checkpoint import RunFolder
 from onmt_entmax.config import DataConfig, ModelConfig, TrainingConfig, ValidationConfig
+from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import VocabularyConfig
@@ -20,6 +22,7 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.trainer import Trainer
 
+_BATCHES = 50  # different ones
 _DECODED = 64  # pairs
 # Updates that are not timed: they allocate memory, and on a GPU record graphs of several shapes.
 _FIRST = {"cpu": 1, "cuda": 30}
@@ -60,20 +63,24 @@ class Stopwatch:
         Networks at the end of the list that have no turn in the time are left out, but not the
         first.
         """
-        with ExitStack() as stack:
-            updates: list[Iterator[float]] = []
-            for network in networks:
-                stream = stack.enter_context(closing(self._trainer(network).timed_updates()))
-                for _ in range(_FIRST[self._device.type]):
-                    next(stream)
-                if not updates:  # from here on, since the first update also imports modules
-                    deadline = time.monotonic() + seconds
-                updates.append(stream)
-                if time.monotonic() > deadline:
-                    break
-            sums = round_robin(updates, deadline)
-        batches = [network.data.batch_size for network in networks]
-        return [n * size / taken for (n, taken), size in zip(sums, batches, strict=False)]
+        updates: list[Iterator[float]] = []
+        batches: dict[int, list[Batch]] = {}  # by size; to begin an epoch of large data takes long
+        for network in networks:
+            trainer, size = self._trainer(network), network.data.batch_size
+            if size not in batches:
+                with closing(iter(trainer.batches)) as stream:
+                    batches[size] = list(islice(stream, _BATCHES))
+            own = trainer.timed_updates(batches[size])
+            for _ in range(_FIRST[self._device.type]):
+                next(own)
+            if not updates:  # from here on, since the first update also imports modules
+                deadline = time.monotonic() + seconds
+            updates.append(own)
+            if time.monotonic() > deadline:
+                break
+        sums = round_robin(updates, deadline)
+        sizes = [network.data.batch_size for network in networks]
+        return [n * size / taken for (n, taken), size in zip(sums, sizes, strict=False)]
 
     def validation_speeds(
         self, network: Timed, validation: ValidationConfig

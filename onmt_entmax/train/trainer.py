@@ -4,11 +4,11 @@ import gc
 import math
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
+from itertools import cycle, islice
 from types import FrameType
 from typing import Any
 
@@ -222,17 +222,16 @@ class Trainer:
             self._save()
         return outcome
 
-    def timed_updates(self) -> Generator[float]:
-        """Make updates and yield the seconds of each; the trainer is then used up."""
+    def timed_updates(self, batches: Sequence[Batch]) -> Iterator[float]:
+        """Make updates on these batches, again and again, and yield the seconds of each."""
         self.model.train()
-        device = device_of(self.model)
-        with closing(iter(self.batches)) as stream:
-            while True:
-                started = time.monotonic()
-                self._update(stream, ())
-                if device.type == "cuda":
-                    torch.cuda.synchronize(device)
-                yield time.monotonic() - started
+        device, stream = device_of(self.model), cycle(batches)
+        while True:
+            started = time.monotonic()
+            self._update(stream, ())
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
+            yield time.monotonic() - started
 
     def _update(self, stream: Iterator[Batch], received: Sequence[int]) -> None:
         """Take one step on the gradient of the next batches of all processes together."""
