@@ -96,11 +96,14 @@ class _Step(torch.autograd.Function):
         inputs = layer.inputs[number]
         size = inputs.size(-2)
         before = _first(cell, size)
-        parts = [hidden] if x is None else [x, hidden]
-        torch.cat([_first(part, size) for part in parts], -1, out=inputs)
-        gates = layer.multiply(inputs)
-        output, *made = layer.kind.cell_forward(gates, layer.summands[number], before, factors)
-        ctx.layer, ctx.number, ctx.factors, ctx.gates = layer, number, factors, gates
+        below = 0 if x is None else x.size(-1)
+        if x is not None:
+            inputs[..., :below].copy_(_first(x, size))
+        inputs[..., below:].copy_(_first(hidden, size))
+        activations, output, *made = layer.kind.cell_forward(
+            layer.multiply(inputs), layer.summands[number], before, factors
+        )
+        ctx.layer, ctx.number, ctx.factors, ctx.activations = layer, number, factors, activations
         ctx.entered = 0 if x is None else len(x)
         ctx.save_for_backward(before, made[1])
         return output, _with_ended(made[0], hidden), _with_ended(made[1], cell)
@@ -114,7 +117,7 @@ class _Step(torch.autograd.Function):
         layer.start_backward()
         grads = grad, _first(grad_hidden, size), _first(grad_cell, size)
         cell = layer.kind.cell_backward(
-            ctx.gates, before, after, ctx.factors, grads, layer.gradients[number]
+            ctx.activations, before, after, ctx.factors, grads, layer.gradients[number]
         )
         inputs = layer.go_back(number)
         if not ctx.entered:
@@ -545,7 +548,7 @@ class DecoderStep:
         for layer, (multiply, bias) in enumerate(self._layers):
             gates = multiply(torch.cat([x, parts[layer]], 1))
             added = bias.expand_as(gates) if layer else summand
-            x, *made = steps.cell_forward(gates, added, parts[count + layer].contiguous(), None)
+            _, x, *made = steps.cell_forward(gates, added, parts[count + layer].contiguous(), None)
             hidden.append(made[0])
             cell.append(made[1])
         alpha = self._attention.alpha
