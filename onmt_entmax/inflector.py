@@ -190,6 +190,7 @@ class Inflector(Transducer):
         reversed_folders: folders of models that write from right to left (`prepare --reverse`),
             whether or not they say so.
         budget: decoder steps of an enumeration; 0: none.
+        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
 
     Raises:
         InflectionError: if no folder is named, or a model has no languages.
@@ -209,6 +210,7 @@ class Inflector(Transducer):
         device: torch.device | None = None,
         reversed_folders: Path | str | Sequence[Path | str] = (),
         budget: int = 10_000,
+        matmul_dtype: str = "float32",
     ) -> None:
         models = [
             each if isinstance(each, LoadedModel) else load(each, device)
@@ -227,7 +229,7 @@ class Inflector(Transducer):
                     f"language ({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data "
                     "of one that has"
                 )
-        super().__init__(models, n_best, beam_size, max_length, device, budget)
+        super().__init__(models, n_best, beam_size, max_length, device, budget, matmul_dtype)
         self._models = models
         self._inventory = Inventory.of(model.vocabularies.source for model in models)
         self.untagged = self._inventory.untagged

@@ -193,6 +193,7 @@ class Transducer:
         max_length: longest output, in tokens.
         device: the CPU if None.
         budget: decoder steps of an enumeration; 0: none.
+        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
 
     Attributes:
         task: what the models read and write.
@@ -217,6 +218,7 @@ class Transducer:
         max_length: int = 100,
         device: torch.device | None = None,
         budget: int = 10_000,
+        matmul_dtype: str = "float32",
     ) -> None:
         given = [folders] if isinstance(folders, LoadedModel) else as_list(folders)
         models = [each if isinstance(each, LoadedModel) else load(each, device) for each in given]
@@ -235,7 +237,7 @@ class Transducer:
         search = SearchConfig(
             max(beam_size, n_best), listed or beam_size, max_length, all_found=not n_best
         )
-        task = SearchTask(search)
+        task = SearchTask(search, matmul_dtype=matmul_dtype)
         every = SearchTask(replace(search, n_best=0), "enumerate", Budget(expansions=budget or 1))
         self._n_best = n_best
         self._ensembles = []

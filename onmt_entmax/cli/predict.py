@@ -396,7 +396,7 @@ def work_of(table: Table, transducer: Transducer, options: argparse.Namespace) -
             with naming(folder / name, "read"):
                 digest.update((folder / name).read_bytes())
         models.append(digest.hexdigest())
-    names = "n_best", "all", "details", "beam_size", "batch_size", "gpu"
+    names = "n_best", "all", "details", "beam_size", "batch_size", "matmul_dtype", "gpu"
     return {
         "version": __version__,
         "models": models,
@@ -472,6 +472,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--batch_size", type=whole(1, 10**7), default=64, help="queries searched together")
     add("--skip-bad", type=Path, metavar="FILE", help="leave out rows that cannot be read; "
         "FILE receives them")  # fmt: skip
+    add("--matmul_dtype", choices=("float32", "bfloat16"), default="float32",
+        help="of products in LSTMs (default float32)")  # fmt: skip
     add("--gpu", type=whole(0, 1000), metavar="N", help="number of the GPU (default: CPU)")
     options = parser.parse_args(arguments)
     options.details |= options.all or options.n_best > 1
@@ -494,6 +496,7 @@ def main(arguments: Sequence[str]) -> int:
             0 if options.all else options.n_best,
             options.beam_size,
             device=Processes().device(options.gpu, "--gpu"),
+            matmul_dtype=options.matmul_dtype,
         )
         tables = [described(each, transducer, columns, options.language) for each in tables]
         tables = checked(tables, transducer, options.skip_bad)

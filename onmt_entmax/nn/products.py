@@ -19,6 +19,8 @@ from torch.nn.functional import pad
 # the last 1024, of 0.7 to 2.8 MB each. A batch's packed rows are a new number each time, so they
 # are padded to a multiple of this. Also the number of rows that a prepared weight is laid out for.
 _ROWS = 64
+# Likewise for the steps of a search, whose rows are fewer.
+_SEARCH_ROWS = 8
 
 
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -62,19 +64,21 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch_linear(x, weight, bias)
 
 
-def rounded_empty(rows: int, *sizes: int, like: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return memory ``(..., rows, size)``, then zeros up to a multiple of `_ROWS` rows."""
-    shape = (*sizes[:-1], -(-rows // _ROWS) * _ROWS, sizes[-1])
+def rounded_empty(
+    rows: int, *sizes: int, like: Tensor, dtype: torch.dtype, multiple: int = _ROWS
+) -> Tensor:
+    """Return memory ``(..., rows, size)``, then zeros up to a multiple of rows."""
+    shape = (*sizes[:-1], -(-rows // multiple) * multiple, sizes[-1])
     rounded = like.new_empty(shape, dtype=dtype)
     rounded[..., rows:, :].zero_()
     return rounded
 
 
-def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return `x` in this type; for oneDNN with rows of zeros up to a multiple of `_ROWS`."""
-    if not uses_onednn(x.device, dtype) or x.size(0) % _ROWS == 0:
+def _rounded(x: Tensor, dtype: torch.dtype, multiple: int = _ROWS) -> Tensor:
+    """Return `x` in this type; for oneDNN with rows of zeros up to a multiple."""
+    if not uses_onednn(x.device, dtype) or x.size(0) % multiple == 0:
         return x.to(dtype)
-    rounded = rounded_empty(len(x), x.size(1), like=x, dtype=dtype)
+    rounded = rounded_empty(len(x), x.size(1), like=x, dtype=dtype, multiple=multiple)
     rounded[: len(x)] = x
     return rounded
 
@@ -204,7 +208,13 @@ class PreparedWeight:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return ``x @ weight.T (+ bias)`` in the type of the weight, for x ``(..., rows, in)``."""
-        return self.multiply(x.to(self.dtype)).to(self._result)
+        return self.products(x).to(self._result)
+
+    def products(self, x: Tensor) -> Tensor:
+        """Return `multiply` of x ``(..., rows, in)`` of any type, padded to few numbers of rows."""
+        if not self._is_prepared:
+            return self.multiply(x.to(self.dtype))
+        return self.multiply(_rounded(x, self.dtype, _SEARCH_ROWS))[: len(x)]
 
 
 class _Anchor(torch.autograd.Function):
@@ -284,7 +294,7 @@ class Deferred:
     def go_back(self, step: int) -> Tensor:
         """Return the gradient of a step's inputs, given its `gradients`."""
         assert self._back is not None
-        return self._back(self.gradients[step])
+        return self._back.multiply(self.gradients[step]).to(self._weight.dtype)
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of weight and summand, and forget those of the steps."""
