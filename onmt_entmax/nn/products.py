@@ -268,8 +268,9 @@ class Deferred:
         sizes: list[int],
         dtype: torch.dtype | None = None,
     ) -> None:
-        self._weight, self._sizes, self._dtype = weight.detach(), sizes, dtype or weight.dtype
-        self.multiply = PreparedWeight(self._weight, dtype=dtype).multiply
+        self._sizes, self._result = sizes, weight.dtype
+        self._weight = weight.detach().to(dtype or weight.dtype)  # once for both passes
+        self.multiply = PreparedWeight(self._weight).multiply
         self.summands = [] if summand is None else self._split(summand.detach())
         self.all_inputs = self._memory(weight.size(-1))
         self.inputs = self._split(self.all_inputs)
@@ -277,7 +278,7 @@ class Deferred:
 
     def _memory(self, size: int) -> Tensor:
         shape = *self._weight.shape[:-2], size
-        return rounded_empty(sum(self._sizes), *shape, like=self._weight, dtype=self._dtype)
+        return rounded_empty(sum(self._sizes), *shape, like=self._weight, dtype=self._weight.dtype)
 
     def _split(self, packed: Tensor) -> Sequence[Tensor]:
         return packed[..., : sum(self._sizes), :].split(self._sizes, -2)
@@ -286,7 +287,7 @@ class Deferred:
         """Prepare the backward pass if this is its first step; return whether it is."""
         if self._back is not None:
             return False
-        self._back = PreparedWeight(self._weight.mT, dtype=self._dtype)
+        self._back = PreparedWeight(self._weight.mT)
         self.all_gradients = self._memory(self._weight.size(-2))
         self.gradients = self._split(self.all_gradients)
         return True
@@ -294,17 +295,16 @@ class Deferred:
     def go_back(self, step: int) -> Tensor:
         """Return the gradient of a step's inputs, given its `gradients`."""
         assert self._back is not None
-        return self._back.multiply(self.gradients[step]).to(self._weight.dtype)
+        return self._back.multiply(self.gradients[step]).to(self._result)
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of weight and summand, and forget those of the steps."""
         gradients, self._back = self.all_gradients, None
         del self.all_gradients, self.gradients
-        result = self._weight.dtype
         if self._weight.dim() == 2:
-            weight = _transposed_times(gradients, self.all_inputs, result)
+            weight = _transposed_times(gradients, self.all_inputs, self._result)
         else:
-            weight = gradients.mT.to(result) @ self.all_inputs.to(result)
+            weight = gradients.mT.to(self._result) @ self.all_inputs.to(self._result)
         if not self.summands:
             return (weight,)
-        return weight, gradients[..., : sum(self._sizes), :].to(result)
+        return weight, gradients[..., : sum(self._sizes), :].to(self._result)
