@@ -200,6 +200,7 @@ class Inflector(Transducer):
         device: the CPU if None.
         budget: decoder steps of an enumeration; 0: none.
         target_symbols: as of `Transducer`.
+        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
 
     Raises:
         InflectionError: if no folder is named, or a model has no languages.
@@ -219,6 +220,7 @@ class Inflector(Transducer):
         device: torch.device | None = None,
         budget: int = 10_000,
         target_symbols: TargetSymbols | None = None,
+        matmul_dtype: str = "float32",
     ) -> None:
         models = [
             each if isinstance(each, LoadedModel) else load(each, device)
@@ -236,7 +238,16 @@ class Inflector(Transducer):
                     f"language ({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data "
                     "of one that has"
                 )
-        super().__init__(models, n_best, beam_size, max_length, device, budget, target_symbols)
+        super().__init__(
+            models,
+            n_best,
+            beam_size,
+            max_length,
+            device,
+            budget,
+            target_symbols=target_symbols,
+            matmul_dtype=matmul_dtype,
+        )
         self._models, self._symbols = models, target_symbols
         self._inventory = Inventory.of(model.vocabularies.source for model in models)
         self.untagged = self._inventory.untagged

@@ -198,6 +198,7 @@ class Transducer:
         target_symbols: `language`: an output has only symbols that its source, or training targets
             of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`,
             where the models record these symbols.
+        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
 
     Attributes:
         task: what the models read and write.
@@ -223,6 +224,7 @@ class Transducer:
         device: torch.device | None = None,
         budget: int = 10_000,
         target_symbols: TargetSymbols | None = None,
+        matmul_dtype: str = "float32",
     ) -> None:
         given = [folders] if isinstance(folders, LoadedModel) else as_list(folders)
         models = [each if isinstance(each, LoadedModel) else load(each, device) for each in given]
@@ -243,7 +245,9 @@ class Transducer:
             max(beam_size, n_best), listed or beam_size, max_length, all_found=not n_best
         )
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
-        task = SearchTask(search, target_symbols="language" if symbols else "any")
+        task = SearchTask(
+            search, target_symbols="language" if symbols else "any", matmul_dtype=matmul_dtype
+        )
         every = replace(
             task,
             config=replace(search, n_best=0),

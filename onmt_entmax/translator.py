@@ -64,20 +64,29 @@ def emptied(number: int) -> TranslationError:
     )
 
 
-def make_stepper(models: Sequence[LoadedModel], attention: bool, temperature: float) -> Stepper:
+def make_stepper(
+    models: Sequence[LoadedModel],
+    attention: bool,
+    temperature: float,
+    dtype: torch.dtype | None = None,
+) -> Stepper:
     """Return a stepper of one model, or of a token-level ensemble.
 
     Args:
         models: loaded model folders whose vocabularies hold the same tokens, in any order.
         attention: whether steps return attention.
         temperature: scores are divided by it before they become probabilities.
+        dtype: of the factors of products in LSTMs; None: the weights' own.
 
     Raises:
+        SearchError: if a model has no products of that type.
         TranslationError: if the vocabularies hold different tokens.
     """
     first = models[0].vocabularies
     networks = [_with_ids_of(first, loaded, number) for number, loaded in enumerate(models, 1)]
-    steppers = [ModelStepper(each, first.target, attention, temperature) for each in networks]
+    steppers = [
+        ModelStepper(network, first.target, attention, temperature, dtype) for network in networks
+    ]
     return EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
 
 
@@ -193,7 +202,8 @@ class Translator:
         self._merged = unknown is not None or self.reader.merges
         attention = attention or task.config.penalties.covers or unknown is not None or align
         temperature = 1.0 if task.sampling is None else task.sampling.temp
-        self.stepper = stepper or make_stepper(models, attention, temperature)
+        dtype = torch.bfloat16 if task.matmul_dtype == "bfloat16" else None
+        self.stepper = stepper or make_stepper(models, attention, temperature, dtype)
         self._verifier = self.stepper.double() if task.verify else None
 
     @property

@@ -226,6 +226,8 @@ def evaluate_tables(options: argparse.Namespace) -> str:
         )
     if empty := sum(not guess.text for guess in found.guesses.values()):
         warn(f"empty predictions: {empty:,} of {len(found.guesses):,}")
+    for path in found.unwritten:
+        warn(f"{path}: all targets are empty: are they predictions?")
     for each, where in ((found, paths), (other, options.against)):
         if each is not None and each.several:
             name = f"{named_together(where)}: " if other is not None else ""

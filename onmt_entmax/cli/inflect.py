@@ -219,6 +219,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="queries searched together (default 64)",
     )
     add_target_symbols(parser)
+    parser.add_argument(
+        "--matmul_dtype",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of products in LSTMs (default float32)",
+    )
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     parser.set_defaults(program=parser.prog)
     options = parser.parse_intermixed_args(arguments)
@@ -236,7 +242,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     refuse_overwriting([options.input], [options.output])
     n_best = 0 if options.all else options.n_best
-    inflector = inflector_of(options, n_best)
+    inflector = inflector_of(options, n_best, matmul_dtype=options.matmul_dtype)
     if options.output:
         with replaced_when_done([options.output]) as (file,):
             file.writelines(f"{text}\n" for text in predictions(inflector, options))

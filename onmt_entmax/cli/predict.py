@@ -431,7 +431,7 @@ def work_of(table: Table, transducer: Transducer, options: argparse.Namespace) -
             with naming(folder / name, "read"):
                 digest.update((folder / name).read_bytes())
         models.append(digest.hexdigest())
-    names = "n_best all least details beam_size batch_size gpu target_symbols".split()
+    names = "n_best all least details beam_size batch_size matmul_dtype gpu target_symbols".split()
     return {
         "version": __version__,
         "models": models,
@@ -512,6 +512,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--batch_size", type=whole(1, 10**7), default=64, help="queries searched together")
     add("--skip-bad", type=Path, metavar="FILE", help="leave out rows that cannot be read; "
         "FILE receives them")  # fmt: skip
+    add("--matmul_dtype", choices=("float32", "bfloat16"), default="float32",
+        help="of products in LSTMs (default float32)")  # fmt: skip
     add("--gpu", type=whole(0, 1000), metavar="N", help="number of the GPU (default: CPU)")
     options = parser.parse_args(arguments)
     options.details |= options.all or options.n_best > 1 or options.least > 0
@@ -535,6 +537,7 @@ def main(arguments: Sequence[str]) -> int:
             options.beam_size,
             device=Processes().device(options.gpu, "--gpu"),
             target_symbols=options.target_symbols,
+            matmul_dtype=options.matmul_dtype,
         )
         tables = [described(each, transducer, columns, options.language) for each in tables]
         tables = checked(tables, transducer, options.skip_bad)

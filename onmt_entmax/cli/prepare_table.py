@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, warn
-from onmt_entmax.cli.plans import Network, Plan, candidates, explained
+from onmt_entmax.cli.plans import LEARNING_RATE, Network, Plan, candidates, explained
 from onmt_entmax.cli.prepared import (
     CONFIGURATION,
     check_plan,
@@ -336,7 +336,7 @@ def configuration(
         *dropout,
         "",
         "optim: adam",
-        "learning_rate: 0.0014",
+        f"learning_rate: {LEARNING_RATE if plan else 0.0014}",
         explained("decay_method: cosine", f"to 0 at {end}"),
         f"warmup_steps: {min(300, max(steps // 5, 1))}",
         *warmup,

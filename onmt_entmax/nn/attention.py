@@ -146,27 +146,31 @@ class PlainSteps:
     @staticmethod
     def cell_forward(
         gates: Tensor, summand: Tensor, cell: Tensor, factors: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Take an LSTM step (Hochreiter & Schmidhuber 1997, as `torch.nn.LSTMCell`).
 
         Args:
-            gates: pre-activations ``(..., rows, 4 * hidden)``; replaced by the activations.
-            summand: added to the pre-activations.
+            gates: products ``(..., rows, 4 * hidden)``, in bfloat16 or the type of the states;
+                their memory may be taken for the activations.
+            summand: added to the products.
             cell: cell states ``(..., rows, hidden)``.
             factors: dropout of the output, ``(rows, hidden)``, or None.
 
         Returns:
-            Output, which is the hidden state times the factors, hidden state, and cell state.
+            Activations of the gates, output, which is the hidden state times the factors, hidden
+            state, and cell state.
         """
-        enter, forget, candidate, leave = gates.add_(summand).chunk(4, -1)
+        activations = gates.to(cell.dtype).add_(summand)
+        enter, forget, candidate, leave = activations.chunk(4, -1)
         enter, forget, candidate = enter.sigmoid_(), forget.sigmoid_(), candidate.tanh_()
         cell = torch.addcmul(enter * candidate, forget, cell)
         hidden = leave.sigmoid_() * cell.tanh()
-        return hidden.clone() if factors is None else hidden * factors, hidden, cell
+        output = hidden.clone() if factors is None else hidden * factors
+        return activations, output, hidden, cell
 
     @staticmethod
     def cell_backward(
-        gates: Tensor,
+        activations: Tensor,
         cell: Tensor,
         cell_after: Tensor,
         factors: Tensor | None,
@@ -176,14 +180,14 @@ class PlainSteps:
         """Return the gradient of `cell`.
 
         Args:
-            gates: activations.
+            activations: what `cell_forward` returned.
             cell: before the step.
             cell_after: after it.
             factors: as in `cell_forward`.
-            grads: of what `cell_forward` returned.
-            grad_gates: receives the gradient of the pre-activations.
+            grads: of output, hidden state and cell state.
+            grad_gates: receives the gradient of the gates, in bfloat16 or the type of the states.
         """
-        enter, forget, candidate, leave = gates.chunk(4, -1)
+        enter, forget, candidate, leave = activations.chunk(4, -1)
         output, hidden, inside = grads
         grad = hidden + (output if factors is None else output * factors)
         squashed = cell_after.tanh()
@@ -194,7 +198,7 @@ class PlainSteps:
             inside * enter * (1 - candidate * candidate),
             grad * squashed * leave * (1 - leave),
         ]
-        torch.cat(parts, -1, out=grad_gates)
+        grad_gates.copy_(torch.cat(parts, -1))
         return inside * forget
 
     @staticmethod
@@ -208,13 +212,15 @@ class PlainSteps:
         Args:
             sources: keys and values.
             query: ``(rows, hidden)``.
-            product: the query times its weight, ``(rows, hidden)``.
+            product: the query times its weight, ``(rows, hidden)``, in bfloat16 or the type of the
+                states.
             factors: dropout, ``(rows, hidden)``, or None.
             weights: receives p, ``(rows, source)``; zeros before.
         """
         keys, values, lengths = sources.of_rows(len(query))
         weights.copy_(entmax(_scores(query, keys, lengths), sources.alpha))
-        output = torch.baddbmm(product.unsqueeze(1), weights.unsqueeze(1), values).squeeze(1).tanh()
+        start = product.to(values.dtype).unsqueeze(1)
+        output = torch.baddbmm(start, weights.unsqueeze(1), values).squeeze(1).tanh()
         return output if factors is None else output * factors
 
     @staticmethod
@@ -237,15 +243,17 @@ class PlainSteps:
             weights: what `attend` wrote.
             output: what it returned.
             grad_output: gradient of that.
-            grad: receives the gradient before the tanh, ``(rows, hidden)``.
+            grad: receives the gradient before the tanh, ``(rows, hidden)``, in bfloat16 or the
+                type of the states.
             grad_scores: receives that of the scores, ``(rows, source)``; zeros before.
         """
         keys, values, lengths = sources.of_rows(len(query))
         if factors is not None:  # what is dropped has no gradient, so its output does not matter
             output = output / torch.where(factors == 0, 1.0, factors)
             grad_output = grad_output * factors
-        grad.copy_(grad_output * (1 - output * output))
-        grad_weights = torch.bmm(grad.unsqueeze(1), values.mT).squeeze(1)
+        before = grad_output * (1 - output * output)
+        grad.copy_(before)
+        grad_weights = torch.bmm(before.unsqueeze(1), values.mT).squeeze(1)
         with torch.enable_grad():
             scores = _scores(query, keys, lengths).requires_grad_()
             again = entmax(scores, sources.alpha)
@@ -280,7 +288,7 @@ def _numbers(sources: Sources) -> tuple[int, ...]:
 
 
 class NativeSteps(PlainSteps):
-    """The steps in C++, one call each, for float32 matrices on a CPU.
+    """The steps in C++, one call each, for float32 states on a CPU.
 
     Matrices are contiguous, but for summands and gradients, whose strides are given.
     """
@@ -288,20 +296,23 @@ class NativeSteps(PlainSteps):
     @staticmethod
     def cell_forward(
         gates: Tensor, summand: Tensor, cell: Tensor, factors: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         output, hidden, after = (torch.empty_like(cell) for _ in range(3))
+        half = gates.dtype == torch.bfloat16
+        activations = cell.new_empty(gates.shape) if half else gates
         native.cell_forward(
             torch.get_num_threads(),
             *cell.shape,
+            half,
             *map(_address, (gates, summand)),
             summand.stride(0),
-            *map(_address, (cell, factors, output, hidden, after)),
+            *map(_address, (cell, factors, activations, output, hidden, after)),
         )
-        return output, hidden, after
+        return activations, output, hidden, after
 
     @staticmethod
     def cell_backward(
-        gates: Tensor,
+        activations: Tensor,
         cell: Tensor,
         cell_after: Tensor,
         factors: Tensor | None,
@@ -313,7 +324,8 @@ class NativeSteps(PlainSteps):
         native.cell_backward(
             torch.get_num_threads(),
             *cell.shape,
-            *map(_address, (gates, cell, cell_after, factors)),
+            grad_gates.dtype == torch.bfloat16,
+            *map(_address, (activations, cell, cell_after, factors)),
             *(number for each in arriving for number in (each.data_ptr(), each.stride(0))),
             *map(_address, (grad_gates, before)),
         )
@@ -325,7 +337,7 @@ class NativeSteps(PlainSteps):
     ) -> Tensor:
         output = torch.empty_like(query)
         tensors = query, product, factors, weights, output
-        numbers = _numbers(sources)
+        numbers = product.dtype == torch.bfloat16, *_numbers(sources)
         native.attend(torch.get_num_threads(), *query.shape, *numbers, *map(_address, tensors))
         return output
 
@@ -343,7 +355,8 @@ class NativeSteps(PlainSteps):
         made, grad_output = torch.empty_like(query), _with_columns(grad_output)
         tensors = factors, weights, output, grad, grad_scores, made, grad_output
         numbers = *_numbers(sources), *map(_address, tensors), grad_output.stride(0)
-        native.attend_backward(torch.get_num_threads(), *query.shape, *numbers)
+        half = grad.dtype == torch.bfloat16
+        native.attend_backward(torch.get_num_threads(), *query.shape, half, *numbers)
         return made
 
 

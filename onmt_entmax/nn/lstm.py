@@ -96,11 +96,14 @@ class _Step(torch.autograd.Function):
         inputs = layer.inputs[number]
         size = inputs.size(-2)
         before = _first(cell, size)
-        parts = [hidden] if x is None else [x, hidden]
-        torch.cat([_first(part, size) for part in parts], -1, out=inputs)
-        gates = layer.multiply(inputs)
-        output, *made = layer.kind.cell_forward(gates, layer.summands[number], before, factors)
-        ctx.layer, ctx.number, ctx.factors, ctx.gates = layer, number, factors, gates
+        below = 0 if x is None else x.size(-1)
+        if x is not None:
+            inputs[..., :below].copy_(_first(x, size))
+        inputs[..., below:].copy_(_first(hidden, size))
+        activations, output, *made = layer.kind.cell_forward(
+            layer.multiply(inputs), layer.summands[number], before, factors
+        )
+        ctx.layer, ctx.number, ctx.factors, ctx.activations = layer, number, factors, activations
         ctx.entered = 0 if x is None else len(x)
         ctx.save_for_backward(before, made[1])
         return output, _with_ended(made[0], hidden), _with_ended(made[1], cell)
@@ -114,7 +117,7 @@ class _Step(torch.autograd.Function):
         layer.start_backward()
         grads = grad, _first(grad_hidden, size), _first(grad_cell, size)
         cell = layer.kind.cell_backward(
-            ctx.gates, before, after, ctx.factors, grads, layer.gradients[number]
+            ctx.activations, before, after, ctx.factors, grads, layer.gradients[number]
         )
         inputs = layer.go_back(number)
         if not ctx.entered:
@@ -484,10 +487,17 @@ class DecoderStep:
     Args:
         decoder: with attention that can project, covered by the recurrence.
         vocabulary_size: of the target.
+        dtype: of the factors of products, see `product`.
     """
 
     @torch.inference_mode()
-    def __init__(self, decoder: FastInputFeedRNNDecoder, vocabulary_size: int) -> None:
+    def __init__(
+        self,
+        decoder: FastInputFeedRNNDecoder,
+        vocabulary_size: int,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        self._dtype = dtype
         self._attention, self._embeddings = decoder.attn, decoder.embeddings
         self._hidden = decoder.hidden_size
         self._layers: list[tuple[PreparedWeight, Tensor]] = []
@@ -497,17 +507,18 @@ class DecoderStep:
                 enter, below = below.split([below.size(1) - self._hidden, self._hidden], 1)
                 self._lowest = PreparedWeight(enter, bias)
             matrix = torch.cat([below, layer.weight_hh], 1)
-            self._layers.append((PreparedWeight(matrix), bias.unsqueeze(0)))
+            self._layers.append((PreparedWeight(matrix, dtype=dtype), bias.unsqueeze(0)))
         self._table: Tensor | None = None
         # Of a larger vocabulary, each step of a search computes the parts of its tokens.
         if vocabulary_size * enter.size(0) * enter.element_size() <= 1 << 26:
             tokens = torch.arange(vocabulary_size, device=enter.device)
             self._table = self._lowest(self._embeddings(tokens.view(1, -1, 1))[0])
-        self._from_query = PreparedWeight(decoder.attn.linear_out.weight[:, self._hidden :])
+        from_query = decoder.attn.linear_out.weight[:, self._hidden :]
+        self._from_query = PreparedWeight(from_query, dtype=dtype)
 
     def memory(self, bank: Tensor, lengths: Tensor) -> SourceMemory:
         """Return keys and values of a memory bank ``(source length, sentences, hidden)``."""
-        keys, values, _ = self._attention.project(bank.transpose(0, 1).contiguous())
+        keys, values, _ = self._attention.project(bank.transpose(0, 1).contiguous(), self._dtype)
         return SourceMemory(keys, values, lengths.to(bank.device, torch.int64))
 
     def first(self, hidden: Tensor, cell: Tensor, fed: Tensor) -> Tensor:
@@ -543,13 +554,14 @@ class DecoderStep:
         count, hidden, cell = len(self._layers), [], []
         steps = steps_for(x)
         for layer, (multiply, bias) in enumerate(self._layers):
-            gates = multiply(torch.cat([x, parts[layer]], 1))
+            gates = multiply.products(torch.cat([x, parts[layer]], 1))
             added = bias.expand_as(gates) if layer else summand
-            x, *made = steps.cell_forward(gates, added, parts[count + layer].contiguous(), None)
+            _, x, *made = steps.cell_forward(gates, added, parts[count + layer].contiguous(), None)
             hidden.append(made[0])
             cell.append(made[1])
         alpha = self._attention.alpha
         sources = Sources(memory.keys, memory.values, memory.lengths, owners, alpha)
         weights = x.new_zeros(len(x), memory.keys.size(1))
-        output = steps_for(x, sources).attend(sources, x, self._from_query(x), None, weights)
+        from_query = self._from_query.products(x)
+        output = steps_for(x, sources).attend(sources, x, from_query, None, weights)
         return output, weights, torch.cat([output, *hidden, *cell], dim=1)

@@ -204,19 +204,20 @@ class TritonSteps(PlainSteps):
     @staticmethod
     def cell_forward(
         gates: Tensor, summand: Tensor, cell: Tensor, factors: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         output, hidden, after = (cell.new_empty(cell.shape) for _ in range(3))
+        gates = gates.to(cell.dtype)
         grid, size = _grid(cell)
         _cell_forward_kernel[grid](
             gates, summand, cell, gates if factors is None else factors, output, hidden, after,
             _step(summand), summand.stride(-2), _step(cell), size,
             cell.size(-1), scaled=factors is not None, width=_CELLS, num_warps=4,
         )  # fmt: skip
-        return output, hidden, after
+        return gates, output, hidden, after
 
     @staticmethod
     def cell_backward(
-        gates: Tensor,
+        activations: Tensor,
         cell: Tensor,
         cell_after: Tensor,
         factors: Tensor | None,
@@ -227,7 +228,7 @@ class TritonSteps(PlainSteps):
         grid, size = _grid(cell)
         output, hidden, after = (g if g.stride(-1) == 1 else g.contiguous() for g in grads)
         _cell_backward_kernel[grid](
-            gates, cell, cell_after, gates if factors is None else factors,
+            activations, cell, cell_after, activations if factors is None else factors,
             output, hidden, after, grad_gates, before,
             _step(cell), _step(output), output.stride(-2), _step(hidden), hidden.stride(-2),
             _step(after), _step(grad_gates), size,

@@ -19,6 +19,8 @@ from torch.nn.functional import pad
 # the last 1024, of 0.7 to 2.8 MB each. A batch's packed rows are a new number each time, so they
 # are padded to a multiple of this. Also the number of rows that a prepared weight is laid out for.
 _ROWS = 64
+# Likewise for the steps of a search, whose rows are fewer.
+_SEARCH_ROWS = 8
 
 
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -62,21 +64,29 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch_linear(x, weight, bias)
 
 
-def rounded_empty(rows: int, *sizes: int, like: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return memory ``(..., rows, size)``, then zeros up to a multiple of `_ROWS` rows."""
-    shape = (*sizes[:-1], -(-rows // _ROWS) * _ROWS, sizes[-1])
+def rounded_empty(
+    rows: int, *sizes: int, like: Tensor, dtype: torch.dtype, multiple: int = _ROWS
+) -> Tensor:
+    """Return memory ``(..., rows, size)``, then zeros up to a multiple of rows."""
+    shape = (*sizes[:-1], -(-rows // multiple) * multiple, sizes[-1])
     rounded = like.new_empty(shape, dtype=dtype)
     rounded[..., rows:, :].zero_()
     return rounded
 
 
-def _rounded(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return `x` in this type; for oneDNN with rows of zeros up to a multiple of `_ROWS`."""
-    if not uses_onednn(x.device, dtype) or x.size(0) % _ROWS == 0:
+def _rounded(x: Tensor, dtype: torch.dtype, multiple: int = _ROWS) -> Tensor:
+    """Return `x` in this type; for oneDNN with rows of zeros up to a multiple."""
+    if not uses_onednn(x.device, dtype) or x.size(0) % multiple == 0:
         return x.to(dtype)
-    rounded = rounded_empty(len(x), x.size(1), like=x, dtype=dtype)
+    rounded = rounded_empty(len(x), x.size(1), like=x, dtype=dtype, multiple=multiple)
     rounded[: len(x)] = x
     return rounded
+
+
+def _times(x: Tensor, weight: Tensor, bias: Tensor | None, result: torch.dtype) -> Tensor:
+    """Return ``x @ weight.T (+ bias)`` in a type, for `x` that `_rounded` returned."""
+    product = _product(x, weight.to(x.dtype), bias if x.dtype == result else None).to(result)
+    return product if bias is None or x.dtype == result else product.add_(bias)
 
 
 def product(
@@ -93,12 +103,15 @@ def product(
     Returns:
         ``(rows, out)`` in the type of `x`.
     """
-    dtype = dtype or x.dtype
-    factors = _rounded(x, dtype), weight.to(dtype)
-    if dtype == x.dtype:
-        return _product(*factors, bias)[: len(x)]
-    result = _product(*factors)[: len(x)].to(x.dtype)
-    return result if bias is None else result.add_(bias)
+    return _times(_rounded(x, dtype or x.dtype), weight, bias, x.dtype)[: len(x)]
+
+
+def _transposed_times(grad: Tensor, x: Tensor, result: torch.dtype) -> Tensor:
+    """Return ``grad.T @ x``, contiguous and in a type, for what `_rounded` returned."""
+    if uses_onednn(x.device, x.dtype) and x.dtype == torch.bfloat16:
+        # PyTorch sends these to oneDNN as they are. `_onednn` would copy the first, transposed.
+        return torch.mm(grad.t(), x).to(result)
+    return _product(grad.t(), x.t()).to(result)
 
 
 def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -112,8 +125,8 @@ def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -
     Returns:
         ``(out, in)``, contiguous, in the type of `grad`.
     """
-    factors = (_rounded(factor, dtype or grad.dtype).contiguous().t() for factor in (grad, x))
-    return _product(*factors).to(grad.dtype)
+    factors = [_rounded(factor, dtype or grad.dtype).contiguous() for factor in (grad, x)]
+    return _transposed_times(factors[0], factors[1], grad.dtype)
 
 
 def nonzero(matrix: Tensor, most: float = 1.0) -> Tensor | None:
@@ -141,17 +154,18 @@ class _Linear(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype | None
     ) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        ctx.dtype = dtype
-        return product(x, weight, bias, dtype)
+        rounded = _rounded(x, dtype or x.dtype).contiguous()
+        ctx.save_for_backward(rounded, weight)
+        return _times(rounded, weight, bias, x.dtype)[: len(x)]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (x, weight), (to_x, _, to_bias, _) = ctx.saved_tensors, ctx.needs_input_grad
+        rounded = _rounded(grad, x.dtype).contiguous()
         return (
-            product(grad, weight.t(), None, ctx.dtype) if to_x else None,
-            weight_gradient(grad, x, ctx.dtype),
+            _times(rounded, weight.t(), None, grad.dtype)[: len(grad)] if to_x else None,
+            _transposed_times(rounded, x, grad.dtype),
             grad.sum(0) if to_bias else None,
             None,
         )
@@ -182,14 +196,25 @@ class PreparedWeight:
         if self._is_prepared:
             self._weight = _prepared(self._weight)
 
+    def multiply(self, x: Tensor) -> Tensor:
+        """Return ``x @ weight.T (+ bias)`` for x ``(..., rows, in)`` in the type of the factors.
+
+        The result has that type too, or float32 where the processor has no such products.
+        """
+        if self._is_prepared:
+            multiply = torch.ops.mkldnn._linear_pointwise
+            return multiply(x, self._weight, self._bias, "none", [], "")
+        return x @ self._weight.mT if x.dim() == 3 else _product(x, self._weight, self._bias)
+
     def __call__(self, x: Tensor) -> Tensor:
         """Return ``x @ weight.T (+ bias)`` in the type of the weight, for x ``(..., rows, in)``."""
-        x, weight, bias = x.to(self.dtype), self._weight, self._bias
-        if self._is_prepared:
-            result = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-        else:
-            result = x @ weight.mT if x.dim() == 3 else _product(x, weight, bias)
-        return result.to(self._result)
+        return self.products(x).to(self._result)
+
+    def products(self, x: Tensor) -> Tensor:
+        """Return `multiply` of x ``(..., rows, in)`` of any type, padded to few numbers of rows."""
+        if not self._is_prepared:
+            return self.multiply(x.to(self.dtype))
+        return self.multiply(_rounded(x, self.dtype, _SEARCH_ROWS))[: len(x)]
 
 
 class _Anchor(torch.autograd.Function):
@@ -227,10 +252,11 @@ class Deferred:
         dtype: of the factors, as in `product`.
 
     Attributes:
-        multiply: by the weight.
+        multiply: an input by the weight, see `PreparedWeight.multiply`.
         summands: the summand of each step, ``(..., rows, out)``.
-        inputs: receive the inputs of each step, ``(..., rows, in)``.
-        gradients: in the backward pass, receive those of its products, ``(..., rows, out)``.
+        inputs: receive the inputs of each step, ``(..., rows, in)``, in the type of the factors.
+        gradients: in the backward pass, receive those of its products, ``(..., rows, out)``, in
+            that type too, so that no product converts what a step has written.
         all_inputs: of all steps, followed by zeros.
         all_gradients: likewise.
     """
@@ -242,16 +268,17 @@ class Deferred:
         sizes: list[int],
         dtype: torch.dtype | None = None,
     ) -> None:
-        self._weight, self._sizes, self._dtype = weight.detach(), sizes, dtype
-        self.multiply = PreparedWeight(self._weight, dtype=dtype)
+        self._sizes, self._result = sizes, weight.dtype
+        self._weight = weight.detach().to(dtype or weight.dtype)  # once for both passes
+        self.multiply = PreparedWeight(self._weight).multiply
         self.summands = [] if summand is None else self._split(summand.detach())
-        self.all_inputs = self._memory(weight.size(-1), weight.dtype)
+        self.all_inputs = self._memory(weight.size(-1))
         self.inputs = self._split(self.all_inputs)
         self._back: PreparedWeight | None = None
 
-    def _memory(self, size: int, dtype: torch.dtype) -> Tensor:
+    def _memory(self, size: int) -> Tensor:
         shape = *self._weight.shape[:-2], size
-        return rounded_empty(sum(self._sizes), *shape, like=self._weight, dtype=dtype)
+        return rounded_empty(sum(self._sizes), *shape, like=self._weight, dtype=self._weight.dtype)
 
     def _split(self, packed: Tensor) -> Sequence[Tensor]:
         return packed[..., : sum(self._sizes), :].split(self._sizes, -2)
@@ -260,24 +287,24 @@ class Deferred:
         """Prepare the backward pass if this is its first step; return whether it is."""
         if self._back is not None:
             return False
-        self._back = PreparedWeight(self._weight.mT, dtype=self._dtype)
-        self.all_gradients = self._memory(self._weight.size(-2), self._weight.dtype)
+        self._back = PreparedWeight(self._weight.mT)
+        self.all_gradients = self._memory(self._weight.size(-2))
         self.gradients = self._split(self.all_gradients)
         return True
 
     def go_back(self, step: int) -> Tensor:
         """Return the gradient of a step's inputs, given its `gradients`."""
         assert self._back is not None
-        return self._back(self.gradients[step])
+        return self._back.multiply(self.gradients[step]).to(self._result)
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of weight and summand, and forget those of the steps."""
         gradients, self._back = self.all_gradients, None
         del self.all_gradients, self.gradients
         if self._weight.dim() == 2:
-            weight = weight_gradient(gradients, self.all_inputs, self._dtype)
+            weight = _transposed_times(gradients, self.all_inputs, self._result)
         else:
-            weight = gradients.mT @ self.all_inputs
+            weight = gradients.mT.to(self._result) @ self.all_inputs.to(self._result)
         if not self.summands:
             return (weight,)
-        return weight, gradients[..., : sum(self._sizes), :]
+        return weight, gradients[..., : sum(self._sizes), :].to(self._result)

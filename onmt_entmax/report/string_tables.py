@@ -126,10 +126,12 @@ class Predicted:
     Attributes:
         guesses: by query.
         several: queries that have several predictions and no rank, of which the first counts.
+        unwritten: tables whose targets are all empty.
     """
 
     guesses: dict[Query, Guess] = field(default_factory=dict)
     several: set[Query] = field(default_factory=set)
+    unwritten: list[Path] = field(default_factory=list)
 
 
 def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
@@ -177,7 +179,7 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
             elif first.text != row.target:
                 found.several.add(row.query)
         if not written:
-            raise UserError(f"{path}: all targets are empty, hence no predictions")
+            found.unwritten.append(path)
     return found
 
 

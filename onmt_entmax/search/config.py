@@ -222,6 +222,13 @@ class SearchTask(Checked):
         "Recompute certified sentences in float64, and count disagreements.",
         "Search and certificates",
     )
+    matmul_dtype: str = option(
+        "float32",
+        one_of("float32", "bfloat16"),
+        "Type of products in the LSTMs.",
+        "Search and certificates",
+    )
+    """`bfloat16` is faster on processors that have it, and computes other probabilities."""
     ban_unknown: bool = False
     """Whether to ban `<unk>`."""
     ignore_when_blocking: tuple[str, ...] = ()

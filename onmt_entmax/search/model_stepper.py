@@ -17,7 +17,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from onmt_entmax.nn.lstm import DecoderStep, FastInputFeedRNNDecoder, SourceMemory
+from onmt_entmax.nn.lstm import (
+    DecoderStep,
+    FastInputFeedRNNDecoder,
+    FastRNNEncoder,
+    SourceMemory,
+)
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.support import Distribution
 from onmt_entmax.search.expansion import Ints
@@ -42,8 +47,10 @@ class ModelStepper:
         vocabulary: of the target.
         attention: whether `step` returns attention.
         temperature: scores are divided by it before they become probabilities.
+        dtype: of the factors of products in LSTMs, `torch.bfloat16` or None for the weights' own.
 
     Raises:
+        SearchError: with a dtype, if the model is not LSTMs that have such products.
         ValueError: if the model is in training mode, or its output layer has another size than the
             vocabulary.
     """
@@ -54,6 +61,7 @@ class ModelStepper:
         vocabulary: Vocabulary,
         attention: bool = False,
         temperature: float = 1.0,
+        dtype: torch.dtype | None = None,
     ) -> None:
         if model.training:
             raise ValueError(
@@ -78,10 +86,15 @@ class ModelStepper:
         self._output: OutputFunction = output
         self._decoding: OpenNMTDecoding | RecurrentDecoding
         self._decoding = OpenNMTDecoding(model.decoder, output, attention)
-        decoder = model.decoder
+        self._encoder, decoder = model.encoder, model.decoder
         if isinstance(decoder, FastInputFeedRNNDecoder) and decoder.attn.can_project:
-            step = DecoderStep(decoder, size)
+            step = DecoderStep(decoder, size, dtype)
             self._decoding = RecurrentDecoding(step, output, attention)
+        elif dtype is not None:
+            raise SearchError("matmul_dtype: bfloat16 is of input-feeding LSTM decoders; omit it")
+        if dtype is not None and isinstance(self._encoder, FastRNNEncoder):
+            self._encoder = copy(self._encoder)  # with the same weights
+            self._encoder.matmul_dtype = dtype
 
     def double(self) -> ModelStepper:
         """Return a stepper of a copy of the model in float64, run by OpenNMT-py's own modules.
@@ -94,6 +107,7 @@ class ModelStepper:
         other = copy(self)
         self.model.decoder.state = {}  # of the last batch, with its graph if that was training
         other.model = deepcopy(self.model).double()
+        other._encoder = other.model.encoder
         other._output = _at_temperature(other.model.generator, self.temperature).log_probs
         other._decoding = OpenNMTDecoding(other.model.decoder, other._output, self.attention)
         return other
@@ -101,7 +115,7 @@ class ModelStepper:
     def start(self, batch: Batch) -> Any:
         """Encode the batch; return a state with one row for each sentence, in its order."""
         batch = batch.to(next(self.model.parameters()).device)
-        encoder_state, memory_bank, lengths = self.model.encoder(batch.source, batch.source_lengths)
+        encoder_state, memory_bank, lengths = self._encoder(batch.source, batch.source_lengths)
         decoder = _own_state(self.model.decoder)
         decoder.init_state(batch.source, memory_bank, encoder_state)
         return self._decoding.start(decoder.state, memory_bank, lengths)

@@ -323,7 +323,7 @@ def test_an_interrupt_says_how_to_go_on(model, tmp_path, monkeypatch, capsys, pa
     assert output.read_text() == capsys.readouterr().out
 
 
-@pytest.mark.parametrize("changed", ["table", "model", "options"])
+@pytest.mark.parametrize("changed", ["table", "model", "options", "products"])
 def test_other_work_starts_anew_and_says_so(
     model, interrupted, tmp_path, monkeypatch, capsys, changed
 ) -> None:
@@ -333,6 +333,8 @@ def test_other_work_starts_anew_and_says_so(
         table.write_text(table.read_text().replace("dd", "ddd"))
     elif changed == "model":
         model = write_phones(tmp_path / "model", 13, end=0)
+    elif changed == "products":
+        more = ("--matmul_dtype", "bfloat16")
     else:
         more = ("--beam_size", 4)
     capsys.readouterr()

@@ -11,11 +11,20 @@ DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
 Kind = type[PlainSteps]
 
 
-def check_cells(kind: Kind, directions: tuple[int, ...], factors: bool, device: str) -> None:
-    """Compare a cell and its gradient; summands and gradients have strides."""
+def check_cells(
+    kind: Kind,
+    directions: tuple[int, ...],
+    factors: bool,
+    device: str,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Compare a cell and its gradient; summands and gradients have strides.
+
+    Gates and their gradient have a type of their own.
+    """
     torch.manual_seed(0)
     rows, hidden = 5, 37
-    gates = torch.randn(*directions, rows, 4 * hidden, device=device)
+    gates = torch.randn(*directions, rows, 4 * hidden, device=device).to(dtype)
     summand = torch.randn(*directions, 1, 4 * hidden, device=device).expand_as(gates)
     cell = torch.randn(*directions, rows, hidden, device=device)
     mask = torch.rand(rows, hidden, device=device) if factors else None
@@ -23,17 +32,27 @@ def check_cells(kind: Kind, directions: tuple[int, ...], factors: bool, device: 
     grads = wide[..., hidden : 2 * hidden], wide[..., :hidden], torch.randn_like(cell)
     made = []
     for each in (PlainSteps, kind):
-        own = gates.clone()
-        after = each.cell_forward(own, summand, cell, mask)
+        after = each.cell_forward(gates.clone(), summand, cell, mask)
         grad = torch.zeros_like(gates)
-        before = each.cell_backward(own, cell, after[2], mask, grads, grad)
-        made.append([own, *after, grad, before])
-    for found, expected in zip(made[1], made[0], strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+        before = each.cell_backward(after[0], cell, after[3], mask, grads, grad)
+        made.append([*after, grad.float(), before])
+    digits = 1e-4 if dtype == torch.float32 else 2**-8  # a rounding may go to the neighbour
+    for found, expected, most in zip(made[1], made[0], [1e-4] * 4 + [digits, 1e-4], strict=True):
+        torch.testing.assert_close(found, expected, rtol=most, atol=1e-5)
 
 
-def check_attention(kind: Kind, alpha: float, factors: bool, source: int, device: str) -> None:
-    """Compare a step of attention and its gradients, with rows that share sentences."""
+def check_attention(
+    kind: Kind,
+    alpha: float,
+    factors: bool,
+    source: int,
+    device: str,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Compare a step of attention and its gradients, with rows that share sentences.
+
+    The product and its gradient have a type of their own.
+    """
     torch.manual_seed(0)
     rows, hidden, sentences = 5, 37, 4
     keys, values = torch.randn(2, sentences, source, hidden, device=device) * 0.3
@@ -41,19 +60,21 @@ def check_attention(kind: Kind, alpha: float, factors: bool, source: int, device
     owners = torch.tensor([0, 0, 2, 1, 3], device=device)
     sources = Sources(keys, values, lengths, owners, alpha)
     query, product = torch.randn(2, rows, hidden, device=device)
+    product = product.to(dtype)
     mask = (torch.rand(rows, hidden, device=device) < 0.7).float() / 0.7 if factors else None
     grad_output = torch.randn(rows, 2 * hidden, device=device)[:, hidden:]
     made = []
     for each in (PlainSteps, kind):
         weights, scores = torch.zeros(2, rows, source, device=device)
         output = each.attend(sources, query, product, mask, weights)
-        grad = torch.zeros_like(query)
+        grad = torch.zeros_like(product)
         back = each.attend_backward(
             sources, query, mask, weights, output, grad_output, grad, scores
         )
-        made.append([weights, output, grad, scores, back])
-    for found, expected in zip(made[1], made[0], strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-5)
+        made.append([weights, output, scores, back, grad.float()])
+    digits = 1e-4 if dtype == torch.float32 else 2**-8
+    for found, expected, most in zip(made[1], made[0], [1e-4] * 4 + [digits], strict=True):
+        torch.testing.assert_close(found, expected, rtol=most, atol=2e-5)
 
 
 @pytest.mark.parametrize("factors", [False, True])

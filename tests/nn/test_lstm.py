@@ -221,11 +221,12 @@ def test_kernels_in_the_interpreter_or_on_a_gpu() -> None:
 
 
 @pytest.mark.skipif(native is None, reason="the native module was not built")
-def test_native_steps() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_native_steps(dtype: torch.dtype) -> None:
     from tests.nn.step_checks import check_attention, check_cells
 
     for factors in (False, True):
-        check_cells(NativeSteps, (), factors, "cpu")
+        check_cells(NativeSteps, (), factors, "cpu", dtype)
         for alpha in (1.0, 1.33, 1.5, 2.0):
             for source in (13, 515):
-                check_attention(NativeSteps, alpha, factors, source, "cpu")
+                check_attention(NativeSteps, alpha, factors, source, "cpu", dtype)

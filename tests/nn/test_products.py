@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from onmt_entmax.nn import products
-from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
+from onmt_entmax.nn.products import Deferred, PreparedWeight, product, weight_gradient
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -30,6 +30,37 @@ def test_products(rows: int, quick: bool, monkeypatch) -> None:
     assert torch.allclose(gradient, grad.t() @ x, atol=1e-4)
     rough = weight_gradient(grad, x, torch.bfloat16)
     assert torch.allclose(rough, gradient, atol=0.5)
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_a_search_multiplies_few_numbers_of_rows(dtype, monkeypatch) -> None:
+    """Of each number, oneDNN keeps a program."""
+    prepared, rows = PreparedWeight(torch.randn(6, 5), dtype=dtype), []
+    if not prepared._is_prepared:
+        pytest.skip("oneDNN does not multiply this type here")
+    multiply = prepared.multiply
+    monkeypatch.setattr(prepared, "multiply", lambda x: (rows.append(len(x)), multiply(x))[1])
+    x = torch.randn(40, 5)
+    for count in range(1, 41):
+        torch.testing.assert_close(
+            prepared(x[:count]), multiply(x[:count].to(prepared.dtype)).float()
+        )
+    assert sorted({*rows}) == [8, 16, 24, 32, 40]
+
+
+def test_a_recurrence_keeps_factors_in_their_type() -> None:
+    """What a step writes is what its products read: nothing is converted, and memory is half."""
+    deferred = Deferred(torch.randn(6, 5), torch.randn(7, 6), [4, 3], torch.bfloat16)
+    deferred.start_backward()
+    for number, rows in enumerate((4, 3)):
+        deferred.inputs[number].copy_(torch.randn(rows, 5))
+        deferred.gradients[number].copy_(torch.randn(rows, 6))
+    assert deferred.all_inputs.dtype == deferred.all_gradients.dtype == torch.bfloat16
+    x, grad = deferred.all_inputs.float(), deferred.all_gradients.float()
+    weight, summand = deferred.finish()
+    assert weight.dtype == summand.dtype == torch.float32
+    torch.testing.assert_close(weight, grad.t() @ x, rtol=0.01, atol=0.05)
+    assert torch.equal(summand, grad[:7])
 
 
 def test_private_operators_of_pytorch_are_there() -> None:

@@ -11,6 +11,7 @@ from onmt_entmax.model import build_model
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.model_stepper import OpenNMTDecoding, RecurrentState
+from onmt_entmax.search.stepper import SearchError
 from onmt_entmax.sparse import log_entmax
 from tests.nn.test_lstm import Distance
 from tests.search.networks import SMALL, VOCABULARIES, network, sentences, stepper, together
@@ -126,3 +127,39 @@ def test_only_dot_and_general_can_project() -> None:
         assert not attention.can_project
         with pytest.raises(ValueError, match="are no products"):
             attention.project(torch.ones(1, 3, 8))
+
+
+@torch.inference_mode()
+def test_bfloat16_products_are_those_of_one_stepper() -> None:
+    """Encoder and decoder take them; other steppers of the model, and float64, do not."""
+    torch.manual_seed(1)
+    model = build_model(ModelConfig(**{**SMALL, "encoder_type": "brnn"}), VOCABULARIES).eval()
+    exact = ModelStepper(model, VOCABULARIES.target)
+    rough = ModelStepper(model, VOCABULARIES.target, dtype=torch.bfloat16)
+    after = ModelStepper(model, VOCABULARIES.target)
+    batch, tokens = together(sentences(3)), torch.tensor([4, 5, 4])
+    states = [each.start(batch) for each in (exact, rough, after)]
+    assert torch.equal(states[0].vectors, states[2].vectors)
+    assert not torch.equal(states[0].vectors, states[1].vectors)
+    for name, tolerance in (("start", 0.02), ("step", 0.05)):
+        torch.testing.assert_close(
+            states[1].vectors, states[0].vectors, rtol=0, atol=tolerance, msg=name
+        )
+        assert states[1].vectors.dtype == torch.float32
+        # From the same state, the decoder's own products differ.
+        same = [each.step(states[0], tokens) for each in (exact, rough)]
+        assert not torch.equal(same[0].log_probs, same[1].log_probs)
+        torch.testing.assert_close(*(one.log_probs.exp() for one in same), rtol=0, atol=0.05)
+        states = [
+            one.step(state, tokens).state
+            for one, state in zip((exact, rough), states[:2], strict=True)
+        ]
+    doubles = [each.double().start(batch) for each in (exact, rough)]
+    assert torch.equal(doubles[0].source.memory_bank, doubles[1].source.memory_bank)
+
+
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_bfloat16_is_refused_where_no_product_takes_it(kind: str) -> None:
+    model = network(kind, 1.5, 0, double=False)
+    with pytest.raises(SearchError, match="bfloat16 is of input-feeding LSTM decoders"):
+        ModelStepper(model, VOCABULARIES.target, dtype=torch.bfloat16)

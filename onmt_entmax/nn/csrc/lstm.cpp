@@ -1,7 +1,8 @@
 // The Python module of the steps of LSTMs with attention, called by ../attention.py.
 //
-// Each function takes the 64-bit numbers of one struct below: sizes, and addresses of float32 memory
-// that Python owns. The mathematics is in lstm_cells.h and lstm_attention.h.
+// Each function takes the 64-bit numbers of one struct below: sizes, and addresses of memory that
+// Python owns, of float32 but for what products with weights read and write, which is bfloat16 if
+// `half` is 1. The mathematics is in lstm_cells.h and lstm_attention.h.
 
 #include "sparse/backends/csrc/native_common.h"
 
@@ -17,18 +18,20 @@ struct Rows {
 };
 
 struct CellForward {
-    int64_t threads, rows, hidden;
-    float *gates;   // the product (rows, 4 * hidden), replaced by the activations
-    Rows entering;  // added to it; a stride of 0 is one row for all
+    int64_t threads, rows, hidden, half;
+    const void *gates;  // the product (rows, 4 * hidden), float32 or bfloat16
+    Rows entering;      // added to it; a stride of 0 is one row for all
     const float *cell, *factors;
+    float *activations;  // may be the memory of float32 gates
     float *output, *hidden_after, *cell_after;
 };
 
 struct CellBackward {
-    int64_t threads, rows, hidden;
-    const float *gates, *cell, *cell_after, *factors;
+    int64_t threads, rows, hidden, half;
+    const float *activations, *cell, *cell_after, *factors;
     Rows grad_output, grad_hidden, grad_cell;
-    float *grad_gates, *grad_before;  // of the pre-activations, and of the cell before the step
+    void *grad_gates;    // of the pre-activations, float32 or bfloat16
+    float *grad_before;  // of the cell before the step
 };
 
 // Sources (sentences, length, hidden) that rows attend to; without owners row k reads sentence k.
@@ -42,17 +45,20 @@ struct Sources {
 };
 
 struct Attend {
-    int64_t threads, rows, hidden;
+    int64_t threads, rows, hidden, half;
     Sources sources;
-    const float *query, *product, *factors;
+    const float *query;
+    const void *product;  // float32 or bfloat16
+    const float *factors;
     float *weights, *output;
 };
 
 struct AttendBackward {
-    int64_t threads, rows, hidden;
+    int64_t threads, rows, hidden, half;
     Sources sources;
     const float *factors, *weights, *output;
-    float *grad, *grad_scores, *grad_query;  // grad: before the tanh
+    void *grad;  // before the tanh, float32 or bfloat16
+    float *grad_scores, *grad_query;
     Rows grad_output;
 };
 

@@ -64,7 +64,8 @@ INLINE void softmax(const float *x, long n, float *out) {
 INLINE void readout_part(const Attend &call, long k, const Support &support, const float *values,
                          long i, long count) {
     const long place = k * call.hidden + i;
-    const Floats start = read(call.product + place, count);
+    const Floats start = call.half ? read((const Bfloat16 *)call.product + place, count)
+                                   : read((const float *)call.product + place, count);
     const Floats sum = add_context(start, support, values, call.hidden, i, count);
     const Floats output = hyperbolic_tangent(sum);
     const bool scaled = call.factors != nullptr;
@@ -98,7 +99,8 @@ TARGET void attend(const Attend &call, long first, long last) {
 
 // ---- backward --------------------------------------------------------------------------------
 
-INLINE void readout_back_part(const AttendBackward &call, long k, long i, long count) {
+// `row` receives the gradient before the tanh, as float32 in any case.
+INLINE void readout_back_part(const AttendBackward &call, float *row, long k, long i, long count) {
     const long place = k * call.hidden + i;
     Floats grad = read(call.grad_output.row(k) + i, count);
     Floats output = read(call.output + place, count);
@@ -107,7 +109,9 @@ INLINE void readout_back_part(const AttendBackward &call, long k, long i, long c
         output = factor == 0.0f ? output : output / factor;
         grad *= factor;
     }
-    write(call.grad + place, grad * (1.0f - output * output), count);
+    grad *= 1.0f - output * output;
+    write(row + i, grad, count);
+    if (call.half) write((Bfloat16 *)call.grad + place, grad, count);
 }
 
 // p ** (2 - alpha): see gradients in sparse/reference.py.
@@ -142,14 +146,16 @@ TARGET void attend_backward(const AttendBackward &call, long first, long last) {
     const Sources &sources = call.sources;
     const long n = sources.length, hidden = call.hidden;
     Support support(n, memory);
+    float *unrounded = call.half ? (float *)memory.take(hidden * sizeof(float)) : nullptr;
     for (long k = first; k < last; ++k) {
         const long sentence = sources.of(k);
+        float *grad = call.half ? unrounded : (float *)call.grad + k * hidden;
         long i = 0;
-        for (; i + 16 <= hidden; i += 16) readout_back_part(call, k, i, 16);
-        if (i < hidden) readout_back_part(call, k, i, hidden - i);
+        for (; i + 16 <= hidden; i += 16) readout_back_part(call, grad, k, i, 16);
+        if (i < hidden) readout_back_part(call, grad, k, i, hidden - i);
         support.find(call.weights + k * n, sources.lengths[sentence]);
-        scores_gradient(support, call.grad + k * hidden, sources.values + sentence * n * hidden, hidden,
-                        sources.alpha);
+        const float *values = sources.values + sentence * n * hidden;
+        scores_gradient(support, grad, values, hidden, sources.alpha);
         float *scores = call.grad_scores + k * n, *query = call.grad_query + k * hidden;
         for (long s = 0; s < support.count; ++s) scores[support.position[s]] = support.factor[s];
         const float *keys = sources.keys + sentence * n * hidden;
