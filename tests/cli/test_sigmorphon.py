@@ -281,7 +281,7 @@ def planned(arguments: list[object], out: Path, kind: str = "sigmorphon") -> Tra
     return training_setup(["-config", str(out / "train.yaml")])
 
 
-@pytest.mark.parametrize(("minutes", "size", "dropout"), [(15, 500, 0.3), (0.01, 200, 0.1)])
+@pytest.mark.parametrize(("minutes", "size", "dropout"), [(15, 300, 0.5), (0.01, 200, 0.1)])
 @pytest.mark.parametrize("kind", ["sigmorphon", "files"])
 def test_a_plan_for_a_time(kind, minutes, size, dropout, tmp_path, capsys, speeds):
     """The time is a limit, to which the learning rate falls; the file says what was measured."""
