@@ -516,7 +516,10 @@ class TestBadInput:
         [
             (["--train", "a.tsv", "--data", "x"], "expected either --data, or some of --train"),
             (["--train", "a.tsv", "--setting", "low"], "--setting and --splits choose among"),
-            (["--train", "a.tsv", "--language", "low german"], "--language names its language"),
+            (
+                ["--train", "a.tsv", "--language", "low german"],
+                "'low german': must be one word",
+            ),
             (["--train", "a.tsv", "--columns", "lemma,form"], "--columns: expected lemma, form"),
             (
                 ["--train", "a.tsv", "--columns", "lemma,form,form,tags"],
