@@ -57,8 +57,9 @@ def declared(*kinds: Any) -> dict[str, Option]:
 
 
 TargetSymbols = Literal["any", "language"]
-TARGET_SYMBOLS: TargetSymbols = "language"
-"""Which target symbols decoding allows by default, where a model records those of languages"""
+TARGET_SYMBOLS: TargetSymbols = "any"
+"""Which target symbols decoding allows by default: all, since certificates are then about all that
+the model can write"""
 KINDS = ("encoder", "decoder", "context")
 """The attentions of a Transformer: self-attention of encoder and decoder, decoder to source"""
 LEARNED, SHARED = "learned", "learned_shared"

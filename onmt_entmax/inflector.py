@@ -248,7 +248,7 @@ class Inflector(Transducer):
             target_symbols=target_symbols,
             matmul_dtype=matmul_dtype,
         )
-        self._models, self._symbols = models, target_symbols
+        self._models, self._symbols, self._matmul_dtype = models, target_symbols, matmul_dtype
         self._inventory = Inventory.of(model.vocabularies.source for model in models)
         self.untagged = self._inventory.untagged
         """Languages whose training data has no tags."""
@@ -322,5 +322,11 @@ class Inflector(Transducer):
         return (
             self
             if not self._n_best
-            else Inflector(self._models, 0, 10, target_symbols=self._symbols)
+            else Inflector(
+                self._models,
+                0,
+                10,
+                target_symbols=self._symbols,
+                matmul_dtype=self._matmul_dtype,
+            )
         )

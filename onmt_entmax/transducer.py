@@ -196,8 +196,7 @@ class Transducer:
         device: the CPU if None.
         budget: decoder steps of an enumeration; 0: none.
         target_symbols: `language`: an output has only symbols that its source, or training targets
-            of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`,
-            where the models record these symbols.
+            of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`.
         matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
 
     Attributes:
@@ -245,6 +244,7 @@ class Transducer:
             max(beam_size, n_best), listed or beam_size, max_length, all_found=not n_best
         )
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
+        self._of_language = symbols is not None
         task = SearchTask(
             search, target_symbols="language" if symbols else "any", matmul_dtype=matmul_dtype
         )
@@ -387,9 +387,13 @@ class Transducer:
         for query, *answers in zip(queries, *streams, strict=True):
             found = self._average if self._averages else self._single
             outputs, certificate, finished = found(answers)
-            # Outputs with start or padding symbols, which search excludes, are no texts.
             only = certificate.level == "exhaustive" and finished == 1
             warnings = self._warnings(query, answers, outputs)
+            # Outputs with start or padding symbols, which search excludes, are no texts, nor are
+            # those with a copied symbol in its own place. Others are excluded by request alone.
+            if self._of_language and certificate.log_excluded_bound > -math.inf:
+                only = False
+                warnings += (f"excluded with symbols: probability {certificate.excluded:.3g}",)
             yield Prediction(query, outputs, certificate, warnings, only)
 
     def _output(self, text: str, log_prob: float) -> Output:

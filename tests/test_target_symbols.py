@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,6 @@ from onmt_entmax.cli import export, inflect, paradigm, predict, translate
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.search import Sampling, SearchConfig, SearchTask
 from onmt_entmax.strings.copying import PLACEHOLDERS
-from onmt_entmax.suggester import suggest
 from tests.commands import succeed
 from tests.ended import Main, ended
 from tests.inflection_models import write_model
@@ -132,7 +132,7 @@ def test_certificates_are_about_allowed_outputs(model, source, beam, method) -> 
     assert outside <= bound + 1e-6
 
 
-def test_samples_and_suggestions_have_allowed_symbols(model: Path) -> None:
+def test_samples_have_allowed_symbols(model: Path) -> None:
     source, drawn = SOURCES[0], {}
     for symbols in ("any", "language"):
         sampling = Sampling(topk=0, topp=0.99)
@@ -141,8 +141,6 @@ def test_samples_and_suggestions_have_allowed_symbols(model: Path) -> None:
         drawn[symbols] = {symbol for each in answer.samples for symbol in each.text.split()}
     assert drawn["language"] <= allowed(source)
     assert not drawn["any"] <= allowed(source)
-    options = {each.token for each in suggest(load(model), source).continuations}
-    assert options - {"</s>"} <= allowed(source)
 
 
 def test_a_symbol_that_is_copied_is_written_by_its_placeholder_alone(tmp_path: Path) -> None:
@@ -172,7 +170,8 @@ def test_an_ensemble_excludes_what_no_model_had(tmp_path, right_to_left) -> None
         folders.append(
             with_symbols(write_model(tmp_path / name, number, vocabularies, 1, options), own)
         )
-    both = Transducer(folders, n_best=0, beam_size=200, max_length=LONGEST, budget=0)
+    of = {"target_symbols": "language", "max_length": LONGEST}
+    both = Transducer(folders, n_best=0, beam_size=200, budget=0, **of)
     found = both.predict("a", "V", "x").outputs
     assert {*"".join(each.text for each in found)} - {UNKNOWN} == {*"ab"}
     assert any({*"ab"} <= {*each.text} for each in found)
@@ -188,7 +187,7 @@ def test_what_is_not_recorded_is_said_once(model: Path, tmp_path: Path) -> None:
             work()
         return [str(each.message) for each in caught]
 
-    transducer = Transducer(model, n_best=0, budget=0)
+    transducer = Transducer(model, n_best=0, budget=0, target_symbols="language")
     asked = [Query("ab", ("V",), "z")] * 3
     lines = told(lambda: [*transducer.predictions(asked), *transducer.predictions(asked)])
     assert lines == [
@@ -235,7 +234,7 @@ def test_from_training_to_predictions(tmp_path: Path, capsys) -> None:
     source.write_text("lang=x +V a b\n", encoding="utf-8")
     excluded = {}
     for option in ("any", "language", None):
-        of_language = option != "any"  # by default, too
+        of_language = option == "language"  # not by default
         more = () if option is None else ("--target_symbols", option)
         rows = printed(predict.main, clean, table, "--n_best", 20, "--beam_size", 20, *more)
         of = {lemma: {*"".join(row[1] for row in rows if row[0] == lemma)} for lemma in ("ab", "c")}
@@ -258,4 +257,30 @@ def test_from_training_to_predictions(tmp_path: Path, capsys) -> None:
             *more[1:],
         )
         excluded[option] = json.loads(report.read_text(encoding="utf-8"))["excluded"]
-    assert excluded["any"] < excluded["language"] == excluded[None]
+    assert excluded[None] == excluded["any"] < excluded["language"]
+
+
+@pytest.mark.parametrize("option", ["any", "language"])
+@pytest.mark.parametrize("seen", ["a", "ab"])
+def test_what_is_excluded_is_warned_of_and_never_only(tmp_path, option: str, seen: str) -> None:
+    """A single output of those allowed is not the only one that the model can write."""
+    folder = written(tmp_path / "model", seen={"lang=x": seen})
+    transducer = Transducer(folder, n_best=0, max_length=LONGEST, target_symbols=option)
+    (found,) = transducer.predictions([Query("a", ("V",), "x")])
+    warned = any(text.startswith("excluded with symbols") for text in found.warnings)
+    assert warned is (option == "language")
+
+
+def test_the_only_allowed_output_is_not_called_the_only_one(model: Path, monkeypatch) -> None:
+    """By a search that ended with one output and excluded others."""
+    transducer = Transducer(model, n_best=0, max_length=LONGEST, target_symbols="language")
+    (found,) = transducer.predictions([Query("a", ("V",), "x")])
+    certificate = replace(found.certificate, level="exhaustive")
+    single = found.outputs[:1], certificate, 1
+    for name in ("_single", "_average"):
+        monkeypatch.setattr(transducer, name, lambda answers: single)
+    (again,) = transducer.predictions([Query("a", ("V",), "x")])
+    assert not again.only
+    monkeypatch.setattr(transducer, "_of_language", False)
+    (again,) = transducer.predictions([Query("a", ("V",), "x")])
+    assert again.only

@@ -184,7 +184,7 @@ def add_target_symbols(parser: argparse.ArgumentParser) -> None:
         "--target_symbols",
         choices=get_args(TargetSymbols),
         help="language: exclude symbols that neither training targets of the language nor the "
-        f"source have; any: none (default: {TARGET_SYMBOLS}, where models record these)",
+        f"source have; any: none (default: {TARGET_SYMBOLS})",
     )
 
 

@@ -239,12 +239,10 @@ class SearchTask(Checked):
         None,
         one_of(*get_args(TargetSymbols), off=None),
         "language: exclude target symbols that neither training targets of the source's language "
-        f"nor the source have; any: exclude none. Default: {TARGET_SYMBOLS}, where models record "
-        "these symbols.",
+        f"nor the source have; any: exclude none. Default: {TARGET_SYMBOLS}.",
         "Outputs",
     )
-    """Which symbols outputs may have. None: `TARGET_SYMBOLS`, where models record the symbols
-    of languages."""
+    """Which symbols outputs may have. None: `TARGET_SYMBOLS`."""
     mbr: Utility | None = option(
         None,
         one_of(*UTILITIES, off=None),

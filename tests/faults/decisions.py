@@ -155,7 +155,7 @@ def averages(seed: int, draw: random.Random) -> Levels:
         for text, probability in own.items():
             truth[text] += weight * probability
         records.append(searched(model, [table], 2, draw))
-    record = combined(records, [False, False], weights)
+    record = combined(records, weights)
     utility: Utility = draw.choice(UTILITIES)
     return [check_decision(decide_record(utility, record), truth, open_mass, draw)]
 
