@@ -28,6 +28,7 @@ from onmt_entmax.translator import TranslationError, Translator, as_list
 
 LONGEST = {"language": 100, "tags": 500, "pos": 100}  # characters of a field
 LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}  # long words have about 60
+_SOURCE_NAMES = ("source", "lemma", "sentence")  # the last two are those of release 1.0
 _TOGETHER = 64  # cells of a paradigm that are searched in one batch, between which others may ask
 
 # A word of a language, and its tags, of which the first alone names any frequent cell.
@@ -215,8 +216,9 @@ class Answering:
         return self._transducer.checked(Query(source, tags, language))
 
     def _source(self, query: Mapping[str, Any]) -> str:
+        name = next((each for each in _SOURCE_NAMES if each in query), "source")
         # Keyboards of phones leave a space behind a word.
-        return _text(query, "source", LONGEST_SOURCE[self.task.source.kind]).strip()
+        return _text(query, name, LONGEST_SOURCE[self.task.source.kind]).strip()
 
     @contextmanager
     def _turn(self, left: Callable[[], bool]) -> Iterator[None]:

@@ -56,7 +56,8 @@ def test_tags_need_no_language(tmp_path: Path) -> None:
     answer = answering.answer({"source": "ab", "tags": "V|PST"})
     assert answer["drawing"]["source"] == ["+V", "+PST", "a", "b"]
     assert answer["tags"] == ("V", "PST")
-    assert answering.answer({"source": "ab"})["drawing"]["source"] == ["a", "b"]
+    for name in ("source", "lemma", "sentence"):  # as release 1.0 named it, too
+        assert answering.answer({name: "ab"})["drawing"]["source"] == ["a", "b"]
     said = answering.description()
     assert (said["languages"], said["tags"]) == (None, ["PST", "V"])
     assert (said["tag_separator"], said["needs_tags"]) == ("|", False)
