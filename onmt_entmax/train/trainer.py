@@ -192,6 +192,7 @@ class Trainer:
         self._rates = 0.0, 0.0  # of the last update
         self._received = 0  # the signal that any process has received
         self._saved = -1  # the step that this run saved last
+        self._saving: float | None = None  # seconds of a checkpoint that `state` does not have yet
         self._skipped = 0  # updates in a row
 
     def train(self) -> Outcome:
@@ -216,6 +217,8 @@ class Trainer:
                 elif self._at(self.config.save_checkpoint_steps):
                     self._save()
                 outcome = self._finished()
+            if outcome.reason == "max_seconds":
+                self._spend_reserve()
             # Signals are still collected here, so that the last state is saved.
             if outcome.signal is None and self.state.validated < self.state.step:
                 self._validate(planned=False)
@@ -245,6 +248,8 @@ class Trainer:
                 value_at(config.dropout, config.dropout_steps, state.step),
                 value_at(config.attention_dropout, config.dropout_steps, state.step),
             )
+        if self._saving is not None:
+            state.saving, self._saving = self._saving, None
         size = sum(map(len, batches))
         if config.normalization == "tokens":
             # The start symbol is not predicted.
@@ -336,6 +341,14 @@ class Trainer:
         if limit is None:
             return 0.0
         return min(state.seconds / max(limit - state.ending, 1e-9), 1.0)
+
+    def _spend_reserve(self) -> None:
+        """Count the time that was kept for the end as spent, even if the end is quicker.
+
+        Else a resumed run would find some of it left, and make another update.
+        """
+        assert self.config.max_seconds is not None
+        self._started -= max(self.config.max_seconds - self._shared_clock(), 0.0)
 
     def _shared_clock(self) -> float:
         """Return the seconds of the run, by the first process's clock in all of them."""
@@ -430,7 +443,9 @@ class Trainer:
             with self.average.applied() as raw:
                 self.run.save(self.state.step, self.model, saved | {"raw_weights": raw})
         self._saved = self.state.step
-        self.state.saving = float(self.processes.from_first(time.monotonic() - started))
+        # Not in `state` before the next update: until then, whether the run has ended must follow
+        # from what was saved, as a resumed run has nothing else to tell by.
+        self._saving = float(self.processes.from_first(time.monotonic() - started))
         self.state.seconds = self._shared_clock()
 
     def state_dict(self) -> dict[str, Any]:

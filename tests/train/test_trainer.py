@@ -477,13 +477,50 @@ def test_a_resumed_run_continues_at_its_time(tmp_path: Path, clock: list[float])
     assert 0 < uninterrupted[-1] < 0.05 * max(uninterrupted)
 
 
+@pytest.mark.parametrize(
+    ("last_validation", "last_save"),
+    [(2.0, 1.0), (9.0, 8.0)],
+    ids=["quicker validation", "slower save"],
+)
+def test_a_run_that_ended_by_time_has_nothing_left(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: list[float],
+    last_validation: float,
+    last_save: float,
+) -> None:
+    """Though its end took less time than was kept for it, or more."""
+    began, save = clock[0], RunFolder.save
+
+    def saved(*arguments: object) -> None:
+        clock[0] += 1.0 if clock[0] < began + 45 else last_save
+        save(*arguments)
+
+    monkeypatch.setattr(RunFolder, "save", saved)
+    changes = {**TIMED, "max_seconds": 60, "valid_steps": 12, "save_checkpoint_steps": 1}
+    run = trainer_of(tmp_path, **changes)
+    timed(run, clock, lambda _: 1.0, 9.0)
+    evaluate = run.evaluate
+
+    def evaluated(model: object) -> dict[str, float]:
+        values = evaluate(model)
+        clock[0] -= (9.0 - last_validation) * (clock[0] > began + 45)
+        return values
+
+    run.evaluate = evaluated
+    assert run.train().reason == "max_seconds"
+    again = resumed(tmp_path, run.state.step, **changes)
+    after_each_update(again, lambda: pytest.fail("made another update"))
+    assert again.train().step == run.state.step
+
+
 def test_all_processes_have_the_time_of_the_first(tmp_path: Path, clock: list[float]) -> None:
     """Else they would disagree on the rate and on the end."""
     run = trainer_of(tmp_path, max_seconds=100, valid_steps=1, **TIMED)
     measuring(run, *range(9, 0, -1))
     run.processes.from_first = lambda value: 77.0 if isinstance(value, float) else value
     run._save()
-    assert (run.state.saving, run.state.seconds) == (77.0, 77.0)
+    assert (run._saving, run.state.seconds) == (77.0, 77.0)
 
 
 # --- whole commands --------------------------------------------------------------------------
