@@ -36,6 +36,7 @@ from pathlib import Path
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.tables import separators_of
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwriting, write_files
 from onmt_entmax.report.measures import (
@@ -67,7 +68,6 @@ from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import (
     LANGUAGE,
     SOURCE,
-    TAGS,
     TARGET,
     decode_tag,
     is_language,
@@ -198,7 +198,7 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     paths, gold_paths = options.predicted, options.reference
     refuse_overwriting([*paths, *gold_paths, *options.against], [options.json])
     columns = checked_columns(options.columns or "", (SOURCE, TARGET))
-    separators = dict(map(_separator, options.separator))
+    separators = separators_of(options.separator)
     texts, tags, languages = [], frozenset[str](), frozenset[str]()
     if options.model:
         model = load(options.model)
@@ -245,22 +245,6 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     if options.json:
         write_files({options.json: json_text(content)})
     return "\n\n".join(texts)
-
-
-def _separator(text: str) -> tuple[str, str]:
-    """Return the column and the separator of `--separator COLUMN=TEXT`.
-
-    Raises:
-        UserError: the text has another form.
-    """
-    column, equals, separator = text.partition("=")
-    column = {"lemma": SOURCE, "form": TARGET}.get(column, column)
-    if not equals or column not in (SOURCE, TARGET, TAGS):
-        raise UserError(
-            f"--separator {text!r}: expected target= or tags= and what stands between symbols, "
-            'such as "target= "'
-        )
-    return column, separator
 
 
 def _check(options: argparse.Namespace) -> None:

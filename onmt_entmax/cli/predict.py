@@ -65,6 +65,7 @@ from onmt_entmax.strings.tables import (
     Layout,
     Row,
     checked_columns,
+    guess_delimiter,
     guess_layout,
     language_of_file,
     may_be_heading,
@@ -123,8 +124,15 @@ def tables_of(paths: Sequence[Path], output: Path | None, spooled: Path) -> list
     if inside and output is not None and output.exists() and not output.is_dir():
         raise UserError(f"--output {output}: is a file, and several tables need a folder")
     by_name: dict[str, list[str]] = {}
+    spooled_as = "stdin.tsv"
+    if STDIN in paths:
+        with open(spooled, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        sample = list(filter(str.strip, islice(read_lines(spooled, "standard input"), SAMPLE)))
+        if sample and guess_delimiter(sample) == ",":
+            spooled_as = "stdin.csv"
     for path in paths:
-        by_name.setdefault("stdin.tsv" if path == STDIN else path.name, []).append(str(path))
+        by_name.setdefault(spooled_as if path == STDIN else path.name, []).append(str(path))
     if inside and (twice := next((some for some in by_name.items() if some[1][1:]), None)):
         raise UserError(
             f"{' and '.join(twice[1])} would both be written to {output}/{twice[0]}; predict them "
@@ -133,12 +141,10 @@ def tables_of(paths: Sequence[Path], output: Path | None, spooled: Path) -> list
     tables = []
     for path, name in zip(paths, map(str, paths), strict=True):
         if path == STDIN:
-            with open(spooled, "wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
             path, name = spooled, "standard input"
         elif is_stream(path):
             raise UserError(f"{path}: is a pipe or a device, but is read more than once; give -")
-        own = "stdin.tsv" if name == "standard input" else path.name
+        own = spooled_as if name == "standard input" else path.name
         tables.append(Table(path, name, output / own if inside and output else output))
     return tables
 

@@ -244,22 +244,35 @@ def inflection(query: Query, task: StringTask, out: Path) -> list[str]:
 
 
 def predictions(tables: Sequence[Table], out: Path, options: argparse.Namespace) -> list[str]:
-    """Return the commands that predict and evaluate dev tables, and predict covered ones."""
+    """Return the commands that predict and evaluate dev tables, and predict covered ones.
+
+    Several tables go into one folder, under their own names; each has commands of its own if two
+    have one name.
+    """
     model, commands = shlex.quote(str(out / "model")), []
     language = f" --language {shlex.quote(options.language)}" if options.language else ""
     for split, covered in (("dev", False), ("test", True)):
-        some = [t for t in tables if t.split == split and t.covered == covered]
-        if not some:
+        chosen = [t for t in tables if t.split == split and t.covered == covered]
+        if not chosen:
             continue
-        paths = [table.path for table in some]
-        ending = ".csv" if some[0].layout.delimiter == "," else ".tsv"
-        output = out / (f"{split}.predicted" + ("" if paths[1:] else ending))
-        files, written = files_for_shell(paths), shlex.quote(str(output))
-        commands.append(f"predict {model} {files} --output {written}{language}")
-        if not covered:
-            if paths[1:]:
-                own = [output / path.name for path in paths]
-                written = files_for_shell(own, beside=paths)
+        paths = [table.path for table in chosen]
+        ending = ".csv" if chosen[0].layout.delimiter == "," else ".tsv"
+        output = out / f"{split}.predicted"
+        if len({path.name for path in paths}) < len(paths):
+            groups = [
+                ([path], output.with_name(f"{output.name}.{number}{ending}"))
+                for number, path in enumerate(paths, 1)
+            ]
+        else:
+            groups = [(paths, output if paths[1:] else output.with_name(output.name + ending))]
+        for inputs, predicted in groups:
+            files, written = files_for_shell(inputs), shlex.quote(str(predicted))
+            commands.append(f"predict {model} {files} --output {written}{language}")
+            if covered:
+                continue
+            if inputs[1:]:
+                outputs = [predicted / path.name for path in inputs]
+                written = files_for_shell(outputs, beside=inputs)
             commands.append(f"evaluate {written} --reference {files} --model {model}")
     return commands
 

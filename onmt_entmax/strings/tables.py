@@ -226,6 +226,11 @@ def refuse_misplaced_tags(
 # --- the layout of a table ---------------------------------------------------------------------
 
 
+def guess_delimiter(lines: Sequence[str]) -> str:
+    """Return what stands between the columns of lines that are not blank: a tab or a comma."""
+    return "," if all("\t" not in line and "," in line for line in lines) else "\t"
+
+
 def guess_layout(
     sample: Sequence[str],
     name: str,
@@ -248,7 +253,7 @@ def guess_layout(
     lines = [line for line in sample if line.strip()]
     if not lines:
         raise TableError(f"{name}: no rows")
-    layout = Layout((), "," if all("\t" not in line and "," in line for line in lines) else "\t")
+    layout = Layout((), guess_delimiter(lines))
     table = readable_cells(layout, lines)
     if not table:
         raise TableError(f"{name}: no tabs, and no row of a CSV file")

@@ -195,7 +195,7 @@ def test_a_table_without_any_target_is_said(tmp_path, capsys) -> None:
         (("cat\tk",), ("--source", "x"), "--source goes with files of tokens"),
         (("cat\tk",), ("--nbest", 2), "--nbest goes with files of tokens"),
         (("cat\tk",), ("--columns", "source"), "--columns: target is missing"),
-        (("cat\tk",), ("--separator", "form"), "--separator 'form': expected target="),
+        (("cat\tk",), ("--separator", "form"), "--separator 'form': expected source="),
     ],
 )
 def test_mistakes_are_one_line(tmp_path, rows, more, message) -> None:

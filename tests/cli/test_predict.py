@@ -463,6 +463,16 @@ def test_a_file_is_no_folder_for_tables(model, tmp_path) -> None:
     assert output.read_text() == "before\n"
 
 
+@pytest.mark.parametrize(("text", "ending"), [("ab,\n", "csv"), ("ab\t\n", "tsv"), ("ab\n", "tsv")])
+def test_the_standard_input_has_the_ending_of_its_columns_in_a_folder(
+    model, tmp_path, monkeypatch, text: str, ending: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    (tmp_path / "out").mkdir()
+    assert predicted(model, "-", "--output", tmp_path / "out") == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [f"stdin.{ending}"]
+
+
 def test_the_real_command_reads_a_pipe(model, expected, tmp_path) -> None:
     command = [sys.executable, "-m", "onmt_entmax", "predict", str(model), "-"]
     done = subprocess.run(

@@ -258,6 +258,21 @@ def test_the_next_commands_suit_the_table(lines: list[str], commands: list[str],
     assert "evaluate out/dev.predicted.tsv --reference dev.tsv --model out/model\n" in printed
 
 
+def test_dev_tables_of_one_name_have_commands_of_their_own(capsys) -> None:
+    """One folder cannot hold both predictions."""
+    paths = [Path(folder, "dev.tsv") for folder in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text("".join(f"{row}\n" for row in FORMS), "utf-8")
+    write(train_tsv=FORMS)
+    prepare("--train", "train.tsv", "--dev", *paths, "--language", "eng")
+    printed = capsys.readouterr().out
+    for number, path in enumerate(paths, 1):
+        written = f"out/dev.predicted.{number}.tsv"
+        assert f"predict out/model {path} --output {written} --language eng\n" in printed
+        assert f"evaluate {written} --reference {path} --model out/model\n" in printed
+
+
 @pytest.mark.parametrize(
     ("names", "others", "expected"),
     [
