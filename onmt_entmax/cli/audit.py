@@ -120,7 +120,9 @@ def check_part(
     contents = pair_texts(pairs)
     if not options.model:
         settings = [f"task: {json.dumps(task.record(), ensure_ascii=False)}"]
-        text = configuration(folder, len(train), 1, [], settings, options.updates)
+        text = configuration(
+            folder, len(train), languages=1, commands=[], task=settings, steps=options.updates
+        )
         contents[folder / CONFIGURATION] = text
     for path, text in contents.items():
         if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:

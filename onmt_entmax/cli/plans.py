@@ -17,14 +17,26 @@ PASSES = 5  # over the data that a network should make, or a smaller one is bett
 FASTER = 1.1  # how much faster rounded products must be
 # Passes, and the dropout below them: the more often a model sees a row, the more it needs.
 DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
-SHARE = 0.05  # of the time, at most, for all validations; speeds vary, so less is planned
-_PLANNED_SHARE = 0.04
+# Passes from which hallucinated pairs are worth half of them, of languages that have this share of
+# a source in its stem.
+HALLUCINATED_PASSES = 20.0
+HALLUCINATED_STEM = 0.75
+VALIDATION_SHARE = 0.05  # of the time, at most, for all validations
+_PLANNED_SHARE = 0.04  # what is planned of it, since measured speeds vary
+_DECODING = 0.75  # of a validation's time, since decoding is slower than computing the loss
 _FEW_DECODED = 500  # pairs; rather than decode fewer, validate less often
 
 
 @dataclass(frozen=True)
 class Network:
-    """What is chosen by measurement; `products` is their type, `matmul_dtype`."""
+    """What a plan chooses by measurement.
+
+    Attributes:
+        layers: of encoder and decoder.
+        size: of states and embeddings.
+        batch: pairs.
+        products: `matmul_dtype`, the type of the factors of products.
+    """
 
     layers: int
     size: int
@@ -44,28 +56,33 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Data:
-    """Pairs to train on, and their mean numbers of tokens."""
-
-    rows: int
-    source: float
-    target: float
-
-
-@dataclass(frozen=True)
 class Choice:
-    """A network, and why."""
+    """A network, and why.
+
+    Attributes:
+        network: that is chosen.
+        speed: pairs that it trains on in a second.
+        passes: that it makes over the training data in the time.
+        dropout: for so many passes.
+        reason: for people.
+    """
 
     network: Network
-    speed: float  # examples a second
-    passes: float  # over the data, in the time
+    speed: float
+    passes: float
     dropout: float
     reason: str
 
 
 @dataclass(frozen=True)
 class Validations:
-    """How often to validate, the last time included, and pairs for each; 0: all."""
+    """How often to validate, and on what.
+
+    Attributes:
+        count: validations, that at the end included.
+        loss_size: pairs whose loss is computed; 0: all.
+        decode_size: pairs that are decoded; 0: all.
+    """
 
     count: int
     loss_size: int
@@ -74,13 +91,23 @@ class Validations:
 
 @dataclass(frozen=True)
 class Plan:
-    """A training of a time."""
+    """What to train in a given time.
+
+    Attributes:
+        minutes: the time.
+        choice: of a network.
+        validations: how often to validate.
+        gpu: whether a GPU was measured.
+        measured: what was measured, for people.
+        hallucinated: pairs to train on besides those of the user.
+    """
 
     minutes: float
     choice: Choice
     validations: Validations
     gpu: bool
-    measured: Sequence[str]  # what was measured, for people
+    measured: Sequence[str]
+    hallucinated: int = 0
 
     @property
     def updates(self) -> int:
@@ -89,8 +116,8 @@ class Plan:
         return max(round(seconds * self.choice.speed / self.choice.network.batch), 1)
 
     @property
-    def dropout(self) -> str:
-        """The dropout, as YAML."""
+    def dropout_line(self) -> str:
+        """The dropout, as a line of YAML."""
         why = f"for {self.choice.passes:.3g} passes over the data; more passes need more"
         return explained(f"dropout: [{self.choice.dropout}]", why)
 
@@ -102,6 +129,16 @@ class Plan:
             f"Planned for {self.minutes:g} minutes of this machine's {device}, where it trained",
             *(f"  {line}" for line in self.measured),
             f"Chosen: {self.choice.network}: {self.choice.reason}.",
+            *self._said_of_pairs,
+        ]
+
+    @property
+    def _said_of_pairs(self) -> list[str]:
+        if not self.hallucinated:
+            return []
+        return [
+            f"Of these rows, {self.hallucinated:,} are hallucinated, since there are at least "
+            f"{HALLUCINATED_PASSES:g} passes without; --hallucinate 0 leaves them out."
         ]
 
     @property
@@ -114,7 +151,7 @@ class Plan:
             (f"max_seconds: {60 * self.minutes:.10g}", f"{self.minutes:g} minutes in all"),
             (
                 f"valid_steps: {every}",
-                f"{sizes.count} times with the end, in at most {SHARE:.0%} of the time",
+                f"{sizes.count} times with the end, in at most {VALIDATION_SHARE:.0%} of the time",
             ),
             (f"valid_decode_size: {sizes.decode_size}", pairs[0]),
             (f"valid_loss_size: {sizes.loss_size}", pairs[1]),
@@ -155,13 +192,13 @@ def candidates(
     ]
 
 
-def choose_network(data: Data, seconds: float, speeds: Mapping[Network, float]) -> Choice:
+def choose_network(rows: int, seconds: float, speeds: Mapping[Network, float]) -> Choice:
     """Return the largest network that makes enough passes over the data, else the smallest.
 
     Args:
-        data: to train on.
+        rows: of the training data.
         seconds: of the training with its validations.
-        speeds: examples a second of each network, smaller networks first.
+        speeds: pairs a second of each network, smaller networks first.
     """
     fastest: dict[tuple[int, int, int], Network] = {}
     for network, speed in speeds.items():
@@ -170,20 +207,19 @@ def choose_network(data: Data, seconds: float, speeds: Mapping[Network, float]) 
         if other is None or speed >= FASTER * speeds[other]:
             fastest[key] = network
     networks = list(fastest.values())
-    of_rows = seconds * (1 - _PLANNED_SHARE) / data.rows
-    passes = {network: speeds[network] * of_rows for network in networks}
+    training = seconds * (1 - _PLANNED_SHARE)
+    passes = {network: training * speeds[network] / rows for network in networks}
     enough = [network for network in networks if passes[network] >= PASSES]
     chosen = enough[-1] if enough else networks[0]
-    own, rows = passes[chosen], counted(data.rows, "row")
-    what = f"about {own:.3g} passes over {rows}"
+    planned = f"about {passes[chosen]:.3g} passes over {counted(rows, 'row')}"
     if len(networks) == 1:
-        reason = f"the only one measured; {what}"
+        reason = f"the only one measured; {planned}"
     elif enough:
-        reason = f"the largest that makes {PASSES} passes; {what}"
+        reason = f"the largest that makes {PASSES} passes; {planned}"
     else:
-        reason = f"the smallest, since none makes {PASSES} passes; {what}"
-    dropout = next(value for below, value in DROPOUT if own <= below)
-    return Choice(chosen, speeds[chosen], own, dropout, reason)
+        reason = f"the smallest, since none makes {PASSES} passes; {planned}"
+    dropout = next(value for below, value in DROPOUT if passes[chosen] <= below)
+    return Choice(chosen, speeds[chosen], passes[chosen], dropout, reason)
 
 
 def choose_validations(
@@ -200,11 +236,11 @@ def choose_validations(
         loss_speed: pairs a second whose loss is computed.
         decode_speed: pairs a second that are decoded.
     """
-    count, loss, decode = 5, 0, 0
-    for count in (5, 3, 2):
+    counts = (5, 3, 2)
+    for count in counts:
         each = _PLANNED_SHARE * seconds / count
-        decode = max(round(0.75 * each * decode_speed), 1)
-        loss = max(round(0.25 * each * loss_speed), 1)
-        if decode >= min(pairs, _FEW_DECODED):
+        decode = max(round(_DECODING * each * decode_speed), 1)
+        loss = max(round((1 - _DECODING) * each * loss_speed), 1)
+        if decode >= min(pairs, _FEW_DECODED) or count == counts[-1]:
             break
     return Validations(count, loss if loss < pairs else 0, decode if decode < pairs else 0)

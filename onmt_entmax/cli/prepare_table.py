@@ -28,6 +28,11 @@ and direction, so the next commands, which are printed, do not ask for them.
 --right_to_left trains a model that writes the last symbol first. Such models make other errors.
 --copy N copies symbols that fewer than N training sources have, and unknown ones, from source to
 target; 0 copies none. It is chosen from the data otherwise, and printed.
+
+--hallucinate N adds N pairs for each training pair, with random letters in place of the stem that
+source and target share: a model of few words else learns them by heart. The files `hallucinated`
+have them. --minutes adds one where there is time for many passes over the rows, for languages whose
+words change at their ends, and says so; --hallucinate 0 leaves them out.
 """
 
 import argparse
@@ -36,12 +41,20 @@ import json
 import random
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, warn
-from onmt_entmax.cli.plans import LEARNING_RATE, Network, Plan, candidates, explained
+from onmt_entmax.cli.plans import (
+    HALLUCINATED_STEM,
+    LEARNING_RATE,
+    Network,
+    Plan,
+    candidates,
+    explained,
+)
 from onmt_entmax.cli.prepared import (
     CONFIGURATION,
     check_plan,
@@ -65,6 +78,7 @@ from onmt_entmax.files import followed, refuse_overwriting, write_files
 from onmt_entmax.rules import whole
 from onmt_entmax.strings.checks import oddities, several_targets, unseen_languages
 from onmt_entmax.strings.copying import useful_frequency
+from onmt_entmax.strings.hallucination import SHORTEST, Pair, hallucinated, stem_share
 from onmt_entmax.strings.tables import Row, checked_columns
 from onmt_entmax.strings.task import (
     LANGUAGE_COLUMN,
@@ -73,10 +87,12 @@ from onmt_entmax.strings.task import (
     TARGET,
     Query,
     StringTask,
+    is_language,
 )
 from onmt_entmax.strings.units import CHARACTERS
 
 SPLITS = ("train", "dev", "test")
+HALLUCINATED = "hallucinated"  # corpus of invented pairs, and its files
 DEFAULT = Network(layers=2, size=300, batch=32)  # without --minutes
 
 
@@ -109,9 +125,7 @@ def prepare(
         for split in dict.fromkeys(table.split for table in targets)
     }
     pairs = pairs_of(rows, task, options.seed)
-    # First, so that a path that cannot be written leaves no folder behind.
-    contents = {} if options.skip_bad is None else {options.skip_bad: bad}
-    contents |= pair_texts({out / split: some for split, some in pairs.items()})
+    invented = invented_pairs(pairs, task, options) if options.hallucinate else []
     trains = {"train", "dev"} <= rows.keys()
     check_plan(options)
     if options.minutes and not trains:
@@ -124,55 +138,92 @@ def prepare(
     for table in tables:
         warn(*(f"{table.path}: {text}" for text in oddities(table.rows, task)))
     warn(*unseen_languages(rows))
-    languages = {row.query.language for some in rows.values() for row in some}
+    # First, so that a path that cannot be written leaves no folder behind.
+    contents = {} if options.skip_bad is None else {options.skip_bad: bad}
+    corpora = pairs | ({HALLUCINATED: invented} if invented else {})
+    contents |= pair_texts({out / name: some for name, some in corpora.items()})
     proposed = predictions(tables, out, options)
     if trains:
         train = f"train -config {shlex.quote(str(configured))}"
         first = rows["dev"][0].query
         proposed = [train, *inflection(first, task, out), *proposed, *commands]
-        settings = task_settings(pairs["train"], task, options)
-        content = out, len(rows["train"]), len(languages), next_lines(*proposed), settings
+        written = partial(
+            configuration,
+            out,
+            languages=len({row.query.language for some in rows.values() for row in some}),
+            commands=next_lines(*proposed),
+            task=task_settings(pairs["train"], task, options),
+        )
         network = Network(
             options.layers or DEFAULT.layers,
             options.size or DEFAULT.size,
             options.batch or DEFAULT.batch,
         )
-        contents[configured] = configuration(*content, network=network)
+        count = len(pairs["train"])
+        contents[configured] = written(count, len(invented), network=network)
     write_files(contents)
-    for split, some in rows.items():
-        size = counted(len(some), "row")
-        own = len({row.query.language for row in some})
-        size += f", {counted(own, 'language')}" * task.languages
+    tell_pairs(rows, invented, task, out)
+    warn_of_repeated(targets, pairs, out)
+    if note:
+        print(note)
+    if trains and options.minutes:
+
+        def hallucinate() -> int:
+            more = invented_pairs(pairs, task, options) if options.hallucinate is None else []
+            if more:
+                write_files(pair_texts({out / HALLUCINATED: more}))
+            return len(more)
+
+        sizes = options.layers, options.size, options.batch
+        networks = candidates(count + len(invented), options.gpu, *sizes)
+        softmax = ["-global_attention_function", "softmax", "-attention_warmup_steps", "0"]
+        plan = plan_for(options, networks, softmax, hallucinate)
+        content = written(count, len(invented) + plan.hallucinated, plan=plan)
+        write_files({configured: content})
+    if proposed:
+        print("\n  ".join(["next:", *next_lines(*proposed)]))
+
+
+def tell_pairs(
+    rows: Mapping[str, Sequence[Row]], invented: Sequence[object], task: StringTask, out: Path
+) -> None:
+    """Print what was written for each split."""
+    for split, of_split in rows.items():
+        size = counted(len(of_split), "row")
+        if task.languages:
+            size += f", {counted(len({row.query.language for row in of_split}), 'language')}"
         print(f"{out / split}.{{src,tgt}}: {size}")
-        if text := several_targets(some):
+        if text := several_targets(of_split):
             print(f"{split}: {text}")
-    trained = set(training := pairs.pop("train", []))
+    if invented:
+        print(f"{out / HALLUCINATED}.{{src,tgt}}: {counted(len(invented), 'pair')}, to train on")
+
+
+def warn_of_repeated(
+    tables: Sequence[Table], pairs: Mapping[str, Sequence[tuple[str, str]]], out: Path
+) -> None:
+    """Warn of training rows that several tables have, or that another split has too."""
+    training = pairs.get("train", ())
+    trained = set(training)
+    # What one table has twice was told of that table.
     within = sum(
         len(table.rows) - len({row[1:3] for row in table.rows})
-        for table in targets
+        for table in tables
         if table.split == "train"
-    )  # told of each table
-    if (between := len(training) - len(trained) - within) > 0:
+    )
+    between = len(training) - len(trained) - within
+    if between > 0:
         warn(
             f"{out / 'train'}: rows that several training tables have: {between:,} of "
             f"{len(training):,}"
         )
     for split, of_split in pairs.items():
-        if known := sum(pair in trained for pair in of_split):
+        known = sum(pair in trained for pair in of_split)
+        if known and split != "train":
             warn(
                 f"{out / split}: rows that are in the training data too: {known:,} of "
                 f"{len(of_split):,}, which makes the accuracy too high"
             )
-    if note:
-        print(note)
-    if trains and options.minutes:
-        sizes = options.layers, options.size, options.batch
-        networks = candidates(len(rows["train"]), options.gpu, *sizes)
-        softmax = ["-global_attention_function", "softmax", "-attention_warmup_steps", "0"]
-        plan = plan_for(options, networks, softmax)
-        write_files({configured: configuration(*content, plan=plan)})
-    if proposed:
-        print("\n  ".join(["next:", *next_lines(*proposed)]))
 
 
 def check_outputs(tables: Sequence[Table], options: argparse.Namespace) -> None:
@@ -181,7 +232,8 @@ def check_outputs(tables: Sequence[Table], options: argparse.Namespace) -> None:
     Raises:
         UserError: names the file.
     """
-    outputs = [options.out / f"{t.split}.{side}" for t in tables for side in ("src", "tgt")]
+    names = dict.fromkeys([*(table.split for table in tables), HALLUCINATED])
+    outputs = [options.out / f"{name}.{side}" for name in names for side in ("src", "tgt")]
     outputs.append(options.out / CONFIGURATION)
     refuse_overwriting([table.path for table in tables], [*outputs, options.skip_bad])
     if options.skip_bad is not None and followed(options.skip_bad) in map(followed, outputs):
@@ -204,6 +256,41 @@ def pairs_of(
 def as_pair(row: Row, task: StringTask) -> tuple[str, str]:
     """Return the lines of a row in the source and the target file."""
     return " ".join(task.encode_source(row.query)), " ".join(task.target.encode(row.target))
+
+
+def invented_pairs(
+    pairs: Mapping[str, Iterable[tuple[str, str]]], task: StringTask, options: argparse.Namespace
+) -> list[tuple[str, str]]:
+    """Return hallucinated lines of source and target.
+
+    Args:
+        pairs: lines of each split, of which those of training are used.
+        task: of the rows.
+        options: `hallucinate`, copies of a pair, and `seed`. None: one copy, of the languages whose
+            words change at their ends, which may be none.
+
+    Raises:
+        UserError: no pair has a stem, but the user wants copies.
+    """
+    by_language: dict[str, list[Pair]] = {}
+    for source, target in pairs["train"]:
+        marks, units = task.divided(source.split())
+        language = next(filter(is_language, marks), "")
+        pair = Pair(tuple(marks), tuple(units), tuple(target.split()))
+        by_language.setdefault(language, []).append(pair)
+    if options.hallucinate is None:
+        by_language = {
+            language: of_language
+            for language, of_language in by_language.items()
+            if stem_share(of_language) >= HALLUCINATED_STEM
+        }
+    invented = hallucinated(by_language, options.hallucinate or 1, options.seed)
+    if options.hallucinate and not invented:
+        raise UserError(
+            f"--hallucinate: no source has {SHORTEST} symbols in a row that its target has too; "
+            "leave it out"
+        )
+    return [(" ".join([*pair.marks, *pair.source]), " ".join(pair.target)) for pair in invented]
 
 
 def task_settings(
@@ -297,6 +384,8 @@ def files_for_shell(paths: Sequence[Path], beside: Sequence[Path] = ()) -> str:
 def configuration(
     out: Path,
     rows: int,
+    invented: int = 0,
+    *,
     languages: int,
     commands: Sequence[str],
     task: Sequence[str] = (),
@@ -309,6 +398,7 @@ def configuration(
     Args:
         out: the folder that is filled.
         rows: of the training data.
+        invented: hallucinated pairs to train on, too.
         languages: how many there are.
         commands: for the comment at its head.
         task: lines that say what the model reads and writes.
@@ -317,9 +407,10 @@ def configuration(
         plan: for a time.
     """
     network = plan.choice.network if plan else network
+    rows += invented
     if plan:
         steps, limits = plan.updates, plan.settings
-        attention, dropout, warmup = "softmax", [plan.dropout], []
+        attention, dropout, warmup = "softmax", [plan.dropout_line], []
         end = "max_seconds, by the time that has passed"
     else:
         # More passes over few rows.
@@ -335,9 +426,10 @@ def configuration(
             f"save_checkpoint_steps: {every}",
         ]
     selection = "exact_match" if languages == 1 else "macro_accuracy"
+    corpora = {"words": "train", **({HALLUCINATED: HALLUCINATED} if invented else {})}
     data = {
         name: (out / f"{split}.src", out / f"{split}.tgt")
-        for name, split in (("words", "train"), ("valid", "dev"))
+        for name, split in {**corpora, "valid": "dev"}.items()
     }
     settings = [
         "encoder_type: brnn",
@@ -382,6 +474,12 @@ def common_options(parser: argparse.ArgumentParser) -> None:
         type=whole(0, 10**9),
         metavar="N",
         help="copy symbols of fewer than N training sources; 0: none (default: by the data)",
+    )
+    add(
+        "--hallucinate",
+        type=whole(0, 100),
+        metavar="N",
+        help="add N pairs with a random stem for each training pair (default: 0, or by --minutes)",
     )
     add("--seed", type=int, default=1, help="seed for the order of training pairs (default 1)")
 

@@ -4,11 +4,17 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.ending import warn
-from onmt_entmax.cli.plans import Data, Network, Plan, choose_network, choose_validations
+from onmt_entmax.cli.plans import (
+    HALLUCINATED_PASSES,
+    Network,
+    Plan,
+    choose_network,
+    choose_validations,
+)
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import read_bytes
 from onmt_entmax.rules import positive
@@ -75,7 +81,10 @@ def check_plan(options: argparse.Namespace) -> None:
 
 
 def plan_for(
-    options: argparse.Namespace, networks: Sequence[Network], more: Sequence[str] = ()
+    options: argparse.Namespace,
+    networks: Sequence[Network],
+    more: Sequence[str] = (),
+    hallucinate: Callable[[], int] = lambda: 0,
 ) -> Plan:
     """Measure networks, choose one, and say so.
 
@@ -83,6 +92,8 @@ def plan_for(
         options: `minutes`, `gpu` and `out`, a folder with data and a configuration.
         networks: to choose from, smaller ones first.
         more: options of `train` that the configuration does not have yet.
+        hallucinate: adds pairs to the training data and returns how many, which may be 0; it is
+            called only if they are worth the passes that they cost.
     """
     import torch  # slow to import, as the next lines are
 
@@ -103,15 +114,17 @@ def plan_for(
     speeds = dict(zip(networks, measured, strict=False))
     seconds = 60 * options.minutes
     # The network first, since only its decoding is measured.
-    data = Data(watch.rows, watch.source, watch.target)
-    choice = choose_network(data, seconds, speeds)
+    choice = choose_network(watch.rows, seconds, speeds)
+    hallucinated = hallucinate() if choice.passes >= HALLUCINATED_PASSES else 0
+    if hallucinated:
+        choice = choose_network(watch.rows + hallucinated, seconds, speeds)
     chosen = networks.index(choice.network)
     rates = watch.validation_speeds(timed[chosen], setups[chosen].validation)
     lines = [f"{speed:,.0f} examples/s: {network}" for network, speed in speeds.items()]
     lines += [f"not measured in the time: {network}" for network in networks[len(speeds) :]]
     lines.append(f"and, with the chosen network, decoded {rates[1]:,.0f} pairs/s")
     validations = choose_validations(watch.dev, seconds, *rates)
-    plan = Plan(options.minutes, choice, validations, options.gpu, lines)
+    plan = Plan(options.minutes, choice, validations, options.gpu, lines, hallucinated)
     print(*plan.lines, sep="\n", file=sys.stderr)
     return plan
 

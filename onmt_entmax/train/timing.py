@@ -52,8 +52,8 @@ class Stopwatch:
         self._corpora = TrainingData(data, vocabulary, None)
         self._device = device
         self.rows = self._corpora.epoch_size
-        source, target = (side.total() / max(self.rows, 1) for side in self._corpora.counts)
-        self.source, self.target = source, target  # mean numbers of tokens
+        _, target = self._corpora.counts
+        self.target = target.total() / max(self.rows, 1)  # mean number of tokens
         self.dev = 0  # pairs of the development set, once it was decoded
 
     def training_speeds(self, networks: Sequence[Timed], seconds: float) -> list[float]:

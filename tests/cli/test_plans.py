@@ -8,10 +8,9 @@ import yaml
 from onmt_entmax.cli.plans import (
     FASTER,
     PASSES,
-    SHARE,
     SIZES,
+    VALIDATION_SHARE,
     Choice,
-    Data,
     Network,
     Plan,
     candidates,
@@ -19,7 +18,7 @@ from onmt_entmax.cli.plans import (
     choose_validations,
 )
 
-DATA = Data(rows=15_000, source=12.0, target=9.0)
+ROWS = 15_000  # of the training data
 
 
 def speeds_of(*speeds: float, products: str = "float32") -> dict[Network, float]:
@@ -52,18 +51,18 @@ def test_what_the_user_chose_is_not_searched() -> None:
     ],
 )
 def test_the_largest_network_that_makes_enough_passes(minutes: int, size: int, why: str) -> None:
-    choice = choose_network(DATA, 60 * minutes, speeds_of(900, 600))
+    choice = choose_network(ROWS, 60 * minutes, speeds_of(900, 600))
     assert choice.network.size == size
     assert why in choice.reason
     # Validations have their share of the time.
-    assert choice.passes == pytest.approx(0.96 * 60 * minutes * choice.speed / DATA.rows)
+    assert choice.passes == pytest.approx(0.96 * 60 * minutes * choice.speed / ROWS)
     assert (choice.passes >= PASSES) is (minutes > 1)
 
 
 @pytest.mark.parametrize(("ratio", "products"), [(0.99, "float32"), (1.01, "bfloat16")])
 def test_rounded_products_must_be_faster(ratio: float, products: str) -> None:
     rounded = speeds_of(400 * FASTER * ratio, products="bfloat16")
-    choice = choose_network(DATA, 3600, speeds_of(400) | rounded)
+    choice = choose_network(ROWS, 3600, speeds_of(400) | rounded)
     assert choice.network.products == products
 
 
@@ -71,8 +70,8 @@ def test_rounded_products_must_be_faster(ratio: float, products: str) -> None:
     ("passes", "dropout"), [(1, 0.1), (9.9, 0.1), (10.1, 0.3), (19, 0.3), (21, 0.5), (900, 0.5)]
 )
 def test_the_dropout_grows_with_the_passes(passes: float, dropout: float) -> None:
-    speed = passes * DATA.rows / (0.96 * 600)
-    assert choose_network(DATA, 600, speeds_of(speed)).dropout == dropout
+    speed = passes * ROWS / (0.96 * 600)
+    assert choose_network(ROWS, 600, speeds_of(speed)).dropout == dropout
 
 
 @pytest.mark.parametrize("seconds", [120, 600, 2400])
@@ -83,7 +82,7 @@ def test_validations_take_a_small_share_of_the_time(
 ) -> None:
     chosen = choose_validations(pairs, seconds, loss, decode)
     each = (chosen.loss_size or pairs) / loss + (chosen.decode_size or pairs) / decode
-    assert chosen.count * each <= SHARE * seconds
+    assert chosen.count * each <= VALIDATION_SHARE * seconds
     assert 2 <= chosen.count <= 5
     assert max(chosen.loss_size, chosen.decode_size) < pairs  # 0 is all of them
 
@@ -117,7 +116,7 @@ def test_a_plan_is_options_of_train() -> None:
     }
     more = {"matmul_dtype": "tf32", "gpu_ranks": [0]}
     assert settings(plan(gpu=True)) == options | more
-    assert yaml.safe_load(plan().dropout) == {"dropout": [0.1]}
+    assert yaml.safe_load(plan().dropout_line) == {"dropout": [0.1]}
 
 
 def test_a_plan_says_what_was_measured_and_chosen() -> None:
@@ -127,6 +126,11 @@ def test_a_plan_says_what_was_measured_and_chosen() -> None:
         "Chosen: 1 layer of 400, batches of 64, bfloat16: the largest.",
     ]
     assert "this machine's GPU" in plan(gpu=True).lines[0]
+
+
+def test_a_plan_says_that_pairs_are_hallucinated() -> None:
+    line = replace(plan(), hallucinated=9_926).lines[-1]
+    assert line.startswith("Of these rows, 9,926 are hallucinated, since there are at least 20 ")
 
 
 def test_a_long_plan_is_written_with_all_digits() -> None:

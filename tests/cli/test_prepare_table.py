@@ -8,6 +8,7 @@ import yaml
 from onmt_entmax.cli import prepare_sigmorphon, prepare_table
 from onmt_entmax.cli.prepare_table import files_for_shell
 from onmt_entmax.options.train import training_setup
+from onmt_entmax.train import timing
 from tests.commands import succeed
 from tests.ended import ended, refused
 
@@ -256,6 +257,89 @@ def test_the_next_commands_suit_the_table(lines: list[str], commands: list[str],
     assert [line.split()[1] for line in printed.splitlines()] == commands
     assert "predict out/model dev.tsv --output out/dev.predicted.tsv\n" in printed
     assert "evaluate out/dev.predicted.tsv --reference dev.tsv --model out/model\n" in printed
+
+
+def test_hallucinated_pairs_are_a_corpus_of_the_training(capsys) -> None:
+    write(a_trn=FORMS, a_dev=FORMS)
+    prepare("--train", "a.trn", "--dev", "a.dev", "--hallucinate", 2)
+    names = ("path_src", "path_tgt")
+    files = [f"out/hallucinated.{side}" for side in ("src", "tgt")]
+    assert options()["data"]["hallucinated"] == dict(zip(names, files, strict=True))
+    source, target = (Path(file).read_text("utf-8").splitlines() for file in files)
+    assert len(source) == 2  # two of walk; draw and go have no stem in drew and went
+    assert [line.split()[0] for line in source] == ["+V", "+V"]
+    assert [[*line.split()[2:], "s"] for line in source] == [line.split() for line in target]
+    assert "out/hallucinated.{src,tgt}: 2 pairs, to train on\n" in capsys.readouterr().out
+
+
+def test_nothing_is_hallucinated_unless_asked() -> None:
+    write(a_trn=FORMS, a_dev=FORMS)
+    prepare("--train", "a.trn", "--dev", "a.dev")
+    assert "hallucinated" not in options()["data"]
+    assert not Path("out/hallucinated.src").exists()
+
+
+def test_nothing_can_be_hallucinated_without_a_stem() -> None:
+    write(a_trn=["ab\tx y"], a_dev=["ab\tx y"])
+    arguments = ["--train", "a.trn", "--dev", "a.dev", "--out", "out", "--hallucinate", "1"]
+    assert "--hallucinate: no source has 3 symbols in a row" in refused(
+        prepare_table.main, arguments
+    )
+    assert not Path("out").exists()
+
+
+@pytest.fixture
+def hundred_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that trains every network on a hundred pairs of 1,000 in a second."""
+
+    class Stopwatch:
+        rows, dev = 1000, 100
+
+        def __init__(self, *arguments: object) -> None:
+            pass
+
+        def training_speeds(self, networks: list[object], seconds: float) -> list[float]:
+            return [100.0] * len(networks)
+
+        def validation_speeds(self, *arguments: object) -> tuple[float, float]:
+            return 3000.0, 400.0
+
+    monkeypatch.setattr(timing, "Stopwatch", Stopwatch)
+
+
+ENDINGS = [f"{stem}en\tV;PST\t{stem}te" for stem in ("glaub", "schnarch", "versuch", "radel")]
+VOWELS = [f"{a}en\tV;PST\t{b}" for a, b in (("trink", "trank"), ("werf", "warf"), ("lüg", "log"))]
+
+
+@pytest.mark.usefixtures("hundred_a_second")
+@pytest.mark.parametrize(
+    ("rows", "minutes", "more", "pairs"),
+    [
+        pytest.param(ENDINGS, 4, [], 4, id="many passes"),
+        pytest.param(ENDINGS, 3, [], 0, id="few passes"),
+        pytest.param(VOWELS, 4, [], 0, id="words that change inside"),
+        pytest.param(ENDINGS, 4, ["--hallucinate", 0], 0, id="unwanted"),
+        pytest.param(ENDINGS, 3, ["--hallucinate", 2], 8, id="wanted"),
+    ],
+)
+def test_a_plan_of_many_passes_hallucinates(
+    rows: list[str], minutes: float, more: list[object], pairs: int
+) -> None:
+    write(a_trn=rows, a_dev=rows)
+    prepare("--train", "a.trn", "--dev", "a.dev", "--minutes", minutes, *more)
+    assert ("hallucinated" in options()["data"]) is (pairs > 0)
+    path = Path("out/hallucinated.src")
+    assert (len(path.read_text("utf-8").splitlines()) if pairs else 0) == pairs
+    assert path.exists() is (pairs > 0)
+
+
+@pytest.mark.usefixtures("hundred_a_second")
+def test_a_plan_says_why_it_hallucinates(capsys) -> None:
+    write(a_trn=ENDINGS, a_dev=ENDINGS)
+    prepare("--train", "a.trn", "--dev", "a.dev", "--minutes", 4)
+    said = "Of these rows, 4 are hallucinated, since there are at least 20 passes without"
+    assert said in capsys.readouterr().err
+    assert f"# {said}" in Path("out/train.yaml").read_text("utf-8")
 
 
 def test_dev_tables_of_one_name_have_commands_of_their_own(capsys) -> None:

@@ -41,12 +41,11 @@ def test_only_the_first_network_has_a_turn_in_any_case(deadline: float, turns: s
 
 
 def test_a_speed_is_examples_over_seconds(tmp_path: Path) -> None:
-    """Each network has its own batches; the toy corpora have sources of two to six letters."""
+    """Each network has its own batches; the toy corpora have targets of two to six letters."""
     setup = setup_of(tmp_path, rnn_size=8, selection="exact_match")
     watch = Stopwatch(setup.data, setup.vocabulary, torch.device("cpu"))
-    lengths = [len(line.split()) for line in (tmp_path / "train.src").open()]
-    assert (watch.rows, watch.source) == (240, sum(lengths) / 240)
-    assert watch.source == watch.target
+    lengths = [len(line.split()) for line in (tmp_path / "train.tgt").open()]
+    assert (watch.rows, watch.target) == (240, sum(lengths) / 240)
     networks = [
         Timed(replace(setup.data, batch_size=size), setup.model, setup.training) for size in (16, 3)
     ]

@@ -1,0 +1,122 @@
+"""Hallucinated pairs: training pairs with another stem, for tables of few lexemes.
+
+Source and target of an inflection share their stem. A model that has seen few stems learns them by
+heart, and fails for others. So each pair is repeated with random letters in place of the stem, the
+same ones in source and target, which can only be copied:
+
+    begünstigen, V.PTCP;PST    ->  begünstigt
+    wofäbkngpen, V.PTCP;PST    ->  wofäbkngpt
+
+This is the data hallucination of Anastasopoulos and Neubig (2019), "Pushing the Limits of
+Low-Resource Morphological Inflection": at least three units in a row that source and target have in
+common are the stem, or a part of it, and their letters are drawn at random. They find these parts
+by an alignment of characters, this file by Ratcliff and Obershelp's matching (Python's `difflib`).
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+SHORTEST = 3
+"""Units of a common part of source and target that is taken for a stem, or a part of one"""
+_FREQUENT = 0.002
+"""Share of the pairs of a language that have a letter which is drawn: others are too rare in it"""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Source and target of a row, in units.
+
+    Attributes:
+        marks: language and tags of the source, as tokens; they are kept.
+        source: units.
+        target: units.
+    """
+
+    marks: tuple[str, ...]
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+
+
+def hallucinated(pairs: Mapping[str, Sequence[Pair]], copies: int, seed: int) -> list[Pair]:
+    """Return pairs with random stems in random order, `copies` for each pair that has a stem.
+
+    The letters of a stem are drawn uniformly from those that the language often has in source and
+    target, small letters for small ones and capital letters for capital ones. Units that are no
+    letters stay, such as digits, spaces and combining marks.
+
+    Args:
+        pairs: of each language.
+        copies: of each pair.
+        seed: of the random letters and the order, which depend on nothing else.
+    """
+    generator = random.Random(f"{seed}/hallucinated")
+    invented = []
+    for of_language in pairs.values():
+        letters = Letters.of(of_language)
+        for pair in of_language:
+            parts = stem_of(pair)
+            if parts:
+                invented += [letters.replace(pair, parts, generator) for _ in range(copies)]
+    generator.shuffle(invented)
+    return invented
+
+
+def stem_of(pair: Pair) -> list[tuple[int, int, int]]:
+    """Return the parts of a stem: where each begins in source and target, and its length."""
+    matcher = SequenceMatcher(None, pair.source, pair.target, autojunk=False)
+    return [tuple(part) for part in matcher.get_matching_blocks() if part.size >= SHORTEST]
+
+
+def stem_share(pairs: Sequence[Pair]) -> float:
+    """Return the mean share of a source's units that belong to its stem, from 0 to 1.
+
+    Near 1, words change at their ends; where it is small they change inside, which hallucinated
+    stems unlearn.
+    """
+    shares = (sum(size for *_, size in stem_of(pair)) / len(pair.source) for pair in pairs)
+    return sum(shares) / max(len(pairs), 1)
+
+
+class Letters:
+    """The letters of a language from which stems are drawn.
+
+    Args:
+        letters: units that are letters.
+    """
+
+    def __init__(self, letters: Iterable[str]) -> None:
+        self._letters = sorted(letters)
+        self._capital = [letter for letter in self._letters if letter.isupper()]
+        self._other = [letter for letter in self._letters if not letter.isupper()]
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> "Letters":
+        """Return the letters that many pairs have in source and target."""
+        counts = Counter(
+            unit for pair in pairs for unit in {*pair.source}.intersection(pair.target)
+        )
+        least = _FREQUENT * len(pairs)
+        return cls(unit for unit, count in counts.items() if count >= least and unit.isalpha())
+
+    def replace(
+        self, pair: Pair, parts: Iterable[tuple[int, int, int]], generator: random.Random
+    ) -> Pair:
+        """Return a pair with other letters in the given parts.
+
+        Args:
+            pair: of the language.
+            parts: where each begins in source and target, and its length.
+            generator: of the random letters.
+        """
+        source, target = list(pair.source), list(pair.target)
+        for in_source, in_target, size in parts:
+            for offset in range(size):
+                letter = source[in_source + offset]
+                choices = self._capital if letter.isupper() else self._other
+                if letter.isalpha() and choices:
+                    drawn = generator.choice(choices)
+                    source[in_source + offset] = target[in_target + offset] = drawn
+        return Pair(pair.marks, tuple(source), tuple(target))
