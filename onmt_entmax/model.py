@@ -17,12 +17,6 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import check_free, named_exhaustion
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.lstm import (
-    BridgedRNNEncoder,
-    FastInputFeedRNNDecoder,
-    FastRNNEncoder,
-    InputFeedDecoder,
-)
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.transformer import (
     PaddedTransformerEncoder,
@@ -38,6 +32,8 @@ from onmt_entmax.opennmt import (
     str2dec,
     str2enc,
 )
+from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder, InputFeedDecoder
+from onmt_entmax.recurrence.encoder import BridgedRNNEncoder, FastRNNEncoder
 
 
 class SparseNMTModel(NMTModel):

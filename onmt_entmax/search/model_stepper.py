@@ -17,14 +17,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from onmt_entmax.nn.lstm import (
-    DecoderStep,
-    FastInputFeedRNNDecoder,
-    FastRNNEncoder,
-    SourceMemory,
-)
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.support import Distribution
+from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.recurrence.decoder_step import DecoderStep
+from onmt_entmax.recurrence.encoder import FastRNNEncoder
+from onmt_entmax.recurrence.source_memory import SourceMemory
 from onmt_entmax.search.expansion import Ints
 from onmt_entmax.search.stepper import SearchError, Step
 

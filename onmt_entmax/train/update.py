@@ -18,9 +18,10 @@ from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch, Shape, Shapes
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, device_of
-from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder
 from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.nn.transformer import PaddedTransformerEncoder
+from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.recurrence.encoder import FastRNNEncoder
 from onmt_entmax.sparse import backends
 
 MOST_GRAPHS = 128

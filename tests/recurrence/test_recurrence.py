@@ -4,15 +4,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.nn import attention as attention_module
-from onmt_entmax.nn.attention import EntmaxGlobalAttention, NativeSteps, native
-from onmt_entmax.nn.lstm import (
-    BridgedRNNEncoder,
-    FastInputFeedRNNDecoder,
-    FastRNNEncoder,
-    dropout_mask,
-)
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder, RNNEncoder
+from onmt_entmax.recurrence.backends import pytorch
+from onmt_entmax.recurrence.backends.native import NativeBackend, native
+from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.recurrence.dropout import dropout_mask
+from onmt_entmax.recurrence.encoder import BridgedRNNEncoder, FastRNNEncoder
 from tests.commands import check_kernels
 
 HIDDEN, EMBEDDING, VOCABULARY, PAD = 20, 12, 30, 1
@@ -150,7 +148,7 @@ def test_the_fast_encoder_has_the_same_bridge(fixed: bool) -> None:
 
 def test_no_shape_depends_on_a_value(monkeypatch) -> None:
     """Tensors without memory have no values to read, so a CUDA graph can record the steps."""
-    monkeypatch.setattr(attention_module, "entmax", lambda scores, alpha: scores.softmax(-1))
+    monkeypatch.setattr(pytorch, "entmax", lambda scores, alpha: scores.softmax(-1))
     (encoder, decoder), (source, target) = model_of(True).to("meta"), batch("meta")
     states, bank, lengths = encoder(source, SOURCE.to("meta"))
     decoder.init_state(source, bank, states)
@@ -217,16 +215,16 @@ def test_wrong_lengths_are_refused() -> None:
 
 def test_kernels_in_the_interpreter_or_on_a_gpu() -> None:
     pytest.importorskip("triton")
-    check_kernels("tests/nn/step_checks.py")
+    check_kernels("tests/recurrence/backend_checks.py")
 
 
 @pytest.mark.skipif(native is None, reason="the native module was not built")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_native_steps(dtype: torch.dtype) -> None:
-    from tests.nn.step_checks import check_attention, check_cells
+    from tests.recurrence.backend_checks import check_attention, check_cells
 
     for factors in (False, True):
-        check_cells(NativeSteps, (), factors, "cpu", dtype)
+        check_cells(NativeBackend, (), factors, "cpu", dtype)
         for alpha in (1.0, 1.33, 1.5, 2.0):
             for source in (13, 515):
-                check_attention(NativeSteps, alpha, factors, source, "cpu", dtype)
+                check_attention(NativeBackend, alpha, factors, source, "cpu", dtype)

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs
-"""The steps of `PlainSteps` as Triton kernels, one each; needs Triton."""
+"""The steps as Triton kernels, one each; needs Triton."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from onmt_entmax.nn.attention import PlainSteps, Sources
+from onmt_entmax.recurrence.backends.contract import StepBackend
+from onmt_entmax.recurrence.source_memory import Sources
 from onmt_entmax.sparse.backends.triton import alpha_of, form_of
 from onmt_entmax.sparse.backends.triton_kernels import (
     beta_of,
@@ -195,7 +196,7 @@ def _attend_backward_kernel(
         tl.store(grad_queries + row * hidden + column, grad, mask=inside)
 
 
-class TritonSteps(PlainSteps):
+class TritonBackend(StepBackend):
     """The steps as one kernel each, for float32 and float64 on a GPU.
 
     Attention is for alphas up to 2, and at most `LONGEST` source positions.
@@ -300,7 +301,7 @@ def start(device: torch.device) -> bool:
     cell = torch.zeros(1, 1, device=device)
     gates = torch.zeros(1, 4, device=device)
     try:
-        TritonSteps.cell_forward(gates, gates, cell, None)
+        TritonBackend.cell_forward(gates, gates, cell, None)
     except Exception as error:
         warnings.warn(f"PyTorch runs the steps of LSTMs, slower: {error}", RuntimeWarning, 2)
         return False
