@@ -10,16 +10,16 @@ from torch import Tensor
 
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.recurrence.backends.choice import backend_for
-from onmt_entmax.recurrence.deferred import Deferred, anchor
-from onmt_entmax.recurrence.source_memory import Sources
+from onmt_entmax.recurrence.deferred import DeferredWeight, after_all_steps
+from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
+from onmt_entmax.recurrence.steps import Steps
 
 
 def attention_steps(
     attention: EntmaxGlobalAttention,
     bank: Tensor,
     lengths: Tensor,
-    sizes: list[int],
-    places: Tensor,
+    steps: Steps,
     dtype: torch.dtype | None,
 ) -> Callable[[int, Tensor, Tensor | None], Tensor]:
     """Return attention over the steps of a batch, with the gradients of products over all steps.
@@ -28,8 +28,7 @@ def attention_steps(
         attention: runs as the module does, step by step, unless it can project.
         bank: source vectors ``(batch, source, hidden)``, contiguous.
         lengths: real source positions, ``(batch,)`` int64, at least 1.
-        sizes: rows that attend in each step, the first ones of the batch.
-        places: positions of these in ``(steps * batch)``, for all steps.
+        steps: the rows that attend in each step.
         dtype: of the factors of products, see `product`.
 
     Returns:
@@ -38,83 +37,113 @@ def attention_steps(
     """
     if not attention.can_project:
 
-        def step(number: int, query: Tensor, factors: Tensor | None) -> Tensor:
-            output, _ = attention(query, bank[: sizes[number]], lengths[: sizes[number]])
+        def attend(step: int, query: Tensor, factors: Tensor | None) -> Tensor:
+            rows = steps.sizes[step]
+            output, _ = attention(query, bank[:rows], lengths[:rows])
             return output if factors is None else output * factors
 
-        return step
-    keys, values, query = attention.project(bank, dtype)
-    sources = Sources(keys.detach(), values.detach(), lengths, None, attention.alpha)
-    memory = _Memory(sources, Deferred(query, None, sizes, dtype), sizes, places)
-    held = anchor(memory, keys, values, query)
-    return lambda number, query, factors: _Attend.apply(memory, held, number, factors, query)
+        return attend
+    keys, values, query_weight = attention.project(bank, dtype)
+    memory = SourceMemory(keys.detach(), values.detach(), lengths)
+    sources = RowSources(memory, None, attention.alpha)
+    weight = DeferredWeight(query_weight, None, steps.sizes, dtype)
+    deferred = DeferredAttention(sources, weight, steps)
+    dependency = after_all_steps(deferred, keys, values, query_weight)
+    return lambda step, query, factors: AttentionStep.apply(
+        deferred, dependency, step, factors, query
+    )
 
 
-class _Memory:
-    """Keys and values of a batch, the queries' weight, and what is kept of the steps."""
+class DeferredAttention:
+    """Keys, values and the queries' weight of a batch, whose gradients follow after all steps.
 
-    def __init__(
-        self, sources: Sources, product: Deferred, sizes: list[int], places: Tensor
-    ) -> None:
-        self.kind = backend_for(sources.keys[0], sources)
-        self.sources, self.product, self._sizes, self._places = sources, product, sizes, places
-        self._all_weights = sources.keys.new_zeros(sum(sizes), sources.keys.size(1))
-        self.weights = self._all_weights.split(sizes)
+    The gradient of the keys is one product of the gradients of all scores with all queries, that of
+    the values one of all attention weights with the gradients of all context vectors.
+
+    Args:
+        sources: row i attends to sentence i.
+        query_weight: W_q of `EntmaxGlobalAttention.project`.
+        steps: the rows of each step.
+
+    Attributes:
+        backend: which computes the steps.
+        weights: receive the attention weights of each step, ``(rows, source)``.
+        grad_scores: in the backward pass, receive the gradients of its scores, likewise.
+    """
+
+    def __init__(self, sources: RowSources, query_weight: DeferredWeight, steps: Steps) -> None:
+        keys = sources.memory.keys
+        self.backend = backend_for(keys[0], sources)
+        self.sources, self.query_weight, self._steps = sources, query_weight, steps
+        self._all_weights = keys.new_zeros(sum(steps.sizes), keys.size(1))
+        self.weights = self._all_weights.split(steps.sizes)
 
     def start_backward(self) -> None:
         """Prepare the backward pass, if this is its first step."""
-        if self.product.start_backward():
-            self._all_grads = torch.zeros_like(self._all_weights)
-            self.grad_scores = self._all_grads.split(self._sizes)
+        if self.query_weight.start_backward():
+            self._all_grad_scores = torch.zeros_like(self._all_weights)
+            self.grad_scores = self._all_grad_scores.split(self._steps.sizes)
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of keys, values and the queries' weight."""
-        total, steps, batch = len(self._places), len(self._sizes), len(self.sources.keys)
+        queries, grad_contexts = self.query_weight.all_inputs, self.query_weight.all_gradients
+        keys = torch.bmm(self._by_sentence(self._all_grad_scores).mT, self._by_sentence(queries))
+        values = torch.bmm(
+            self._by_sentence(self._all_weights).mT, self._by_sentence(grad_contexts)
+        )
+        return keys, values, *self.query_weight.finish()
 
-        def by_row(packed: Tensor) -> Tensor:
-            padded = packed[:total].to(self._all_weights.dtype)
-            if total < steps * batch:
-                zeros = padded.new_zeros(steps * batch, padded.size(1))
-                padded = zeros.index_copy_(0, self._places, padded)
-            return padded.view(steps, batch, -1).transpose(0, 1)
+    def _by_sentence(self, packed: Tensor) -> Tensor:
+        """Return packed rows as ``(batch, steps, size)``, zeros at padding."""
+        positions, steps = self._steps.positions, len(self._steps.sizes)
+        total, batch = len(positions), len(self.sources.memory)
+        rows = packed[:total].to(self._all_weights.dtype)
+        if total < steps * batch:
+            zeros = rows.new_zeros(steps * batch, rows.size(1))
+            rows = zeros.index_copy_(0, positions, rows)
+        return rows.view(steps, batch, -1).transpose(0, 1)
 
-        keys = torch.bmm(by_row(self._all_grads).mT, by_row(self.product.all_inputs))
-        values = torch.bmm(by_row(self._all_weights).mT, by_row(self.product.all_gradients))
-        return keys, values, *self.product.finish()
 
+class AttentionStep(torch.autograd.Function):
+    """A step; what follows in the graph is once differentiable, which need not be checked here.
 
-class _Attend(torch.autograd.Function):
-    """A step; what follows in the graph is once differentiable, which need not be checked here."""
+    ``apply(attention, dependency, step, factors, query)`` with `DeferredAttention`, the scalar of
+    `after_all_steps`, the number of the step, dropout factors or None, and the query
+    ``(rows, hidden)``. Returns the attentional vectors ``(rows, hidden)``.
+    """
 
     @staticmethod
     def forward(
         ctx: Any,
-        memory: _Memory,
-        anchor: Tensor,
-        number: int,
+        attention: DeferredAttention,
+        dependency: Tensor,
+        step: int,
         factors: Tensor | None,
         query: Tensor,
     ) -> Tensor:
-        product, weights = memory.product, memory.weights[number]
-        inputs = product.inputs[number]
-        from_query = product.multiply(inputs.copy_(query))
-        output = memory.kind.attend(memory.sources, query, from_query, factors, weights)
-        ctx.memory, ctx.number, ctx.factors = memory, number, factors
+        query_weight = attention.query_weight
+        inputs = query_weight.inputs[step]
+        projected = query_weight.multiply(inputs.copy_(query))
+        output = attention.backend.attend(
+            attention.sources, query, projected, factors, attention.weights[step]
+        )
+        ctx.attention, ctx.step, ctx.factors = attention, step, factors
         ctx.save_for_backward(query, output)
         return output
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        memory, number, (query, output) = ctx.memory, ctx.number, ctx.saved_tensors
-        memory.start_backward()
-        made = memory.kind.attend_backward(
-            memory.sources,
+        attention, step, (query, output) = ctx.attention, ctx.step, ctx.saved_tensors
+        attention.start_backward()
+        grad_query = attention.backend.attend_backward(
+            attention.sources,
             query,
             ctx.factors,
-            memory.weights[number],
+            attention.weights[step],
             output,
             grad,
-            memory.product.gradients[number],
-            memory.grad_scores[number],
+            attention.query_weight.gradients[step],
+            attention.grad_scores[step],
         )
-        return None, None, None, None, made.add_(memory.product.go_back(number))
+        grad_query.add_(attention.query_weight.input_gradient(step))
+        return None, None, None, None, grad_query

@@ -1,4 +1,4 @@
-"""OpenNMT-py's input-feeding LSTM decoder, by teacher forcing over packed or fixed steps."""
+"""OpenNMT-py's input-feeding LSTM decoder; `definition.decode` says what it computes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from torch import Tensor
 from onmt_entmax.nn.products import linear
 from onmt_entmax.opennmt import InputFeedRNNDecoder
 from onmt_entmax.recurrence.attention import attention_steps
-from onmt_entmax.recurrence.deferred import anchor
-from onmt_entmax.recurrence.dropout import _split_mask
-from onmt_entmax.recurrence.embedding import _embed, _pick
-from onmt_entmax.recurrence.layer import _Layer, _Step
+from onmt_entmax.recurrence.deferred import after_all_steps
+from onmt_entmax.recurrence.dropout import dropout_of_steps
+from onmt_entmax.recurrence.embedding import embed_distinct, expand
+from onmt_entmax.recurrence.layer import LayerStep, LayerWeight
+from onmt_entmax.recurrence.options import RecurrenceOptions
 from onmt_entmax.recurrence.steps import Steps
 
 
@@ -30,20 +31,13 @@ class InputFeedDecoder(InputFeedRNNDecoder):
         self.state["hidden"] = tuple(state[:layers] for state in self.state["hidden"])
 
 
-class FastInputFeedRNNDecoder(InputFeedDecoder):
-    """OpenNMT-py's `InputFeedRNNDecoder`, with the recurrence of this module by teacher forcing.
+class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
+    """OpenNMT-py's `InputFeedRNNDecoder`, with steps for whole batches by teacher forcing.
 
     Constructor, weights and results are the same. It is for LSTMs with `EntmaxGlobalAttention` and
     without a context gate; `build_model` takes OpenNMT-py's loop for all others. `forward` is that
     loop. For the steps of a search see `DecoderStep`.
-
-    Attributes:
-        matmul_dtype: see `FastRNNEncoder`.
-        fixed_shapes: likewise.
     """
-
-    matmul_dtype: torch.dtype | None = None
-    fixed_shapes: bool | None = None
 
     def teacher_forced(
         self,
@@ -72,68 +66,98 @@ class FastInputFeedRNNDecoder(InputFeedDecoder):
             ValueError: if a target length exceeds tgt_len.
         """
         (count, batch, _), device = tgt.shape, tgt.device
-        fixed = device.type != "cpu" if self.fixed_shapes is None else self.fixed_shapes
-        if target_lengths is None:
-            lengths = torch.full((batch,), count, device=device)
-        elif len(target_lengths) and int(target_lengths.max()) > count:
-            raise ValueError(
-                f"a target length is {int(target_lengths.max())}, but the decoder's input has "
-                f"{count} only; count decoder steps, without the end symbol's"
-            )
-        else:
-            lengths = target_lengths.to(device)
-        order = torch.arange(batch, device=device)
+        fixed = self.has_fixed_steps(device)
+        lengths = _target_lengths(target_lengths, count, batch, device)
+        order = torch.arange(batch, device=device)  # sentence of each row
         if not fixed:
             order = lengths.argsort(descending=True, stable=True)
         steps = Steps.of(lengths[order], count, fixed)
-        index = steps.places // batch * batch + order[steps.places % batch]
+        index = steps.positions // batch * batch + order[steps.positions % batch]
         sources = memory_bank.transpose(0, 1).index_select(0, order)
-        real = memory_lengths.to(order)[order]
-        outputs = self._recur(steps, tgt.flatten(0, 1)[index], sources, real, order)
-        if steps.live is not None and target_lengths is not None:
-            index = steps.live.flatten().nonzero().squeeze(1)
+        source_lengths = memory_lengths.to(order)[order]
+        outputs = self._run(steps, tgt.flatten(0, 1)[index], sources, source_lengths, order)
+        if steps.real is not None and target_lengths is not None:
+            index = steps.real.flatten().nonzero().squeeze(1)
             outputs = outputs[index]
         return outputs, index
 
-    def _recur(
+    def _run(
         self, steps: Steps, tokens: Tensor, bank: Tensor, lengths: Tensor, order: Tensor
     ) -> Tensor:
-        """Return packed outputs.
+        """Return packed outputs ``(total, hidden)``.
 
         Args:
             steps: rows of each step.
             tokens: packed ids ``(total, features)``.
             bank: source vectors ``(batch, source, hidden)``, in the order of the rows.
-            lengths: of the sources, likewise.
-            order: sentence of each row.
+            lengths: of the sources ``(batch,)``, likewise.
+            order: sentence of each row ``(batch,)``.
         """
         if bank.device.type == "cpu" and not ((lengths > 0) & (lengths <= bank.size(1))).all():
             raise ValueError("attention needs source lengths from 1 to that of the memory bank")
-        width, total, dtype = self.hidden_size, len(tokens), self.matmul_dtype
-        embedded, distinct = _embed(self.embeddings, tokens, steps.live is not None)
+        sizes, width, outputs = steps.sizes, self.hidden_size, []
+        embedded, token_rows = embed_distinct(self.embeddings, tokens, steps.real is not None)
         hidden, cell = ([*state.index_select(1, order)] for state in self.state["hidden"])
-        fed, outputs = self.state["input_feed"][0, order], []
+        fed = self.state["input_feed"][0, order]  # (batch, hidden)
+        # `matmul_dtype` sets the precision, not autocast: states stay exact.
         with torch.autocast("cuda" if bank.is_cuda else "cpu", enabled=False):
-            layers, anchors, masks = [], [], []
+            layers, dropout = [], []
             for number, layer in enumerate(self.rnn.layers):
-                below, bias = layer.weight_ih, layer.bias_ih + layer.bias_hh
-                summand = bias.expand(total, -1)
-                if number == 0:
-                    enter, below = below.split([embedded.size(1), width], 1)
-                    summand = _pick(linear(embedded, enter, bias, dtype), distinct)
-                matrix = torch.cat([below, layer.weight_hh], 1)
-                layers.append(_Layer(matrix, summand, steps.sizes, dtype))
-                anchors.append(anchor(layers[-1], matrix, summand))
+                matrix, summand = self._layer_weights(number, layer, embedded, token_rows, tokens)
+                weight = LayerWeight(matrix, summand, sizes, self.matmul_dtype)
+                layers.append((weight, after_all_steps(weight, matrix, summand)))
                 between = self.rnn.dropout if number + 1 < self.rnn.num_layers else None
-                masks.append(_split_mask((total, width), between, bank, steps.sizes))
-            above = _split_mask((total, width), self.dropout, bank, steps.sizes)
-            attend = attention_steps(self.attn, bank, lengths, steps.sizes, steps.places, dtype)
-            for number in range(len(steps.sizes)):
+                dropout.append(dropout_of_steps(sizes, width, between, bank))
+            output_dropout = dropout_of_steps(sizes, width, self.dropout, bank)
+            attend = attention_steps(self.attn, bank, lengths, steps, self.matmul_dtype)
+            for step in range(len(sizes)):
                 x = fed
-                for at, (layer, held, mask) in enumerate(zip(layers, anchors, masks, strict=True)):
-                    x, hidden[at], cell[at] = _Step.apply(
-                        layer, held, number, mask[number], x, hidden[at], cell[at]
-                    )
-                fed = attend(number, x, above[number])
+                for number, (weight, dependency) in enumerate(layers):
+                    x, hidden[number], cell[number] = LayerStep.apply(
+                        weight, dependency, step, dropout[number][step], x, hidden[number],
+                        cell[number],
+                    )  # fmt: skip
+                fed = attend(step, x, output_dropout[step])
                 outputs.append(fed)
         return torch.cat(outputs) if outputs else fed[:0]
+
+    def _layer_weights(
+        self,
+        number: int,
+        layer: torch.nn.LSTMCell,
+        embedded: Tensor,
+        token_rows: Tensor | None,
+        tokens: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Return what a layer multiplies in each step, and what it adds.
+
+        The lowest layer's product with the embeddings needs no state: it is made before the steps.
+
+        Returns:
+            The matrix of input feed or lower layer, and hidden state,
+            ``(4 * hidden, 2 * hidden)``; and the summand ``(total, 4 * hidden)``.
+        """
+        below, bias = layer.weight_ih, layer.bias_ih + layer.bias_hh
+        if number == 0:
+            of_tokens, below = below.split([embedded.size(1), self.hidden_size], 1)
+            products = linear(embedded, of_tokens, bias, self.matmul_dtype)
+            summand = expand(products, token_rows)
+        else:
+            summand = bias.expand(len(tokens), -1)
+        return torch.cat([below, layer.weight_hh], 1), summand
+
+
+def _target_lengths(lengths: Tensor | None, count: int, batch: int, device: torch.device) -> Tensor:
+    """Return the decoder steps of each sentence ``(batch,)`` on a device; None: all have `count`.
+
+    Raises:
+        ValueError: if a length exceeds `count`.
+    """
+    if lengths is None:
+        return torch.full((batch,), count, device=device)
+    if len(lengths) and int(lengths.max()) > count:
+        raise ValueError(
+            f"a target length is {int(lengths.max())}, but the decoder's input has {count} only; "
+            "count decoder steps, without the end symbol's"
+        )
+    return lengths.to(device)

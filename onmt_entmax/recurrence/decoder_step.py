@@ -8,18 +8,21 @@ from torch import Tensor
 from onmt_entmax.nn.products import PreparedWeight
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
-from onmt_entmax.recurrence.source_memory import SourceMemory, Sources
+from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
+
+# Bytes of a table with each token's part of the lowest layer's gates. Of a larger vocabulary, each
+# step computes the parts of its tokens.
+_LARGEST_TABLE = 1 << 26
 
 
 class DecoderStep:
     """A decoder prepared for the steps of a search; later changes of its weights are ignored.
 
     The state of a row is one vector: the input feed, then the hidden states of all layers, then
-    their cell states. Each token's part of the lowest layer's gates is computed once, if the
-    vocabulary is not large.
+    their cell states.
 
     Args:
-        decoder: with attention that can project, covered by the recurrence.
+        decoder: with attention that can project.
         vocabulary_size: of the target.
         dtype: of the factors of products, see `product`.
     """
@@ -38,17 +41,20 @@ class DecoderStep:
         for number, layer in enumerate(decoder.rnn.layers):
             bias, below = layer.bias_ih + layer.bias_hh, layer.weight_ih
             if number == 0:
-                enter, below = below.split([below.size(1) - self._hidden, self._hidden], 1)
-                self._lowest = PreparedWeight(enter, bias)
-            matrix = torch.cat([below, layer.weight_hh], 1)
+                of_tokens, below = below.split([below.size(1) - self._hidden, self._hidden], 1)
+                self._token_gates = PreparedWeight(of_tokens, bias)
+            matrix = torch.cat([below, layer.weight_hh], 1)  # (4 * hidden, 2 * hidden)
             self._layers.append((PreparedWeight(matrix, dtype=dtype), bias.unsqueeze(0)))
-        self._table: Tensor | None = None
-        # Of a larger vocabulary, each step of a search computes the parts of its tokens.
-        if vocabulary_size * enter.size(0) * enter.element_size() <= 1 << 26:
-            tokens = torch.arange(vocabulary_size, device=enter.device)
-            self._table = self._lowest(self._embeddings(tokens.view(1, -1, 1))[0])
-        from_query = decoder.attn.linear_out.weight[:, self._hidden :]
-        self._from_query = PreparedWeight(from_query, dtype=dtype)
+        self._table: Tensor | None = None  # (vocabulary, 4 * hidden)
+        size = vocabulary_size * of_tokens.size(0) * of_tokens.element_size()
+        if size <= _LARGEST_TABLE:
+            self._table = self._gates_of(torch.arange(vocabulary_size, device=of_tokens.device))
+        query_weight = decoder.attn.linear_out.weight[:, self._hidden :]
+        self._project_query = PreparedWeight(query_weight, dtype=dtype)
+
+    def _gates_of(self, tokens: Tensor) -> Tensor:
+        """Return the tokens' part of the lowest layer's gates, ``(tokens, 4 * hidden)``."""
+        return self._token_gates(self._embeddings(tokens.view(1, -1, 1))[0])
 
     def memory(self, bank: Tensor, lengths: Tensor) -> SourceMemory:
         """Return keys and values of a memory bank ``(source length, sentences, hidden)``."""
@@ -56,12 +62,12 @@ class DecoderStep:
         return SourceMemory(keys, values, lengths.to(bank.device, torch.int64))
 
     def first(self, hidden: Tensor, cell: Tensor, fed: Tensor) -> Tensor:
-        """Return the first states of the rows.
+        """Return the first states of the rows, ``(rows, (1 + 2 * layers) * hidden)``.
 
         Args:
             hidden: ``(layers, rows, hidden)``.
             cell: likewise.
-            fed: ``(rows, hidden)``.
+            fed: input feed ``(rows, hidden)``.
         """
         return torch.cat([fed, *hidden, *cell], dim=1)
 
@@ -80,22 +86,23 @@ class DecoderStep:
             Attentional vectors ``(rows, hidden)``, attention ``(rows, source length)``, and new
             states.
         """
-        if self._table is not None:
-            summand = self._table.index_select(0, tokens)
+        if self._table is None:
+            token_gates = self._gates_of(tokens)
         else:
-            summand = self._lowest(self._embeddings(tokens.view(1, -1, 1))[0])
-        x, *parts = states.split(self._hidden, dim=1)
+            token_gates = self._table.index_select(0, tokens)
+        x, *before = states.split(self._hidden, dim=1)  # input feed; hidden, then cell states
         count, hidden, cell = len(self._layers), [], []
-        steps = backend_for(x)
-        for layer, (multiply, bias) in enumerate(self._layers):
-            gates = multiply.products(torch.cat([x, parts[layer]], 1))
-            added = bias.expand_as(gates) if layer else summand
-            _, x, *made = steps.cell_forward(gates, added, parts[count + layer].contiguous(), None)
-            hidden.append(made[0])
-            cell.append(made[1])
-        alpha = self._attention.alpha
-        sources = Sources(memory.keys, memory.values, memory.lengths, owners, alpha)
+        backend = backend_for(x)
+        for number, (multiply, bias) in enumerate(self._layers):
+            gates = multiply.products(torch.cat([x, before[number]], 1))  # (rows, 4 * hidden)
+            summand = bias.expand_as(gates) if number else token_gates
+            _, x, hidden_after, cell_after = backend.cell_forward(
+                gates, summand, before[count + number].contiguous(), None
+            )
+            hidden.append(hidden_after)
+            cell.append(cell_after)
+        sources = RowSources(memory, owners, self._attention.alpha)
         weights = x.new_zeros(len(x), memory.keys.size(1))
-        from_query = self._from_query.products(x)
-        output = backend_for(x, sources).attend(sources, x, from_query, None, weights)
+        projected = self._project_query.products(x)
+        output = backend_for(x, sources).attend(sources, x, projected, None, weights)
         return output, weights, torch.cat([output, *hidden, *cell], dim=1)

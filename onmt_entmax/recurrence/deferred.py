@@ -1,4 +1,8 @@
-"""Gradients of weights that all steps of a recurrence share: one product over all steps."""
+"""Gradients of weights that all steps of a recurrence share: one product over all steps.
+
+For LSTMs without attention: Appleyard et al. 2016, "Optimizing Performance of Recurrent Neural
+Networks on GPUs".
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +14,8 @@ from torch.autograd.function import once_differentiable
 from onmt_entmax.nn.products import PreparedWeight, rounded_empty, transposed_times
 
 
-class _Anchor(torch.autograd.Function):
-    """Goes back after all functions that took its result."""
+class _AfterAllSteps(torch.autograd.Function):
+    """The node whose backward runs after those of all functions that took its result."""
 
     @staticmethod
     def forward(ctx: Any, owner: Any, *tensors: Tensor) -> Tensor:
@@ -24,15 +28,21 @@ class _Anchor(torch.autograd.Function):
         return None, *ctx.owner.finish()
 
 
-def anchor(owner: Any, *tensors: Tensor) -> Tensor:
-    """Return a scalar that steps take, so that `owner.finish` gives the gradients after them all.
+def after_all_steps(owner: Any, *tensors: Tensor) -> Tensor:
+    """Return a scalar for every step to depend on: `owner.finish` then runs after all of them.
 
-    An owner must not refer to the scalar, which refers to it.
+    Steps take the scalar as an input and ignore its value. Autograd calls `finish` once it has been
+    through every step.
+
+    Args:
+        owner: its `finish()` returns the gradients of the tensors. It must not refer to the scalar,
+            which refers to it.
+        tensors: what the owner has its weights from.
     """
-    return _Anchor.apply(owner, *tensors)
+    return _AfterAllSteps.apply(owner, *tensors)
 
 
-class Deferred:
+class DeferredWeight:
     """A weight that the steps of a recurrence multiply, with one product for its gradient.
 
     In each step autograd would add to the gradients of weight and summand. Here steps only write
@@ -67,7 +77,7 @@ class Deferred:
         self.summands = [] if summand is None else self._split(summand.detach())
         self.all_inputs = self._memory(weight.size(-1))
         self.inputs = self._split(self.all_inputs)
-        self._back: PreparedWeight | None = None
+        self._transposed: PreparedWeight | None = None  # in the backward pass
 
     def _memory(self, size: int) -> Tensor:
         shape = *self._weight.shape[:-2], size
@@ -78,21 +88,21 @@ class Deferred:
 
     def start_backward(self) -> bool:
         """Prepare the backward pass if this is its first step; return whether it is."""
-        if self._back is not None:
+        if self._transposed is not None:
             return False
-        self._back = PreparedWeight(self._weight.mT)
+        self._transposed = PreparedWeight(self._weight.mT)
         self.all_gradients = self._memory(self._weight.size(-2))
         self.gradients = self._split(self.all_gradients)
         return True
 
-    def go_back(self, step: int) -> Tensor:
-        """Return the gradient of a step's inputs, given its `gradients`."""
-        assert self._back is not None
-        return self._back.multiply(self.gradients[step]).to(self._result)
+    def input_gradient(self, step: int) -> Tensor:
+        """Return the gradient of a step's inputs ``(..., rows, in)``, given its `gradients`."""
+        assert self._transposed is not None
+        return self._transposed.multiply(self.gradients[step]).to(self._result)
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of weight and summand, and forget those of the steps."""
-        gradients, self._back = self.all_gradients, None
+        gradients, self._transposed = self.all_gradients, None
         del self.all_gradients, self.gradients
         if self._weight.dim() == 2:
             weight = transposed_times(gradients, self.all_inputs, self._result)

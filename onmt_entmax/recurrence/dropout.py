@@ -6,7 +6,9 @@ import torch
 from torch import Tensor, nn
 
 
-def dropout_mask(shape: tuple[int, ...], module: nn.Module | None, like: Tensor) -> Tensor | None:
+def dropout_factors(
+    shape: tuple[int, ...], module: nn.Module | None, like: Tensor
+) -> Tensor | None:
     """Return dropout factors: 0 with a module's probability p, else ``1 / (1 - p)``.
 
     Each 64-bit random number of the device's generator gives four factors, which is eleven times
@@ -30,9 +32,9 @@ def dropout_mask(shape: tuple[int, ...], module: nn.Module | None, like: Tensor)
     return kept.to(like.dtype).mul_(2**16 / (2**16 - levels)).view(shape)
 
 
-def _split_mask(
-    shape: tuple[int, ...], module: nn.Module | None, like: Tensor, sizes: list[int]
+def dropout_of_steps(
+    sizes: list[int], width: int, module: nn.Module | None, like: Tensor
 ) -> Sequence[Tensor | None]:
-    """Return the dropout factors of each step."""
-    mask = dropout_mask(shape, module, like)
-    return [None] * len(sizes) if mask is None else mask.split(sizes)
+    """Return the dropout factors of each step, ``(rows, width)``; `sizes` are the rows."""
+    factors = dropout_factors((sum(sizes), width), module, like)
+    return [None] * len(sizes) if factors is None else factors.split(sizes)

@@ -15,11 +15,11 @@ class SourceMemory:
     """Keys and values of some sentences' sources, one copy for each sentence."""
 
     keys: Tensor
-    """``(sentences, source length, hidden)``"""
+    """What queries are compared with, ``(sentences, source length, hidden)``, contiguous."""
     values: Tensor
-    """``(sentences, source length, hidden)``"""
+    """What context vectors are sums of, likewise."""
     lengths: Tensor
-    """``(sentences,)``"""
+    """Real source positions, ``(sentences,)`` int64, at least 1."""
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -39,7 +39,9 @@ class SourceMemory:
         longest = max(part.keys.size(1) for part in parts)
 
         def joined(tensors: list[Tensor]) -> Tensor:
-            return torch.cat([pad(each, (0, 0, 0, longest - each.size(1))) for each in tensors])
+            return torch.cat(
+                [pad(tensor, (0, 0, 0, longest - tensor.size(1))) for tensor in tensors]
+            )
 
         return SourceMemory(
             joined([part.keys for part in parts]),
@@ -49,26 +51,26 @@ class SourceMemory:
 
 
 @dataclass(frozen=True)
-class Sources:
+class RowSources:
     """What the rows of a step attend to.
 
     Attributes:
-        keys: what queries are compared with, ``(sentences, source, hidden)``, contiguous.
-        values: what context vectors are sums of, likewise.
-        lengths: real source positions, ``(sentences,)`` int64, at least 1.
+        memory: of the rows' sentences.
         owners: the sentence of each row, ``(rows,)`` int64; None: row i has sentence i.
         alpha: of entmax.
     """
 
-    keys: Tensor
-    values: Tensor
-    lengths: Tensor
+    memory: SourceMemory
     owners: Tensor | None
     alpha: float
 
-    def of_rows(self, rows: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return keys, values and lengths of each row."""
-        parts = self.keys, self.values, self.lengths
+    def by_row(self, rows: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return keys and values ``(rows, source length, hidden)`` and lengths of each row."""
+        memory = self.memory
         if self.owners is None:
-            return tuple(part[:rows] for part in parts)  # type: ignore[return-value]
-        return tuple(part.index_select(0, self.owners) for part in parts)  # type: ignore[return-value]
+            return memory.keys[:rows], memory.values[:rows], memory.lengths[:rows]
+        return (
+            memory.keys.index_select(0, self.owners),
+            memory.values.index_select(0, self.owners),
+            memory.lengths.index_select(0, self.owners),
+        )

@@ -12,18 +12,19 @@ from torch import Tensor
 class Steps:
     """The rows of each step of a recurrence over sentences of some lengths.
 
-    A packed tensor holds the rows of step 0, then those of step 1, and so on.
+    A packed tensor holds the rows of step 0, then those of step 1, and so on. With fixed steps, all
+    rows take all steps, so that no shape depends on the lengths.
 
     Attributes:
         sizes: rows of each step: the batch's first ones, which have not ended.
-        places: position of each packed row in a flattened ``(steps, batch)``, ``(total,)``.
-        live: which packed rows are no padding, ``(total, 1)``; None if all are.
-        last: packed row of each sentence's last step, ``(batch,)``, where there may be padding.
+        positions: position of each packed row in a flattened ``(steps, batch)``, ``(total,)``.
+        real: of fixed steps, which packed rows are no padding, ``(total, 1)``; None if all are.
+        last: packed row of each sentence's last step, ``(batch,)``, for fixed steps.
     """
 
     sizes: list[int]
-    places: Tensor
-    live: Tensor | None
+    positions: Tensor
+    real: Tensor | None
     last: Tensor
 
     @staticmethod
@@ -33,16 +34,16 @@ class Steps:
         Args:
             lengths: ``(batch,)`` int64; longest first unless `fixed`.
             count: number of steps.
-            fixed: whether all rows take all steps, so that no shape depends on the lengths.
+            fixed: whether all rows take all steps.
         """
         batch, device = len(lengths), lengths.device
-        live = torch.arange(count, device=device).unsqueeze(1) < lengths
+        real = torch.arange(count, device=device).unsqueeze(1) < lengths  # (steps, batch)
         last = (lengths - 1) * batch + torch.arange(batch, device=device)
         if fixed:
-            places = torch.arange(count * batch, device=device)
-            return Steps([batch] * count, places, live.view(-1, 1), last)
-        return Steps(live.sum(1).tolist(), live.flatten().nonzero().squeeze(1), None, last)
+            positions = torch.arange(count * batch, device=device)
+            return Steps([batch] * count, positions, real.view(-1, 1), last)
+        return Steps(real.sum(1).tolist(), real.flatten().nonzero().squeeze(1), None, last)
 
     def reversed(self, packed: Tensor) -> Tensor:
-        """Return the rows ``(total, size)`` of steps of equal size in reverse order."""
+        """Return the rows ``(total, size)`` of fixed steps, the last step first."""
         return packed.view(len(self.sizes), -1, packed.size(1)).flip(0).view_as(packed)

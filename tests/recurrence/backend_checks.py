@@ -8,7 +8,7 @@ import torch
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.backends.contract import StepBackend
 from onmt_entmax.recurrence.backends.pytorch import PyTorchBackend
-from onmt_entmax.recurrence.source_memory import Sources
+from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 
 DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
 Kind = type[StepBackend]
@@ -61,7 +61,7 @@ def check_attention(
     keys, values = torch.randn(2, sentences, source, hidden, device=device) * 0.3
     lengths = torch.tensor([source, 3, source - 4, 1], device=device)
     owners = torch.tensor([0, 0, 2, 1, 3], device=device)
-    sources = Sources(keys, values, lengths, owners, alpha)
+    sources = RowSources(SourceMemory(keys, values, lengths), owners, alpha)
     query, product = torch.randn(2, rows, hidden, device=device)
     product = product.to(dtype)
     mask = (torch.rand(rows, hidden, device=device) < 0.7).float() / 0.7 if factors else None
@@ -107,4 +107,5 @@ def test_long_sources_and_alphas_above_two_are_pytorchs() -> None:
         (1.5, LONGEST + 1, PyTorchBackend),
     ):
         keys = torch.zeros(1, length, 2, device=DEVICE)
-        assert backend_for(keys[0], Sources(keys, keys, keys[:, 0, 0].long(), None, alpha)) is kind
+        memory = SourceMemory(keys, keys, keys[:, 0, 0].long())
+        assert backend_for(keys[0], RowSources(memory, None, alpha)) is kind

@@ -2,12 +2,12 @@
 
 import torch
 
-from onmt_entmax.recurrence.deferred import Deferred
+from onmt_entmax.recurrence.deferred import DeferredWeight
 
 
 def test_a_recurrence_keeps_factors_in_their_type() -> None:
     """What a step writes is what its products read: nothing is converted, and memory is half."""
-    deferred = Deferred(torch.randn(6, 5), torch.randn(7, 6), [4, 3], torch.bfloat16)
+    deferred = DeferredWeight(torch.randn(6, 5), torch.randn(7, 6), [4, 3], torch.bfloat16)
     deferred.start_backward()
     for number, rows in enumerate((4, 3)):
         deferred.inputs[number].copy_(torch.randn(rows, 5))

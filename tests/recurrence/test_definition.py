@@ -86,14 +86,14 @@ def test_values_and_gradients_are_the_definitions(options, fixed: bool) -> None:
 def test_dropout_is_the_definitions(attention: str, fixed: bool, monkeypatch) -> None:
     """With three layers: between layers, and of the attentional vectors, which are fed back."""
     model, masks = model_of(True, attention=attention, layers=3, dropout=0.4), []
-    plain = dropout.dropout_mask
+    plain = dropout.dropout_factors
 
     def recorded(*arguments: object) -> Tensor | None:
         masks.append(plain(*arguments))
         return masks[-1]
 
     for module in (dropout, encoder):
-        monkeypatch.setattr(module, "dropout_mask", recorded)
+        monkeypatch.setattr(module, "dropout_factors", recorded)
     for part in model:
         part.fixed_shapes = fixed
     found, index = fast(model)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from onmt_entmax.opennmt import Embeddings
 from onmt_entmax.recurrence.backends import pytorch
 from onmt_entmax.recurrence.backends.native import NativeBackend, native
-from onmt_entmax.recurrence.dropout import dropout_mask
+from onmt_entmax.recurrence.dropout import dropout_factors
 from onmt_entmax.recurrence.encoder import BridgedRNNEncoder, FastRNNEncoder
 from tests.commands import check_kernels
 from tests.recurrence.networks import (
@@ -120,10 +120,10 @@ def test_backward_twice_and_dropout_from_a_seed() -> None:
             )
     assert all(torch.equal(a, b) for other in made[1:] for a, b in zip(made[0], other, strict=True))
     assert not torch.equal(outputs_of(model, True), outputs)
-    mask = dropout_mask((200, 1001), nn.Dropout(0.3), torch.empty(0))
+    mask = dropout_factors((200, 1001), nn.Dropout(0.3), torch.empty(0))
     assert abs(float((mask == 0).float().mean()) - 0.3) < 0.005
     assert abs(float(mask.mean()) - 1) < 0.01
-    assert dropout_mask((3, 2), nn.Dropout(0.3).eval(), torch.empty(0)) is None
+    assert dropout_factors((3, 2), nn.Dropout(0.3).eval(), torch.empty(0)) is None
 
 
 @pytest.mark.parametrize("onednn", [True, False])

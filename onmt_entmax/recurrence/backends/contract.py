@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from onmt_entmax.recurrence.source_memory import Sources
+from onmt_entmax.recurrence.source_memory import RowSources
 
 
 class StepBackend:
@@ -56,17 +56,21 @@ class StepBackend:
 
     @staticmethod
     def attend(
-        sources: Sources, query: Tensor, product: Tensor, factors: Tensor | None, weights: Tensor
+        sources: RowSources,
+        query: Tensor,
+        projected: Tensor,
+        factors: Tensor | None,
+        weights: Tensor,
     ) -> Tensor:
-        """Return attentional vectors ``tanh(sum_j p_j values_j + product) * factors``.
+        """Return attentional vectors ``tanh(sum_j p_j values_j + projected) * factors``.
 
         p is entmax of the scores ``keys @ query``; see `EntmaxGlobalAttention.project`.
 
         Args:
-            sources: keys and values.
+            sources: keys and values, and which of them each row attends to.
             query: ``(rows, hidden)``.
-            product: the query times its weight, ``(rows, hidden)``, in bfloat16 or the type of the
-                states.
+            projected: the query times its weight W_q, ``(rows, hidden)``, in bfloat16 or the type
+                of the states.
             factors: dropout, ``(rows, hidden)``, or None.
             weights: receives p, ``(rows, source)``; zeros before.
 
@@ -77,13 +81,13 @@ class StepBackend:
 
     @staticmethod
     def attend_backward(
-        sources: Sources,
+        sources: RowSources,
         query: Tensor,
         factors: Tensor | None,
         weights: Tensor,
         output: Tensor,
         grad_output: Tensor,
-        grad: Tensor,
+        grad_projected: Tensor,
         grad_scores: Tensor,
     ) -> Tensor:
         """Return the gradient of the query through the scores, ``(rows, hidden)``.
@@ -95,8 +99,8 @@ class StepBackend:
             weights: what `attend` wrote, ``(rows, source)``.
             output: what it returned, ``(rows, hidden)``.
             grad_output: gradient of that.
-            grad: receives the gradient before the tanh, ``(rows, hidden)``, in bfloat16 or the
-                type of the states.
+            grad_projected: receives the gradient of `projected`, which is that before the tanh,
+                ``(rows, hidden)``, in bfloat16 or the type of the states.
             grad_scores: receives that of the scores, ``(rows, source)``; zeros before.
         """
         raise NotImplementedError
