@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from onmt_entmax.nn.parts import DecoderPart
 from onmt_entmax.nn.products import linear
 from onmt_entmax.opennmt import InputFeedRNNDecoder
 from onmt_entmax.recurrence.attention import attention_steps
+from onmt_entmax.recurrence.decoder_step import DecoderStep
 from onmt_entmax.recurrence.deferred import after_all_steps
 from onmt_entmax.recurrence.dropout import dropout_of_steps
 from onmt_entmax.recurrence.embedding import embed_distinct, expand
@@ -18,7 +20,7 @@ from onmt_entmax.recurrence.options import RecurrenceOptions
 from onmt_entmax.recurrence.steps import Steps
 
 
-class InputFeedDecoder(InputFeedRNNDecoder):
+class InputFeedDecoder(DecoderPart, InputFeedRNNDecoder):
     """OpenNMT-py's `InputFeedRNNDecoder`, which a deeper encoder may precede."""
 
     def init_state(self, src: Tensor, memory_bank: Tensor, encoder_final: Any) -> None:
@@ -38,6 +40,10 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
     without a context gate; `build_model` takes OpenNMT-py's loop for all others. `forward` is that
     loop. For the steps of a search see `DecoderStep`.
     """
+
+    def search_step(self, vocabulary_size: int, dtype: torch.dtype | None) -> DecoderStep | None:
+        """Return the prepared decoder if its attention can project; see `DecoderPart`."""
+        return DecoderStep(self, vocabulary_size, dtype) if self.attn.can_project else None
 
     def teacher_forced(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from onmt_entmax.nn.products import PreparedWeight
 from onmt_entmax.recurrence.backends.choice import backend_for
-from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 
 # Bytes of a table with each token's part of the lowest layer's gates. Of a larger vocabulary, each
@@ -22,17 +23,14 @@ class DecoderStep:
     their cell states.
 
     Args:
-        decoder: with attention that can project.
+        decoder: a `FastInputFeedRNNDecoder` with attention that can project.
         vocabulary_size: of the target.
         dtype: of the factors of products, see `product`.
     """
 
     @torch.inference_mode()
     def __init__(
-        self,
-        decoder: FastInputFeedRNNDecoder,
-        vocabulary_size: int,
-        dtype: torch.dtype | None = None,
+        self, decoder: Any, vocabulary_size: int, dtype: torch.dtype | None = None
     ) -> None:
         self._dtype = dtype
         self._attention, self._embeddings = decoder.attn, decoder.embeddings

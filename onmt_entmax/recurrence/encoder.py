@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from onmt_entmax.nn.parts import EncoderPart
 from onmt_entmax.nn.products import linear
 from onmt_entmax.opennmt import RNNEncoder
 from onmt_entmax.recurrence.deferred import after_all_steps
@@ -21,7 +22,7 @@ States = tuple[Tensor, Tensor]
 """Hidden and cell states."""
 
 
-class BridgedRNNEncoder(RNNEncoder):
+class BridgedRNNEncoder(EncoderPart, RNNEncoder):
     """OpenNMT-py's `RNNEncoder` with a bridge that also suits several layers.
 
     The bridge of OpenNMT-py 2.3.0 reads states ``(layers, batch, hidden)`` as if they were

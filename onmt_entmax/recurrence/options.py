@@ -2,8 +2,10 @@
 
 import torch
 
+from onmt_entmax.nn.parts import Part
 
-class RecurrenceOptions:
+
+class RecurrenceOptions(Part):
     """How the fast encoder and decoder compute; a base of both.
 
     Attributes:
@@ -12,8 +14,12 @@ class RecurrenceOptions:
         fixed_shapes: whether no shape depends on the lengths; None: on all devices but CPUs.
     """
 
-    matmul_dtype: torch.dtype | None = None
     fixed_shapes: bool | None = None
+    why_not_padded = None
+
+    def use_matmul_dtype(self, dtype: torch.dtype | None) -> None:
+        """Set `matmul_dtype`."""
+        self.matmul_dtype = dtype
 
     def has_fixed_steps(self, device: torch.device) -> bool:
         """Return whether steps on a device are fixed; see `Steps`."""

@@ -19,9 +19,7 @@ from torch.nn.functional import pad
 
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.support import Distribution
-from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.recurrence.decoder_step import DecoderStep
-from onmt_entmax.recurrence.encoder import FastRNNEncoder
 from onmt_entmax.recurrence.source_memory import SourceMemory
 from onmt_entmax.search.expansion import Ints
 from onmt_entmax.search.stepper import SearchError, Step
@@ -77,22 +75,19 @@ class ModelStepper:
         self.excluded: tuple[int, ...] = (vocabulary.pad, vocabulary.bos)
         self.vocabulary_size = size
         self.dense = model.generator.alpha == 1
-        # A Transformer has one position for the whole batch.
-        self.can_join = not hasattr(model.decoder, "transformer_layers")
+        self.can_join = model.decoder.can_join
         generator = _at_temperature(model.generator, temperature)
         output = PreparedOutput(generator.weight, generator.bias, generator.alpha)
         self._output: OutputFunction = output
         self._decoding: OpenNMTDecoding | RecurrentDecoding
-        self._decoding = OpenNMTDecoding(model.decoder, output, attention)
-        self._encoder, decoder = model.encoder, model.decoder
-        if isinstance(decoder, FastInputFeedRNNDecoder) and decoder.attn.can_project:
-            step = DecoderStep(decoder, size, dtype)
+        step = model.decoder.search_step(size, dtype)
+        if step is not None:
             self._decoding = RecurrentDecoding(step, output, attention)
         elif dtype is not None:
             raise SearchError("matmul_dtype: bfloat16 is of input-feeding LSTM decoders; omit it")
-        if dtype is not None and isinstance(self._encoder, FastRNNEncoder):
-            self._encoder = copy(self._encoder)  # with the same weights
-            self._encoder.matmul_dtype = dtype
+        else:
+            self._decoding = OpenNMTDecoding(model.decoder, output, attention)
+        self._encoder = model.encoder if dtype is None else model.encoder.with_matmul_dtype(dtype)
 
     def double(self) -> ModelStepper:
         """Return a stepper of a copy of the model in float64, run by OpenNMT-py's own modules.
@@ -100,7 +95,7 @@ class ModelStepper:
         Raises:
             SearchError: if the encoder is OpenNMT-py's `mean`, which computes in float32 only.
         """
-        if type(self.model.encoder).__name__ == "MeanEncoder":
+        if self.model.encoder.is_float32_only:
             raise SearchError("OpenNMT-py's mean encoder cannot be computed in float64 (verify)")
         other = copy(self)
         self.model.decoder.state = {}  # of the last batch, with its graph if that was training
