@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Small models run fastest with one thread a process.
 export OMP_NUM_THREADS ?= 1
 
-NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/nn/csrc/*)
+NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/recurrence/backends/csrc/*)
 
 # One file of tests stays in one process, which keeps what the file has prepared.
 WORKERS ?= 2

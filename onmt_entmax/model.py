@@ -17,15 +17,11 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import check_free, named_exhaustion
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.lstm import (
-    BridgedRNNEncoder,
-    FastInputFeedRNNDecoder,
-    FastRNNEncoder,
-    InputFeedDecoder,
-)
 from onmt_entmax.nn.output import OutputLayer
+from onmt_entmax.nn.parts import MeanEncoderPart, StdRNNDecoderPart
 from onmt_entmax.nn.transformer import (
     PaddedTransformerEncoder,
+    TransformerDecoderPart,
     alpha_parameters,
     use_entmax,
 )
@@ -34,18 +30,17 @@ from onmt_entmax.opennmt import (
     Embeddings,
     MultiHeadedAttention,
     NMTModel,
-    RNNDecoderBase,
-    str2dec,
-    str2enc,
 )
+from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder, InputFeedDecoder
+from onmt_entmax.recurrence.encoder import BridgedRNNEncoder, FastRNNEncoder
 
 
 class SparseNMTModel(NMTModel):
     """OpenNMT-py's `NMTModel` with an `OutputLayer` as its `generator`.
 
     Args:
-        encoder: OpenNMT-py's or ours.
-        decoder: likewise.
+        encoder: an `EncoderPart`.
+        decoder: a `DecoderPart`.
         generator: the output layer.
         config: of the network; None leaves batches that are too large to fail by themselves.
 
@@ -69,8 +64,7 @@ class SparseNMTModel(NMTModel):
     def train(self, mode: bool = True) -> SparseNMTModel:
         """Switch to training or evaluation mode."""
         for part in (self.encoder, self.decoder):
-            if isinstance(part, (FastRNNEncoder, FastInputFeedRNNDecoder)):
-                part.matmul_dtype = self.matmul_dtype if mode else None
+            part.use_matmul_dtype(self.matmul_dtype if mode else None)
         super().train(mode)
         return self
 
@@ -109,15 +103,25 @@ class SparseNMTModel(NMTModel):
             check_free(size if self.training else size // 4, batch.source.device)
         inputs, targets = batch.target[:-1], batch.target[1:].flatten()
         lengths = batch.source_lengths.to(batch.source.device)
-        if not isinstance(self.decoder, FastInputFeedRNNDecoder):
-            outputs, _ = self(batch.source, batch.target, lengths)
-            return outputs.flatten(0, 1), targets
-        state, memory_bank, lengths = self.encoder(batch.source, lengths)
-        self.decoder.init_state(batch.source, memory_bank, state)
-        outputs, index = self.decoder.teacher_forced(
-            inputs, batch.target_lengths - 1, memory_bank, lengths
+        outputs, index = self.teacher_forced(
+            batch.source, lengths, inputs, batch.target_lengths - 1
         )
-        return outputs, targets[index]
+        return outputs, targets if index is None else targets[index]
+
+    def teacher_forced(
+        self, source: Tensor, lengths: Tensor, inputs: Tensor, target_lengths: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Encode sources and run the decoder on given targets.
+
+        Args:
+            source: ids ``(source length, batch, 1)``.
+            lengths: of the sources, ``(batch,)``, on the same device.
+            inputs: decoder input ids ``(steps, batch, 1)``.
+            target_lengths: see `DecoderPart.teacher_forced`, which returns the result.
+        """
+        state, memory_bank, lengths = self.encoder(source, lengths)
+        self.decoder.init_state(source, memory_bank, state)
+        return self.decoder.teacher_forced(inputs, target_lengths, memory_bank, lengths)
 
 
 def _opennmt_options(config: ModelConfig) -> SimpleNamespace:
@@ -176,19 +180,25 @@ def _initialise(model: nn.Module, config: ModelConfig) -> None:
         nn.init.normal_(a, config.alpha_init_mean, config.alpha_init_std)
 
 
-def _classes(config: ModelConfig) -> tuple[Any, Any]:
-    """Return the classes of encoder and decoder: ours, or OpenNMT-py's for what ours lack."""
-    encoder, decoder = str2enc[config.encoder_type], str2dec[config.decoder_type]
-    lstm = config.rnn_type == "LSTM"
+def _encoder_class(config: ModelConfig) -> Any:
+    """Return the class of the encoder; LSTMs without positions have a fast one."""
     if config.encoder_type == "transformer":
-        encoder = PaddedTransformerEncoder
-    elif config.encoder_type != "mean":
-        fast = lstm and not config.position_encoding
-        encoder = FastRNNEncoder if fast else BridgedRNNEncoder
-    if config.decoder_type == "rnn" and config.input_feed:
-        plain = lstm and config.context_gate is None and config.global_attention != "none"
-        decoder = FastInputFeedRNNDecoder if plain else InputFeedDecoder
-    return encoder, decoder
+        return PaddedTransformerEncoder
+    if config.encoder_type == "mean":
+        return MeanEncoderPart
+    is_fast = config.rnn_type == "LSTM" and not config.position_encoding
+    return FastRNNEncoder if is_fast else BridgedRNNEncoder
+
+
+def _decoder_class(config: ModelConfig) -> Any:
+    """Return the class of the decoder; input-feeding LSTMs with attention have a fast one."""
+    if config.decoder_type == "transformer":
+        return TransformerDecoderPart
+    if not config.input_feed:
+        return StdRNNDecoderPart
+    has_gate, has_attention = config.context_gate is not None, config.global_attention != "none"
+    is_fast = config.rnn_type == "LSTM" and has_attention and not has_gate
+    return FastInputFeedRNNDecoder if is_fast else InputFeedDecoder
 
 
 def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTModel:
@@ -216,10 +226,9 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     with warnings.catch_warnings():
         # torch warns that a single layer has no dropout between layers: nothing a user can change.
         warnings.filterwarnings("ignore", "dropout option adds dropout")
-        kinds = _classes(config)
-        encoder = kinds[0].from_opt(options, source_embeddings)
-        decoder = kinds[1].from_opt(options, target_embeddings)
-    if isinstance(decoder, RNNDecoderBase) and decoder.attn is not None:
+        encoder = _encoder_class(config).from_opt(options, source_embeddings)
+        decoder = _decoder_class(config).from_opt(options, target_embeddings)
+    if config.decoder_type == "rnn" and config.global_attention != "none":
         decoder.attn = EntmaxGlobalAttention(
             config.rnn_size, config.global_attention, config.global_attention_alpha
         )

@@ -5,9 +5,9 @@ from onmt_entmax import libraries
 
 with libraries.opennmt():
     from onmt.constants import DefaultTokens
-    from onmt.decoders import str2dec
-    from onmt.decoders.decoder import InputFeedRNNDecoder, RNNDecoderBase
-    from onmt.encoders import TransformerEncoder, str2enc
+    from onmt.decoders import TransformerDecoder, str2dec
+    from onmt.decoders.decoder import InputFeedRNNDecoder, StdRNNDecoder
+    from onmt.encoders import MeanEncoder, TransformerEncoder, str2enc
     from onmt.encoders.rnn_encoder import RNNEncoder
     from onmt.models import NMTModel
     from onmt.modules import AverageAttention, Embeddings, GlobalAttention, MultiHeadedAttention

@@ -20,6 +20,7 @@ ROWS = [
     {"files", "sparse"},
     {"data", "huggingface"},
     {"nn"},
+    {"recurrence"},
     {"model"},
     {"checkpoint"},
     {"search"},

@@ -19,7 +19,7 @@ env/bin/pip install --quiet --no-deps OpenNMT-py==2.3.0
 test -f "$work"/env/lib/python*/site-packages/onmt_entmax/py.typed
 # Without a compiler the package installs too; with one, the wheel must have the C++ code.
 if command -v g++ >/dev/null; then
-    env/bin/python -c "import onmt_entmax.sparse.backends._native, onmt_entmax.nn._lstm"
+    env/bin/python -c "import onmt_entmax.sparse.backends._native, onmt_entmax.recurrence.backends._native"
 fi
 
 mkdir "$work/elsewhere"

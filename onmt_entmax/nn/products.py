@@ -1,11 +1,10 @@
-"""Matrix products of recurrences and the output layer: on CPUs by oneDNN, gradients deferred.
+"""Matrix products of recurrences and the output layer: on CPUs by oneDNN.
 
 PyTorch sends float32 products on a CPU to MKL, which reaches less than half the speed of some
 processors (104 of 250 GF/s on an AMD Zen 5 core); oneDNN, which PyTorch contains too, does not. The
 sums are float32 in both and differ in their order only.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -106,7 +105,7 @@ def product(
     return _times(_rounded(x, dtype or x.dtype), weight, bias, x.dtype)[: len(x)]
 
 
-def _transposed_times(grad: Tensor, x: Tensor, result: torch.dtype) -> Tensor:
+def transposed_times(grad: Tensor, x: Tensor, result: torch.dtype) -> Tensor:
     """Return ``grad.T @ x``, contiguous and in a type, for what `_rounded` returned."""
     if uses_onednn(x.device, x.dtype) and x.dtype == torch.bfloat16:
         # PyTorch sends these to oneDNN as they are. `_onednn` would copy the first, transposed.
@@ -126,7 +125,7 @@ def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -
         ``(out, in)``, contiguous, in the type of `grad`.
     """
     factors = [_rounded(factor, dtype or grad.dtype).contiguous() for factor in (grad, x)]
-    return _transposed_times(factors[0], factors[1], grad.dtype)
+    return transposed_times(factors[0], factors[1], grad.dtype)
 
 
 def nonzero(matrix: Tensor, most: float = 1.0) -> Tensor | None:
@@ -165,7 +164,7 @@ class _Linear(torch.autograd.Function):
         rounded = _rounded(grad, x.dtype).contiguous()
         return (
             _times(rounded, weight.t(), None, grad.dtype)[: len(grad)] if to_x else None,
-            _transposed_times(rounded, x, grad.dtype),
+            transposed_times(rounded, x, grad.dtype),
             grad.sum(0) if to_bias else None,
             None,
         )
@@ -215,96 +214,3 @@ class PreparedWeight:
         if not self._is_prepared:
             return self.multiply(x.to(self.dtype))
         return self.multiply(_rounded(x, self.dtype, _SEARCH_ROWS))[: len(x)]
-
-
-class _Anchor(torch.autograd.Function):
-    """Goes back after all functions that took its result."""
-
-    @staticmethod
-    def forward(ctx: Any, owner: Any, *tensors: Tensor) -> Tensor:
-        ctx.owner = owner
-        return tensors[0].new_empty(())
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, _: Tensor) -> tuple[Tensor | None, ...]:
-        return None, *ctx.owner.finish()
-
-
-def anchor(owner: Any, *tensors: Tensor) -> Tensor:
-    """Return a scalar that steps take, so that `owner.finish` gives the gradients after them all.
-
-    An owner must not refer to the scalar, which refers to it.
-    """
-    return _Anchor.apply(owner, *tensors)
-
-
-class Deferred:
-    """A weight that the steps of a recurrence multiply, with one product for its gradient.
-
-    In each step autograd would add to the gradients of weight and summand. Here steps only write
-    their factors into `inputs` and `gradients`, and `finish` multiplies these once.
-
-    Args:
-        weight: ``(out, in)``, or ``(batch, out, in)``.
-        summand: what the caller adds to the products, ``(..., rows, out)``, or None.
-        sizes: rows of each step.
-        dtype: of the factors, as in `product`.
-
-    Attributes:
-        multiply: an input by the weight, see `PreparedWeight.multiply`.
-        summands: the summand of each step, ``(..., rows, out)``.
-        inputs: receive the inputs of each step, ``(..., rows, in)``, in the type of the factors.
-        gradients: in the backward pass, receive those of its products, ``(..., rows, out)``, in
-            that type too, so that no product converts what a step has written.
-        all_inputs: of all steps, followed by zeros.
-        all_gradients: likewise.
-    """
-
-    def __init__(
-        self,
-        weight: Tensor,
-        summand: Tensor | None,
-        sizes: list[int],
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        self._sizes, self._result = sizes, weight.dtype
-        self._weight = weight.detach().to(dtype or weight.dtype)  # once for both passes
-        self.multiply = PreparedWeight(self._weight).multiply
-        self.summands = [] if summand is None else self._split(summand.detach())
-        self.all_inputs = self._memory(weight.size(-1))
-        self.inputs = self._split(self.all_inputs)
-        self._back: PreparedWeight | None = None
-
-    def _memory(self, size: int) -> Tensor:
-        shape = *self._weight.shape[:-2], size
-        return rounded_empty(sum(self._sizes), *shape, like=self._weight, dtype=self._weight.dtype)
-
-    def _split(self, packed: Tensor) -> Sequence[Tensor]:
-        return packed[..., : sum(self._sizes), :].split(self._sizes, -2)
-
-    def start_backward(self) -> bool:
-        """Prepare the backward pass if this is its first step; return whether it is."""
-        if self._back is not None:
-            return False
-        self._back = PreparedWeight(self._weight.mT)
-        self.all_gradients = self._memory(self._weight.size(-2))
-        self.gradients = self._split(self.all_gradients)
-        return True
-
-    def go_back(self, step: int) -> Tensor:
-        """Return the gradient of a step's inputs, given its `gradients`."""
-        assert self._back is not None
-        return self._back.multiply(self.gradients[step]).to(self._result)
-
-    def finish(self) -> tuple[Tensor, ...]:
-        """Return the gradients of weight and summand, and forget those of the steps."""
-        gradients, self._back = self.all_gradients, None
-        del self.all_gradients, self.gradients
-        if self._weight.dim() == 2:
-            weight = _transposed_times(gradients, self.all_inputs, self._result)
-        else:
-            weight = gradients.mT.to(self._result) @ self.all_inputs.to(self._result)
-        if not self.summands:
-            return (weight,)
-        return weight, gradients[..., : sum(self._sizes), :].to(self._result)

@@ -13,15 +13,23 @@ import torch
 from torch import Tensor, nn
 
 from onmt_entmax.config import KINDS, LEARNED, SHARED
-from onmt_entmax.opennmt import MultiHeadedAttention, TransformerEncoder, relative_matmul
+from onmt_entmax.nn.parts import DecoderPart, EncoderPart
+from onmt_entmax.opennmt import (
+    MultiHeadedAttention,
+    TransformerDecoder,
+    TransformerEncoder,
+    relative_matmul,
+)
 from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
 
 
-class PaddedTransformerEncoder(TransformerEncoder):
+class PaddedTransformerEncoder(EncoderPart, TransformerEncoder):
     """OpenNMT-py's encoder for sources with any padding, which reads nothing back from a GPU.
 
     OpenNMT-py's own waits for the largest length, and takes no source padded beyond it.
     """
+
+    why_not_padded = None
 
     def forward(self, src: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Encode.
@@ -39,6 +47,13 @@ class PaddedTransformerEncoder(TransformerEncoder):
         for layer in self.transformer:
             states = layer(states, padded.unsqueeze(1))
         return embedded, self.layer_norm(states).transpose(0, 1).contiguous(), lengths
+
+
+class TransformerDecoderPart(DecoderPart, TransformerDecoder):
+    """OpenNMT-py's `TransformerDecoder`, which has one position for the whole batch."""
+
+    why_not_padded = None
+    can_join = False
 
 
 class EntmaxMultiHeadedAttention(MultiHeadedAttention):

@@ -17,14 +17,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from onmt_entmax.nn.lstm import (
-    DecoderStep,
-    FastInputFeedRNNDecoder,
-    FastRNNEncoder,
-    SourceMemory,
-)
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.support import Distribution
+from onmt_entmax.recurrence.decoder_step import DecoderStep
+from onmt_entmax.recurrence.source_memory import SourceMemory
 from onmt_entmax.search.expansion import Ints
 from onmt_entmax.search.stepper import SearchError, Step
 
@@ -79,22 +75,19 @@ class ModelStepper:
         self.excluded: tuple[int, ...] = (vocabulary.pad, vocabulary.bos)
         self.vocabulary_size = size
         self.dense = model.generator.alpha == 1
-        # A Transformer has one position for the whole batch.
-        self.can_join = not hasattr(model.decoder, "transformer_layers")
+        self.can_join = model.decoder.can_join
         generator = _at_temperature(model.generator, temperature)
         output = PreparedOutput(generator.weight, generator.bias, generator.alpha)
         self._output: OutputFunction = output
         self._decoding: OpenNMTDecoding | RecurrentDecoding
-        self._decoding = OpenNMTDecoding(model.decoder, output, attention)
-        self._encoder, decoder = model.encoder, model.decoder
-        if isinstance(decoder, FastInputFeedRNNDecoder) and decoder.attn.can_project:
-            step = DecoderStep(decoder, size, dtype)
+        step = model.decoder.search_step(size, dtype)
+        if step is not None:
             self._decoding = RecurrentDecoding(step, output, attention)
         elif dtype is not None:
             raise SearchError("matmul_dtype: bfloat16 is of input-feeding LSTM decoders; omit it")
-        if dtype is not None and isinstance(self._encoder, FastRNNEncoder):
-            self._encoder = copy(self._encoder)  # with the same weights
-            self._encoder.matmul_dtype = dtype
+        else:
+            self._decoding = OpenNMTDecoding(model.decoder, output, attention)
+        self._encoder = model.encoder if dtype is None else model.encoder.with_matmul_dtype(dtype)
 
     def double(self) -> ModelStepper:
         """Return a stepper of a copy of the model in float64, run by OpenNMT-py's own modules.
@@ -102,7 +95,7 @@ class ModelStepper:
         Raises:
             SearchError: if the encoder is OpenNMT-py's `mean`, which computes in float32 only.
         """
-        if type(self.model.encoder).__name__ == "MeanEncoder":
+        if self.model.encoder.is_float32_only:
             raise SearchError("OpenNMT-py's mean encoder cannot be computed in float64 (verify)")
         other = copy(self)
         self.model.decoder.state = {}  # of the last batch, with its graph if that was training
@@ -116,7 +109,7 @@ class ModelStepper:
         """Encode the batch; return a state with one row for each sentence, in its order."""
         batch = batch.to(next(self.model.parameters()).device)
         encoder_state, memory_bank, lengths = self._encoder(batch.source, batch.source_lengths)
-        decoder = _own_state(self.model.decoder)
+        decoder = _with_empty_state(self.model.decoder)
         decoder.init_state(batch.source, memory_bank, encoder_state)
         return self._decoding.start(decoder.state, memory_bank, lengths)
 
@@ -157,7 +150,7 @@ class RecurrentState:
     """`(rows, size)`, see `DecoderStep`"""
     memory: SourceMemory
     owner: Ints
-    """`(rows,)` place in `memory` of each row's sentence"""
+    """`(rows,)` position in `memory` of each row's sentence"""
 
 
 def _without_unused(
@@ -223,7 +216,7 @@ class RecurrentDecoding:
 
 
 @dataclass(frozen=True)
-class Source:
+class DecoderSource:
     """What a decoder reads of the source, once for each sentence and not for each row."""
 
     memory_bank: Tensor
@@ -238,7 +231,7 @@ class Source:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def rows(self, owner: Tensor) -> Source:
+    def rows(self, owner: Tensor) -> DecoderSource:
         """Return the source of each row, or of chosen sentences.
 
         Args:
@@ -251,9 +244,9 @@ class Source:
         def pick(tensor: Tensor, dim: int) -> Tensor:
             if len(self) > 1:
                 return tensor.index_select(dim, index)
-            return tensor.expand([len(owner) if at == dim else -1 for at in range(tensor.dim())])
+            return tensor.expand([len(owner) if d == dim else -1 for d in range(tensor.dim())])
 
-        return Source(
+        return DecoderSource(
             pick(self.memory_bank, 1),
             pick(self.lengths, 0),
             None if self.src is None else pick(self.src, 1),
@@ -270,15 +263,15 @@ class DecoderState:
 
     inside: dict[str, Any]
     """The decoder's own `state`, without what is in `source`."""
-    source: Source
+    source: DecoderSource
     owner: Tensor
-    """`(rows,)` place in `source` of each row's sentence, on the CPU"""
+    """`(rows,)` position in `source` of each row's sentence, on the CPU"""
     length: int = 0
     """Tokens taken so far, `bos` included."""
-    spread: list[Source] = field(default_factory=list, repr=False)
+    spread: list[DecoderSource] = field(default_factory=list, repr=False)
     """A cache, empty or of one element; shared by the states with the same `owner`."""
 
-    def source_rows(self) -> Source:
+    def source_rows(self) -> DecoderSource:
         """Return the source of each row."""
         if not self.spread:
             self.spread.append(self.source.rows(self.owner))
@@ -311,12 +304,12 @@ class OpenNMTDecoding:
             lengths: `(sentences,)` of the sources.
         """
         inside = _copy_dicts(state)
-        source = Source(bank, lengths, inside.pop("src", None))
+        source = DecoderSource(bank, lengths, inside.pop("src", None))
         return DecoderState(inside, source, torch.arange(len(lengths)))
 
     def step(self, state: DecoderState, tokens: Tensor) -> Step:
         """Append `tokens` `(rows,)` int64 to the rows."""
-        decoder, source = _own_state(self._decoder), state.source_rows()
+        decoder, source = _with_empty_state(self._decoder), state.source_rows()
         decoder.state = _copy_dicts(state.inside)
         if source.src is not None:
             decoder.state["src"] = source.src
@@ -358,7 +351,7 @@ class OpenNMTDecoding:
     def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
         """Return the state of `rows` `(new rows,)` int64, on the CPU."""
         owner = state.owner[rows]
-        decoder = _own_state(self._decoder)
+        decoder = _with_empty_state(self._decoder)
         decoder.state = {"src": None, **_copy_dicts(state.inside)}
         index = rows.to(state.source.lengths.device)
         decoder.map_state(lambda tensor, dim: tensor.index_select(dim, index))
@@ -368,34 +361,36 @@ class OpenNMTDecoding:
             return replace(state, inside=inside)
         if state.source.src is not None and not state.source.cache:
             # A Transformer's first step needs one row for each sentence (see `_take_state`).
-            source, own = state.source.rows(owner), torch.arange(len(owner))
-            return replace(state, inside=inside, source=source, owner=own, spread=[])
+            source, owner = state.source.rows(owner), torch.arange(len(owner))
+            return replace(state, inside=inside, source=source, owner=owner, spread=[])
         after = replace(state, inside=inside, owner=owner, spread=[])
         # Copying the sources that are left pays once half of the sentences have gone.
         return after.compact() if 2 * len(torch.unique(owner)) <= len(state.source) else after
 
     def join(self, states: Sequence[DecoderState]) -> DecoderState:
         """Return one state of all rows of recurrent states."""
-        own = [state.compact() for state in states]
-        banks = [state.source.memory_bank for state in own]
+        states = [state.compact() for state in states]
+        banks = [state.source.memory_bank for state in states]
         longest = max(len(bank) for bank in banks)
-        sizes = [0, *(len(state.source) for state in own)]
+        sizes = [0, *(len(state.source) for state in states)]
         starts = torch.tensor(sizes).cumsum(0).tolist()
-        hidden = zip(*(state.inside["hidden"] for state in own), strict=True)
+        hidden = zip(*(state.inside["hidden"] for state in states), strict=True)
         inside = {
             "hidden": tuple(torch.cat(layers, 1) for layers in hidden),
-            "input_feed": torch.cat([state.inside["input_feed"] for state in own], 1),
+            "input_feed": torch.cat([state.inside["input_feed"] for state in states], 1),
             "coverage": None,
         }
-        source = Source(
+        source = DecoderSource(
             torch.cat([pad(bank, (0, 0, 0, 0, 0, longest - len(bank))) for bank in banks], 1),
-            torch.cat([state.source.lengths for state in own]),
+            torch.cat([state.source.lengths for state in states]),
         )
-        owner = torch.cat([state.owner + start for state, start in zip(own, starts, strict=False)])
-        return DecoderState(inside, source, owner, max(state.length for state in own))
+        owner = torch.cat(
+            [state.owner + start for state, start in zip(states, starts, strict=False)]
+        )
+        return DecoderState(inside, source, owner, max(state.length for state in states))
 
 
-def _own_state(decoder: Any) -> Any:
+def _with_empty_state(decoder: Any) -> Any:
     """Return a copy of a decoder with the same weights and an empty state of its own."""
     decoder = copy(decoder)
     decoder.state = {}

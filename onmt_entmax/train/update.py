@@ -18,9 +18,7 @@ from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch, Shape, Shapes
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, device_of
-from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder
 from onmt_entmax.nn.output import OutputLoss
-from onmt_entmax.nn.transformer import PaddedTransformerEncoder
 from onmt_entmax.sparse import backends
 
 MOST_GRAPHS = 128
@@ -36,12 +34,9 @@ def reason_against(model: SparseNMTModel) -> str | None:
     backend = backends.of(next(model.parameters()), 1.5)
     if device_of(model).type == "cuda" and backend is backends.reference:
         return "Triton starts no kernels here"
-    if isinstance(model.encoder, PaddedTransformerEncoder):
-        return None
-    if not isinstance(model.encoder, FastRNNEncoder):
-        return "the encoder is not an LSTM of type rnn or brnn without positions"
-    if not isinstance(model.decoder, FastInputFeedRNNDecoder):
-        return "the decoder is not an input-feeding LSTM with global attention"
+    for part in (model.encoder, model.decoder):
+        if part.why_not_padded is not None:
+            return part.why_not_padded
     if model.encoder.matmul_dtype is not None:
         return "`matmul_dtype: bfloat16` is for CPUs; on a GPU, `tf32` is faster"
     return None
@@ -102,12 +97,9 @@ def padded_outputs(
     Returns:
         ``(target, rows, hidden)``, also for padding.
     """
-    if isinstance(model.encoder, PaddedTransformerEncoder):
-        return model(source.unsqueeze(2), target.unsqueeze(2), lengths)[0]
-    states, bank, lengths = model.encoder(source.unsqueeze(2), lengths)
-    model.decoder.init_state(source, bank, states)
-    outputs, _ = model.decoder.teacher_forced(target[:-1].unsqueeze(2), None, bank, lengths)
-    return outputs.view(len(target) - 1, source.size(1), -1)
+    source, inputs = source.unsqueeze(2), target[:-1].unsqueeze(2)
+    outputs, _ = model.teacher_forced(source, lengths, inputs, None)
+    return outputs.view(len(inputs), source.size(1), -1)
 
 
 class Update:

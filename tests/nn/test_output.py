@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import gradcheck
 
+from onmt_entmax.nn import linear_loss
 from onmt_entmax.nn import output as output_module
+from onmt_entmax.nn.linear_loss import LinearLoss
 from onmt_entmax.nn.output import OutputLayer, PreparedOutput
 from onmt_entmax.nn.products import nonzero
 from onmt_entmax.nn.support import Support, as_support
@@ -68,8 +70,8 @@ def test_loss_counts_and_gradients_are_those_of_all_scores(
     monkeypatch,
 ) -> None:
     """In chunks of 64 rows: small supports, large ones, and in one case both."""
-    monkeypatch.setattr(output_module, "_LEAST_ROWS", 64)
-    monkeypatch.setattr(output_module, "_CPU_SCORES", 1)
+    monkeypatch.setattr(linear_loss, "_LEAST_ROWS", 64)
+    monkeypatch.setattr(linear_loss, "_CPU_SCORES", 1)
     layer, hidden, target = layer_and_data(vocab, alpha, scale)
     layer.prior = prior_of(vocab) if prior else None
     with torch.no_grad():
@@ -105,7 +107,7 @@ def test_loss_is_the_definition_and_its_gradient_the_difference_quotient(alpha: 
     assert float(layer.loss(hidden, target, 3).loss.detach()) == pytest.approx(float(expected))
 
     def loss(*inputs: Tensor) -> Tensor:
-        return output_module.LinearLoss.apply(*inputs, target, kept, alpha, 0.1, spread)[0]
+        return LinearLoss.apply(*inputs, target, kept, alpha, 0.1, spread)[0]
 
     kept[:], spread = True, 0.1 * prior_of(9)
     assert gradcheck(loss, (hidden, layer.weight, layer.bias))
@@ -118,7 +120,7 @@ def test_masked_rows_count_like_rows_left_out(alpha: float) -> None:
     tensors, kept = (hidden, layer.weight, layer.bias), target != 3
     spread = 0.1 * prior_of(50)
     results = [
-        output_module.LinearLoss.apply(states, *tensors[1:], classes, counted, alpha, 0.1, spread)
+        LinearLoss.apply(states, *tensors[1:], classes, counted, alpha, 0.1, spread)
         for states, classes, counted in (
             (hidden.masked_fill(~kept.unsqueeze(1), 0), target.masked_fill(~kept, 0), kept),
             (hidden[kept], target[kept], kept[kept]),

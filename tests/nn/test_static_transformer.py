@@ -111,7 +111,7 @@ def test_an_update_waits_for_no_gpu(config: ModelConfig, relative: int, monkeypa
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # not for "meta"
     # Kernels solve on a GPU.
     monkeypatch.setattr(
-        "onmt_entmax.nn.output.solve",
+        "onmt_entmax.nn.linear_loss.solve",
         lambda scores, alpha, out: (scores.logsumexp(1), out.copy_(scores.softmax(1)).amax(1)),
     )
     changes = {"dropout": 0.1, "attention_dropout": 0.1, "max_relative_positions": relative}

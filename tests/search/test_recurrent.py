@@ -13,7 +13,7 @@ from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.model_stepper import OpenNMTDecoding, RecurrentState
 from onmt_entmax.search.stepper import SearchError
 from onmt_entmax.sparse import log_entmax
-from tests.nn.test_lstm import Distance
+from tests.recurrence.networks import Distance
 from tests.search.networks import SMALL, VOCABULARIES, network, sentences, stepper, together
 
 COVERED: list[dict[str, Any]] = [

@@ -14,7 +14,6 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.lstm import FastInputFeedRNNDecoder, FastRNNEncoder
 from onmt_entmax.nn.output import OutputLayer, OutputLoss
 from onmt_entmax.opennmt import (
     Embeddings,
@@ -24,6 +23,8 @@ from onmt_entmax.opennmt import (
     Optimizer,
     RNNEncoder,
 )
+from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.recurrence.encoder import FastRNNEncoder
 
 MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
 

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs
-"""The steps of `PlainSteps` as Triton kernels, one each; needs Triton."""
+"""The steps as Triton kernels, one each, for GPUs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from onmt_entmax.nn.attention import PlainSteps, Sources
+from onmt_entmax.recurrence.backends.contract import StepBackend
+from onmt_entmax.recurrence.source_memory import RowSources
 from onmt_entmax.sparse.backends.triton import alpha_of, form_of
 from onmt_entmax.sparse.backends.triton_kernels import (
     beta_of,
@@ -195,7 +196,7 @@ def _attend_backward_kernel(
         tl.store(grad_queries + row * hidden + column, grad, mask=inside)
 
 
-class TritonSteps(PlainSteps):
+class TritonBackend(StepBackend):
     """The steps as one kernel each, for float32 and float64 on a GPU.
 
     Attention is for alphas up to 2, and at most `LONGEST` source positions.
@@ -238,12 +239,16 @@ class TritonSteps(PlainSteps):
 
     @staticmethod
     def attend(
-        sources: Sources, query: Tensor, product: Tensor, factors: Tensor | None, weights: Tensor
+        sources: RowSources,
+        query: Tensor,
+        projected: Tensor,
+        factors: Tensor | None,
+        weights: Tensor,
     ) -> Tensor:
         output = torch.empty_like(query)
-        keys, values, lengths = sources.of_rows(len(query))
+        keys, values, lengths = sources.by_row(len(query))
         _attend_kernel[(len(query),)](
-            query, keys, values, product, query if factors is None else factors, lengths,
+            query, keys, values, projected, query if factors is None else factors, lengths,
             weights, output, alpha_of(sources.alpha, keys.shape).given, scaled=factors is not None,
             **form_of(sources.alpha, keys.dtype).constants, **_sizes(keys),
         )  # fmt: skip
@@ -251,27 +256,27 @@ class TritonSteps(PlainSteps):
 
     @staticmethod
     def attend_backward(
-        sources: Sources,
+        sources: RowSources,
         query: Tensor,
         factors: Tensor | None,
         weights: Tensor,
         output: Tensor,
         grad_output: Tensor,
-        grad: Tensor,
+        grad_projected: Tensor,
         grad_scores: Tensor,
     ) -> Tensor:
         if grad_output.stride(1) != 1:
             grad_output = grad_output.contiguous()
-        keys, values, lengths = sources.of_rows(len(query))
-        made = torch.empty_like(query)
+        keys, values, lengths = sources.by_row(len(query))
+        grad_query = torch.empty_like(query)
         _attend_backward_kernel[(len(query),)](
             grad_output, output, output if factors is None else factors, weights,
-            keys, values, lengths, grad, grad_scores, made,
+            keys, values, lengths, grad_projected, grad_scores, grad_query,
             alpha_of(sources.alpha, keys.shape).given, grad_output.stride(0),
             scaled=factors is not None, power=max(form_of(sources.alpha, keys.dtype).power, 0),
             **_sizes(keys),
         )  # fmt: skip
-        return made
+        return grad_query
 
 
 def _step(tensor: Tensor) -> int:
@@ -300,7 +305,7 @@ def start(device: torch.device) -> bool:
     cell = torch.zeros(1, 1, device=device)
     gates = torch.zeros(1, 4, device=device)
     try:
-        TritonSteps.cell_forward(gates, gates, cell, None)
+        TritonBackend.cell_forward(gates, gates, cell, None)
     except Exception as error:
         warnings.warn(f"PyTorch runs the steps of LSTMs, slower: {error}", RuntimeWarning, 2)
         return False

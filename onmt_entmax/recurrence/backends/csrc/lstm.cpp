@@ -1,4 +1,4 @@
-// The Python module of the steps of LSTMs with attention, called by ../attention.py.
+// The Python module of the steps of LSTMs with attention, called by ../native.py.
 //
 // Each function takes the 64-bit numbers of one struct below: sizes, and addresses of memory that
 // Python owns, of float32 but for what products with weights read and write, which is bfloat16 if
@@ -71,7 +71,7 @@ struct Kernels {
 
 }  // namespace
 
-#define ENTMAX_BODY "nn/csrc/lstm_attention.h"
+#define ENTMAX_BODY "recurrence/backends/csrc/lstm_attention.h"
 #include "sparse/backends/csrc/native_sets.h"
 
 namespace {
@@ -154,7 +154,7 @@ PyMethodDef functions[] = {
 };
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
-                          "_lstm",
+                          "_native",
                           "Steps of LSTMs with attention on a CPU.",
                           -1,
                           functions,
@@ -165,7 +165,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit__lstm(void) {
+PyMODINIT_FUNC PyInit__native(void) {
     begin();
     return PyModule_Create(&definition);
 }

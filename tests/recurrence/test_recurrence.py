@@ -4,93 +4,39 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.nn import attention as attention_module
-from onmt_entmax.nn.attention import EntmaxGlobalAttention, NativeSteps, native
-from onmt_entmax.nn.lstm import (
-    BridgedRNNEncoder,
-    FastInputFeedRNNDecoder,
-    FastRNNEncoder,
-    dropout_mask,
-)
-from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder, RNNEncoder
+from onmt_entmax.opennmt import Embeddings
+from onmt_entmax.recurrence.backends import pytorch
+from onmt_entmax.recurrence.backends.native import NativeBackend, native
+from onmt_entmax.recurrence.dropout import dropout_factors
+from onmt_entmax.recurrence.encoder import BridgedRNNEncoder, FastRNNEncoder
 from tests.commands import check_kernels
+from tests.recurrence.networks import (
+    EMBEDDING,
+    HIDDEN,
+    PAD,
+    SOURCE_LENGTHS,
+    STEPS,
+    TARGET_LENGTHS,
+    VOCABULARY,
+    assert_near,
+    batch,
+    model_of,
+    padded,
+    with_gradients,
+)
 
-HIDDEN, EMBEDDING, VOCABULARY, PAD = 20, 12, 30, 1
-SOURCE = torch.tensor([6, 6, 5, 4, 3, 2, 1])
-TARGET = torch.tensor([3, 5, 1, 5, 4, 2, 5])
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-4}
-
-
-class Distance(EntmaxGlobalAttention):
-    """Attention whose scores are negative squared distances: no products of keys and queries."""
-
-    def __init__(self, dim: int, alpha: float) -> None:
-        super().__init__(dim, "dot", alpha)
-
-    def score(self, h_t: Tensor, h_s: Tensor) -> Tensor:
-        """Return scores ``(batch, target, source)``."""
-        return -(h_t.unsqueeze(2) - h_s.unsqueeze(1)).square().sum(-1)
-
-
-def model_of(
-    fast: bool,
-    dtype: torch.dtype = torch.float64,
-    attention: str = "general",
-    alpha: float = 1.5,
-    layers: int = 2,
-    both: bool = True,
-    bridge: bool = False,
-    dropout: float = 0.0,
-) -> nn.ModuleList:
-    """Return an encoder and a decoder whose weights depend on the arguments only."""
-    torch.manual_seed(1)
-    kinds = (FastRNNEncoder, FastInputFeedRNNDecoder) if fast else (RNNEncoder, InputFeedRNNDecoder)
-    words = [Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2)]
-    encoder = kinds[0]("LSTM", both, layers, HIDDEN, dropout, words[0], bridge)
-    inherited = "dot" if attention == "distance" else attention
-    decoder = kinds[1](
-        "LSTM", both, layers, HIDDEN, attn_type=inherited, dropout=dropout, embeddings=words[1]
-    )
-    if attention == "distance":
-        decoder.attn = Distance(HIDDEN, alpha)
-    else:
-        decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
-    model = nn.ModuleList([encoder, decoder])
-    for parameter in model.parameters():
-        nn.init.uniform_(parameter, -0.4, 0.4)
-    return model.to(dtype)
-
-
-def batch(device: str = "cpu") -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(2)
-    shapes = (6, 7, 1), (5, 7, 1)
-    source, target = (torch.randint(2, VOCABULARY, s, generator=generator) for s in shapes)
-    return source.to(device), target.to(device)
 
 
 def outputs_of(model: nn.ModuleList, fast: bool) -> Tensor:
     """Return outputs by teacher forcing ``(steps, batch, hidden)``, zeros at padding."""
     (encoder, decoder), (source, target) = model, batch()
-    states, bank, _ = encoder(source, SOURCE)
+    states, bank, _ = encoder(source, SOURCE_LENGTHS)
     decoder.init_state(source, bank, states)
-    if not fast:
-        padded, _ = decoder(target, bank, memory_lengths=SOURCE)
-        return padded * (torch.arange(5).unsqueeze(1) < TARGET).unsqueeze(2)
-    outputs, index = decoder.teacher_forced(target, TARGET, bank, SOURCE)
-    return outputs.new_zeros(35, HIDDEN).index_copy(0, index, outputs).view(5, 7, HIDDEN)
-
-
-def results(model: nn.ModuleList, fast: bool) -> list[Tensor]:
-    """Return outputs and the gradients of all weights."""
-    outputs = outputs_of(model, fast)
-    factors = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(3))
-    loss = (outputs * factors.to(outputs.dtype)).sum()
-    return [outputs, *torch.autograd.grad(loss, list(model.parameters()))]
-
-
-def assert_equal(ours: list[Tensor], theirs: list[Tensor], tolerance: float) -> None:
-    for found, expected in zip(ours, theirs, strict=True):
-        assert (found - expected).norm() <= tolerance * expected.norm() + 1e-12
+    if fast:
+        return padded(*decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS))
+    outputs, _ = decoder(target, bank, memory_lengths=SOURCE_LENGTHS)
+    return outputs * (torch.arange(STEPS).unsqueeze(1) < TARGET_LENGTHS).unsqueeze(2)
 
 
 @pytest.mark.parametrize(
@@ -108,11 +54,12 @@ def assert_equal(ours: list[Tensor], theirs: list[Tensor], tolerance: float) -> 
     ids=str,
 )
 def test_equals_opennmt(options: dict[str, object], dtype: torch.dtype, fixed: bool) -> None:
-    expected = results(model_of(False, dtype, **options), False)
+    stock = model_of(False, dtype, **options)
+    expected = with_gradients(stock, outputs_of(stock, False))
     model = model_of(True, dtype, **options)
     for part in model:
         part.fixed_shapes = fixed
-    assert_equal(results(model, True), expected, TOLERANCE[dtype])
+    assert_near(with_gradients(model, outputs_of(model, True)), expected, TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("both", [False, True])
@@ -122,7 +69,7 @@ def test_a_bridge_of_several_layers_keeps_sentences_apart(kind: str, both: bool)
     torch.manual_seed(1)
     words = Embeddings(EMBEDDING, VOCABULARY, PAD)
     encoder = BridgedRNNEncoder(kind, both, 3, HIDDEN, 0.0, words, True).double()
-    source, lengths = batch()[0], SOURCE
+    source, lengths = batch()[0], SOURCE_LENGTHS
     together = encoder(source, lengths)[0]
     encoder.use_bridge = False
     plain = encoder(source, lengths)[0]
@@ -144,15 +91,17 @@ def test_the_fast_encoder_has_the_same_bridge(fixed: bool) -> None:
     plain = BridgedRNNEncoder("LSTM", True, 3, HIDDEN, 0.0, words, True).double()
     plain.load_state_dict(fast.state_dict())
     fast.fixed_shapes = fixed
-    for ours, theirs in zip(*(each(batch()[0], SOURCE)[0] for each in (fast, plain)), strict=True):
+    for ours, theirs in zip(
+        *(each(batch()[0], SOURCE_LENGTHS)[0] for each in (fast, plain)), strict=True
+    ):
         torch.testing.assert_close(ours, theirs)
 
 
 def test_no_shape_depends_on_a_value(monkeypatch) -> None:
     """Tensors without memory have no values to read, so a CUDA graph can record the steps."""
-    monkeypatch.setattr(attention_module, "entmax", lambda scores, alpha: scores.softmax(-1))
+    monkeypatch.setattr(pytorch, "entmax", lambda scores, alpha: scores.softmax(-1))
     (encoder, decoder), (source, target) = model_of(True).to("meta"), batch("meta")
-    states, bank, lengths = encoder(source, SOURCE.to("meta"))
+    states, bank, lengths = encoder(source, SOURCE_LENGTHS.to("meta"))
     decoder.init_state(source, bank, states)
     outputs, _ = decoder.teacher_forced(target, None, bank, lengths)
     outputs.sum().backward()
@@ -171,22 +120,23 @@ def test_backward_twice_and_dropout_from_a_seed() -> None:
             )
     assert all(torch.equal(a, b) for other in made[1:] for a, b in zip(made[0], other, strict=True))
     assert not torch.equal(outputs_of(model, True), outputs)
-    mask = dropout_mask((200, 1001), nn.Dropout(0.3), torch.empty(0))
+    mask = dropout_factors((200, 1001), nn.Dropout(0.3), torch.empty(0))
     assert abs(float((mask == 0).float().mean()) - 0.3) < 0.005
     assert abs(float(mask.mean()) - 1) < 0.01
-    assert dropout_mask((3, 2), nn.Dropout(0.3).eval(), torch.empty(0)) is None
+    assert dropout_factors((3, 2), nn.Dropout(0.3).eval(), torch.empty(0)) is None
 
 
 @pytest.mark.parametrize("onednn", [True, False])
 def test_bfloat16_products_stay_close(onednn: bool, monkeypatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", onednn)
-    expected, model = results(model_of(False, torch.float32), False), model_of(True, torch.float32)
+    stock, model = (model_of(fast, torch.float32) for fast in (False, True))
+    expected = with_gradients(stock, outputs_of(stock, False))
     for part in model:
         part.matmul_dtype = torch.bfloat16
-    found = results(model, True)
+    found = with_gradients(model, outputs_of(model, True))
     assert found[0].dtype == torch.float32
     assert not torch.equal(found[0], expected[0])
-    assert_equal(found, expected, 0.1)
+    assert_near(found, expected, 0.1)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
@@ -206,27 +156,27 @@ def test_gradcheck(alpha: float) -> None:
 def test_wrong_lengths_are_refused() -> None:
     (encoder, decoder), (source, target) = model_of(True), batch()
     with pytest.raises(ValueError, match="longest first"):
-        encoder(source, SOURCE.flip(0))
+        encoder(source, SOURCE_LENGTHS.flip(0))
     with pytest.raises(ValueError, match="a target length is 6"):
-        decoder.teacher_forced(target, TARGET + 1, torch.zeros(1), SOURCE)
-    states, bank, _ = encoder(source, SOURCE)
+        decoder.teacher_forced(target, TARGET_LENGTHS + 1, torch.zeros(1), SOURCE_LENGTHS)
+    states, bank, _ = encoder(source, SOURCE_LENGTHS)
     decoder.init_state(source, bank, states)
     with pytest.raises(ValueError, match="from 1 to that of the memory bank"):
-        decoder.teacher_forced(target, TARGET, bank, SOURCE + 1)
+        decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS + 1)
 
 
 def test_kernels_in_the_interpreter_or_on_a_gpu() -> None:
     pytest.importorskip("triton")
-    check_kernels("tests/nn/step_checks.py")
+    check_kernels("tests/recurrence/backend_checks.py")
 
 
 @pytest.mark.skipif(native is None, reason="the native module was not built")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_native_steps(dtype: torch.dtype) -> None:
-    from tests.nn.step_checks import check_attention, check_cells
+    from tests.recurrence.backend_checks import check_attention, check_cells
 
     for factors in (False, True):
-        check_cells(NativeSteps, (), factors, "cpu", dtype)
+        check_cells(NativeBackend, (), factors, "cpu", dtype)
         for alpha in (1.0, 1.33, 1.5, 2.0):
             for source in (13, 515):
-                check_attention(NativeSteps, alpha, factors, source, "cpu", dtype)
+                check_attention(NativeBackend, alpha, factors, source, "cpu", dtype)

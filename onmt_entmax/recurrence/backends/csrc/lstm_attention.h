@@ -5,7 +5,7 @@
 
 #include "sparse/backends/csrc/native_row.h"
 
-#include "nn/csrc/lstm_cells.h"
+#include "recurrence/backends/csrc/lstm_cells.h"
 
 INLINE float dot(const float *x, const float *y, long n) {
     Floats sum[2] = {};

@@ -1,14 +1,17 @@
-"""Steps in Triton against PyTorch: run by test_lstm.py in the interpreter or on a GPU."""
+"""Steps in Triton against PyTorch: run by test_recurrence.py in the interpreter or on a GPU."""
 
 import os
 
 import pytest
 import torch
 
-from onmt_entmax.nn.attention import PlainSteps, Sources, steps_for
+from onmt_entmax.recurrence.backends.choice import backend_for
+from onmt_entmax.recurrence.backends.contract import StepBackend
+from onmt_entmax.recurrence.backends.pytorch import PyTorchBackend
+from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 
 DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
-Kind = type[PlainSteps]
+Kind = type[StepBackend]
 
 
 def check_cells(
@@ -31,7 +34,7 @@ def check_cells(
     wide = torch.randn(*directions, rows, 3 * hidden, device=device)
     grads = wide[..., hidden : 2 * hidden], wide[..., :hidden], torch.randn_like(cell)
     made = []
-    for each in (PlainSteps, kind):
+    for each in (PyTorchBackend, kind):
         after = each.cell_forward(gates.clone(), summand, cell, mask)
         grad = torch.zeros_like(gates)
         before = each.cell_backward(after[0], cell, after[3], mask, grads, grad)
@@ -58,13 +61,13 @@ def check_attention(
     keys, values = torch.randn(2, sentences, source, hidden, device=device) * 0.3
     lengths = torch.tensor([source, 3, source - 4, 1], device=device)
     owners = torch.tensor([0, 0, 2, 1, 3], device=device)
-    sources = Sources(keys, values, lengths, owners, alpha)
+    sources = RowSources(SourceMemory(keys, values, lengths), owners, alpha)
     query, product = torch.randn(2, rows, hidden, device=device)
     product = product.to(dtype)
     mask = (torch.rand(rows, hidden, device=device) < 0.7).float() / 0.7 if factors else None
     grad_output = torch.randn(rows, 2 * hidden, device=device)[:, hidden:]
     made = []
-    for each in (PlainSteps, kind):
+    for each in (PyTorchBackend, kind):
         weights, scores = torch.zeros(2, rows, source, device=device)
         output = each.attend(sources, query, product, mask, weights)
         grad = torch.zeros_like(product)
@@ -80,9 +83,9 @@ def check_attention(
 @pytest.mark.parametrize("factors", [False, True])
 @pytest.mark.parametrize("directions", [(), (1,), (2,)])
 def test_cells(directions: tuple[int, ...], factors: bool) -> None:
-    from onmt_entmax.nn.lstm_triton import TritonSteps
+    from onmt_entmax.recurrence.backends.triton import TritonBackend
 
-    check_cells(TritonSteps, directions, factors, DEVICE)
+    check_cells(TritonBackend, directions, factors, DEVICE)
 
 
 @pytest.mark.parametrize(
@@ -90,18 +93,19 @@ def test_cells(directions: tuple[int, ...], factors: bool) -> None:
     [(1.0, False), (1.05, True), (1.33, False), (1.5, True), (2.0, False)],
 )
 def test_attention(alpha: float, factors: bool) -> None:
-    from onmt_entmax.nn.lstm_triton import TritonSteps
+    from onmt_entmax.recurrence.backends.triton import TritonBackend
 
-    check_attention(TritonSteps, alpha, factors, 13, DEVICE)
+    check_attention(TritonBackend, alpha, factors, 13, DEVICE)
 
 
 def test_long_sources_and_alphas_above_two_are_pytorchs() -> None:
-    from onmt_entmax.nn.lstm_triton import LONGEST, TritonSteps
+    from onmt_entmax.recurrence.backends.triton import LONGEST, TritonBackend
 
     for alpha, length, kind in (
-        (2.0, LONGEST, TritonSteps),
-        (2.1, LONGEST, PlainSteps),
-        (1.5, LONGEST + 1, PlainSteps),
+        (2.0, LONGEST, TritonBackend),
+        (2.1, LONGEST, PyTorchBackend),
+        (1.5, LONGEST + 1, PyTorchBackend),
     ):
         keys = torch.zeros(1, length, 2, device=DEVICE)
-        assert steps_for(keys[0], Sources(keys, keys, keys[:, 0, 0].long(), None, alpha)) is kind
+        memory = SourceMemory(keys, keys, keys[:, 0, 0].long())
+        assert backend_for(keys[0], RowSources(memory, None, alpha)) is kind

@@ -1,0 +1,149 @@
+"""A step of global attention for autograd, with the gradients of keys and values deferred."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.recurrence.backends.choice import backend_for
+from onmt_entmax.recurrence.deferred import DeferredWeight, after_all_steps
+from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
+from onmt_entmax.recurrence.steps import Steps
+
+
+def attention_steps(
+    attention: EntmaxGlobalAttention,
+    bank: Tensor,
+    lengths: Tensor,
+    steps: Steps,
+    dtype: torch.dtype | None,
+) -> Callable[[int, Tensor, Tensor | None], Tensor]:
+    """Return attention over the steps of a batch, with the gradients of products over all steps.
+
+    Args:
+        attention: runs as the module does, step by step, unless it can project.
+        bank: source vectors ``(batch, source, hidden)``, contiguous.
+        lengths: real source positions, ``(batch,)`` int64, at least 1.
+        steps: the rows that attend in each step.
+        dtype: of the factors of products, see `product`.
+
+    Returns:
+        A function of the number of a step, its queries ``(rows, hidden)`` and dropout factors or
+        None. It returns the attentional vectors ``(rows, hidden)`` times the factors.
+    """
+    if not attention.can_project:
+
+        def attend(step: int, query: Tensor, factors: Tensor | None) -> Tensor:
+            rows = steps.sizes[step]
+            output, _ = attention(query, bank[:rows], lengths[:rows])
+            return output if factors is None else output * factors
+
+        return attend
+    keys, values, query_weight = attention.project(bank, dtype)
+    memory = SourceMemory(keys.detach(), values.detach(), lengths)
+    sources = RowSources(memory, None, attention.alpha)
+    weight = DeferredWeight(query_weight, None, steps.sizes, dtype)
+    deferred = DeferredAttention(sources, weight, steps)
+    dependency = after_all_steps(deferred, keys, values, query_weight)
+    return lambda step, query, factors: AttentionStep.apply(
+        deferred, dependency, step, factors, query
+    )
+
+
+class DeferredAttention:
+    """Keys, values and the queries' weight of a batch, whose gradients follow after all steps.
+
+    The gradient of the keys is one product of the gradients of all scores with all queries, that of
+    the values one of all attention weights with the gradients of all context vectors.
+
+    Args:
+        sources: row i attends to sentence i.
+        query_weight: W_q of `EntmaxGlobalAttention.project`.
+        steps: the rows of each step.
+
+    Attributes:
+        backend: which computes the steps.
+        weights: receive the attention weights of each step, ``(rows, source)``.
+        grad_scores: in the backward pass, receive the gradients of its scores, likewise.
+    """
+
+    def __init__(self, sources: RowSources, query_weight: DeferredWeight, steps: Steps) -> None:
+        keys = sources.memory.keys
+        self.backend = backend_for(keys[0], sources)
+        self.sources, self.query_weight, self._steps = sources, query_weight, steps
+        self._all_weights = keys.new_zeros(sum(steps.sizes), keys.size(1))
+        self.weights = self._all_weights.split(steps.sizes)
+
+    def start_backward(self) -> None:
+        """Prepare the backward pass, if this is its first step."""
+        if self.query_weight.start_backward():
+            self._all_grad_scores = torch.zeros_like(self._all_weights)
+            self.grad_scores = self._all_grad_scores.split(self._steps.sizes)
+
+    def finish(self) -> tuple[Tensor, ...]:
+        """Return the gradients of keys, values and the queries' weight."""
+        queries, grad_contexts = self.query_weight.all_inputs, self.query_weight.all_gradients
+        keys = torch.bmm(self._by_sentence(self._all_grad_scores).mT, self._by_sentence(queries))
+        values = torch.bmm(
+            self._by_sentence(self._all_weights).mT, self._by_sentence(grad_contexts)
+        )
+        return keys, values, *self.query_weight.finish()
+
+    def _by_sentence(self, packed: Tensor) -> Tensor:
+        """Return packed rows as ``(batch, steps, size)``, zeros at padding."""
+        positions, steps = self._steps.positions, len(self._steps.sizes)
+        total, batch = len(positions), len(self.sources.memory)
+        rows = packed[:total].to(self._all_weights.dtype)
+        if total < steps * batch:
+            zeros = rows.new_zeros(steps * batch, rows.size(1))
+            rows = zeros.index_copy_(0, positions, rows)
+        return rows.view(steps, batch, -1).transpose(0, 1)
+
+
+class AttentionStep(torch.autograd.Function):
+    """A step; what follows in the graph is once differentiable, which need not be checked here.
+
+    ``apply(attention, dependency, step, factors, query)`` with `DeferredAttention`, the scalar of
+    `after_all_steps`, the number of the step, dropout factors or None, and the query
+    ``(rows, hidden)``. Returns the attentional vectors ``(rows, hidden)``.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        attention: DeferredAttention,
+        dependency: Tensor,
+        step: int,
+        factors: Tensor | None,
+        query: Tensor,
+    ) -> Tensor:
+        query_weight = attention.query_weight
+        inputs = query_weight.inputs[step]
+        projected = query_weight.multiply(inputs.copy_(query))
+        output = attention.backend.attend(
+            attention.sources, query, projected, factors, attention.weights[step]
+        )
+        ctx.attention, ctx.step, ctx.factors = attention, step, factors
+        ctx.save_for_backward(query, output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        attention, step, (query, output) = ctx.attention, ctx.step, ctx.saved_tensors
+        attention.start_backward()
+        grad_query = attention.backend.attend_backward(
+            attention.sources,
+            query,
+            ctx.factors,
+            attention.weights[step],
+            output,
+            grad,
+            attention.query_weight.gradients[step],
+            attention.grad_scores[step],
+        )
+        grad_query.add_(attention.query_weight.input_gradient(step))
+        return None, None, None, None, grad_query

@@ -1,0 +1,169 @@
+"""OpenNMT-py's input-feeding LSTM decoder; `definition.decode` says what it computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.nn.parts import DecoderPart
+from onmt_entmax.nn.products import linear
+from onmt_entmax.opennmt import InputFeedRNNDecoder
+from onmt_entmax.recurrence.attention import attention_steps
+from onmt_entmax.recurrence.decoder_step import DecoderStep
+from onmt_entmax.recurrence.deferred import after_all_steps
+from onmt_entmax.recurrence.dropout import dropout_of_steps
+from onmt_entmax.recurrence.embedding import embed_distinct, expand
+from onmt_entmax.recurrence.layer import LayerStep, LayerWeight
+from onmt_entmax.recurrence.options import RecurrenceOptions
+from onmt_entmax.recurrence.steps import Steps
+
+
+class InputFeedDecoder(DecoderPart, InputFeedRNNDecoder):
+    """OpenNMT-py's `InputFeedRNNDecoder`, which a deeper encoder may precede."""
+
+    def init_state(self, src: Tensor, memory_bank: Tensor, encoder_final: Any) -> None:
+        """Start from the encoder's last states; of a deeper encoder, from its lowest layers'.
+
+        OpenNMT-py takes the lowest layers too.
+        """
+        super().init_state(src, memory_bank, encoder_final)
+        layers = self.rnn.num_layers
+        self.state["hidden"] = tuple(state[:layers] for state in self.state["hidden"])
+
+
+class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
+    """OpenNMT-py's `InputFeedRNNDecoder`, with steps for whole batches by teacher forcing.
+
+    Constructor, weights and results are the same. It is for LSTMs with `EntmaxGlobalAttention` and
+    without a context gate; `build_model` takes OpenNMT-py's loop for all others. `forward` is that
+    loop. For the steps of a search see `DecoderStep`.
+    """
+
+    def search_step(self, vocabulary_size: int, dtype: torch.dtype | None) -> DecoderStep | None:
+        """Return the prepared decoder if its attention can project; see `DecoderPart`."""
+        return DecoderStep(self, vocabulary_size, dtype) if self.attn.can_project else None
+
+    def teacher_forced(
+        self,
+        tgt: Tensor,
+        target_lengths: Tensor | None,
+        memory_bank: Tensor,
+        memory_lengths: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Return the outputs at the real positions of padded targets.
+
+        Starts from the state of `init_state`, and leaves it unchanged, since sentences end at
+        different steps.
+
+        Args:
+            tgt: decoder input ids ``(tgt_len, batch, nfeats)``.
+            target_lengths: decoder steps of each sentence, ``(batch,)``, at most tgt_len; on a
+                GPU, reading them synchronises. None: all have tgt_len.
+            memory_bank: source vectors ``(src_len, batch, hidden)``.
+            memory_lengths: real source vectors of each sentence, ``(batch,)``.
+
+        Returns:
+            Outputs ``(total, hidden)``, where total is the sum of the target lengths, and their
+            positions ``(total,)`` in the flattened ``(tgt_len * batch)``.
+
+        Raises:
+            ValueError: if a target length exceeds tgt_len.
+        """
+        (count, batch, _), device = tgt.shape, tgt.device
+        fixed = self.has_fixed_steps(device)
+        lengths = _target_lengths(target_lengths, count, batch, device)
+        order = torch.arange(batch, device=device)  # sentence of each row
+        if not fixed:
+            order = lengths.argsort(descending=True, stable=True)
+        steps = Steps.of(lengths[order], count, fixed)
+        index = steps.positions // batch * batch + order[steps.positions % batch]
+        sources = memory_bank.transpose(0, 1).index_select(0, order)
+        source_lengths = memory_lengths.to(order)[order]
+        outputs = self._run(steps, tgt.flatten(0, 1)[index], sources, source_lengths, order)
+        if steps.real is not None and target_lengths is not None:
+            index = steps.real.flatten().nonzero().squeeze(1)
+            outputs = outputs[index]
+        return outputs, index
+
+    def _run(
+        self, steps: Steps, tokens: Tensor, bank: Tensor, lengths: Tensor, order: Tensor
+    ) -> Tensor:
+        """Return packed outputs ``(total, hidden)``.
+
+        Args:
+            steps: rows of each step.
+            tokens: packed ids ``(total, features)``.
+            bank: source vectors ``(batch, source, hidden)``, in the order of the rows.
+            lengths: of the sources ``(batch,)``, likewise.
+            order: sentence of each row ``(batch,)``.
+        """
+        if bank.device.type == "cpu" and not ((lengths > 0) & (lengths <= bank.size(1))).all():
+            raise ValueError("attention needs source lengths from 1 to that of the memory bank")
+        sizes, width, outputs = steps.sizes, self.hidden_size, []
+        embedded, token_rows = embed_distinct(self.embeddings, tokens, steps.real is not None)
+        hidden, cell = ([*state.index_select(1, order)] for state in self.state["hidden"])
+        fed = self.state["input_feed"][0, order]  # (batch, hidden)
+        # `matmul_dtype` sets the precision, not autocast: states stay exact.
+        with torch.autocast("cuda" if bank.is_cuda else "cpu", enabled=False):
+            layers, dropout = [], []
+            for number, layer in enumerate(self.rnn.layers):
+                matrix, summand = self._layer_weights(number, layer, embedded, token_rows, tokens)
+                weight = LayerWeight(matrix, summand, sizes, self.matmul_dtype)
+                layers.append((weight, after_all_steps(weight, matrix, summand)))
+                between = self.rnn.dropout if number + 1 < self.rnn.num_layers else None
+                dropout.append(dropout_of_steps(sizes, width, between, bank))
+            output_dropout = dropout_of_steps(sizes, width, self.dropout, bank)
+            attend = attention_steps(self.attn, bank, lengths, steps, self.matmul_dtype)
+            for step in range(len(sizes)):
+                x = fed
+                for number, (weight, dependency) in enumerate(layers):
+                    x, hidden[number], cell[number] = LayerStep.apply(
+                        weight, dependency, step, dropout[number][step], x, hidden[number],
+                        cell[number],
+                    )  # fmt: skip
+                fed = attend(step, x, output_dropout[step])
+                outputs.append(fed)
+        return torch.cat(outputs) if outputs else fed[:0]
+
+    def _layer_weights(
+        self,
+        number: int,
+        layer: torch.nn.LSTMCell,
+        embedded: Tensor,
+        token_rows: Tensor | None,
+        tokens: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Return what a layer multiplies in each step, and what it adds.
+
+        The lowest layer's product with the embeddings needs no state: it is made before the steps.
+
+        Returns:
+            The matrix of input feed or lower layer, and hidden state,
+            ``(4 * hidden, 2 * hidden)``; and the summand ``(total, 4 * hidden)``.
+        """
+        below, bias = layer.weight_ih, layer.bias_ih + layer.bias_hh
+        if number == 0:
+            of_tokens, below = below.split([embedded.size(1), self.hidden_size], 1)
+            products = linear(embedded, of_tokens, bias, self.matmul_dtype)
+            summand = expand(products, token_rows)
+        else:
+            summand = bias.expand(len(tokens), -1)
+        return torch.cat([below, layer.weight_hh], 1), summand
+
+
+def _target_lengths(lengths: Tensor | None, count: int, batch: int, device: torch.device) -> Tensor:
+    """Return the decoder steps of each sentence ``(batch,)`` on a device; None: all have `count`.
+
+    Raises:
+        ValueError: if a length exceeds `count`.
+    """
+    if lengths is None:
+        return torch.full((batch,), count, device=device)
+    if len(lengths) and int(lengths.max()) > count:
+        raise ValueError(
+            f"a target length is {int(lengths.max())}, but the decoder's input has {count} only; "
+            "count decoder steps, without the end symbol's"
+        )
+    return lengths.to(device)

@@ -1,0 +1,106 @@
+"""The input-feeding decoder prepared for the steps of a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.nn.products import PreparedWeight
+from onmt_entmax.recurrence.backends.choice import backend_for
+from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
+
+# Bytes of a table with each token's part of the lowest layer's gates. Of a larger vocabulary, each
+# step computes the parts of its tokens.
+_LARGEST_TABLE = 1 << 26
+
+
+class DecoderStep:
+    """A decoder prepared for the steps of a search; later changes of its weights are ignored.
+
+    The state of a row is one vector: the input feed, then the hidden states of all layers, then
+    their cell states.
+
+    Args:
+        decoder: a `FastInputFeedRNNDecoder` with attention that can project.
+        vocabulary_size: of the target.
+        dtype: of the factors of products, see `product`.
+    """
+
+    @torch.inference_mode()
+    def __init__(
+        self, decoder: Any, vocabulary_size: int, dtype: torch.dtype | None = None
+    ) -> None:
+        self._dtype = dtype
+        self._attention, self._embeddings = decoder.attn, decoder.embeddings
+        self._hidden = decoder.hidden_size
+        self._layers: list[tuple[PreparedWeight, Tensor]] = []
+        for number, layer in enumerate(decoder.rnn.layers):
+            bias, below = layer.bias_ih + layer.bias_hh, layer.weight_ih
+            if number == 0:
+                of_tokens, below = below.split([below.size(1) - self._hidden, self._hidden], 1)
+                self._token_gates = PreparedWeight(of_tokens, bias)
+            matrix = torch.cat([below, layer.weight_hh], 1)  # (4 * hidden, 2 * hidden)
+            self._layers.append((PreparedWeight(matrix, dtype=dtype), bias.unsqueeze(0)))
+        self._table: Tensor | None = None  # (vocabulary, 4 * hidden)
+        size = vocabulary_size * of_tokens.size(0) * of_tokens.element_size()
+        if size <= _LARGEST_TABLE:
+            self._table = self._gates_of(torch.arange(vocabulary_size, device=of_tokens.device))
+        query_weight = decoder.attn.linear_out.weight[:, self._hidden :]
+        self._project_query = PreparedWeight(query_weight, dtype=dtype)
+
+    def _gates_of(self, tokens: Tensor) -> Tensor:
+        """Return the tokens' part of the lowest layer's gates, ``(tokens, 4 * hidden)``."""
+        return self._token_gates(self._embeddings(tokens.view(1, -1, 1))[0])
+
+    def memory(self, bank: Tensor, lengths: Tensor) -> SourceMemory:
+        """Return keys and values of a memory bank ``(source length, sentences, hidden)``."""
+        keys, values, _ = self._attention.project(bank.transpose(0, 1).contiguous(), self._dtype)
+        return SourceMemory(keys, values, lengths.to(bank.device, torch.int64))
+
+    def first(self, hidden: Tensor, cell: Tensor, fed: Tensor) -> Tensor:
+        """Return the first states of the rows, ``(rows, (1 + 2 * layers) * hidden)``.
+
+        Args:
+            hidden: ``(layers, rows, hidden)``.
+            cell: likewise.
+            fed: input feed ``(rows, hidden)``.
+        """
+        return torch.cat([fed, *hidden, *cell], dim=1)
+
+    def __call__(
+        self, states: Tensor, tokens: Tensor, memory: SourceMemory, owners: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Append a token to each row.
+
+        Args:
+            states: ``(rows, (1 + 2 * layers) * hidden)``.
+            tokens: ``(rows,)`` int64.
+            memory: of the rows' sentences.
+            owners: sentence of each row, ``(rows,)`` int64.
+
+        Returns:
+            Attentional vectors ``(rows, hidden)``, attention ``(rows, source length)``, and new
+            states.
+        """
+        if self._table is None:
+            token_gates = self._gates_of(tokens)
+        else:
+            token_gates = self._table.index_select(0, tokens)
+        x, *before = states.split(self._hidden, dim=1)  # input feed; hidden, then cell states
+        count, hidden, cell = len(self._layers), [], []
+        backend = backend_for(x)
+        for number, (multiply, bias) in enumerate(self._layers):
+            gates = multiply.products(torch.cat([x, before[number]], 1))  # (rows, 4 * hidden)
+            summand = bias.expand_as(gates) if number else token_gates
+            _, x, hidden_after, cell_after = backend.cell_forward(
+                gates, summand, before[count + number].contiguous(), None
+            )
+            hidden.append(hidden_after)
+            cell.append(cell_after)
+        sources = RowSources(memory, owners, self._attention.alpha)
+        weights = x.new_zeros(len(x), memory.keys.size(1))
+        projected = self._project_query.products(x)
+        output = backend_for(x, sources).attend(sources, x, projected, None, weights)
+        return output, weights, torch.cat([output, *hidden, *cell], dim=1)

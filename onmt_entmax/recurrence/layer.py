@@ -1,0 +1,97 @@
+"""A step of an LSTM layer for autograd, with the gradient of its weight deferred."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from onmt_entmax.recurrence.backends.choice import backend_for
+from onmt_entmax.recurrence.deferred import DeferredWeight
+
+
+class LayerWeight(DeferredWeight):
+    """The weight ``(..., 4 * hidden, in)`` of a layer, which `LayerStep` multiplies.
+
+    The inputs of a step are what enters from below, if it is not in the summand, then the hidden
+    state.
+    """
+
+    def __init__(
+        self, weight: Tensor, summand: Tensor, sizes: list[int], dtype: torch.dtype | None
+    ) -> None:
+        super().__init__(weight, summand, sizes, dtype)
+        self.backend = backend_for(self.summands[0] if sizes else weight.detach())
+
+
+class LayerStep(torch.autograd.Function):
+    """One step of a layer; what follows in the graph is once differentiable.
+
+    ``apply(layer, dependency, step, factors, x, hidden, cell)`` with the layer's weight, the scalar
+    of `after_all_steps`, the number of the step, dropout factors of the output or None, the input
+    ``(rows or more, in)`` or None, and the states ``(..., batch, hidden)``, of which the first rows
+    take the step. Returns the output ``(..., rows, hidden)``, and the states
+    ``(..., batch, hidden)``.
+
+    Steps share nothing but the layer's `inputs` and `gradients`, of which each writes its own part.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        layer: LayerWeight,
+        dependency: Tensor,
+        step: int,
+        factors: Tensor | None,
+        x: Tensor | None,
+        hidden: Tensor,
+        cell: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        inputs = layer.inputs[step]  # (..., rows, in), to write
+        rows = inputs.size(-2)
+        cell_before = _first_rows(cell, rows)
+        below = 0 if x is None else x.size(-1)
+        if x is not None:
+            inputs[..., :below].copy_(_first_rows(x, rows))
+        inputs[..., below:].copy_(_first_rows(hidden, rows))
+        activations, output, hidden_after, cell_after = layer.backend.cell_forward(
+            layer.multiply(inputs), layer.summands[step], cell_before, factors
+        )
+        ctx.layer, ctx.step, ctx.factors, ctx.activations = layer, step, factors, activations
+        ctx.rows_below = 0 if x is None else len(x)
+        ctx.save_for_backward(cell_before, cell_after)
+        return output, _with_ended(hidden_after, hidden), _with_ended(cell_after, cell)
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad_output: Tensor, grad_hidden: Tensor, grad_cell: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        layer, step, (cell_before, cell_after) = ctx.layer, ctx.step, ctx.saved_tensors
+        rows, width = cell_before.shape[-2:]
+        layer.start_backward()
+        arriving = grad_output, _first_rows(grad_hidden, rows), _first_rows(grad_cell, rows)
+        cell = layer.backend.cell_backward(
+            ctx.activations, cell_before, cell_after, ctx.factors, arriving, layer.gradients[step]
+        )
+        inputs = layer.input_gradient(step)
+        if not ctx.rows_below:
+            hidden, x = inputs, None
+        else:
+            x, hidden = inputs.split([inputs.size(1) - width, width], 1)
+            if ctx.rows_below > rows:
+                x = pad(x, (0, 0, 0, ctx.rows_below - rows))
+        hidden, cell = _with_ended(hidden, grad_hidden), _with_ended(cell, grad_cell)
+        return None, None, None, None, x, hidden, cell
+
+
+def _first_rows(batch: Tensor, rows: int) -> Tensor:
+    """Return the first rows of a batch ``(..., batch, hidden)``."""
+    return batch if batch.size(-2) == rows else batch[..., :rows, :]
+
+
+def _with_ended(states: Tensor, batch: Tensor) -> Tensor:
+    """Return new states of the first rows, and the batch's of the sentences that have ended."""
+    rows = states.size(-2)
+    return states if rows == batch.size(-2) else torch.cat([states, batch[..., rows:, :]], -2)

@@ -1,0 +1,49 @@
+"""The rows that each step of a recurrence computes: packed for a CPU, fixed for CUDA graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The rows of each step of a recurrence over sentences of some lengths.
+
+    A packed tensor holds the rows of step 0, then those of step 1, and so on. With fixed steps, all
+    rows take all steps, so that no shape depends on the lengths.
+
+    Attributes:
+        sizes: rows of each step: the batch's first ones, which have not ended.
+        positions: position of each packed row in a flattened ``(steps, batch)``, ``(total,)``.
+        real: of fixed steps, which packed rows are no padding, ``(total, 1)``; None if all are.
+        last: packed row of each sentence's last step, ``(batch,)``, for fixed steps.
+    """
+
+    sizes: list[int]
+    positions: Tensor
+    real: Tensor | None
+    last: Tensor
+
+    @staticmethod
+    def of(lengths: Tensor, count: int, fixed: bool) -> Steps:
+        """Return the steps of sentences.
+
+        Args:
+            lengths: ``(batch,)`` int64; longest first unless `fixed`.
+            count: number of steps.
+            fixed: whether all rows take all steps.
+        """
+        batch, device = len(lengths), lengths.device
+        real = torch.arange(count, device=device).unsqueeze(1) < lengths  # (steps, batch)
+        last = (lengths - 1) * batch + torch.arange(batch, device=device)
+        if fixed:
+            positions = torch.arange(count * batch, device=device)
+            return Steps([batch] * count, positions, real.view(-1, 1), last)
+        return Steps(real.sum(1).tolist(), real.flatten().nonzero().squeeze(1), None, last)
+
+    def reversed(self, packed: Tensor) -> Tensor:
+        """Return the rows ``(total, size)`` of fixed steps, the last step first."""
+        return packed.view(len(self.sizes), -1, packed.size(1)).flip(0).view_as(packed)

@@ -1,0 +1,85 @@
+"""Small encoders and decoders, and a batch for them."""
+
+import torch
+from torch import Tensor, nn
+
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder, RNNEncoder
+from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
+from onmt_entmax.recurrence.encoder import FastRNNEncoder
+
+HIDDEN, EMBEDDING, VOCABULARY, PAD = 20, 12, 30, 1
+SOURCE_LENGTHS = torch.tensor([6, 6, 5, 4, 3, 2, 1])
+TARGET_LENGTHS = torch.tensor([3, 5, 1, 5, 4, 2, 5])
+SENTENCES, STEPS = len(TARGET_LENGTHS), int(TARGET_LENGTHS.max())
+
+
+class Distance(EntmaxGlobalAttention):
+    """Attention whose scores are negative squared distances: no products of keys and queries."""
+
+    def __init__(self, dim: int, alpha: float) -> None:
+        super().__init__(dim, "dot", alpha)
+
+    def score(self, h_t: Tensor, h_s: Tensor) -> Tensor:
+        """Return scores ``(batch, target, source)``."""
+        return -(h_t.unsqueeze(2) - h_s.unsqueeze(1)).square().sum(-1)
+
+
+def model_of(
+    fast: bool,
+    dtype: torch.dtype = torch.float64,
+    attention: str = "general",
+    alpha: float = 1.5,
+    layers: int = 2,
+    both: bool = True,
+    bridge: bool = False,
+    dropout: float = 0.0,
+) -> nn.ModuleList:
+    """Return an encoder and a decoder whose weights depend on the arguments only."""
+    torch.manual_seed(1)
+    kinds = (FastRNNEncoder, FastInputFeedRNNDecoder) if fast else (RNNEncoder, InputFeedRNNDecoder)
+    words = [Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2)]
+    encoder = kinds[0]("LSTM", both, layers, HIDDEN, dropout, words[0], bridge)
+    inherited = "dot" if attention == "distance" else attention
+    decoder = kinds[1](
+        "LSTM", both, layers, HIDDEN, attn_type=inherited, dropout=dropout, embeddings=words[1]
+    )
+    if attention == "distance":
+        decoder.attn = Distance(HIDDEN, alpha)
+    else:
+        decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
+    model = nn.ModuleList([encoder, decoder])
+    for parameter in model.parameters():
+        nn.init.uniform_(parameter, -0.4, 0.4)
+    return model.to(dtype)
+
+
+def batch(device: str = "cpu") -> tuple[Tensor, Tensor]:
+    """Return ids of sources ``(6, 7, 1)`` and targets ``(5, 7, 1)``, both padded."""
+    generator = torch.Generator().manual_seed(2)
+    shapes = (6, SENTENCES, 1), (STEPS, SENTENCES, 1)
+    source, target = (torch.randint(2, VOCABULARY, s, generator=generator) for s in shapes)
+    return source.to(device), target.to(device)
+
+
+def padded(outputs: Tensor, index: Tensor) -> Tensor:
+    """Return outputs ``(steps, sentences, hidden)``, zeros at padding, of `teacher_forced`'s."""
+    rows = outputs.new_zeros(STEPS * SENTENCES, outputs.size(1)).index_copy(0, index, outputs)
+    return rows.view(STEPS, SENTENCES, -1)
+
+
+def with_gradients(model: nn.ModuleList, *results: Tensor) -> list[Tensor]:
+    """Return results, and the gradients of all weights from random gradients of the results."""
+    generator = torch.Generator().manual_seed(3)
+    factors = (torch.randn(result.shape, generator=generator) for result in results)
+    loss = sum(
+        (result * factor.to(result.dtype)).sum()
+        for result, factor in zip(results, factors, strict=True)
+    )
+    return [*results, *torch.autograd.grad(loss, list(model.parameters()))]
+
+
+def assert_near(found: list[Tensor], expected: list[Tensor], tolerance: float) -> None:
+    """Fail if a tensor is farther from the expected one than a share of its norm."""
+    for one, other in zip(found, expected, strict=True):
+        assert (one - other).norm() <= tolerance * other.norm() + 1e-12
