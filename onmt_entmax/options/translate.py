@@ -31,7 +31,8 @@ from onmt_entmax.search import (
     SearchTask,
 )
 from onmt_entmax.search.config import Method
-from onmt_entmax.search.expression import ExpressionError, parse_expression
+from onmt_entmax.search.expression import ExpressionError
+from onmt_entmax.search.expression_parser import parse_expression
 
 _SEARCH, _SAMPLING, _FILES, _OUTPUTS = TOPICS = (
     "Search and certificates",

@@ -1,14 +1,14 @@
-"""Regular expressions over tokens, with "and" and "not": which outputs a request allows.
+"""Regular expressions over tokens: which outputs a request allows.
 
-An expression describes whole outputs. `automaton.py` compiles it for a vocabulary.
+An expression describes whole outputs. `expression_parser.py` reads one from text, and
+`automaton_compiler.py` compiles it for a vocabulary.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TypeAlias
 
 from onmt_entmax.errors import UserError
 
@@ -18,173 +18,107 @@ class ExpressionError(UserError):
 
 
 @dataclass(frozen=True)
-class Expression:
-    """A set of outputs."""
+class OneOf:
+    """One token, which is among these."""
 
-    kind: Literal["in", "not in", "then", "or", "and", "not", "star"]
-    """`in`: one token of `tokens`; `not in`: one token that is none of these. Of the parts, `then`:
-    one after the other, without parts the empty output; `or`: at least one; `and`: all; `not`: none
-    but the part; `star`: the part, any number of times."""
-    parts: tuple[Expression, ...] = ()
+    tokens: frozenset[str]
+
+
+@dataclass(frozen=True)
+class NoneOf:
+    """One token, which is not among these; without any, every token."""
+
     tokens: frozenset[str] = frozenset()
 
 
-def containing(tokens: Sequence[str]) -> Expression:
-    """Return the outputs that contain these tokens, one directly after the other."""
-    anything = Expression("star", (Expression("not in"),))
-    ones = (Expression("in", tokens=frozenset({token})) for token in tokens)
-    return Expression("then", (anything, *ones, anything))
+@dataclass(frozen=True)
+class Concatenation:
+    """The parts, one directly after the other; without any, the empty output."""
+
+    parts: tuple[Regular, ...] = ()
 
 
-def reverse(expression: Expression) -> Expression:
-    """Return the outputs of an expression from right to left."""
-    parts = tuple(map(reverse, expression.parts))
-    turned = parts[::-1] if expression.kind == "then" else parts
-    return Expression(expression.kind, turned, expression.tokens)
+@dataclass(frozen=True)
+class Union:
+    """At least one of the parts."""
+
+    parts: tuple[Regular, ...]
 
 
-def renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
-    """Return an expression with other names for some of its tokens."""
-    tokens = frozenset(names.get(token, token) for token in expression.tokens)
-    return Expression(
-        expression.kind, tuple(renamed(part, names) for part in expression.parts), tokens
+@dataclass(frozen=True)
+class Star:
+    """The part, any number of times (Kleene star)."""
+
+    part: Regular
+
+
+@dataclass(frozen=True)
+class Complement:
+    """What the part does not describe."""
+
+    part: Regular
+
+
+@dataclass(frozen=True)
+class Intersection:
+    """What all parts describe; there is at least one."""
+
+    parts: tuple[Expression, ...]
+
+
+Regular: TypeAlias = OneOf | NoneOf | Concatenation | Union | Star
+"""A regular expression."""
+Expression: TypeAlias = Regular | Complement | Intersection
+"""Regular expressions that an output matches, and others that it does not."""
+
+
+def containing(*phrases: Sequence[str]) -> Regular:
+    """Return the outputs that contain a phrase, or one of several: tokens that follow directly."""
+    anything = Star(NoneOf())
+    one = Union(
+        tuple(
+            Concatenation(tuple(OneOf(frozenset({token})) for token in phrase))
+            for phrase in phrases
+        )
     )
+    return Concatenation((anything, one, anything))
+
+
+def reverse(expression: Regular) -> Regular:
+    """Return the outputs of an expression from right to left."""
+    match expression:
+        case Concatenation(parts):
+            return Concatenation(tuple(map(reverse, reversed(parts))))
+        case Union(parts):
+            return Union(tuple(map(reverse, parts)))
+        case Star(part):
+            return Star(reverse(part))
+        case OneOf() | NoneOf():
+            return expression
+
+
+def renamed(expression: Regular, names: Mapping[str, str]) -> Regular:
+    """Return an expression with other names for some of its tokens."""
+    match expression:
+        case Concatenation(parts):
+            return Concatenation(tuple(renamed(part, names) for part in parts))
+        case Union(parts):
+            return Union(tuple(renamed(part, names) for part in parts))
+        case Star(part):
+            return Star(renamed(part, names))
+        case OneOf(tokens):
+            return OneOf(frozenset(names.get(token, token) for token in tokens))
+        case NoneOf(tokens):
+            return NoneOf(frozenset(names.get(token, token) for token in tokens))
 
 
 def named_tokens(expression: Expression) -> Iterator[str]:
     """Yield the tokens that an expression names, in any order."""
-    yield from expression.tokens
-    for part in expression.parts:
-        yield from named_tokens(part)
-
-
-def parse_expression(text: str) -> Expression:
-    r"""Return the expression that a text stands for.
-
-    Tokens are separated by white space or by special characters: `( ) | * + ?` as usual, `.` for
-    any token, `[a b]` for one of some and `[^a b]` for any but these. A backslash before one of
-    `( ) | * + ? . [ ] ^ \` or a space makes it part of a token: `\.` is the full stop. Other
-    escapes, anchors (`^a$`) and counts (`a{3}`) are errors; in brackets, `[$]` and `[{3}]` are
-    tokens.
-
-    Raises:
-        ExpressionError: names the place of what is wrong.
-    """
-    try:
-        return _Parser(text).parse()
-    except RecursionError:
-        raise ExpressionError("nested too deeply") from None
-
-
-# A word, in which a backslash takes the special meaning of what follows, or a special character.
-_LEXEME = re.compile(
-    r"\s*(?:(?P<word>(?:\\.|[^\s\\()|*+?.\[\]])+)|(?P<special>\[\^|[()|*+?.\[\]]))"
-)
-_COUNT = re.compile(r"\{(\d+(,\d*)?|,\d+)\}")
-
-
-class _Parser:
-    """Recursive descent."""
-
-    def __init__(self, text: str) -> None:
-        self._lexemes: list[tuple[int, str, str]] = []  # place from 1, special character, word
-        self._next, end, text = 0, 0, text.rstrip()
-        while end < len(text):
-            match = _LEXEME.match(text, end)
-            if match is None:
-                raise ExpressionError("ends in a backslash, which says nothing")
-            start = match.start(match.lastgroup or "") + 1
-            self._lexemes.append((start, match["special"] or "", match["word"] or ""))
-            end = match.end()
-        self._lexemes.append((end + 1, "end", ""))
-
-    def parse(self) -> Expression:
-        """Read the whole text."""
-        whole = self._union()
-        if self._special != "end":
-            raise self._error(f"{self._special!r} closes nothing")
-        return whole
-
-    @property
-    def _special(self) -> str:
-        """The next special character; "" before a word."""
-        return self._lexemes[self._next][1]
-
-    def _error(self, message: str, place: int | None = None) -> ExpressionError:
-        place = self._lexemes[self._next][0] if place is None else place
-        return ExpressionError(f"character {place}: {message}")
-
-    def _union(self) -> Expression:
-        branches = [self._branch()]
-        while self._special == "|":
-            self._next += 1
-            branches.append(self._branch())
-        return branches[0] if len(branches) == 1 else Expression("or", tuple(branches))
-
-    def _branch(self) -> Expression:
-        parts: list[Expression] = []
-        while self._special not in ("|", ")", "]", "end"):
-            if self._special in ("*", "+", "?"):
-                raise self._error(f"{self._special!r} repeats nothing")
-            part = self._atom()
-            signs = set[str]()  # of several, such as `+?`, one is enough
-            while self._special in ("*", "+", "?"):
-                signs.add(self._special)
-                self._next += 1
-            if signs == {"?"}:
-                part = Expression("or", (part, Expression("then")))
-            elif signs == {"+"}:
-                part = Expression("then", (part, Expression("star", (part,))))
-            elif signs:
-                part = Expression("star", (part,))
-            parts.append(part)
-        return Expression("then", tuple(parts))
-
-    def _atom(self) -> Expression:
-        start, special, _ = self._lexemes[self._next]
-        if not special:
-            return Expression("in", tokens=frozenset({self._token()}))
-        self._next += 1
-        if special == ".":
-            return Expression("not in")
-        if special == "(":
-            inside = self._union()
-            if self._special != ")":
-                raise self._error("'(' is not closed", start)
-            self._next += 1
-            return inside
-        tokens = set()
-        while not self._special:
-            tokens.add(self._token(in_brackets=True))
-        if self._special == "end":
-            raise self._error("'[' is not closed", start)
-        if self._special != "]":
-            raise self._error(f"{self._special!r} in brackets needs a backslash")
-        self._next += 1
-        if not tokens:
-            raise self._error("the brackets name no token", start)
-        return Expression("not in" if special == "[^" else "in", tokens=frozenset(tokens))
-
-    def _token(self, in_brackets: bool = False) -> str:
-        """Read a word; return the token that it stands for."""
-        place, _, word = self._lexemes[self._next]
-        for escape in re.finditer(r"\\(.)", word):
-            if escape[1] not in "()|*+?.[]^\\ ":
-                raise self._error(
-                    f"{escape[0]} is not supported: a backslash goes before one of "
-                    "( ) | * + ? . [ ] ^ \\ or a space",
-                    place + escape.start(),
-                )
-        if not in_brackets and (word.startswith("^") or word.endswith("$")):
-            raise self._error(
-                "the anchors ^ and $ are not supported, as an expression is always about the "
-                r"whole output; for tokens, write \^ and [$]"
-            )
-        if not in_brackets and (count := _COUNT.search(word)):
-            raise self._error(
-                f"the count {count[0]} is not supported: write the part as often; for a token, "
-                f"write [{word}]",
-                place + count.start(),
-            )
-        self._next += 1
-        return re.sub(r"\\(.)", r"\1", word)
+    match expression:
+        case OneOf(tokens) | NoneOf(tokens):
+            yield from tokens
+        case Star(part) | Complement(part):
+            yield from named_tokens(part)
+        case Concatenation(parts) | Union(parts) | Intersection(parts):
+            for each in parts:
+                yield from named_tokens(each)

@@ -15,16 +15,20 @@ from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.rules import shown
-from onmt_entmax.search.automaton import Automaton, compile_expression
+from onmt_entmax.search.automaton import Automaton
+from onmt_entmax.search.automaton_compiler import compile_expression
 from onmt_entmax.search.expression import (
+    Complement,
     Expression,
     ExpressionError,
+    Intersection,
+    Regular,
     containing,
     named_tokens,
-    parse_expression,
     renamed,
     reverse,
 )
+from onmt_entmax.search.expression_parser import parse_expression
 from onmt_entmax.strings.copying import NO_COPIES, Copies
 
 Tokens = Callable[[str], Sequence[str]]
@@ -161,25 +165,27 @@ class ConstraintCompiler:
             return self._of_all if not placeholders or of_all is None else self._compile(of_all)
         where = f"constraints of line {number}"
 
-        def phrase(text: str) -> Expression:
-            written = tokens(text)
-            if not written:
-                raise ExpressionError(f"the transforms leave nothing of {text!r}")
-            return containing(written)
+        def containing_one(texts: Sequence[str]) -> Regular:
+            phrases = {text: tokens(text) for text in texts}
+            for text, phrase in phrases.items():
+                if not phrase:
+                    raise ExpressionError(f"the transforms leave nothing of {text!r}")
+            return containing(*phrases.values())
 
         try:
-            parts = [Expression("or", tuple(map(phrase, group))) for group in wish.required]
-            parts += [Expression("not", (phrase(text),)) for text in wish.avoid]
-            parts += [] if wish.regex is None else [renamed(self._parsed(wish.regex), placeholders)]
-            expression = Expression("and", tuple(parts))
-            self._name_unknown(where, expression)
+            parts: list[Expression] = [containing_one(group) for group in wish.required]
+            if wish.avoid:
+                parts.append(Complement(containing_one(wish.avoid)))
+            if wish.regex is not None:
+                parts.append(renamed(self._parsed(wish.regex), placeholders))
+            self._name_unknown(where, Intersection(tuple(parts)))
             if of_all is not None:
-                expression = Expression("and", (expression, of_all))
-            return self._compile(expression)
+                parts.append(of_all)
+            return self._compile(Intersection(tuple(parts)))
         except ExpressionError as error:
             raise ExpressionError(f"{where}: {error}") from None
 
-    def _parsed(self, regex: str) -> Expression:
+    def _parsed(self, regex: str) -> Regular:
         """Return a regular expression in the order in which the model writes."""
         expression = parse_expression(regex)
         return reverse(expression) if self._backwards else expression

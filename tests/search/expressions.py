@@ -8,13 +8,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from onmt_entmax.search import SearchResult
-from onmt_entmax.search.automaton import VIOLATED, Automaton, compile_expression
+from onmt_entmax.search.automaton import VIOLATED, Automaton
+from onmt_entmax.search.automaton_compiler import compile_expression
 from onmt_entmax.search.expression import (
+    Complement,
     Expression,
+    Intersection,
+    Union,
     containing,
-    parse_expression,
     reverse,
 )
+from onmt_entmax.search.expression_parser import parse_expression
 from tests.search.enumeration import EnumeratedSupport
 
 Tokens = tuple[int, ...]
@@ -24,7 +28,7 @@ Matcher = Callable[[Tokens], bool]
 def random_expression(draw: random.Random, tokens: Sequence[int]) -> tuple[Expression, Matcher]:
     """Return an expression over some tokens, named by their ids, and what it should accept."""
     parts = [_part(draw, tokens) for _ in range(draw.choice([1, 1, 2, 3]))]
-    whole = parts[0][0] if len(parts) == 1 else Expression("and", tuple(part for part, _ in parts))
+    whole = parts[0][0] if len(parts) == 1 else Intersection(tuple(part for part, _ in parts))
     return whole, lambda output: all(matches(output) for _, matches in parts)
 
 
@@ -48,8 +52,8 @@ def _part(draw: random.Random, tokens: Sequence[int]) -> tuple[Expression, Match
         return any(phrase in _written(output) for phrase in written)
 
     if kind == "avoid":
-        return Expression("not", (found[0],)), lambda output: not contains(output)
-    return found[0] if len(found) == 1 else Expression("or", tuple(found)), contains
+        return Complement(found[0]), lambda output: not contains(output)
+    return found[0] if len(found) == 1 else Union(tuple(found)), contains
 
 
 def _written(tokens: Sequence[int]) -> str:

@@ -6,13 +6,18 @@ import random
 import numpy as np
 import pytest
 
-from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, compile_expression
+from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, RowAutomata
+from onmt_entmax.search.automaton_compiler import compile_expression
 from onmt_entmax.search.expression import (
-    Expression,
+    Concatenation,
     ExpressionError,
+    Intersection,
+    OneOf,
+    Union,
     containing,
-    parse_expression,
+    reverse,
 )
+from onmt_entmax.search.expression_parser import parse_expression
 from tests.search.expressions import Tokens, after, compiled, random_expression
 from tests.search.tables import EOS
 
@@ -79,15 +84,13 @@ def test_an_expression_that_cannot_be_read_is_named(text: str, error: str) -> No
 
 
 def test_special_characters_are_tokens_after_a_backslash() -> None:
-    special = {text: Expression("in", tokens=frozenset({text})) for text in "()|*+?.[]^\\"}
+    special = {text: OneOf(frozenset({text})) for text in "()|*+?.[]^\\"}
     for text, token in special.items():
         for written in (f"\\{text}", f"[\\{text}]"):
-            assert parse_expression(written) == Expression("then", (token,))
-    assert parse_expression(r"a\ b") == Expression(
-        "then", (Expression("in", tokens=frozenset({"a b"})),)
-    )
-    assert parse_expression(r"\. [\] ^ $ {3}]") == Expression(
-        "then", (special["."], Expression("in", tokens=frozenset({"]", "^", "$", "{3}"})))
+            assert parse_expression(written) == Concatenation((token,))
+    assert parse_expression(r"a\ b") == Concatenation((OneOf(frozenset({"a b"})),))
+    assert parse_expression(r"\. [\] ^ $ {3}]") == Concatenation(
+        (special["."], OneOf(frozenset({"]", "^", "$", "{3}"})))
     )
 
 
@@ -98,8 +101,55 @@ def test_several_signs_of_repetition_are_as_one() -> None:
 
 
 def test_an_automaton_too_large_is_refused(monkeypatch) -> None:
-    monkeypatch.setattr("onmt_entmax.search.automaton._MOST_TRANSITIONS", 100)
+    monkeypatch.setattr("onmt_entmax.search.automaton_compiler._MOST_TRANSITIONS", 100)
     words = [str(token) for token in range(2, 12)]
-    wanted = Expression("and", tuple(containing([word]) for word in words))
+    wanted = Intersection(tuple(containing([word]) for word in words))
     with pytest.raises(ExpressionError, match="more than 100 transitions"):
         compile_expression(wanted, dict(zip(words, range(2, 12), strict=True)).get, EOS)
+
+
+def test_alternatives_that_need_nothing_more_share_a_state() -> None:
+    """Else the states of twenty alternatives would be their million subsets."""
+    words = [str(token) for token in range(2, 22)]
+    anywhere = Union(tuple(containing([word]) for word in words))
+    ids = dict(zip(words, range(2, 22), strict=True))
+    automaton = compile_expression(anywhere, ids.get, EOS)
+    assert len(automaton.table) == 3  # violated, satisfied, and the start
+    assert after(automaton, (7,)) == SATISFIED
+
+
+def test_one_of_several_phrases_is_enough() -> None:
+    automaton = compiled(containing(["2", "3"], ["4"]), WORDS, EOS)
+    accepted = {
+        output: after(automaton, output) == SATISFIED
+        for output in [(5, 4), (2, 2, 3), (2, 5, 3), (3, 2), ()]
+    }
+    assert accepted == {(5, 4): True, (2, 2, 3): True, (2, 5, 3): False, (3, 2): False, (): False}
+
+
+def test_a_token_that_no_output_has_is_never_read() -> None:
+    """`[^x]*` is then every output, and `x` none."""
+    assert compile_expression(parse_expression("[^ x ]*"), {}.get, EOS).start == SATISFIED
+    assert compile_expression(parse_expression("x"), {}.get, EOS).start == VIOLATED
+
+
+def test_a_token_may_be_excluded_up_to_the_end() -> None:
+    automaton = compiled(parse_expression("3 [^ 2 ]*"), WORDS, EOS)
+    assert after(automaton, (3, 4, 5, EOS)) == SATISFIED
+    assert after(automaton, (3, 4, 2)) == VIOLATED
+
+
+def test_a_reversed_expression_reads_from_right_to_left() -> None:
+    automaton = compiled(reverse(parse_expression("2 3* 4 | 3 (2 4)*")), WORDS, EOS)
+    for output in [(4, 3, 3, 2), (4, 2, 4, 2, 3)]:
+        assert after(automaton, (*output, EOS)) == SATISFIED
+        assert after(automaton, (*output[::-1], EOS)) == VIOLATED
+
+
+def test_sentences_share_an_automaton_or_have_their_own() -> None:
+    first, second = compiled(containing(["2"]), WORDS, EOS), compiled(containing(["3"]), WORDS, EOS)
+    rows = RowAutomata([first, None, second, first], 6)
+    sentence, state = np.array([0, 1, 2, 3]), np.array([first.start, 0, second.start, first.start])
+    after_2 = rows.step(sentence, state, np.full(4, 2))
+    assert after_2.tolist() == [SATISFIED, 0, second.start, SATISFIED]
+    assert rows.distance(sentence, state).tolist() == [1, 0, 1, 1]

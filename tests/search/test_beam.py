@@ -14,7 +14,7 @@ from onmt_entmax.search import (
     stream_search,
 )
 from onmt_entmax.search.beam import BeamSearch
-from onmt_entmax.search.expression import parse_expression
+from onmt_entmax.search.expression_parser import parse_expression
 from onmt_entmax.search.state import SearchState
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support

@@ -19,7 +19,7 @@ from onmt_entmax.search import (
     exact_search,
 )
 from onmt_entmax.search.certificate import Proof
-from onmt_entmax.search.expression import parse_expression
+from onmt_entmax.search.expression_parser import parse_expression
 from tests.search.expressions import compiled
 from tests.search.tables import BOS, EOS, Fixed, TableStepper
 

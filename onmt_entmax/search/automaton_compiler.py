@@ -1,0 +1,279 @@
+"""Compile an expression over tokens into its minimal deterministic automaton.
+
+The steps are those of textbooks (Hopcroft, Motwani and Ullman 2006): Thompson's construction,
+subset construction, products, and Moore's minimisation. A regular expression is compiled alone, and
+minimised, before it becomes a factor of a product, which keeps products small.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton
+from onmt_entmax.search.expansion import Flags, Ints
+from onmt_entmax.search.expression import (
+    Complement,
+    Concatenation,
+    Expression,
+    ExpressionError,
+    Intersection,
+    NoneOf,
+    OneOf,
+    Regular,
+    Star,
+    Union,
+    named_tokens,
+)
+
+_MOST_TRANSITIONS = 200_000
+
+State = TypeVar("State", bound=Hashable)
+
+
+def compile_expression(
+    expression: Expression, token_id: Callable[[str], int | None], eos: int
+) -> Automaton:
+    """Return the minimal automaton of an expression.
+
+    Args:
+        expression: which outputs are accepted.
+        token_id: the id of a token; None if no output has it.
+        eos: id of the end symbol.
+
+    Raises:
+        ExpressionError: if the automaton would be too large.
+    """
+    ids = {token: token_id(token) for token in named_tokens(expression)}
+    named = sorted({number for number in ids.values() if number is not None})
+    assert eos not in named, "the end symbol is no token of an output"
+    column = {token: named.index(number) for token, number in ids.items() if number is not None}
+    tokens = _compile(expression, column, len(named) + 1)
+    place = int(np.searchsorted(named, eos))
+    ends = np.where(tokens.accepts, SATISFIED, VIOLATED)
+    return Automaton(
+        np.insert(np.array(named, dtype=np.int64), place, eos),
+        np.insert(tokens.table, place, ends, axis=1),
+        tokens.start,
+        tokens.distance(),
+    )
+
+
+# --- deterministic automata ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Dfa:
+    """A minimal deterministic automaton; its columns are the named tokens, the last one all others.
+
+    `VIOLATED` and `SATISFIED` are among its states, though perhaps not reached.
+    """
+
+    table: Ints
+    """`(states, columns)`"""
+    accepts: Flags
+    """`(states,)`"""
+    start: int
+
+    def complement(self) -> _Dfa:
+        """Return the automaton that accepts what this one does not."""
+        order = np.arange(len(self.table))
+        order[[VIOLATED, SATISFIED]] = SATISFIED, VIOLATED  # change places
+        return _Dfa(order[self.table[order]], ~self.accepts[order], int(order[self.start]))
+
+    def distance(self) -> Ints:
+        """Return the fewest tokens `(states,)` to one that accepts, or the number of states."""
+        distance = np.where(self.accepts, 0, len(self.table))
+        while True:
+            over_next = distance[self.table].min(axis=1) + 1
+            if (over_next >= distance).all():
+                return distance
+            distance = np.minimum(distance, over_next)
+
+
+def _compile(expression: Expression, column: Mapping[str, int], columns: int) -> _Dfa:
+    """Return the minimal deterministic automaton of an expression."""
+    match expression:
+        case Intersection(parts):
+            return _product([_compile(part, column, columns) for part in parts], columns)
+        case Complement(part):
+            return _compile(part, column, columns).complement()
+        case _:
+            return _subsets(_Nfa(expression, column, columns), columns)
+
+
+def _product(parts: Sequence[_Dfa], columns: int) -> _Dfa:
+    """Return the automaton that accepts what all parts accept (product construction)."""
+    if len(parts) == 1:
+        return parts[0]
+    tables = [part.table.tolist() for part in parts]
+    violated = (VIOLATED,) * len(parts)
+
+    def follow(states: tuple[int, ...]) -> list[tuple[int, ...]]:
+        rows = (table[state] for table, state in zip(tables, states, strict=True))
+        after = zip(*rows, strict=True)
+        return [violated if VIOLATED in states else states for states in after]
+
+    def accepts(states: tuple[int, ...]) -> bool:
+        return all(part.accepts[state] for part, state in zip(parts, states, strict=True))
+
+    return _explore(tuple(part.start for part in parts), follow, accepts, columns)
+
+
+def _subsets(nfa: _Nfa, columns: int) -> _Dfa:
+    """Return the deterministic automaton of a nondeterministic one (subset construction)."""
+
+    def follow(states: frozenset[int]) -> list[frozenset[int]]:
+        after: list[set[int]] = [set() for _ in range(columns)]
+        for state in states:
+            for column in nfa.reads[state]:
+                after[column] |= nfa.closure(nfa.follower[state])
+        return list(map(frozenset, after))
+
+    return _explore(nfa.closure(nfa.start), follow, lambda states: nfa.end in states, columns)
+
+
+def _explore(
+    start: State,
+    follow: Callable[[State], Sequence[State]],
+    accepts: Callable[[State], bool],
+    columns: int,
+) -> _Dfa:
+    """Return the minimal automaton of the states that can be reached from `start`.
+
+    Args:
+        start: the first state.
+        follow: returns the next state for each column.
+        accepts: tells whether a state accepts.
+        columns: number of columns.
+
+    Raises:
+        ExpressionError: there are too many states.
+    """
+    numbers = {start: 2}  # after VIOLATED and SATISFIED
+    table, accepting = [[VIOLATED] * columns, [SATISFIED] * columns], [False, True]
+    waiting = deque([start])
+    while waiting:
+        state = waiting.popleft()
+        followers = follow(state)
+        for follower in followers:
+            if follower not in numbers:
+                numbers[follower] = len(numbers) + 2
+                waiting.append(follower)
+        table.append([numbers[follower] for follower in followers])
+        accepting.append(accepts(state))
+        if len(numbers) * columns > _MOST_TRANSITIONS:
+            raise ExpressionError(
+                f"needs an automaton of more than {_MOST_TRANSITIONS:,} transitions; ask for "
+                "less at once"
+            )
+    return _minimal(np.array(table), np.array(accepting), numbers[start])
+
+
+def _minimal(table: Ints, accepts: Flags, start: int) -> _Dfa:
+    """Merge states that no continuation tells apart (Moore's algorithm).
+
+    States are told apart first by whether they accept, then by the classes of the states that
+    follow, until no class is divided any more.
+    """
+    classes, count = accepts.astype(np.int64), 0
+    while True:
+        signatures = np.column_stack([classes, classes[table]])
+        _, first, classes = np.unique(signatures, axis=0, return_index=True, return_inverse=True)
+        classes = classes.reshape(-1)  # NumPy 2.0 has a second dimension here
+        if len(first) == count:
+            break
+        count = len(first)
+    # Number the classes in the order of their first states: VIOLATED and SATISFIED stay.
+    order = np.argsort(first)
+    number = np.argsort(order)
+    merged = number[classes]
+    return _Dfa(merged[table[first[order]]], accepts[first[order]], int(merged[start]))
+
+
+# --- nondeterministic automata ---------------------------------------------------------------
+
+
+class _Nfa:
+    """A nondeterministic automaton with empty moves (Thompson's construction).
+
+    A state either reads a token of certain columns and goes to one state, or reads nothing.
+
+    Args:
+        expression: a regular expression.
+        column: of each token that is named.
+        columns: their number; the last is for tokens that are not named.
+
+    Attributes:
+        reads: columns of the tokens that each state reads.
+        follower: the state to which each goes then.
+        start: the first state.
+        end: the only state that accepts.
+        anything: the state from which every output is accepted. Every `.*` at the end is this one;
+            else subsets would tell which alternatives of `.* a .* | .* b .* | ...` were found.
+    """
+
+    def __init__(self, expression: Regular, column: Mapping[str, int], columns: int) -> None:
+        self._column, self._all = column, frozenset(range(columns))
+        self.reads: list[frozenset[int]] = []
+        self.follower: list[int] = []
+        self._empty_moves: list[list[int]] = []
+        self._closures: dict[int, frozenset[int]] = {}
+        self.end = self._add()
+        self.anything = self._repeat(NoneOf(), self.end)
+        self.start = self._build(expression, self.end)
+
+    def _add(
+        self,
+        empty_moves: Iterable[int] = (),
+        reads: frozenset[int] = frozenset(),
+        follower: int = -1,
+    ) -> int:
+        """Add a state; return its number."""
+        self._empty_moves.append([*empty_moves])
+        self.reads.append(reads)
+        self.follower.append(follower)
+        return len(self.reads) - 1
+
+    def _build(self, expression: Regular, end: int) -> int:
+        """Add an expression; return the state from which what it describes leads to `end`."""
+        match expression:
+            case OneOf(tokens):
+                return self._add(reads=self._columns(tokens), follower=end)
+            case NoneOf(tokens):
+                return self._add(reads=self._all - self._columns(tokens), follower=end)
+            case Concatenation(parts):
+                for part in reversed(parts):
+                    end = self._build(part, end)
+                return end
+            case Union(parts):
+                return self._add(self._build(part, end) for part in parts)
+            case Star(NoneOf(tokens)) if end == self.end and not self._columns(tokens):
+                return self.anything
+            case Star(part):
+                return self._repeat(part, end)
+
+    def _repeat(self, part: Regular, end: int) -> int:
+        """Add a part that may repeat; return the state before and after each of its turns."""
+        again = self._add([end])
+        self._empty_moves[again].append(self._build(part, again))
+        return again
+
+    def _columns(self, tokens: frozenset[str]) -> frozenset[int]:
+        """Return the columns of tokens; those that no output has are left out."""
+        return frozenset(self._column[token] for token in tokens if token in self._column)
+
+    def closure(self, state: int) -> frozenset[int]:
+        """Return what empty moves reach from a state, itself included."""
+        if state not in self._closures:
+            reached, waiting = {state}, [state]
+            while waiting:
+                new = set(self._empty_moves[waiting.pop()]) - reached
+                reached |= new
+                waiting += new
+            self._closures[state] = frozenset(reached)
+        return self._closures[state]
