@@ -1,31 +1,28 @@
 """`onmt-entmax prepare files`: from parallel text to subwords and the YAML that goes with them."""
 
-import functools
 import gzip
+import json
 import random
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from onmt_entmax.cli import prepare_files
-from onmt_entmax.data.parallel import Subwords, hold_out, normalise
-from onmt_entmax.errors import UserError
 from tests.commands import succeed
 from tests.ended import ended, refused
 
 WORDS = {
-    "de": "der Hund läuft über die Straße und bellt , weil er Katzen jagt .".split(),
     "en": "the dog runs across the street and barks , because it hunts cats .".split(),
     "ro": "câinele aleargă peste stradă şi latră , pentru că vânează pisici .".split(),
 }
 
 
 def sentences(language: str, count: int) -> list[str]:
-    """Lines that correspond over languages: as many words as in any other."""
+    """Return lines that have as many words as those of the other language."""
     generator = random.Random(3)
     return [
         " ".join(generator.choices(WORDS[language], k=generator.randint(3, 9)))
@@ -33,124 +30,169 @@ def sentences(language: str, count: int) -> list[str]:
     ]
 
 
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch) -> list[str]:
-    """Arguments for 300 training and 20 development pairs in the current folder."""
-    monkeypatch.chdir(tmp_path)
-    for language in ("ro", "en"):
+def write_pairs(folder: Path) -> None:
+    """Write 300 pairs to train on, and 20 for development or test."""
+    for language in WORDS:
         lines = [f"{line}\n" for line in sentences(language, 320)]
-        Path(f"train.{language}").write_text("".join(lines[:300]), encoding="utf-8")
-        Path(f"dev.{language}").write_text("".join(lines[300:]), encoding="utf-8")
-    files = "--languages ro en --train train.ro train.en --val dev.ro dev.en --symbols 60"
-    return [*files.split(), "--out", "data"]
+        (folder / f"train.{language}").write_text("".join(lines[:300]), encoding="utf-8")
+        (folder / f"dev.{language}").write_text("".join(lines[300:]), encoding="utf-8")
 
 
-def content(folder: str) -> dict[str, bytes]:
-    return {str(p): p.read_bytes() for p in sorted(Path(folder).rglob("*")) if p.is_file()}
+def arguments_of(**changes: Sequence[object]) -> list[str]:
+    """Return the arguments of `prepare files` for the pairs; an option may be changed or added."""
+    options: dict[str, Sequence[object]] = {
+        "languages": ["ro", "en"],
+        "train": ["train.ro", "train.en"],
+        "symbols": [60],
+        "out": ["data"],
+        **changes,
+    }
+    return [str(word) for name, values in options.items() for word in (f"--{name}", *values)]
 
 
-@pytest.mark.parametrize(
-    ("line", "language", "tokens", "expected"),
-    [
-        ("  a\u00a0b \t c\u200b ", "en", False, "a b c"),
-        ("u\u0308ber", "de", False, "über"),
-        ("it &apos;s &quot; &amp;amp; &quot;", "en", True, 'it \'s " &amp; "'),
-        ("it &apos;s", "en", False, "it &apos;s"),
-        ("Ştiinţă Țară şi când în", "ro", False, "Stiinta Tara si cand in"),
-        ("（全角）", "ja", False, "（全角）"),
-        ("k\x96l\x85m ￭￨▁ ｟５０％｠", "ja", False, "k l m ■│_ ⦅５０％⦆"),
-    ],
-)
-def test_normalise(line: str, language: str, tokens: bool, expected: str) -> None:
-    assert normalise(line, language, tokens) == expected
+DEV = {"val": ["dev.ro", "dev.en"]}
 
 
-def test_a_held_out_set_shares_no_sentence_with_training() -> None:
-    pairs = [(f"s{n % 40}", f"t{n % 30}") for n in range(200)] + [("", "t1")]
-    train, chosen = hold_out(pairs, 5, seed=1)
-    assert len(chosen) == len(set(chosen)) == 5
-    for side in range(2):
-        assert not {pair[side] for pair in train} & {pair[side] for pair in chosen}
-    assert (train, chosen) == hold_out(pairs, 5, seed=1) != hold_out(pairs, 5, seed=2)
-    with pytest.raises(UserError, match=r"cannot hold out 500 .* lower --val_size"):
-        hold_out(pairs, 500, seed=1)
+# --- a whole run: prepare, train, translate, score ---
 
 
-@functools.cache
-def learned(kind: str, tokens: bool, folder: Path):
-    if kind == "bpe":
-        pytest.importorskip("pyonmttok")
-    lines = sentences("de", 300)
-    return Subwords(kind, 70, True, tokens).learn([lines], folder / f"{kind}-{tokens}.model")
+class Prepared(NamedTuple):
+    """A folder that the real command has prepared."""
 
+    folder: Path
+    command: list[str]
+    printed: str
+    """What the command printed."""
 
-def test_a_small_text_has_fewer_pieces_than_asked_for(tmp_path: Path) -> None:
-    segmenter = Subwords("sentencepiece", 5000, True, False).learn([["ab ab ab"]], tmp_path / "m")
-    assert segmenter.divide("ab a") == ["▁ab", "▁a"]
-    with pytest.raises(UserError, match=r"cannot learn 3 subwords: .* smaller than required"):
-        Subwords("sentencepiece", 3, True, False).learn([["ab ab ab"]], tmp_path / "m")
+    def contents(self) -> dict[str, bytes]:
+        """Return the bytes of all files, by name."""
+        files = (path for path in sorted((self.folder / "data").rglob("*")) if path.is_file())
+        return {path.name: path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("models")
+def prepared(tmp_path_factory: pytest.TempPathFactory, pyonmttok: object) -> Prepared:
+    folder = tmp_path_factory.mktemp("prepared")
+    write_pairs(folder)
+    command = ["prepare", "files", *arguments_of(**DEV), "--subwords", "separate"]
+    return Prepared(folder, command, succeed("onmt_entmax", *command, cwd=folder))
 
 
-@pytest.mark.parametrize(
-    ("kind", "tokens"), [("bpe", True), ("bpe", False), ("sentencepiece", False)]
-)
-@given(line=st.text(alphabet="aäzAZ09 .,!?'\"()-%&犬走吠。、％：＃￭￨▁｟", max_size=40))
-def test_what_is_divided_is_put_together_again(kind, tokens, line, models) -> None:
-    segmenter, text = learned(kind, tokens, models), normalise(line, "de", tokens)
-    pieces = segmenter.divide(text)
-    assert segmenter.join(pieces) == text
-    assert not any(" " in piece for piece in pieces)
+def test_the_numbers_of_pairs_are_printed(prepared: Prepared) -> None:
+    summary = "data: 300 pairs to train on, 20 to validate on, 0 to test on; left out: 0 "
+    assert summary in prepared.printed
 
 
-@pytest.mark.usefixtures("pyonmttok")
-def test_files_to_a_model_that_reads_and_writes_text(own: list[str]) -> None:
-    """The commands that are printed train, and translations come back as text."""
-    command = ["prepare", "files", *own, "--subwords", "separate"]
-    done = succeed("onmt_entmax", *command)
-    assert "data: 300 pairs to train on, 20 to validate on, 0 to test on; left out: 0 " in done
-    first = content("data")
-    assert succeed("onmt_entmax", *command) == done
-    assert content("data") == first
-    names = {f"{part}.{name}" for part in ("train", "val") for name in ("ro", "en")}
-    names |= {"bpe.ro.model", "bpe.en.model", "prepare.json", "train.yaml"}
-    assert {Path(name).name for name in first} == names
-    assert not set("âăşîţ") & set(first["data/train.ro"].decode())
-    lines = done[: done.index("learning")].splitlines()  # the standard output comes first
-    train, translate, bleu = (shlex.split(line)[1:] for line in lines[1:])
+def test_a_second_run_does_the_same(prepared: Prepared) -> None:
+    contents = prepared.contents()
+    assert succeed("onmt_entmax", *prepared.command, cwd=prepared.folder) == prepared.printed
+    assert prepared.contents() == contents
+
+
+def test_the_files_are_text_subword_models_and_a_configuration(prepared: Prepared) -> None:
+    texts = {f"{part}.{language}" for part in ("train", "val") for language in ("ro", "en")}
+    models = {"bpe.ro.model", "bpe.en.model"}
+    assert set(prepared.contents()) == texts | models | {"prepare.json", "train.yaml"}
+
+
+def test_romanian_has_no_diacritics(prepared: Prepared) -> None:
+    assert not set("âăşîţ") & set(prepared.contents()["train.ro"].decode())
+
+
+class Printed(NamedTuple):
+    """What the commands printed that `prepare files` names."""
+
+    train: str
+    bleu: str
+
+
+@pytest.fixture(scope="module")
+def trained(prepared: Prepared) -> Printed:
+    """Run the printed commands, with a smaller model."""
+    # The standard output comes first, then, on the standard error, what is being learned.
+    _, *commands = prepared.printed[: prepared.printed.index("learning")].splitlines()
+    train, translate, bleu = (shlex.split(command)[1:] for command in commands)
     small = ["-rnn_size", 16, "-word_vec_size", 16, "-train_steps", 4, "-warmup_steps", 2]
     small += ["-valid_steps", 2, "-save_checkpoint_steps", 4]
-    assert "  BLEU " in succeed("train.py", *train[1:], *small)
-    succeed("translate.py", *translate[1:], "-stop", "first", "-beam_size", 2)
-    assert "BLEU 13a" in succeed("onmt_entmax", "bleu", *bleu[1:])
-    translations = Path("data/val.out").read_text(encoding="utf-8")
+    quick = ["-stop", "first", "-beam_size", 2]
+    folder = prepared.folder
+    training = succeed("train.py", *train[1:], *small, cwd=folder)
+    succeed("translate.py", *translate[1:], *quick, cwd=folder)
+    return Printed(training, succeed("onmt_entmax", "bleu", *bleu[1:], cwd=folder))
+
+
+def test_the_training_reports_bleu(trained: Printed) -> None:
+    assert "  BLEU " in trained.train
+
+
+def test_the_translations_have_a_bleu_score(trained: Printed) -> None:
+    assert "BLEU 13a" in trained.bleu
+
+
+@pytest.mark.usefixtures("trained")
+def test_translations_come_back_as_text(prepared: Prepared) -> None:
+    translations = (prepared.folder / "data" / "val.out").read_text(encoding="utf-8")
     assert translations.count("\n") == 20
-    assert "￭" not in translations
+    assert "￭" not in translations  # the mark of subwords
+
+
+# --- options ---
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with the pairs."""
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path)
+    return tmp_path
+
+
+def line_count(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
 
 
 @pytest.mark.usefixtures("pyonmttok")
-def test_lengths_dev_sets_and_test_sets(own: list[str]) -> None:
-    out = own[:5] + own[5:7] + ["--out", "it: is #1", "--symbols", "60"]
-    arguments = [*out, "--val_size", "10", "--test", "dev.ro", "dev.en", "--max_ratio", "1.5"]
-    assert ended(prepare_files.main, [a for a in arguments if a != "--val"]) == 0
-    folder = Path("it: is #1")
-    settings = yaml.safe_load((folder / "train.yaml").read_text())
-    assert settings["src_subword_model"] == str(folder / "bpe.model")
-    assert settings["data"]["valid"]["path_tgt"] == str(folder / "val.en")
+def test_paths_of_a_configuration_may_have_spaces_and_yaml_marks(folder: Path) -> None:
+    out = Path("it: is #1")
+    assert ended(prepare_files.main, arguments_of(out=[out], **DEV)) == 0
+    settings = yaml.safe_load((out / "train.yaml").read_text())
+    assert settings["src_subword_model"] == str(out / "bpe.model")
+    assert settings["data"]["valid"]["path_tgt"] == str(out / "val.en")
+
+
+@pytest.fixture
+def held_out(folder: Path, pyonmttok: object) -> Path:
+    """The output of a run that holds out ten pairs, and leaves out those of unequal lengths."""
+    options = {"val_size": [10], "test": ["dev.ro", "dev.en"], "max_ratio": [1.5]}
+    assert ended(prepare_files.main, arguments_of(**options)) == 0
+    return folder / "data"
+
+
+def test_few_pairs_take_the_fewest_updates(held_out: Path) -> None:
+    settings = yaml.safe_load((held_out / "train.yaml").read_text())
     assert (settings["train_steps"], settings["valid_steps"]) == (2_000, 250)
-    assert len((folder / "val.en").read_text().splitlines()) == 10
-    assert (folder / "test" / "test.en").read_text() == Path("dev.en").read_text()
-    kept = len((folder / "train.en").read_text().splitlines())
-    record = yaml.safe_load((folder / "prepare.json").read_text())["pairs"]
-    assert record["read"] - record["shared_with_val"] - record["unfit"] - 10 == kept < 290
+
+
+def test_a_development_set_is_held_out(held_out: Path) -> None:
+    assert line_count(held_out / "val.en") == 10
+
+
+def test_a_test_set_is_copied(folder: Path, held_out: Path) -> None:
+    assert (held_out / "test" / "test.en").read_text() == (folder / "dev.en").read_text()
+
+
+def test_the_record_says_where_all_pairs_are(held_out: Path) -> None:
+    pairs: dict[str, Any] = json.loads((held_out / "prepare.json").read_text())["pairs"]
+    kept = line_count(held_out / "train.en")
+    assert pairs["unfit"] > 0
+    assert pairs["read"] == kept + 10 + pairs["shared_with_val"] + pairs["unfit"]
+
+
+# --- errors ---
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("changes", "message"),
     [
         ({"dev.en": b"one\n"}, "dev.en: 1 line, but dev.ro has 20;"),
         ({"dev.en": b"a\n" + b"\n" * 19}, "dev.en: line 2 is empty on one side"),
@@ -160,8 +202,14 @@ def test_lengths_dev_sets_and_test_sets(own: list[str]) -> None:
         ({"data": b"a file"}, "data"),
     ],
 )
-def test_errors_are_one_line(change: dict, message: str, own: list[str]) -> None:
-    for name, data in change.items():
-        Path(name).unlink(missing_ok=True) if data is None else Path(name).write_bytes(data)
-    assert message in refused(prepare_files.main, own, progress=True)
-    assert not Path("data/train.ro").exists()
+def test_a_bad_file_is_one_line_and_nothing_is_written(
+    changes: dict[str, bytes | None], message: str, folder: Path
+) -> None:
+    """The changes name contents of files; None is a file that is missing."""
+    for name, content in changes.items():
+        if content is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_bytes(content)
+    assert message in refused(prepare_files.main, arguments_of(**DEV), progress=True)
+    assert not (folder / "data" / "train.ro").exists()
