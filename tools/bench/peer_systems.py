@@ -429,6 +429,8 @@ class JoeyNMT(System):
                 "clip_grad_norm": 1.0,
                 "batch_size": self.batch,
                 "batch_type": "sentence",
+                "scheduling": "exponential",
+                "decrease_factor": 1.0,  # constant: it demands a schedule
                 "early_stopping_metric": "acc",
                 "epochs": _ENDLESS,
                 "validation_freq": every,
@@ -491,10 +493,10 @@ class Eole(System):
         "(its defaults, smaller)"
     )
     batch = 64
+    every = round(VALIDATE_EVERY / batch)  # updates
 
     def prepare(self) -> list[Command]:
         """Write a configuration, and count the vocabulary."""
-        every = round(VALIDATE_EVERY / self.batch)
         corpora = {
             name: {
                 "path_src": str(self.data.path(split, "src")),
@@ -507,7 +509,6 @@ class Eole(System):
             "save_data": str(self.folder / "data"),
             "src_vocab": str(self.folder / "vocab.src"),
             "tgt_vocab": str(self.folder / "vocab.tgt"),
-            "n_sample": -1,
             "overwrite": True,
             "report_every": 10,
             "data": corpora,
@@ -520,8 +521,8 @@ class Eole(System):
                 "learning_rate": 0.001,
                 "batch_size": self.batch,
                 "train_steps": _ENDLESS,
-                "valid_steps": every,
-                "save_checkpoint_steps": every,
+                "valid_steps": self.every,
+                "save_checkpoint_steps": self.every,
                 "log_attention_entropy": False,
             },
             "model": {
@@ -533,7 +534,8 @@ class Eole(System):
             },
         }
         path = self.write_configuration("config.yaml", configuration)
-        return [Command([self.python, "-m", "eole.bin.main", "build_vocab", "-config", str(path)])]
+        words = ["build_vocab", "-config", str(path), "-n_sample", "-1"]  # of all pairs
+        return [Command([self.python, "-m", "eole.bin.main", *words])]
 
     def train(self) -> Command:
         """Train until it is stopped."""
@@ -555,7 +557,17 @@ class Eole(System):
         return Command([self.python, "-m", "eole.bin.main", *words, *more])
 
     def _best(self) -> Path:
-        return self.folder / "model"
+        """Return the saved checkpoint of the best validation, which its log tells."""
+        log = (self.folder / "train.log").read_text(encoding="utf-8", errors="replace")
+        values = [float(text) for text in re.findall(r"Validation accuracy: ([\d.]+)", log)]
+        saved = [
+            (value, number * self.every)
+            for number, value in enumerate(values, 1)
+            if (self.folder / "model" / f"step_{number * self.every}" / "config.json").exists()
+        ]
+        if not saved:
+            raise PeerError("no checkpoint in this time")
+        return self.folder / "model" / f"step_{max(saved)[1]}"
 
 
 SYSTEMS: Sequence[type[System]] = (Ours, Yoyodyne, YoyodynePointer, JoeyNMT, Eole)

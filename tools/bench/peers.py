@@ -50,8 +50,8 @@ from onmt_entmax.report.measures import correct_forms, is_right
 from onmt_entmax.report.tables import aligned_table
 from tools.bench.peer_systems import OURS, SYSTEMS, Command, Data, PeerError, System
 
-_POLL = 0.2  # seconds between two looks at a training
-_PATIENCE = 20  # seconds that a process has after SIGTERM
+_POLL = 0.5  # seconds between two looks at a training
+_PATIENCE = 60  # seconds that a process has after SIGTERM
 _TICKS = os.sysconf("SC_CLK_TCK")
 _HEAD = ("system", "version", "parameters", "updates", "examples/s", "exact match", "words/s")
 
@@ -136,16 +136,16 @@ def run(command: Command, log: Path, seconds: float | None = None) -> Used:
         stopped, used, deadline = False, 0.0, float("inf")
         try:
             while True:
-                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-                if pid:
+                pid, status, usage = os.wait4(process.pid, 0 if seconds is None else os.WNOHANG)
+                if pid or seconds is None:
                     break
-                used = max(used, processor_seconds(process.pid))
-                if seconds is not None and used >= seconds and not stopped:
+                used = processor_seconds(process.pid)
+                if not stopped and used >= seconds:
                     stopped, deadline = True, time.monotonic() + _PATIENCE
                     os.killpg(process.pid, signal.SIGTERM)
                 if time.monotonic() > deadline:
                     os.killpg(process.pid, signal.SIGKILL)
-                time.sleep(_POLL)
+                time.sleep(min(_POLL, seconds / 5))
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
