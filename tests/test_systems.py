@@ -16,7 +16,7 @@ import torch
 from onmt_entmax import files, systems
 from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.errors import UserError, check_free
-from onmt_entmax.train.trainer import collected_signals
+from onmt_entmax.train.contexts import collected_signals
 from tools.papers.tables import processors
 
 
