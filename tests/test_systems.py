@@ -17,7 +17,7 @@ from onmt_entmax import files, systems
 from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.errors import UserError, check_free
 from onmt_entmax.train.contexts import collected_signals
-from tools.papers.tables import processors
+from tools.papers.running import processors
 
 
 @pytest.fixture

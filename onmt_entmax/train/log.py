@@ -58,9 +58,7 @@ class Log:
             disable=not sys.stderr.isatty(),
         )
         self._facts: list[str] = []  # the last averages, as the bar shows them
-        self._first: tuple[float, list[float]] | None = (
-            None  # at the first update
-        )
+        self._first: tuple[float, list[float]] | None = None  # at the first update
         self._reset()
         self._writer = None
         if tensorboard is not None:
