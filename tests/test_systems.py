@@ -16,8 +16,8 @@ import torch
 from onmt_entmax import files, systems
 from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.errors import UserError, check_free
-from onmt_entmax.train.trainer import collected_signals
-from tools.papers.tables import processors
+from onmt_entmax.train.contexts import collected_signals
+from tools.papers.running import processors
 
 
 @pytest.fixture

@@ -19,13 +19,15 @@ A failure is printed with what replays it. The status is 1 if a case failed. The
 
 from __future__ import annotations
 
+import argparse
 import re
 import resource
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from tests.commands import offer_server
@@ -33,49 +35,80 @@ from tests.faults.attacks import ATTACKS, build, tried
 from tests.faults.certificates import check_models
 
 CERTIFICATES = "certificates"
+NAMES = (*ATTACKS, CERTIFICATES)
+MODELS = 100  # in a case of certificates
 MEMORY = 8 << 30  # bytes that a process may take
+
+
+class Case(NamedTuple):
+    """A case of an attack; as text, what `--replay` takes."""
+
+    name: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.seed}"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Attack; return the exit status."""
-    parser = argument_parser(__doc__)
-    parser.add_argument("--minutes", type=float, default=1.0, help="default 1")
-    parser.add_argument("--seed", type=int, default=0, help="default 0")
-    parser.add_argument("--only", nargs="+", choices=[*ATTACKS, CERTIFICATES], help="default all")
-    parser.add_argument("--replay", metavar="CLASS:SEED", help="try one case again")
-    options = parser.parse_args(arguments)
-    replay = re.fullmatch(rf"({'|'.join((*ATTACKS, CERTIFICATES))}):(\d+)", options.replay or "")
-    if options.replay and not replay:
-        parser.error(f"--replay: expected CLASS:SEED, not {options.replay!r}")
+    options = parse_arguments(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     offer_server()
-    cases, failed = Counter[str](), Counter[str]()
-    end = time.monotonic() + 60 * options.minutes
-    names = options.only or [*ATTACKS, CERTIFICATES]
+    tried_cases, failed = Counter[str](), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         world = Path(folder).resolve() / "world"
         world.mkdir()
         build(world)
-        seed = 1_000_000 * options.seed
-        while True:
-            if replay:
-                names, seed = [replay[1]], int(replay[2])
-            for name in names:
-                if name == CERTIFICATES:
-                    found = check_models(100, seed)[1]
-                    case, wrong = f"100 models of seed {seed}", str(found) if found else None
-                else:
-                    case, wrong = tried(name, world, seed)
-                cases[name] += 1
-                if wrong is not None:
-                    failed[name] += 1
-                    print(f"--replay {name}:{seed}\n    {case}\n    {wrong}", flush=True)
-            seed += 1
-            if replay or time.monotonic() > end:
-                break
-    for name in names:
-        print(f"{name:14}{cases[name]:8} cases{failed[name]:8} failed")
+        for case in cases(options):
+            description, failure = try_case(case, world)
+            tried_cases[case.name] += 1
+            if failure is not None:
+                failed[case.name] += 1
+                print(f"--replay {case}\n    {description}\n    {failure}", flush=True)
+    for name in tried_cases:
+        print(f"{name:14}{tried_cases[name]:8} cases{failed[name]:8} failed")
     return 1 if failed else 0
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line; `replay` becomes a `Case` or None."""
+    parser = argument_parser(__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0, help="default 1")
+    parser.add_argument("--seed", type=int, default=0, help="default 0")
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="default all")
+    parser.add_argument("--replay", metavar="NAME:SEED", help="try one case again")
+    options = parser.parse_args(arguments)
+    if options.replay is not None:
+        match = re.fullmatch(rf"({'|'.join(NAMES)}):(-?\d+)", options.replay)
+        if match is None:
+            parser.error(f"--replay: expected NAME:SEED, not {options.replay!r}")
+        options.replay = Case(match[1], int(match[2]))
+    return options
+
+
+def cases(options: argparse.Namespace) -> Iterator[Case]:
+    """Yield the case to try again; or one of each attack in turn, until the time is over."""
+    if options.replay is not None:
+        yield options.replay
+        return
+    end = time.monotonic() + 60 * options.minutes
+    seed = 1_000_000 * options.seed
+    while True:
+        for name in options.only:
+            yield Case(name, seed)
+        seed += 1
+        if time.monotonic() > end:
+            return
+
+
+def try_case(case: Case, world: Path) -> tuple[str, str | None]:
+    """Return what a case did, and what went wrong if anything did."""
+    if case.name != CERTIFICATES:
+        return tried(case.name, world, case.seed)
+    _, failed_seeds = check_models(MODELS, case.seed)
+    description = f"{MODELS} models of seed {case.seed}"
+    return description, str(failed_seeds) if failed_seeds else None
 
 
 if __name__ == "__main__":

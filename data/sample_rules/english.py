@@ -1,7 +1,5 @@
 """English: five verb forms and two noun forms, with irregular, phrasal and variant forms."""
 
-from __future__ import annotations
-
 from data.sample_rules.paradigm import Cell
 
 REGULAR_VERBS = """
@@ -29,8 +27,8 @@ IRREGULAR_VERBS = """
     won, write wrote written
 """
 
-# Past and participle are the same word, with two variants.
-DIVIDED_VERBS = """
+# lemma, two pasts that are both correct; each is the participle, too
+VARIANT_VERBS = """
     burn burned burnt, dream dreamed dreamt, dwell dwelled dwelt, kneel kneeled knelt, lean leaned
     leant, leap leaped leapt, learn learned learnt, light lighted lit, plead pleaded pled, smell
     smelled smelt, speed speeded sped, spell spelled spelt, spill spilled spilt, spoil spoiled
@@ -42,7 +40,8 @@ PHRASAL_VERBS = """
     out
 """
 
-# Verbs that double the last consonant before -ed and -ing.
+# Verbs that double the last consonant before -ed and -ing: the stress decides it, not the spelling
+# alone (`travel`), so each verb of the lists above that does so is named here.
 DOUBLING = set(
     """
     beg begin chop cut drag drop drum grab hop hug knit mop pat plan put rob run shop sit skip
@@ -59,13 +58,15 @@ REGULAR_NOUNS = """
     village wall window witch
 """
 
+# singular plural
 IRREGULAR_NOUNS = """
     child children, foot feet, goose geese, half halves, knife knives, leaf leaves, life lives, loaf
     loaves, louse lice, man men, mouse mice, ox oxen, sheep sheep, shelf shelves, thief thieves,
     tooth teeth, wife wives, wolf wolves, woman women
 """
 
-DIVIDED_NOUNS = """
+# singular, two plurals that are both correct
+VARIANT_NOUNS = """
     cactus cactuses cacti, dwarf dwarfs dwarves, hoof hoofs hooves, octopus octopuses octopi, scarf
     scarfs scarves, turf turfs turves, wharf wharfs wharves
 """
@@ -75,12 +76,13 @@ def add_s(word: str) -> str:
     """Return the plural of a noun, or the third person singular of a verb."""
     if word.endswith("y") and word[-2] not in "aeiou":
         return word[:-1] + "ies"
-    if word.endswith(("s", "x", "z", "ch", "sh")) or word in ("go", "echo"):
+    if word.endswith(("s", "x", "z", "ch", "sh")) or word == "go":
         return word + "es"
     return word + "s"
 
 
 def add_ed(verb: str) -> str:
+    """Return the past of a regular verb."""
     if verb.endswith("e"):
         return verb + "d"
     if verb.endswith("y") and verb[-2] not in "aeiou":
@@ -89,6 +91,7 @@ def add_ed(verb: str) -> str:
 
 
 def add_ing(verb: str) -> str:
+    """Return the present participle of a verb."""
     if verb.endswith("ie"):
         return verb[:-2] + "ying"
     if verb.endswith("e") and not verb.endswith("ee"):
@@ -96,7 +99,7 @@ def add_ing(verb: str) -> str:
     return verb + (verb[-1] if verb in DOUBLING else "") + "ing"
 
 
-def triples(text: str) -> list[list[str]]:
+def entries(text: str) -> list[list[str]]:
     """Return the words of each comma-separated entry."""
     return [entry.split() for entry in text.split(",")]
 
@@ -104,13 +107,21 @@ def triples(text: str) -> list[list[str]]:
 def verb_cells(
     verb: str, past: tuple[str, ...], participle: tuple[str, ...], regular: bool, particle: str = ""
 ) -> list[Cell]:
-    """Return the five cells of a verb; `particle` follows each form (`gave up`)."""
+    """Return the five cells of a verb.
+
+    Args:
+        verb: the verb without a particle.
+        past: its pasts.
+        participle: its past participles.
+        regular: whether both follow from the spelling.
+        particle: follows each form of a phrasal verb (`gave up`).
+    """
     tail = f" {particle}" if particle else ""
     # A phrasal verb (`gave up`) inflects like its verb. Otherwise an irregular past cannot be
     # predicted, and the participle only if it equals the past (`sold`, but `sang`, `sung`).
     past_known = regular or bool(particle)
     participle_known = past_known or past == participle
-    table = (
+    table = (  # tags, forms, whether they are predictable
         ("V;NFIN", (verb,), True),
         ("V;3;SG;PRS", (add_s(verb),), True),
         ("V;V.PTCP;PRS", (add_ing(verb),), True),
@@ -131,21 +142,21 @@ def verb_cells(
 
 def cells() -> tuple[Cell, ...]:
     """Return every English cell."""
-    found: list[Cell] = []
-    irregular = {verb: (past, participle) for verb, past, participle in triples(IRREGULAR_VERBS)}
+    all_cells: list[Cell] = []
+    irregular = {verb: (past, participle) for verb, past, participle in entries(IRREGULAR_VERBS)}
     for verb in REGULAR_VERBS.split():
-        found += verb_cells(verb, (add_ed(verb),), (add_ed(verb),), regular=True)
+        all_cells += verb_cells(verb, (add_ed(verb),), (add_ed(verb),), regular=True)
     for verb, (past, participle) in irregular.items():
-        found += verb_cells(verb, (past,), (participle,), regular=False)
-    for verb, *pasts in triples(DIVIDED_VERBS):
-        found += verb_cells(verb, tuple(pasts), tuple(pasts), regular=False)
-    for verb, particle in triples(PHRASAL_VERBS):
+        all_cells += verb_cells(verb, (past,), (participle,), regular=False)
+    for verb, *pasts in entries(VARIANT_VERBS):
+        all_cells += verb_cells(verb, tuple(pasts), tuple(pasts), regular=False)
+    for verb, particle in entries(PHRASAL_VERBS):
         past, participle = irregular.get(verb, (add_ed(verb), add_ed(verb)))
-        found += verb_cells(verb, (past,), (participle,), regular=False, particle=particle)
+        all_cells += verb_cells(verb, (past,), (participle,), regular=False, particle=particle)
 
     for noun in REGULAR_NOUNS.split():
-        found += [Cell(noun, (noun,), "N;SG"), Cell(noun, (add_s(noun),), "N;PL")]
-    for noun, *plurals in triples(IRREGULAR_NOUNS) + triples(DIVIDED_NOUNS):
-        found.append(Cell(noun, (noun,), "N;SG", productive=False))
-        found.append(Cell(noun, tuple(plurals), "N;PL", predictable=False, productive=False))
-    return tuple(found)
+        all_cells += [Cell(noun, (noun,), "N;SG"), Cell(noun, (add_s(noun),), "N;PL")]
+    for noun, *plurals in entries(IRREGULAR_NOUNS) + entries(VARIANT_NOUNS):
+        all_cells.append(Cell(noun, (noun,), "N;SG", productive=False))
+        all_cells.append(Cell(noun, tuple(plurals), "N;PL", predictable=False, productive=False))
+    return tuple(all_cells)

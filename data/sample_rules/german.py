@@ -3,8 +3,6 @@
 Short masculine and neuter nouns have two genitives, `des Tages` and `des Tags`.
 """
 
-from __future__ import annotations
-
 from data.sample_rules.paradigm import Cell
 
 # Masculine or neuter, plural in -e; a second word is a plural with a changed vowel.
@@ -50,15 +48,20 @@ CASES = ("NOM", "GEN", "DAT", "ACC")
 
 
 def add_n(noun: str) -> str:
+    """Return a noun with the ending -n or -en."""
     return noun + ("n" if noun.endswith(("e", "el", "er")) else "en")
 
 
 def genitive(noun: str) -> tuple[str, ...]:
-    """Return the genitive singular of a strong masculine or neuter noun."""
+    """Return the genitives singular of a strong masculine or neuter noun: `Hundes` and `Hunds`.
+
+    Nouns of one syllable have both.
+    """
     if noun.endswith(("s", "ß", "z", "x")):
         return (noun + "es",)
     vowels = sum(letter in "aeiouäöü" for letter in noun.lower())
-    if vowels - sum(pair in noun.lower() for pair in ("aa", "au", "ei", "eu", "ie")) == 1:
+    diphthongs = sum(pair in noun.lower() for pair in ("aa", "au", "ei", "eu", "ie"))
+    if vowels - diphthongs == 1:
         return (noun + "es", noun + "s")
     return (noun + "s",)
 
@@ -66,32 +69,43 @@ def genitive(noun: str) -> tuple[str, ...]:
 def paradigm(
     noun: str, singular_genitive: tuple[str, ...], oblique: str, plural: str, productive: bool
 ) -> list[Cell]:
-    """Return the eight cells; `oblique` is the dative and accusative singular."""
+    """Return the eight cells of a noun.
+
+    Args:
+        noun: the nominative singular.
+        singular_genitive: the genitives singular.
+        oblique: the dative and accusative singular.
+        plural: the nominative plural.
+        productive: whether the noun's spelling tells its class.
+    """
     dative_plural = plural if plural.endswith(("n", "s")) else plural + "n"
-    singular = dict(zip(CASES, ((noun,), singular_genitive, (oblique,), (oblique,)), strict=True))
-    plurals = dict(zip(CASES, (plural, plural, dative_plural, plural), strict=True))
-    cells = [Cell(noun, singular[c], f"N;{c};SG", productive=productive) for c in CASES]
-    # The nominative predicts the rest of the plural, so it is always in the training data.
-    cells += [
-        Cell(noun, (plurals[c],), f"N;{c};PL", c != "NOM" or productive, productive) for c in CASES
+    singulars = ((noun,), singular_genitive, (oblique,), (oblique,))
+    plurals = (plural, plural, dative_plural, plural)
+    cells = [
+        Cell(noun, forms, f"N;{case};SG", productive=productive)
+        for case, forms in zip(CASES, singulars, strict=True)
     ]
+    for case, form in zip(CASES, plurals, strict=True):
+        # The nominative predicts the rest of the plural, so it is always in the training data.
+        predictable = case != "NOM" or productive
+        cells.append(Cell(noun, (form,), f"N;{case};PL", predictable, productive))
     return cells
 
 
 def cells() -> tuple[Cell, ...]:
     """Return every German cell."""
-    found: list[Cell] = []
+    all_cells: list[Cell] = []
     for ending, text in (("e", PLURAL_E), ("er", PLURAL_ER), ("", PLURAL_NONE)):
         for entry in text.split(","):
             noun, *changed = entry.split()
             plural = changed[0] if changed else noun + ending
-            found += paradigm(noun, genitive(noun), noun, plural, productive=False)
+            all_cells += paradigm(noun, genitive(noun), noun, plural, productive=False)
     for noun in FEMININE.replace(",", " ").split():
         productive = noun.endswith(("e", "ung", "heit"))
-        found += paradigm(noun, (noun,), noun, add_n(noun), productive)
+        all_cells += paradigm(noun, (noun,), noun, add_n(noun), productive)
     for noun in WEAK.replace(",", " ").split():
-        found += paradigm(noun, (add_n(noun),), add_n(noun), add_n(noun), productive=False)
+        all_cells += paradigm(noun, (add_n(noun),), add_n(noun), add_n(noun), productive=False)
     for noun in PLURAL_S.replace(",", " ").split():
         singular_genitive = noun if noun in FEMININE_S else noun + "s"
-        found += paradigm(noun, (singular_genitive,), noun, noun + "s", productive=False)
-    return tuple(found)
+        all_cells += paradigm(noun, (singular_genitive,), noun, noun + "s", productive=False)
+    return tuple(all_cells)

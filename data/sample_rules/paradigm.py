@@ -1,7 +1,5 @@
 """The cell of a paradigm: a lemma, its tags, and the correct forms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

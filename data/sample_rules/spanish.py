@@ -3,8 +3,6 @@
 The imperfect subjunctive has two sets of forms, `hablara` and `hablase`, and both are correct.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from data.sample_rules.paradigm import Cell
@@ -30,11 +28,11 @@ STEM_CHANGING = """
 class Irregular:
     """The irregular parts of a verb; the rest follows the rules."""
 
-    first: str  # I, present
+    first_singular: str  # of the present
     future: str  # what the future endings are added to
     preterite: str = ""  # the strong stem of the preterite, where there is one
-    change: str = ""
-    gerund: str = ""
+    change: str = ""  # the vowel of the stem under stress, as in STEM_CHANGING
+    gerund: str = ""  # where the rules give another one
 
 
 IRREGULAR = {
@@ -47,6 +45,8 @@ IRREGULAR = {
 }
 
 PERSONS = ("1;SG", "2;SG", "3;SG", "1;PL", "2;PL", "3;PL")
+THIRD = (2, 5)  # positions of the third persons
+UNSTRESSED = (3, 4)  # positions of the persons whose endings are stressed in the present
 PRESENT = {
     "ar": "o as a amos áis an".split(),
     "er": "o es e emos éis en".split(),
@@ -64,7 +64,7 @@ STRONG_PRETERITE = "e iste o imos isteis ieron".split()
 FUTURE = "é ás á emos éis án".split()
 
 # Cells from which the rest of an irregular verb follows.
-TELLING = {
+PRINCIPAL_PARTS = {
     "V;IND;PRS;1;SG",
     "V;IND;PST;1;SG;PFV",
     "V;IND;PST;3;SG;PFV",
@@ -74,9 +74,19 @@ TELLING = {
 
 
 def change_vowel(stem: str, change: str) -> str:
-    """Replaces the last vowel of the stem: `pens`, ie -> `piens`."""
-    place = max(stem.rfind(vowel) for vowel in ("e", "o") if vowel in stem)
-    return stem[:place] + change + stem[place + 1 :]
+    """Return the stem with its last e or o replaced: `pens`, ie -> `piens`."""
+    position = max(stem.rfind("e"), stem.rfind("o"))
+    return stem[:position] + change + stem[position + 1 :]
+
+
+def weak_vowel(change: str) -> str:
+    """Return the vowel of the stem of an -ir verb before i and y: `durmió`, `sintió`, `pidió`."""
+    return "u" if change == "ue" else "i"
+
+
+def ends_in_vowel(stem: str) -> bool:
+    """Return whether the stem of an -er or -ir verb ends in a vowel: `le`, `constru`."""
+    return stem.endswith(("e", "u"))
 
 
 def before_front(stem: str) -> str:
@@ -89,8 +99,6 @@ def before_front(stem: str) -> str:
 
 def before_back(stem: str) -> str:
     """Return the spelling of an -er or -ir verb's stem before o: `reco(g)` -> `recoj`."""
-    if stem.endswith("gu"):
-        return stem[:-1]
     if stem.endswith("g"):
         return stem[:-1] + "j"
     if stem.endswith("c"):
@@ -99,68 +107,71 @@ def before_back(stem: str) -> str:
 
 
 def present(stem: str, ending: str, change: str) -> list[str]:
+    """Return the six persons of the present: `dorm`, ir, ue -> `duermo`, ..., `dormís`, ..."""
     forms = []
-    for place, suffix in enumerate(PRESENT[ending]):
-        stressed = place not in (3, 4)
+    for position, suffix in enumerate(PRESENT[ending]):
+        stressed = position not in UNSTRESSED
         base = change_vowel(stem, change) if change and stressed else stem
         if ending != "ar" and suffix == "o":
             base = before_back(base)
-        if ending == "ir" and stem.endswith("u") and not stem.endswith("gu") and stressed:
+        if ending == "ir" and stem.endswith("u") and stressed:
             base += "y"
         forms.append(base + suffix)
     return forms
 
 
 def preterite(stem: str, ending: str, change: str) -> list[str]:
+    """Return the six persons of the preterite: `le`, er -> `leí`, `leíste`, `leyó`, ..."""
     if ending == "ar":
         first, *others = PRETERITE["ar"]
         return [before_front(stem) + first] + [stem + suffix for suffix in others]
     forms = []
-    for place, suffix in enumerate(PRETERITE["er"]):
+    for position, suffix in enumerate(PRETERITE["er"]):
         base = stem
-        if ending == "ir" and change and place in (2, 5):  # sintió, durmió, pidió
-            base = change_vowel(stem, "u" if change == "ue" else "i")
-        if stem[-1] in "aeu" and not stem.endswith("gu"):  # leyó, leíste; construyó, construiste
-            if place in (2, 5):
+        if ending == "ir" and change and position in THIRD:
+            base = change_vowel(stem, weak_vowel(change))
+        if ends_in_vowel(stem):  # leyó, leíste; construyó, construiste
+            if position in THIRD:
                 suffix = "y" + suffix[1:]
-            elif stem[-1] != "u":
+            elif not stem.endswith("u"):
                 suffix = "í" + suffix[1:]
         forms.append(base + suffix)
     return forms
 
 
 def gerund(stem: str, ending: str, change: str) -> str:
+    """Return the gerund: `dorm`, ir, ue -> `durmiendo`."""
     if ending == "ar":
         return stem + "ando"
-    if stem[-1] in "aeu" and not stem.endswith("gu"):
+    if ends_in_vowel(stem):
         return stem + "yendo"
     if ending == "ir" and change:
-        stem = change_vowel(stem, "u" if change == "ue" else "i")
+        stem = change_vowel(stem, weak_vowel(change))
     return stem + "iendo"
 
 
 def verb_cells(verb: str, change: str, irregular: Irregular | None) -> list[Cell]:
-    """Return the twenty-eight cells of a verb."""
+    """Return the cells of a verb; see `STEM_CHANGING` for `change`."""
     stem, ending = verb[:-2], verb[-2:]
     now = present(stem, ending, change)
     past = preterite(stem, ending, change)
     future, present_participle = verb, gerund(stem, ending, change)
     if irregular:
         present_participle = irregular.gerund or present_participle
-        now[0], future = irregular.first, irregular.future
+        now[0], future = irregular.first_singular, irregular.future
         if irregular.preterite:
             past = [irregular.preterite + suffix for suffix in STRONG_PRETERITE]
-            past[2] = past[2].replace("hico", "hizo")
-    weak = "ar" if ending == "ar" else "er"
+            past[2] = past[2].replace("hico", "hizo")  # before o, the sound of hic- is written hiz-
+    endings = "ar" if ending == "ar" else "er"  # in the imperfect, -ir verbs have those of -er
     table: dict[str, tuple[str, ...]] = {
         "V;NFIN": (verb,),
         "V.CVB;PRS": (present_participle,),
     }
-    for place, person in enumerate(PERSONS):
-        table[f"V;IND;PRS;{person}"] = (now[place],)
-        table[f"V;IND;PST;{person};IPFV"] = (stem + IMPERFECT[weak][place],)
-        table[f"V;IND;PST;{person};PFV"] = (past[place],)
-        table[f"V;IND;FUT;{person}"] = (future + FUTURE[place],)
+    for position, person in enumerate(PERSONS):
+        table[f"V;IND;PRS;{person}"] = (now[position],)
+        table[f"V;IND;PST;{person};IPFV"] = (stem + IMPERFECT[endings][position],)
+        table[f"V;IND;PST;{person};PFV"] = (past[position],)
+        table[f"V;IND;FUT;{person}"] = (future + FUTURE[position],)
     root = past[5].removesuffix("ron")
     table["V;SBJV;PST;3;SG"] = (root + "ra", root + "se")
     table["V;SBJV;PST;3;PL"] = (root + "ran", root + "sen")
@@ -169,7 +180,7 @@ def verb_cells(verb: str, change: str, irregular: Irregular | None) -> list[Cell
             verb,
             forms,
             tags,
-            predictable=not (irregular and tags in TELLING),
+            predictable=not (irregular and tags in PRINCIPAL_PARTS),
             productive=not change and not irregular,
         )
         for tags, forms in table.items()
@@ -178,10 +189,10 @@ def verb_cells(verb: str, change: str, irregular: Irregular | None) -> list[Cell
 
 def cells() -> tuple[Cell, ...]:
     """Return every Spanish cell."""
-    found: list[Cell] = []
+    all_cells: list[Cell] = []
     for entry in (REGULAR + STEM_CHANGING).split():
         verb, _, change = entry.partition("*")
-        found += verb_cells(verb, change, None)
+        all_cells += verb_cells(verb, change, None)
     for verb, irregular in IRREGULAR.items():
-        found += verb_cells(verb, irregular.change, irregular)
-    return tuple(found)
+        all_cells += verb_cells(verb, irregular.change, irregular)
+    return tuple(all_cells)

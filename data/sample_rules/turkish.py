@@ -6,10 +6,9 @@ and d elsewhere. A sound in brackets appears only between two vowels (a consonan
 consonants (a vowel).
 """
 
-from __future__ import annotations
-
 from data.sample_rules.paradigm import Cell
 
+# `*`: the last consonant becomes voiced before a vowel; `~`: the last vowel disappears there.
 NOUNS = """
     anne araba arkadaş asker at ayna baba bahçe balık* banka baş bayrak* bebek* bilet boyun~ bulut
     burun~ cam cep* çanta çatal çay çiçek* çocuk* çorap* çorba dağ dal defter deniz ders diş doktor
@@ -22,7 +21,9 @@ NOUNS = """
 """
 
 VOWELS = "aıoueiöü"
+# The vowel that I stands for, by the last vowel of the word.
 HIGH = {"a": "ı", "ı": "ı", "o": "u", "u": "u", "e": "i", "i": "i", "ö": "ü", "ü": "ü"}
+# Voiceless consonants and their voiced forms.
 SOFT = {"p": "b", "ç": "c", "t": "d", "k": "ğ"}
 
 NUMBERS = {"SG": "", "PL": "lAr"}
@@ -31,6 +32,7 @@ CASES = {"NOM": "", "ACC": "(y)I", "DAT": "(y)A", "GEN": "(n)In", "LOC": "DA", "
 
 
 def last_vowel(word: str) -> str:
+    """Return the last vowel of a word, which decides the vowels of suffixes."""
     return next(letter for letter in reversed(word) if letter in VOWELS)
 
 
@@ -44,11 +46,12 @@ def attach(word: str, suffix: str, softens: bool = False, drops: bool = False) -
         drops: the last vowel disappears before a vowel (`burun`, `burnu`).
     """
     if suffix.startswith("("):
-        inner, rest = suffix[1], suffix[3:]
-        wanted = (inner == "I") != (word[-1] in VOWELS)
-        suffix = (inner if wanted else "") + rest
+        sound, rest = suffix[1], suffix[3:]
+        after_vowel = word[-1] in VOWELS
+        needed = not after_vowel if sound == "I" else after_vowel
+        suffix = sound + rest if needed else rest
     if suffix[:1] in ("A", "I"):
-        harmony = last_vowel(word)
+        harmony = last_vowel(word)  # also of a vowel that is dropped
         if softens:
             word = word[:-1] + ("g" if word.endswith("nk") else SOFT[word[-1]])
         if drops:
@@ -83,7 +86,7 @@ def inflect(noun: str, number: str, possessive: str, case: str) -> str:
 
 def cells() -> tuple[Cell, ...]:
     """Return every Turkish cell."""
-    found = []
+    all_cells = []
     for noun in NOUNS.split():
         productive = not noun.endswith(("*", "~"))
         for number in NUMBERS:
@@ -91,5 +94,5 @@ def cells() -> tuple[Cell, ...]:
                 for case in CASES:
                     tags = ";".join(filter(None, ("N", case, number, possessive)))
                     form = inflect(noun, number, possessive, case)
-                    found.append(Cell(noun.rstrip("*~"), (form,), tags, productive=productive))
-    return tuple(found)
+                    all_cells.append(Cell(noun.rstrip("*~"), (form,), tags, productive=productive))
+    return tuple(all_cells)

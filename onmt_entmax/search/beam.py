@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,8 @@ from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.expansion import Flags, Ints
-from onmt_entmax.search.state import Continuations, SearchState, Sentence, source_lengths
+from onmt_entmax.search.prefixes import Continuations, Sentence
+from onmt_entmax.search.state import SearchState, source_lengths
 from onmt_entmax.search.stepper import Stepper
 
 Automata = Sequence[Automaton | None]
@@ -170,29 +170,28 @@ class BeamSearch:
 
         Args and raises: as `beam_search`.
         """
-        count, own = len(batch), self._stepper
-        prefixes = checked_prefixes(prefixes, count, own, self._config.max_length)
-        for name, given in (("automata", automata), ("banned", banned)):
-            if given is not None and len(given) != count:
-                raise ValueError(f"{name} has {len(given)} for {counted(count, 'sentence')}")
+        count, stepper, config = len(batch), self._stepper, self._config
+        prefixes = checked_prefixes(prefixes, count, stepper, config.max_length)
+        for name, items in (("automata", automata), ("banned", banned)):
+            if items is not None and len(items) != count:
+                raise ValueError(f"{name} has {len(items)} for {counted(count, 'sentence')}")
+        automata = automata or [None] * count
         never = [frozenset(tokens) for tokens in banned or [()] * count]
-        check_tokens(frozenset().union(*never), own.vocabulary_size)
-        lengths = source_lengths(own, batch, self._config)
-        decoder_state, beam = own.start(batch), self._first_beam
-        again = beam < self._config.beam_size
+        check_tokens(frozenset().union(*never), stepper.vocabulary_size)
+        lengths = source_lengths(stepper, batch, config)
+        decoder_state = stepper.start(batch)
+        may_start_again = self._first_beam < config.beam_size
         sentences = [
             Sentence(
-                self._admitted + i,
-                tuple(prefix),
-                automaton,
-                tokens,
-                beam,
-                length,
-                (decoder_state, i) if again else None,
+                number=self._admitted + i,
+                forced=tuple(prefixes[i]),
+                automaton=automata[i],
+                banned=never[i],
+                beam=self._first_beam,
+                source_length=lengths[i],
+                start=(decoder_state, i) if may_start_again else None,
             )
-            for i, (prefix, length, automaton, tokens) in enumerate(
-                zip(prefixes, lengths, automata or repeat(None), never, strict=False)
-            )
+            for i in range(count)
         ]
         self._admitted += count
         self._state.add(decoder_state, sentences)
@@ -227,34 +226,36 @@ class BeamSearch:
         count, cut = len(sentences), state.cut(continuations)
         position, rank = state.rank(continuations)
         row, log_prob = options.row[position], continuations.log_prob[position]
-        sentence = rows.sentence[row]
+        of_sentence = rows.sentence[row]
         total = state.count(rows.sentence, options.continuations)
         may_exhaust = np.array(
             [
-                config.stop == "exhaustive" and tokens <= each.beam and not each.proof.dropped
-                for each, tokens in zip(sentences, total, strict=True)
+                config.stop == "exhaustive"
+                and continuations_left <= sentence.beam
+                and not sentence.proof.dropped
+                for sentence, continuations_left in zip(sentences, total, strict=True)
             ]
         )
-        beam = np.array([each.beam for each in sentences])
-        kept = (rank < beam[sentence]) & ~cut[row]
+        beam = np.array([sentence.beam for sentence in sentences])
+        kept = (rank < beam[of_sentence]) & ~cut[row]
         if config.n_best:
             # What cannot beat the n-th best is dropped, unless the support may be exhausted.
-            worst = np.array([each.score(config.n_best) for each in sentences])
-            hope = state.attainable(log_prob, state.source_lengths[sentence])
-            kept &= may_exhaust[sentence] | (hope > worst[sentence])
+            worst = np.array([sentence.score(config.n_best) for sentence in sentences])
+            attainable = state.attainable(log_prob, state.source_lengths[of_sentence])
+            kept &= may_exhaust[of_sentence] | (attainable > worst[of_sentence])
         at_limit = np.zeros(count, dtype=bool)
         at_limit[rows.sentence] = cut
         length = np.zeros(count, dtype=np.int64)
         length[rows.sentence] = rows.length
-        listed = state.largest(sentence[~kept], log_prob[~kept])
+        listed = state.largest(of_sentence[~kept], log_prob[~kept])
         unlisted = state.largest(rows.sentence, rows.log_prob + options.unlisted)
         return Selection(
             position=position,
-            sentence=sentence,
+            sentence=of_sentence,
             kept=kept,
             total=total,
-            followed=state.count(sentence[kept]),
-            best_kept=state.largest(sentence[kept], log_prob[kept]),
+            followed=state.count(of_sentence[kept]),
+            best_kept=state.largest(of_sentence[kept], log_prob[kept]),
             best_dropped=[*map(max, listed, unlisted)],
             at_limit=at_limit.tolist(),
             length=length.tolist(),
@@ -269,8 +270,8 @@ class BeamSearch:
         docs/certificates.md.
 
         Returns:
-            Which sentences `(sentences,)` are done: their kept candidates are dropped too. And
-            their numbers and results, but for those that are to be searched again.
+            Which sentences `(sentences,)` are done: their kept candidates are dropped too; and
+            their numbers and results, but for those that start again.
         """
         done, results = np.zeros(len(self._state.sentences), dtype=bool), []
         for index, sentence in enumerate(self._state.sentences):
@@ -278,6 +279,7 @@ class BeamSearch:
             followed, best_kept = selection.followed[index], selection.best_kept[index]
             proof.strict &= proof.finished + total <= self._config.beam_size
             proof.drop(total - followed, selection.best_dropped[index], selection.at_limit[index])
+            # A sentence that follows a single prefix starts again once nothing can be proven.
             narrow = sentence.beam < self._config.beam_size
             unprovable = narrow and max(sentence.score(1), best_kept) < proof.log_bound
             beaten = not selection.may_exhaust[index] and self._is_beaten(
@@ -298,25 +300,38 @@ class BeamSearch:
         assert self._again[0].start is not None
         decoder_state = self._again[0].start[0]
         rows, sentences, waiting = [], [], []
-        for each in self._again:
-            if each.start is None or each.start[0] is not decoder_state:
-                waiting.append(each)
+        for sentence in self._again:
+            if sentence.start is None or sentence.start[0] is not decoder_state:
+                waiting.append(sentence)
                 continue
-            rows.append(each.start[1])
-            again = Sentence(
-                each.number, each.forced, each.automaton, each.banned, self._config.beam_size
+            rows.append(sentence.start[1])
+            # A new proof; the cost so far counts.
+            sentences.append(
+                Sentence(
+                    number=sentence.number,
+                    forced=sentence.forced,
+                    automaton=sentence.automaton,
+                    banned=sentence.banned,
+                    beam=self._config.beam_size,
+                    rows=sentence.rows,
+                    support=sentence.support,
+                )
             )
-            again.rows, again.support = each.rows, each.support
-            sentences.append(again)
         self._again = waiting
         self._state.add(self._stepper.select(decoder_state, torch.tensor(rows)), sentences)
 
     def _is_beaten(self, sentence: Sentence, log_prob: float, length: int) -> bool:
-        """Tell whether a live prefix cannot lead to anything better than what has finished."""
+        """Return whether no live prefix can lead to anything better than what has finished.
+
+        Args:
+            sentence: the sentence.
+            log_prob: of its most probable live prefix.
+            length: of its live prefixes.
+        """
         config = self._config
         if config.stop == "first":
             enough = max(1, config.n_best, config.beam_size)
             rival = config.penalties.rewarded(log_prob, length, sentence.source_length)
             return bool(sentence.score(1) >= rival) and sentence.proof.finished >= enough
-        hope = self._state.attainable(log_prob, sentence.source_length)
-        return bool(sentence.score(max(1, config.n_best)) >= hope)
+        attainable = self._state.attainable(log_prob, sentence.source_length)
+        return bool(sentence.score(max(1, config.n_best)) >= attainable)

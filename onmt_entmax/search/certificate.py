@@ -98,10 +98,10 @@ class Proof:
     strict: bool = True
     """Whether finished and live prefixes always fitted the beam."""
     satisfied: float = 0.0
-    """Of the model without any request: probability of the prefixes that decide that the sentence's
-    automaton is satisfied,"""
+    """Probability of the prefixes that decide that the sentence's automaton is satisfied, in the
+    model without any request."""
     violated: float = 0.0
-    """and of those that decide that it is not."""
+    """Likewise, of the prefixes that decide that it is violated."""
     undecided: bool = False
     """Whether another request excluded a token, which may decide nothing about the automaton."""
 
@@ -118,8 +118,10 @@ class Proof:
             log_prob: of the most probable one; -inf without any.
             cut: whether the length limit cut them.
         """
-        self.dropped += 0 if cut else prefixes
-        self.truncated += prefixes if cut else 0
+        if cut:
+            self.truncated += prefixes
+        else:
+            self.dropped += prefixes
         self.log_bound = max(self.log_bound, log_prob)
 
     def exclude(self, mass: float, log_prob: float) -> None:
@@ -139,7 +141,7 @@ class Proof:
         self,
         scores: Sequence[float],
         attainable: float,
-        constrained: bool,
+        has_automaton: bool,
     ) -> Certificate:
         """Return the certificate.
 
@@ -147,14 +149,14 @@ class Proof:
             scores: of the best hypotheses of F, best first.
             attainable: the best score that a sequence may have which starts with a prefix of
                 log-probability `log_bound`; `log_bound` itself without penalties.
-            constrained: whether the sentence has an automaton.
+            has_automaton: whether satisfying the sentence's automaton is proven, too.
         """
         complete = self.dropped + self.truncated == 0
         unseen = -math.inf if complete else attainable
         proven = sum(score >= unseen for score in scores)
         best = scores[0] if scores else -math.inf
         satisfied = None
-        if constrained:
+        if has_automaton:
             least = min(self.satisfied, 1.0)  # a sum of floats may exceed 1
             known = complete and not self.undecided
             satisfied = least, least if known else max(least, self.satisfiable)
@@ -211,8 +213,8 @@ class SearchResult:
     def only(self) -> bool:
         """Whether the support is proven to be a single hypothesis."""
         certificate = self.certificate
-        alone = certificate.level == "exhaustive" and self.finished == 1
-        return alone and certificate.log_excluded_bound == -math.inf
+        single = certificate.level == "exhaustive" and self.finished == 1
+        return single and certificate.log_excluded_bound == -math.inf
 
     @property
     def best(self) -> Hypothesis | None:

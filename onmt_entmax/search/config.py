@@ -256,23 +256,26 @@ class SearchTask(Checked):
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each value that does not fit others, and why."""
-        config, mbr, exact = self.config, self.mbr is not None, self.method == "exact"
-        enumerates, penalties = self.method == "enumerate", config.penalties.any
+        config, penalties = self.config, self.config.penalties.any
         if self.method not in get_args(Method):
             yield "search", f"must be beam, exact or enumerate, not {self.method!r}"
-        if exact and config.stop == "first":
+        if self.method == "exact" and config.stop == "first":
             yield "stop", "first goes with search: beam"
-        if enumerates and penalties:
+        if self.method == "enumerate" and penalties:
             yield "search", "enumerate lists by probability, without penalties"
-        if enumerates and config.n_best:
+        if self.method == "enumerate" and config.n_best:
             yield "search", "enumerate lists all: n_best must be 0"
-        if mbr and exact:
+        if self.mbr is not None and self.method == "exact":
             yield "mbr", "goes with search: beam or enumerate"
-        if mbr and penalties:
+        if self.mbr is not None and penalties:
             yield "mbr", "is by probability, without penalties"
-        if self.sampling is not None:
-            plain = SearchConfig(config.beam_size, max(config.n_best, 1), config.max_length)
-            used = (config, self.method, self.verify, self.ban_unknown, self.regex, self.mbr)
-            if used != (plain, "beam", False, False, None, None):
-                name = "random_sampling_topk" if self.sampling.topk else "random_sampling_topp"
-                yield name, "of a search, random sampling takes n_best and max_length alone"
+        if self.sampling is not None and self._has_search_options():
+            name = "random_sampling_topk" if self.sampling.topk else "random_sampling_topp"
+            yield name, "of a search, random sampling takes n_best and max_length alone"
+
+    def _has_search_options(self) -> bool:
+        """Return whether an option is set that sampling does not read; `beam_size` is ignored."""
+        config = self.config
+        plain = SearchConfig(config.beam_size, max(config.n_best, 1), config.max_length)
+        options = (config, self.method, self.verify, self.ban_unknown, self.regex, self.mbr)
+        return options != (plain, "beam", False, False, None, None)

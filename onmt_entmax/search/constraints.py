@@ -35,14 +35,20 @@ class Constraints(Checked):
 
     def forbidden(self, prefix: tuple[int, ...], eos: int) -> set[int]:
         """Return the tokens, other than banned ones, that may not follow a prefix."""
-        wrong = {eos} if len(prefix) < self.min_length else set()
-        if n := self.block_ngram_repeat:
-            last = prefix[len(prefix) - n + 1 :] if n > 1 else ()
-            if len(last) == n - 1 and not self.ignore_when_blocking & set(last):
-                ngrams = (prefix[i : i + n] for i in range(len(prefix) - n + 1))
-                repeated = {ngram[-1] for ngram in ngrams if ngram[:-1] == last}
-                wrong |= repeated - self.ignore_when_blocking
-        return wrong
+        forbidden = {eos} if len(prefix) < self.min_length else set()
+        if self.block_ngram_repeat:
+            forbidden |= self._repeating(prefix)
+        return forbidden
+
+    def _repeating(self, prefix: tuple[int, ...]) -> set[int]:
+        """Return the tokens that would complete an n-gram which the prefix has already."""
+        n = self.block_ngram_repeat
+        last = prefix[len(prefix) - n + 1 :] if n > 1 else ()
+        if len(last) < n - 1 or self.ignore_when_blocking & set(last):
+            return set()
+        ngrams = (prefix[i : i + n] for i in range(len(prefix) - n + 1))
+        repeated = {ngram[-1] for ngram in ngrams if ngram[:-1] == last}
+        return repeated - self.ignore_when_blocking
 
 
 def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:

@@ -29,8 +29,7 @@ class EnsembleStepper:
 
     def __init__(self, steppers: Sequence[Stepper]) -> None:
         first = steppers[0]
-        names = ("vocabulary_size", "bos", "eos", "excluded")
-        if any(getattr(each, n) != getattr(first, n) for each in steppers for n in names):
+        if any(_special_symbols(stepper) != _special_symbols(first) for stepper in steppers):
             raise ValueError("the models of an ensemble must have the same target vocabulary")
         self.steppers = tuple(steppers)
         self.bos, self.eos, self.excluded = first.bos, first.eos, first.excluded
@@ -80,22 +79,29 @@ class EnsembleStepper:
         return tuple(stepper.join(part) for stepper, part in zip(self.steppers, parts, strict=True))
 
 
+def _special_symbols(stepper: Stepper) -> tuple[int, int, int, tuple[int, ...]]:
+    """Return what tells target vocabularies apart, besides their tokens."""
+    return stepper.vocabulary_size, stepper.bos, stepper.eos, stepper.excluded
+
+
 def _mean(steps: Sequence[Step]) -> Distribution:
     """Return the log of the mean probability; the support is the union."""
-    supports = [s.distribution for s in steps if isinstance(s.distribution, Support)]
+    distributions = [step.distribution for step in steps]
+    supports = [each for each in distributions if isinstance(each, Support)]
     if len(supports) < len(steps):
         # On a GPU, supports are on the CPU, and other distributions are not.
-        device = next(d.device for d in (s.distribution for s in steps) if isinstance(d, Tensor))
+        device = next(each.device for each in distributions if isinstance(each, Tensor))
         log_probs = torch.stack([step.log_probs.to(device) for step in steps])
         # Where every model gives -inf, logsumexp gives -inf and not nan.
         return log_probs.logsumexp(0) - math.log(len(steps))
     rows, vocabulary = supports[0][:2]
-    keys = torch.cat([one.row * vocabulary + one.token for one in supports])
-    union, place = keys.unique(return_inverse=True)
-    values = torch.cat([one.log_prob for one in supports])
-    model = torch.cat([torch.full_like(one.row, i) for i, one in enumerate(supports)])
+    # Entries of all supports are numbered by row and token; each model has a row of `log_probs`.
+    keys = torch.cat([support.row * vocabulary + support.token for support in supports])
+    union, column = keys.unique(return_inverse=True)
+    values = torch.cat([support.log_prob for support in supports])
+    models = [torch.full_like(support.row, index) for index, support in enumerate(supports)]
     log_probs = values.new_full((len(steps), len(union)), -torch.inf)
-    log_probs[model, place] = values
+    log_probs[torch.cat(models), column] = values
     mean = log_probs.logsumexp(0) - math.log(len(steps))
     row = union // vocabulary
     return Support(rows, vocabulary, row, union - row * vocabulary, mean)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,7 +22,8 @@ from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.expansion import Floats, Ints
-from onmt_entmax.search.state import Continuations, SearchState, Sentence, source_lengths
+from onmt_entmax.search.prefixes import Continuations, Sentence
+from onmt_entmax.search.state import SearchState, source_lengths
 from onmt_entmax.search.stepper import Stepper
 
 
@@ -90,9 +91,21 @@ def exact_search(
 
 
 def is_settled(result: SearchResult, n_best: int) -> bool:
-    """Tell whether all `n_best` ranks of a sentence (0: of its whole support) are proven."""
+    """Return whether all `n_best` ranks of a sentence (0: of its whole support) are proven."""
     certificate = result.certificate
     return certificate.level == "exhaustive" or certificate.proven >= n_best > 0
+
+
+class _Waiting(NamedTuple):
+    """Continuations of one step that were not followed yet."""
+
+    order: tuple[float, int]
+    """Minus the log-probability of the best, then minus the number of the push: among equally
+    probable ones the latest, which are longest, go first."""
+    continuations: Continuations
+    """All of the step."""
+    positions: Ints
+    """`(left,)` positions of those that wait, the most probable first."""
 
 
 class _ExactSearch:
@@ -115,9 +128,7 @@ class _ExactSearch:
         self._state = SearchState(stepper, config)
         # Rounding can let a part of the support reach a mass of 1; then the whole is wanted.
         self._mass = math.inf if mass is not None and mass >= 1 else mass
-        # A heap of the continuations of one step that were not followed yet, the most probable
-        # first: minus the log-probability of the best, a number, all, and places of those left.
-        self._frontier: list[tuple[float, int, Continuations, Ints]] = []
+        self._frontier: list[_Waiting] = []  # a heap, the most probable first
         self._pushes = 0
         self._known: set[tuple[int, ...]] = set()  # hypotheses of the beam search before
 
@@ -134,15 +145,15 @@ class _ExactSearch:
                 sentence.proof.finish(hypothesis.log_prob)
         self._expand()
         while self._frontier and not self._enough():
-            _, _, continuations, places = heapq.heappop(self._frontier)
+            _, continuations, positions = heapq.heappop(self._frontier)
             count = min(self._budget.rows, self._budget.expansions - sentence.rows)
-            self._push(continuations, places[count:])
-            chosen = self._promising(continuations, places[:count])
+            self._push(continuations, positions[count:])
+            chosen = self._promising(continuations, positions[:count])
             state.follow(continuations, chosen)
             if len(chosen):
                 self._expand()
-        for _, _, continuations, places in self._frontier:
-            self._drop(continuations.log_prob[places])
+        for waiting in self._frontier:
+            self._drop(waiting.continuations.log_prob[waiting.positions])
         return self._result()
 
     def _result(self) -> SearchResult:
@@ -157,13 +168,10 @@ class _ExactSearch:
         if self._start is None:
             return state.result(self._sentence)
         before = self._start.certificate
-        for name, value in (
-            ("finished", self._start.finished),
-            ("mass", before.mass),
-            ("excluded", before.excluded),
-            ("log_excluded_bound", before.log_excluded_bound),
-        ):
-            setattr(proof, name, max(getattr(proof, name), value))
+        proof.finished = max(proof.finished, self._start.finished)
+        proof.mass = max(proof.mass, before.mass)
+        proof.excluded = max(proof.excluded, before.excluded)
+        proof.log_excluded_bound = max(proof.log_excluded_bound, before.log_excluded_bound)
         if before.satisfied is not None:
             proof.satisfied = max(proof.satisfied, before.satisfied[0])
             proof.violated = max(proof.violated, 1.0 - before.satisfied[1])
@@ -172,32 +180,36 @@ class _ExactSearch:
         return state.result(self._sentence, before.log_bound)
 
     def _enough(self) -> bool:
-        """Tell whether the budget has ended, or no waiting prefix matters."""
+        """Return whether the budget has ended, or no waiting prefix matters."""
         if self._sentence.rows >= self._budget.expansions:
             return True
-        best = -self._frontier[0][0]
+        log_bound = -self._frontier[0].order[0]
         if self._mass is None:
-            return bool(self._hopeless(best))
-        found = self._sentence.best
-        proven = (each.prob for each in takewhile(lambda each: each.log_prob >= best, found))
+            return bool(self._hopeless(log_bound))
+        # Hypotheses are sorted; no waiting prefix can lead to one above these.
+        proven = takewhile(lambda hypothesis: hypothesis.log_prob >= log_bound, self._sentence.best)
         satisfying = self._sentence.proof.satisfiable
-        return sum(proven) >= self._mass * satisfying
+        return sum(hypothesis.prob for hypothesis in proven) >= self._mass * satisfying
 
     def _hopeless(self, log_prob: Any) -> Any:
-        """Tell which prefixes cannot lead to a better hypothesis than the n-th best found."""
-        wanted = self._config.n_best  # 0: all
-        least = self._sentence.score(wanted) if wanted else -math.inf
+        """Return which prefixes cannot lead to a better hypothesis than the n-th best found.
+
+        Args:
+            log_prob: of the prefixes, a number or an array; the result is of the same kind.
+        """
+        n_best = self._config.n_best  # 0: all
+        least = self._sentence.score(n_best) if n_best else -math.inf
         return self._state.attainable(log_prob, self._sentence.source_length) <= least
 
     def _expand(self) -> None:
-        """Compute the live prefixes; put those of their continuations that matter in the
-        frontier."""
+        """Compute the live prefixes, and add those continuations that matter to the frontier."""
         state = self._state
         continuations = state.expand(self._width)
         options, log_prob = continuations.options, continuations.log_prob
-        for row in np.flatnonzero(options.finish > -np.inf).tolist() if self._known else ():
-            if state.rows.prefix[row].tokens() in self._known:
-                options.finish[row] = -np.inf
+        if self._known:  # these have finished already
+            for row in np.flatnonzero(options.finish > -np.inf).tolist():
+                if state.rows.prefix[row].tokens() in self._known:
+                    options.finish[row] = -np.inf
         state.finish(continuations)
         if state.cut(continuations).any():
             self._drop(log_prob, cut=True)
@@ -205,28 +217,28 @@ class _ExactSearch:
         order = np.argsort(-log_prob, kind="stable")
         self._push(continuations, self._promising(continuations, order))
 
-    def _promising(self, continuations: Continuations, places: Ints) -> Ints:
-        """Drop those of the continuations at these places that are hopeless; return the others."""
-        log_prob = continuations.log_prob[places]
+    def _promising(self, continuations: Continuations, positions: Ints) -> Ints:
+        """Drop the continuations at these positions that are hopeless; return the others."""
+        log_prob = continuations.log_prob[positions]
         hopeless = self._hopeless(log_prob)
         self._drop(log_prob[hopeless])
-        return places[~hopeless]
+        return positions[~hopeless]
 
-    def _push(self, continuations: Continuations, places: Ints) -> None:
+    def _push(self, continuations: Continuations, positions: Ints) -> None:
         """Add prefixes to the frontier; drop the least probable ones if it holds too many."""
-        if len(places):
-            self._pushes += 1  # among equally probable ones the latest, which are longest, go first
-            best = -continuations.log_prob[places[0]]
-            heapq.heappush(self._frontier, (best, -self._pushes, continuations, places))
+        if len(positions):
+            self._pushes += 1
+            order = -continuations.log_prob[positions[0]], -self._pushes
+            heapq.heappush(self._frontier, _Waiting(order, continuations, positions))
         while self._states() > self._budget.states:
             worst = self._frontier.pop(self._frontier.index(max(self._frontier)))
-            self._drop(worst[2].log_prob[worst[3]])
+            self._drop(worst.continuations.log_prob[worst.positions])
             heapq.heapify(self._frontier)
 
     def _states(self) -> int:
         """Return how many decoder states the frontier keeps."""
-        return sum(len(each.parents.prefix) for _, _, each, _ in self._frontier)
+        return sum(len(waiting.continuations.parents.prefix) for waiting in self._frontier)
 
     def _drop(self, log_prob: Floats, cut: bool = False) -> None:
-        """Add prefixes `(n,)` that nobody will follow to D."""
+        """Add prefixes `(n,)` to D: they will not be followed."""
         self._sentence.proof.drop(len(log_prob), float(log_prob.max(initial=-math.inf)), cut)

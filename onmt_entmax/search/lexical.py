@@ -53,7 +53,8 @@ class LineConstraints:
     """The whole output matches this; see `parse_expression`."""
 
     def __post_init__(self) -> None:
-        for phrase in (*self.avoid, *(phrase for group in self.required for phrase in group)):
+        required = (phrase for group in self.required for phrase in group)
+        for phrase in (*self.avoid, *required):
             if not phrase.strip():
                 raise ValueError("a phrase has no word")
 
@@ -79,36 +80,56 @@ class LineConstraints:
                 raise UserError(f"unknown key {shown(key)}; known are {', '.join(_KEYS)}")
         if str(values.get("text", source)).split() != source.split():
             raise UserError("text is not the line of the source")
-        regex = values.get("regex")
-        if regex is not None:
-            if not isinstance(regex, str):
-                raise UserError(f"regex must be a text, not {shown(regex)}")
-            try:
-                parse_expression(regex)
-            except ExpressionError as error:
-                raise UserError(f"regex: {error}") from None
-
-        def phrases(of: Any, key: str) -> tuple[str, ...]:
-            if not isinstance(of, list):
-                raise UserError(f"{key} must be a list of phrases, not {shown(of)}")
-            for phrase in of:
-                if not isinstance(phrase, str) or not phrase.strip():
-                    raise UserError(f"{key} has {shown(phrase)}, which is no phrase")
-            return tuple(of)
-
+        regex = _checked_regex(values.get("regex"))
         required = values.get("constraints", [])
         if not isinstance(required, list):
-            phrases(required, "constraints")  # says what is wrong
+            raise _no_list("constraints", required)
         groups = [
-            phrases([group] if isinstance(group, str) else group, "constraints")
+            _checked_phrases("constraints", [group] if isinstance(group, str) else group)
             for group in required
         ]
         if not all(groups):
             raise UserError("constraints has an empty list")
-        return cls(tuple(groups), phrases(values.get("avoid", []), "avoid"), regex)
+        return cls(tuple(groups), _checked_phrases("avoid", values.get("avoid", [])), regex)
 
     def __bool__(self) -> bool:
         return bool(self.required or self.avoid) or self.regex is not None
+
+
+def _checked_regex(regex: Any) -> str | None:
+    """Return the regular expression of a line, if it is one or missing.
+
+    Raises:
+        UserError: says what is wrong.
+    """
+    if regex is None:
+        return None
+    if not isinstance(regex, str):
+        raise UserError(f"regex must be a text, not {shown(regex)}")
+    try:
+        parse_expression(regex)
+    except ExpressionError as error:
+        raise UserError(f"regex: {error}") from None
+    return regex
+
+
+def _checked_phrases(key: str, phrases: Any) -> tuple[str, ...]:
+    """Return the phrases of a key, if they are a list of phrases.
+
+    Raises:
+        UserError: says what is wrong.
+    """
+    if not isinstance(phrases, list):
+        raise _no_list(key, phrases)
+    for phrase in phrases:
+        if not isinstance(phrase, str) or not phrase.strip():
+            raise UserError(f"{key} has {shown(phrase)}, which is no phrase")
+    return tuple(phrases)
+
+
+def _no_list(key: str, value: Any) -> UserError:
+    """Return the error for a value that should be a list of phrases."""
+    return UserError(f"{key} must be a list of phrases, not {shown(value)}")
 
 
 class ConstraintCompiler:

@@ -126,6 +126,49 @@ def sample(
     sentences, eos = len(batch), stepper.eos
     numbers = range(sentences) if numbers is None else numbers
     prefixes = checked_prefixes(prefixes, sentences, stepper, max_length)
+    never = _banned_tokens(stepper, sentences, banned)
+    generators = [np.random.default_rng([sampling.seed, number]) for number in numbers]
+    started = 1 if sampling.distinct else count
+    paths = [[_Path((), 0.0, row)] * started for row in range(sentences)]
+    uniform: list[Floats] = []
+    if not sampling.distinct:
+        # All random numbers at once: the first samples are the same for any count.
+        uniform = [generator.random((count, max_length + 1)) for generator in generators]
+    state, last = stepper.start(batch), [stepper.bos] * sentences
+    owner = list(range(sentences))  # the sentence of each row
+    length = 0
+    while last:
+        step = stepper.step(state, torch.tensor(last))
+        excluded = [never[sentence] for sentence in owner]
+        options = []
+        for sentence, allowed in zip(owner, _rows(step.distribution, excluded), strict=True):
+            if length < len(prefixes[sentence]):
+                options.append(_forced(allowed, prefixes[sentence][length]))
+                continue
+            truncated = _truncated(*allowed, sampling)
+            options.append(_end_or_cut(*truncated, eos) if length == max_length else truncated)
+        for sentence, started_paths in enumerate(paths):
+            if sampling.distinct:
+                generator = generators[sentence]
+                paths[sentence] = _distinct(started_paths, options, generator, count, eos)
+            else:
+                paths[sentence] = _independent(started_paths, options, uniform[sentence], eos)
+        paths, rows = _next_rows(paths)
+        owner, last = [owner[row] for row, _ in rows], [token for _, token in rows]
+        if rows:
+            state = stepper.select(step.state, torch.tensor([row for row, _ in rows]))
+        length += 1
+    return [tuple(map(_sample_of, of_sentence)) for of_sentence in paths]
+
+
+def _banned_tokens(
+    stepper: Stepper, sentences: int, banned: Sequence[Collection[int]] | None
+) -> list[Ints]:
+    """Return for each sentence the sorted token ids that its outputs may not have.
+
+    Raises:
+        ValueError: if there are not as many collections as sentences, or an id is not valid.
+    """
     if banned is not None and len(banned) != sentences:
         raise ValueError(f"banned has {len(banned)} for {counted(sentences, 'sentence')}")
     never = [
@@ -133,58 +176,49 @@ def sample(
         for tokens in banned or [()] * sentences
     ]
     check_tokens(np.concatenate(never).tolist(), stepper.vocabulary_size)
-    random = [np.random.default_rng([sampling.seed, number]) for number in numbers]
-    paths = [
-        [_Path((), 0.0, row)] * (1 if sampling.distinct else count) for row in range(sentences)
-    ]
-    # The first samples are the same for any count.
-    uniform = [] if sampling.distinct else [each.random((count, max_length + 1)) for each in random]
-    state, last = stepper.start(batch), [stepper.bos] * sentences
-    owner = list(range(sentences))  # of each row
-    length = 0
-    while last:
-        step = stepper.step(state, torch.tensor(last))
-        options = []
-        excluded = [never[place] for place in owner]
-        for place, (token, log_prob) in zip(owner, _rows(step.distribution, excluded), strict=True):
-            if length < len(prefixes[place]):
-                possible = token[token == prefixes[place][length]]
-                options.append((possible, np.zeros(len(possible))))
-                continue
-            token, log_prob = _truncated(token, log_prob, sampling)
-            if length == max_length:  # the output ends or is cut
-                parts = [(eos, log_prob[token == eos]), (_CUT, log_prob[token != eos])]
-                sums = [(which, np.logaddexp.reduce(part)) for which, part in parts if len(part)]
-                token, log_prob = np.array([e for e, _ in sums]), np.array([v for _, v in sums])
-            options.append((token, log_prob))
-        for place, own in enumerate(paths):
-            if sampling.distinct:
-                paths[place] = _distinct(own, options, random[place], count, eos)
-            else:
-                paths[place] = _independent(own, options, uniform[place], eos)
-        rows: dict[tuple[int, int], int] = {}  # of the next step; equal prefixes share one
-        paths = [
-            [
-                path
-                if path.ended
-                else path._replace(row=rows.setdefault((path.row, path.tokens[-1]), len(rows)))
-                for path in own
-            ]
-            for own in paths
+    return never
+
+
+def _next_rows(
+    paths: Sequence[Sequence[_Path]],
+) -> tuple[list[list[_Path]], list[tuple[int, int]]]:
+    """Number the decoder's rows of the next step; equal prefixes share one.
+
+    Returns:
+        The paths with their new rows, and for each new row the old one and its last token.
+    """
+    rows: dict[tuple[int, int], int] = {}
+    numbered = [
+        [
+            path
+            if path.ended
+            else path._replace(row=rows.setdefault((path.row, path.tokens[-1]), len(rows)))
+            for path in of_sentence
         ]
-        owner, last = [owner[row] for row, _ in rows], [token for _, token in rows]
-        if rows:
-            state = stepper.select(step.state, torch.tensor([row for row, _ in rows]))
-        length += 1
-    return [
-        tuple(
-            Sample(path.tokens[:-1], path.log_prob, complete=False)
-            if path.tokens[-1:] == (_CUT,)
-            else Sample(path.tokens, path.log_prob, complete=True)
-            for path in own
-        )
-        for own in paths
+        for of_sentence in paths
     ]
+    return numbered, list(rows)
+
+
+def _sample_of(path: _Path) -> Sample:
+    """Return the sample of a path that has ended."""
+    if path.tokens[-1:] == (_CUT,):
+        return Sample(path.tokens[:-1], path.log_prob, complete=False)
+    return Sample(path.tokens, path.log_prob, complete=True)
+
+
+def _forced(options: _Options, forced: int) -> _Options:
+    """Return the token of a forced prefix alone, with probability 1; nothing if it is excluded."""
+    token, _ = options
+    possible = token[token == forced]
+    return possible, np.zeros(len(possible))
+
+
+def _end_or_cut(token: Ints, log_prob: Floats, eos: int) -> _Options:
+    """Return the end symbol and, for all other tokens together, `_CUT`, where they are possible."""
+    parts = [(eos, log_prob[token == eos]), (_CUT, log_prob[token != eos])]
+    sums = [(symbol, np.logaddexp.reduce(part)) for symbol, part in parts if len(part)]
+    return np.array([symbol for symbol, _ in sums]), np.array([total for _, total in sums])
 
 
 def _rows(distribution: Distribution, excluded: Sequence[Ints]) -> list[_Options]:
@@ -210,17 +244,18 @@ def _rows(distribution: Distribution, excluded: Sequence[Ints]) -> list[_Options
 
 def _truncated(token: Ints, log_prob: Floats, sampling: Sampling) -> _Options:
     """Apply `topp`, then `topk`, as OpenNMT-py does."""
-    whole = token, log_prob
+    all_options = token, log_prob
     if sampling.topp > 0:
         order = np.argsort(-log_prob, kind="stable")
         reached = np.cumsum(np.exp(log_prob[order]))
         order = order[: np.count_nonzero(reached < sampling.topp) + 1]
         token, log_prob = token[order], log_prob[order]
     if 0 < sampling.topk < len(token):
-        among = log_prob >= np.partition(log_prob, -sampling.topk)[-sampling.topk]
-        token, log_prob = token[among], log_prob[among]
-    kept = token, log_prob - np.logaddexp.reduce(log_prob)
-    return whole if len(token) == len(whole[0]) else kept
+        kept = log_prob >= np.partition(log_prob, -sampling.topk)[-sampling.topk]
+        token, log_prob = token[kept], log_prob[kept]
+    if len(token) == len(all_options[0]):
+        return all_options
+    return token, log_prob - np.logaddexp.reduce(log_prob)
 
 
 def _independent(
@@ -241,17 +276,18 @@ def _independent(
         if not path.ended:
             if path.row not in sums:
                 sums[path.row] = np.cumsum(np.exp(options[path.row][1]))
-            reached = sums[path.row]
-            value = uniform[index, len(path.tokens)] * reached[-1]
-            place = min(int(np.searchsorted(reached, value, "right")), len(reached) - 1)
-            longer[index] = _longer(path, options, place, eos)
+            cumulative = sums[path.row]
+            value = uniform[index, len(path.tokens)] * cumulative[-1]
+            # Rounding may lift the value to the last sum.
+            position = min(int(np.searchsorted(cumulative, value, "right")), len(cumulative) - 1)
+            longer[index] = _longer(path, options, position, eos)
     return longer
 
 
 def _distinct(
     paths: Sequence[_Path],
     options: Sequence[_Options],
-    random: np.random.Generator,
+    generator: np.random.Generator,
     count: int,
     eos: int,
 ) -> list[_Path]:
@@ -261,21 +297,23 @@ def _distinct(
         if path.ended or not len(options[path.row][0]):
             continue
         log_prob = options[path.row][1]
-        noisy = path.log_prob + log_prob + random.gumbel(size=len(log_prob))
-        # Given that the largest of these is the noisy log-probability of the path.
+        noisy = path.log_prob + log_prob + generator.gumbel(size=len(log_prob))
+        # Given that the largest of these is the noisy log-probability of the path; the form is that
+        # of Kool et al., stable where the numbers are far apart.
         with np.errstate(divide="ignore"):
             shift = path.noisy - noisy + np.log1p(-np.exp(noisy - noisy.max()))
         noisy = path.noisy - np.maximum(shift, 0) - np.log1p(np.exp(-np.abs(shift)))
-        for place in np.argsort(-noisy, kind="stable")[:count].tolist():
-            longer.append(_longer(path, options, place, eos, float(noisy[place])))
+        for position in np.argsort(-noisy, kind="stable")[:count].tolist():
+            longer.append(_longer(path, options, position, eos, float(noisy[position])))
     return sorted(longer, key=lambda path: -path.noisy)[:count]
 
 
 def _longer(
-    path: _Path, options: Sequence[_Options], place: int, eos: int, noisy: float = 0.0
+    path: _Path, options: Sequence[_Options], position: int, eos: int, noisy: float = 0.0
 ) -> _Path:
-    """Return a path with one of its options."""
-    token, log_prob = (column[place] for column in options[path.row])
+    """Return a path continued by the option at a position."""
+    tokens_here, log_probs = options[path.row]
+    token, log_prob = tokens_here[position], log_probs[position]
     total = path.log_prob + min(float(log_prob), 0.0)
     tokens = path.tokens if token == eos else (*path.tokens, int(token))
     return _Path(tokens, total, path.row, token in (eos, _CUT), noisy)

@@ -1,21 +1,19 @@
-"""What all searches share: the active sentences, their live prefixes and what may follow these."""
+"""What all searches share: the active sentences and the steps of their live prefixes."""
 
 from __future__ import annotations
 
-import math
 import sys
 from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from onmt_entmax.nn.support import Distribution, Support
-from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton, RowAutomata
-from onmt_entmax.search.certificate import Hypothesis, Proof, SearchResult
+from onmt_entmax.search.automaton import SATISFIED, VIOLATED, RowAutomata
+from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_tokens
 from onmt_entmax.search.expansion import (
@@ -29,105 +27,14 @@ from onmt_entmax.search.expansion import (
     rank_within,
     remove,
 )
+from onmt_entmax.search.prefixes import Continuations, Prefix, Rows, Sentence
 from onmt_entmax.search.stepper import SearchError, Stepper, no_support
-
-
-class Prefix(NamedTuple):
-    """A prefix as its last token and the prefix before it, which others may share."""
-
-    before: Prefix | None
-    """None: this is the empty prefix, and `token` the start symbol."""
-    token: int
-    attention: Tensor | None = None
-    """`(source length,)` of the step that gave the token, where the stepper returns it."""
-
-    def path(self) -> list[Prefix]:
-        """Return the prefixes from the first token to this one."""
-        path, node = [], self
-        while node.before is not None:
-            path.append(node)
-            node = node.before
-        return path[::-1]
-
-    def tokens(self) -> tuple[int, ...]:
-        """Return the token ids, without the start symbol."""
-        return tuple(each.token for each in self.path())
-
-    def all_attention(self, last: Tensor | None) -> Tensor | None:
-        """Return all attention, that of the end symbol `last`: `(steps, source length)`, if any."""
-        steps = [each.attention for each in self.path()] + [last]
-        present = [each for each in steps if each is not None]
-        return torch.stack(present) if present else None
-
-
-@dataclass(eq=False)
-class Sentence:
-    """A sentence that is searched: its request, its best hypotheses, their proof and the cost."""
-
-    number: int
-    forced: tuple[int, ...] = ()
-    """Token ids that its output must start with."""
-    automaton: Automaton | None = None
-    """What its output must satisfy, if anything."""
-    banned: frozenset[int] = frozenset()
-    """Token ids that its output may not have, besides those of the constraints of all."""
-    beam: int = 1
-    """Live prefixes that it may have."""
-    source_length: int = 0
-    """In tokens, if the length reward needs it."""
-    start: tuple[Any, int] | None = None
-    """State of the decoder at the start, and row, if it may start again."""
-    never: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """`(tokens,)` token ids that its output never has, for any reason; set when it is added."""
-    best: list[Hypothesis] = field(default_factory=list)
-    """Of the finished hypotheses those that are returned, best score first."""
-    unfinished: Hypothesis | None = None
-    """The most probable prefix that the length limit cut."""
-    proof: Proof = field(default_factory=Proof)
-    rows: int = 0
-    """Prefixes that the decoder computed."""
-    support: int = 0
-    """Next tokens of positive probability, summed over these."""
-
-    def score(self, rank: int) -> float:
-        """Return the score of the hypothesis of a rank, from 1; -inf if fewer have finished."""
-        return self.best[rank - 1].score if len(self.best) >= rank else -math.inf
 
 
 def source_lengths(stepper: Stepper, batch: Any, config: SearchConfig) -> Sequence[int]:
     """Return the source lengths of a batch, or zeros where no length reward reads them."""
     needed = config.penalties.length_reward > 0
     return stepper.source_lengths(batch) if needed else [0] * len(batch)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Prefixes that the decoder computes together, those of one sentence side by side."""
-
-    decoder_state: Any
-    """Of the stepper."""
-    sentence: Ints
-    """`(rows,)` place of each prefix's sentence among the active ones"""
-    prefix: list[Prefix]
-    log_prob: Floats
-    """`(rows,)`"""
-    length: Ints
-    """`(rows,)` tokens"""
-    automaton_state: Ints
-    """`(rows,)` 0 without an automaton"""
-
-
-@dataclass(frozen=True)
-class Continuations:
-    """What may follow some rows; whoever keeps them can follow them later."""
-
-    parents: Rows
-    """With the decoder's state after the step."""
-    attention: Sequence[Tensor | None]
-    """`(source length,)` of each row, where the stepper returns it"""
-    options: Expansion
-    log_prob: Floats
-    """`(candidates,)` of the prefix that each candidate of `options` makes"""
 
 
 class SearchState:
@@ -164,7 +71,8 @@ class SearchState:
         always = {*self._stepper.excluded, *self._config.constraints.banned}
         for sentence in sentences:
             sentence.never = np.array(sorted(always | sentence.banned), dtype=np.int64)
-        starts = np.array([s.automaton.start if s.automaton else 0 for s in sentences], np.int64)
+        automata = [sentence.automaton for sentence in sentences]
+        starts = np.array([0 if each is None else each.start for each in automata], np.int64)
         for sentence, start in zip(sentences, starts.tolist(), strict=True):
             if sentence.automaton is not None:
                 sentence.proof.satisfied = float(start == SATISFIED)
@@ -183,9 +91,11 @@ class SearchState:
         """Remove the sentences flagged in `done` `(sentences,)`, which have no live prefix left."""
         if done.any():
             self.rows = replace(self.rows, sentence=(np.cumsum(~done) - 1)[self.rows.sentence])
-            self._set_sentences([s for s, out in zip(self.sentences, done, strict=True) if not out])
+            pairs = zip(self.sentences, done, strict=True)
+            self._set_sentences([sentence for sentence, is_done in pairs if not is_done])
 
     def _set_sentences(self, sentences: list[Sentence]) -> None:
+        """Make sentences the active ones; rows number them by their order."""
         self.sentences = sentences
         automata = [sentence.automaton for sentence in sentences]
         self._automata = RowAutomata(automata, self._stepper.vocabulary_size)
@@ -246,37 +156,40 @@ class SearchState:
             raise SearchError(
                 f"a step gives probabilities of size {columns}, the vocabulary has {size}"
             )
-        requests = [self._forbidden()]
+        requests = [(True, *self._forbidden())]
         if self._automata:
-            requests.append(self._violating(distribution))
+            requests.append((False, *self._violating(distribution)))
         lost = np.zeros(len(self.rows.prefix), dtype=np.int64)
-        for number, (row, token) in enumerate(requests):
+        for is_forbidden, row, token in requests:
             distribution, row, log_prob = remove(distribution, row, token)
             if len(row):
                 lost += np.bincount(row, minlength=len(lost))
-                place, log_prob = self.rows.sentence[row], self.rows.log_prob[row] + log_prob
-                mass = np.bincount(place, np.exp(log_prob), len(self.sentences))
-                largest = self.largest(place, log_prob)
-                for each in np.unique(place).tolist():
-                    proof = self.sentences[each].proof
-                    proof.exclude(float(mass[each]), largest[each])
-                    proof.undecided |= number == 0
+                sentence, log_prob = self.rows.sentence[row], self.rows.log_prob[row] + log_prob
+                mass = np.bincount(sentence, np.exp(log_prob), len(self.sentences))
+                largest = self.largest(sentence, log_prob)
+                for index in np.unique(sentence).tolist():
+                    proof = self.sentences[index].proof
+                    proof.exclude(float(mass[index]), largest[index])
+                    if is_forbidden:  # not by the automaton, which may be satisfied or violated
+                        proof.undecided = True
         return distribution, lost
 
     def _forbidden(self) -> tuple[Ints, Ints]:
         """Return pairs of a row and a token that may not follow it, as two arrays `(pairs,)`."""
-        rows, wish, stepper = self.rows, self._config.constraints, self._stepper
+        rows, constraints = self.rows, self._config.constraints
         tokens = []
-        for place, length, prefix in zip(
+        for index, length, prefix in zip(
             rows.sentence.tolist(), rows.length.tolist(), rows.prefix, strict=True
         ):
-            forced, own = self.sentences[place].forced, self.sentences[place].never
-            if length < len(forced):
-                own = np.delete(np.arange(stepper.vocabulary_size), forced[length])
-            elif length < wish.min_length or wish.block_ngram_repeat:
-                more = wish.forbidden(prefix.tokens(), stepper.eos)
-                own = np.array(sorted({*own.tolist(), *more}), dtype=np.int64)
-            tokens.append(own)
+            sentence = self.sentences[index]
+            forbidden = sentence.never
+            if length < len(sentence.forced):
+                every = np.arange(self._stepper.vocabulary_size)
+                forbidden = np.delete(every, sentence.forced[length])
+            elif length < constraints.min_length or constraints.block_ngram_repeat:
+                more = constraints.forbidden(prefix.tokens(), self._stepper.eos)
+                forbidden = np.array(sorted({*forbidden.tolist(), *more}), dtype=np.int64)
+            tokens.append(forbidden)
         return np.repeat(np.arange(len(tokens)), list(map(len, tokens))), np.concatenate(tokens)
 
     def _violating(self, distribution: Distribution) -> tuple[Ints, Ints]:
@@ -287,12 +200,14 @@ class SearchState:
         sentence, state = self.rows.sentence, self.rows.automaton_state
         row, token, satisfied = self._automata.deciding(sentence, state, distribution)
         prob = np.exp(self.rows.log_prob[row] + look_up(distribution, row, token))
-        for place, yes, value in zip(
+        for index, is_satisfied, value in zip(
             sentence[row].tolist(), satisfied.tolist(), prob.tolist(), strict=True
         ):
-            proof = self.sentences[place].proof
-            proof.satisfied += value if yes else 0.0
-            proof.violated += 0.0 if yes else value
+            proof = self.sentences[index].proof
+            if is_satisfied:
+                proof.satisfied += value
+            else:
+                proof.violated += value
         return row[~satisfied], token[~satisfied]
 
     def _with_advancing(
@@ -304,10 +219,11 @@ class SearchState:
         order, rank = rank_within(row, log_prob)
         order = order[rank < width]
         size = self._stepper.vocabulary_size
-        known = np.isin(row[order] * size + token[order], options.row * size + options.token)
-        new = order[~known & (log_prob[order] > -np.inf)]
-        columns = zip(options[1:4], (row, token, log_prob), strict=True)
-        rows, tokens, log_probs = (np.concatenate([old, more[new]]) for old, more in columns)
+        listed = np.isin(row[order] * size + token[order], options.row * size + options.token)
+        new = order[~listed & (log_prob[order] > -np.inf)]
+        rows = np.concatenate([options.row, row[new]])
+        tokens = np.concatenate([options.token, token[new]])
+        log_probs = np.concatenate([options.log_prob, log_prob[new]])
         by_row = np.argsort(rows, kind="stable")
         return options._replace(row=rows[by_row], token=tokens[by_row], log_prob=log_probs[by_row])
 
@@ -351,20 +267,20 @@ class SearchState:
             if len(best) < self._ranks or (score, log_prob) > (best[-1].score, best[-1].log_prob):
                 attention = prefix.all_attention(last) if attention is None else attention
                 hypothesis = Hypothesis(prefix.tokens(), log_prob, score, attention)
-                insort(best, hypothesis, key=lambda each: (-each.score, -each.log_prob))
+                insort(best, hypothesis, key=lambda other: (-other.score, -other.log_prob))
                 del best[self._ranks :]
 
     def cut(self, continuations: Continuations) -> Flags:
         """Return which rows `(rows,)` the length limit cuts, and remember the best as unfinished.
 
-        A prefix that does not satisfy its sentence's automaton is not shown.
+        A prefix that does not satisfy its sentence's automaton is not remembered.
         """
         rows = self.rows
         at_limit = np.equal(rows.length, self._config.max_length)
         if at_limit.any():
-            shown = at_limit & (continuations.options.continuations > 0)
-            shown &= self._automata.distance(rows.sentence, rows.automaton_state) == 0
-            for row in np.flatnonzero(shown).tolist():
+            satisfied = self._automata.distance(rows.sentence, rows.automaton_state) == 0
+            remembered = at_limit & (continuations.options.continuations > 0) & satisfied
+            for row in np.flatnonzero(remembered).tolist():
                 sentence, log_prob = self.sentences[rows.sentence[row]], float(rows.log_prob[row])
                 before = sentence.unfinished
                 if before is None or log_prob > before.log_prob:
@@ -375,17 +291,20 @@ class SearchState:
         return at_limit
 
     def follow(self, continuations: Continuations, chosen: Ints) -> None:
-        """Make chosen continuations, places among the candidates `(n,)`, the live prefixes."""
+        """Make the continuations at `chosen`, positions of candidates `(n,)`, the live prefixes."""
         parents, attention = continuations.parents, continuations.attention
         row, token = continuations.options.row[chosen], continuations.options.token[chosen]
         state, sentence = parents.decoder_state, parents.sentence[row]
         if len(row) and not np.array_equal(row, np.arange(len(parents.prefix))):
             state = self._stepper.select(state, torch.from_numpy(row))
-        pairs = zip(row.tolist(), token.tolist(), strict=True)
+        prefixes = [
+            Prefix(parents.prefix[parent], last, attention[parent])
+            for parent, last in zip(row.tolist(), token.tolist(), strict=True)
+        ]
         self.rows = Rows(
             state,
             sentence,
-            [Prefix(parents.prefix[i], each, attention[i]) for i, each in pairs],
+            prefixes,
             continuations.log_prob[chosen],
             parents.length[row] + 1,
             self._automata.step(sentence, parents.automaton_state[row], token),

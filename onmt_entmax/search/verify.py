@@ -55,9 +55,9 @@ def verify(
         banned: token ids that its output could not have.
     """
     claimed = result.certificate
-    proven = [h.tokens for h in result.hypotheses[: claimed.proven]]
+    proven = [hypothesis.tokens for hypothesis in result.hypotheses[: claimed.proven]]
     complete, budget = claimed.level == "exhaustive", budget or Budget()
-    ended = False
+    budget_ended = False
     again = beam_search(stepper, batch, config, [prefix], [automaton], [banned])[0]
     if again.certificate.proven < len(proven) or (
         complete and again.certificate.level != "exhaustive"
@@ -71,27 +71,43 @@ def verify(
         )
         # Truncated prefixes also leave it unsettled, and a larger budget would not help.
         spent = again.rows >= budget.expansions
-        ended = not is_settled(again, count) and (spent or again.certificate.truncated == 0)
-    found = {h.tokens: h.score for h in again.hypotheses}
+        budget_ended = not is_settled(again, count) and (spent or again.certificate.truncated == 0)
+    scores_again = {hypothesis.tokens: hypothesis.score for hypothesis in again.hypotheses}
     scores = [
-        found[tokens] if tokens in found else _score(stepper, batch, config, tokens, automaton)
+        scores_again[tokens]
+        if tokens in scores_again
+        else _score(stepper, batch, config, tokens, automaton)
         for tokens in proven
     ]
-    least = scores[-1] if scores else math.inf
-    others = (score for tokens, score in found.items() if tokens not in proven)
-    contradicted = (
-        any(map(math.isnan, scores))
-        or any(later > score + _ROUNDING for score, later in pairwise(scores))
-        or any(score > least + _ROUNDING for score in others)
-        or (complete and again.finished > result.finished)
-    )
+    others = [score for tokens, score in scores_again.items() if tokens not in proven]
+    contradicted = _contradict(scores, others)
     # The last hypothesis that is proven now bounds the scores of all that was not found.
-    last = again.hypotheses[: again.certificate.proven][-1:]
-    agrees = not contradicted and (not proven or any(h.score <= least + _ROUNDING for h in last))
+    least = scores[-1] if scores else math.inf
+    last_proven = again.hypotheses[: again.certificate.proven][-1:]
+    proven_again = not proven or any(last.score <= least + _ROUNDING for last in last_proven)
+    agrees = not contradicted and proven_again
     if complete:
-        agrees &= again.certificate.level == "exhaustive" and again.finished == result.finished
-    undecided = ended and not agrees and not contradicted
-    return Verification(None if undecided else agrees)
+        contradicted = contradicted or again.finished > result.finished
+        exhausted_again = again.certificate.level == "exhaustive"
+        agrees = agrees and exhausted_again and again.finished == result.finished
+    if budget_ended and not agrees and not contradicted:
+        return Verification(None)
+    return Verification(agrees)
+
+
+def _contradict(scores: Sequence[float], others: Sequence[float]) -> bool:
+    """Return whether scores contradict the order that was proven.
+
+    Args:
+        scores: in float64, of the proven hypotheses, in their order; nan for an excluded one.
+        others: of other hypotheses that were found.
+    """
+    if any(map(math.isnan, scores)):
+        return True
+    if any(later > score + _ROUNDING for score, later in pairwise(scores)):
+        return True
+    least = scores[-1] if scores else math.inf
+    return any(score > least + _ROUNDING for score in others)
 
 
 def _score(

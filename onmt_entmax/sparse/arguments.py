@@ -1,12 +1,11 @@
-"""Checks of scores and alphas, of tensors whose values cannot be read; arguments of attention."""
+"""Checks of scores and alphas, and of tensors whose values cannot be read."""
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,11 +52,11 @@ def checked_alpha(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
         ) from None
     if alpha.device != scores.device:
         raise ValueError(f"alpha is on {alpha.device}, the scores are on {scores.device}")
-    fits = (alpha >= 1) & alpha.isfinite()
+    valid = (alpha >= 1) & alpha.isfinite()
     if not is_readable(alpha):
-        return torch.where(fits, alpha, torch.nan).expand(shape)
-    if not bool(fits.all()):
-        wrong = float(alpha.detach()[~fits][0])
+        return torch.where(valid, alpha, torch.nan).expand(shape)
+    if not bool(valid.all()):
+        wrong = float(alpha.detach()[~valid][0])
         raise ValueError(f"every alpha must be a number from 1 (softmax) up, got {wrong}")
     return rows
 
@@ -154,91 +153,3 @@ def rounded(probability: Tensor, support: Tensor, dtype: torch.dtype) -> Tensor:
     result = probability.to(dtype)
     # Added, not written: the probability keeps its gradient.
     return result + ((result == 0) & support).to(dtype) * (info.smallest_normal * info.eps)
-
-
-class Inputs(NamedTuple):
-    """The arguments of attention.
-
-    Attributes:
-        query: ``(..., queries, size)``; leading dimensions broadcast, the last are the heads.
-        key: ``(..., keys, size)``.
-        value: ``(..., keys, value size)``; None: the weights are the output.
-        alpha: a number, or ``(heads, 1, 1)``.
-        mask: broadcasts to the weights; booleans, or numbers.
-        is_causal: whether query i attends to keys 0 to i only.
-        scale: of the scores.
-        dropout_p: the probability with which a weight is dropped.
-    """
-
-    query: Tensor
-    key: Tensor
-    value: Tensor | None
-    alpha: float | Tensor
-    mask: Tensor | None
-    is_causal: bool
-    scale: float
-    dropout_p: float
-
-    def in_type(self, dtype: torch.dtype) -> Inputs:
-        """Return the inputs with all numbers but alpha in a type."""
-        value, mask = self.value, self.mask
-        # Not `_replace` or `*self[5:]`, which torch 2.6 does not compile.
-        return Inputs(
-            self.query.to(dtype),
-            self.key.to(dtype),
-            None if value is None else value.to(dtype),
-            self.alpha,
-            mask if mask is None or mask.dtype == torch.bool else mask.to(dtype),
-            self.is_causal,
-            self.scale,
-            self.dropout_p,
-        )
-
-
-def leading_shape(*tensors: Tensor | None) -> torch.Size:
-    """Return the common leading dimensions of tensors ``(..., rows, columns)``.
-
-    Raises:
-        RuntimeError: if they do not broadcast.
-    """
-    shapes = [tensor.shape[:-2] for tensor in tensors if tensor is not None]
-    # The general function takes as long as attention to a few keys.
-    same = all(shape == shapes[0] for shape in shapes)
-    return shapes[0] if same else torch.broadcast_shapes(*shapes)
-
-
-class Leading:
-    """The leading dimensions of inputs as exactly two: ``outer`` ones and ``heads``.
-
-    Attributes:
-        outer: all but the last, multiplied.
-        heads: the last leading dimension.
-        count: number of heads in all.
-        queries: of a head.
-        keys: of a head.
-    """
-
-    def __init__(self, inputs: Inputs) -> None:
-        self._shape = leading_shape(inputs.query, inputs.key, inputs.value)
-        self.heads = self._shape[-1] if self._shape else 1
-        self.count = math.prod(self._shape)
-        self.outer = self.count // self.heads
-        self.queries, self.keys = inputs.query.shape[-2], inputs.key.shape[-2]
-
-    def of(self, tensor: Tensor) -> Tensor:
-        """Return a tensor ``(outer, heads, rows, columns)``, as a rule without a copy."""
-        last = tensor.shape[-2:]
-        return tensor.expand(*self._shape, *last).reshape(self.outer, self.heads, *last)
-
-    def of_mask(self, mask: Tensor) -> Tensor:
-        """Return a mask ``(outer, heads, queries, keys)``, as a rule without a copy."""
-        return self.of(mask.expand(*self._shape, self.queries, self.keys))
-
-    def shaped(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of two leading dimensions with those of the inputs."""
-        return tensor.view(*self._shape, *tensor.shape[-2:])
-
-    def in_alpha(self, gradients: Tensor, alpha: Tensor) -> Tensor:
-        """Return the gradient in alpha, of those of all queries ``(count, queries)``."""
-        by_head = gradients.view(-1, self.heads, self.queries).sum((0, 2))
-        return by_head.view(alpha.shape).to(alpha.dtype)

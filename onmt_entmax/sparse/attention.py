@@ -12,15 +12,8 @@ from torch.autograd import Function
 from torch.nn.functional import dropout
 
 from onmt_entmax.sparse import backends
-from onmt_entmax.sparse.arguments import (
-    Inputs,
-    checked,
-    checked_alpha,
-    is_readable,
-    leading_shape,
-    size_of,
-    working_type,
-)
+from onmt_entmax.sparse.arguments import checked, is_readable, size_of, working_type
+from onmt_entmax.sparse.inputs import Inputs, checked_head_alphas, checked_heads, checked_repeats
 from onmt_entmax.sparse.mapping import entmax
 
 
@@ -120,10 +113,10 @@ def _attention(
 ) -> Tensor:
     """Check the arguments, and return attention, or without values its weights."""
     if enable_gqa:
-        repeats = checked(_checked_repeats, query, key, value)
+        repeats = checked(checked_repeats, query, key, value)
         key, value = _repeated(key, repeats), None if value is None else _repeated(value, repeats)
-    heads = checked(_checked_heads, query, key, value, mask, dropout_p, is_causal)
-    alpha = checked(_checked_alpha, alpha, query, heads)
+    heads = checked(checked_heads, query, key, value, mask, dropout_p, is_causal)
+    alpha = checked(checked_head_alphas, alpha, query, heads)
     tracing = torch.jit.is_tracing()
     if isinstance(scale, Tensor) and not tracing:  # a trace has tensors for the sizes of tensors
         raise ValueError("scale must be a number; multiply query by a scale that is learned")
@@ -137,19 +130,27 @@ def _attention(
         inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p).in_type(dtype)
         if tracing:
             return composed(inputs)
-        tensors = [given for given in inputs if isinstance(given, Tensor)]
+        tensors = [field for field in inputs if isinstance(field, Tensor)]
         backend = backends.of(inputs.query, alpha, *tensors)
-        if backend is backends.reference or not all(given.numel() for given in tensors):
+        if backend is backends.reference or not all(tensor.numel() for tensor in tensors):
             return composed(inputs)
         if backend is backends.cpu:
             output = _Fused.apply(backend, *inputs.in_type(working_type(query)))
             return output if value is None else output.to(dtype)
-        # Blocks of these sizes have room in the shared memory of every GPU since Ampere.
-        small = max(query.shape[-1], 0 if value is None else value.shape[-1]) <= 128
-        small &= query.shape[-2] * key.shape[-2] < 1 << 31 and dtype != torch.float64
-        if value is None or not small or (mask is not None and mask.requires_grad):
+        if not _has_kernels(inputs):
             return composed(inputs)
         return _Fused.apply(backend, *inputs)
+
+
+def _has_kernels(inputs: Inputs) -> bool:
+    """Return whether the GPU kernels compute attention to these inputs and its gradients."""
+    query, key, value, mask = inputs.query, inputs.key, inputs.value, inputs.mask
+    if value is None or query.dtype == torch.float64 or (mask is not None and mask.requires_grad):
+        return False
+    # Blocks of these sizes have room in the shared memory of every GPU since Ampere. The noise of
+    # dropout numbers the weights of a head in 32 bits.
+    short_vectors = max(query.shape[-1], value.shape[-1]) <= 128
+    return short_vectors and query.shape[-2] * key.shape[-2] < 1 << 31
 
 
 class _Fused(Function):
@@ -163,20 +164,22 @@ class _Fused(Function):
     def forward(ctx: Any, module: Any, *arguments: Any) -> Tensor:
         ctx.module, inputs = module, Inputs(*arguments)
         output, kept = module.forward(inputs, any(ctx.needs_input_grad))
-        ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in inputs), *kept)
-        ctx.inputs = [None if isinstance(given, Tensor) else given for given in inputs]
+        tensors = (field if isinstance(field, Tensor) else None for field in inputs)
+        ctx.save_for_backward(*tensors, *kept)
+        ctx.others = [None if isinstance(field, Tensor) else field for field in inputs]
         return output
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         saved = ctx.saved_tensors  # once: under activation checkpointing, the second time fails
-        pairs = zip(saved, ctx.inputs, strict=False)
-        inputs = Inputs(*(given if tensor is None else tensor for tensor, given in pairs))
-        kept, wanted = saved[len(inputs) :], ctx.needs_input_grad[1:]
+        count = len(ctx.others)
+        pairs = zip(saved[:count], ctx.others, strict=True)
+        inputs = Inputs(*(other if tensor is None else tensor for tensor, other in pairs))
+        kept, wanted = saved[count:], ctx.needs_input_grad[1:]
         with_graph = torch.is_grad_enabled()
         if not with_graph and is_readable(gradients[0], wait=True):
-            found = ctx.module.backward(inputs, kept, gradients[0], wanted)
-            return (None, *found, None, None, None)
+            of_tensors = ctx.module.backward(inputs, kept, gradients[0], wanted)
+            return (None, *of_tensors, None, None, None)  # none of is_causal, scale, dropout_p
         factors = None
         if inputs.dropout_p > 0:
             if ctx.module is not backends.cpu:
@@ -187,9 +190,11 @@ class _Fused(Function):
             factors = (kept[0] > 0) * (1 / (1 - inputs.dropout_p) if inputs.dropout_p < 1 else 0.0)
         with torch.enable_grad():
             output = composed(inputs, factors)
-            asked: Any = [given for given, wants in zip(inputs, wanted, strict=True) if wants]
-            parts = iter(torch.autograd.grad(output, asked, gradients[0], create_graph=with_graph))
-        return (None, *(next(parts) if wants else None for wants in wanted))
+            leaves: Any = [field for field, wants in zip(inputs, wanted, strict=True) if wants]
+            in_leaves = iter(
+                torch.autograd.grad(output, leaves, gradients[0], create_graph=with_graph)
+            )
+        return (None, *(next(in_leaves) if wants else None for wants in wanted))
 
 
 def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
@@ -232,97 +237,9 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     return weights if value is None else (weights @ value).to(dtype)
 
 
-def _checked_alpha(alpha: float | Tensor, query: Tensor, heads: int) -> float | Tensor:
-    """Return alpha as a number, or as a tensor ``(heads, 1, 1)``.
-
-    Raises:
-        ValueError: see :func:`entmax_attention`.
-    """
-    if not isinstance(alpha, Tensor):
-        return checked_alpha(alpha, query, -1)
-    if alpha.shape not in ((), (1,), (heads,)):
-        raise ValueError(
-            f"alpha of shape {tuple(alpha.shape)} does not fit the heads; "
-            f"give a number or a tensor ({heads},)"
-        )
-    alpha = checked_alpha(alpha.reshape(-1, 1), query.new_empty(heads, 1), -1)
-    return alpha.unsqueeze(-1) if isinstance(alpha, Tensor) else alpha
-
-
-def _checked_repeats(query: Tensor, key: Tensor, value: Tensor | None) -> int:
-    """Return how many heads of the query share one of the keys, for `enable_gqa`.
-
-    Raises:
-        ValueError: see :func:`entmax_attention`.
-    """
-    tensors = [query, key, *([] if value is None else [value])]
-    if any(tensor.dim() < 3 for tensor in tensors):
-        raise ValueError("enable_gqa needs tensors with heads, (..., heads, length, size)")
-    queries, keys, *values = (int(tensor.shape[-3]) for tensor in tensors)
-    if not keys or queries % keys or any(number != keys for number in values):
-        raise ValueError(
-            f"enable_gqa needs as many heads of key as of value, a divisor of the {queries} heads "
-            f"of query; key has {keys}" + "".join(f", value {number}" for number in values)
-        )
-    return queries // keys
-
-
 def _repeated(tensor: Tensor, repeats: int) -> Tensor:
     """Return ``(..., heads, rows, columns)`` with each head ``repeats`` times."""
     if repeats == 1:
         return tensor
     sizes = [-1] * (tensor.dim() - 2)
     return tensor.unsqueeze(-3).expand(*sizes, repeats, -1, -1).flatten(-4, -3)
-
-
-def _checked_heads(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor | None,
-    mask: Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
-) -> int:
-    """Check the arguments of attention but for alpha, and return the number of heads.
-
-    Raises:
-        ValueError: see :func:`entmax_attention`.
-    """
-    tensors = {"query": query, "key": key, **({} if value is None else {"value": value})}
-    for name, tensor in tensors.items():
-        if tensor.dim() < 2:
-            raise ValueError(f"{name} needs two dimensions or more, got {tuple(tensor.shape)}")
-        if tensor.device != query.device:
-            raise ValueError(f"{name} is on {tensor.device}, query is on {query.device}")
-        if tensor.dtype != query.dtype and not torch.is_autocast_enabled(query.device.type):
-            raise ValueError(f"{name} is {tensor.dtype}, query is {query.dtype}, not the same")
-    if not query.is_floating_point():
-        raise ValueError(f"query must be floating point, got {query.dtype}")
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(
-            f"query has vectors of size {query.shape[-1]}, key of size {key.shape[-1]}"
-        )
-    if value is not None and value.shape[-2] != key.shape[-2]:
-        raise ValueError(f"key has length {key.shape[-2]}, value {value.shape[-2]}")
-    if not 0 <= dropout_p <= 1:
-        raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
-    try:
-        leading = leading_shape(query, key, value)
-    except RuntimeError:
-        shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
-        raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
-    if mask is not None:
-        shape = (*leading, query.shape[-2], key.shape[-2])
-        if is_causal:
-            raise ValueError("give attn_mask or is_causal, not both")
-        if mask.dtype != torch.bool and not mask.is_floating_point():
-            raise ValueError(f"attn_mask must be boolean or floating point, got {mask.dtype}")
-        if mask.device != query.device:
-            raise ValueError(f"attn_mask is on {mask.device}, query is on {query.device}")
-        try:
-            mask.expand(shape)
-        except RuntimeError:
-            raise ValueError(
-                f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
-            ) from None
-    return int(leading[-1]) if leading else 1

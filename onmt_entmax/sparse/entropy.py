@@ -27,8 +27,12 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     Raises:
         ValueError: if alpha is below 1 (tensors are checked on a CPU only).
     """
-    known = not isinstance(alpha, Tensor) or is_readable(alpha)
-    if known and not (bool((alpha >= 1).all()) if isinstance(alpha, Tensor) else alpha >= 1):
+    valid = True
+    if not isinstance(alpha, Tensor):
+        valid = alpha >= 1
+    elif is_readable(alpha):
+        valid = bool((alpha >= 1).all())
+    if not valid:
         raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
     # Zeros add nothing to the value: log 1 = 0 stands in for their logarithm.
     positive = probabilities > 0
@@ -44,9 +48,9 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
 
 def _expm1_ratio(y: Tensor) -> Tensor:
     """Return ``expm1(y) / y``, 1 at 0; by its series near 0 where a gradient is needed."""
-    wanted, exported = torch.is_grad_enabled() and y.requires_grad, is_in_onnx_export()
+    differentiated, exported = torch.is_grad_enabled() and y.requires_grad, is_in_onnx_export()
     # A trace may be differentiated even if its example has no gradients. ONNX has no expm1.
-    if not (wanted or exported or torch.jit.is_tracing()):
+    if not (differentiated or exported or torch.jit.is_tracing()):
         return torch.where(y == 0, 1.0, torch.expm1(y) / y)
     near = y.abs() < 0.5
     small, large = torch.where(near, y, 0.0), torch.where(near, 1.0, y)

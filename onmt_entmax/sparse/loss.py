@@ -74,46 +74,60 @@ def entmax_loss(
     if isinstance(alpha, Tensor):
         alpha = alpha.movedim(class_dim, -1).reshape(-1, 1)
     weight = None if weight is None else weight.to(dtype)
-    spread = None
     if target.is_floating_point():
         q = target.to(dtype).movedim(class_dim, -1).reshape(rows.shape)
         if label_smoothing > 0:
             q = q * (1 - label_smoothing) + label_smoothing / classes
-        if weight is not None:
-            q = q * weight
-        # Differences to the largest score keep their digits when all scores are far from 0.
-        maxima = rows.detach().amax(1, keepdim=True)
-        rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
-        # A class of probability 0 adds nothing, even if its score is -inf.
-        expected = (torch.where(q == 0, 0.0, rows) * q).sum(1)
-        nothing = torch.zeros_like(maxima.squeeze(1))
-        conjugate = _Targets(nothing.long(), nothing + 1, nothing)
-        losses = _losses(rows, alpha, conjugate) * q.sum(1) - expected
+        losses = _distribution_losses(rows, alpha, q if weight is None else q * weight)
         divisor: Tensor | int = 1 if is_empty(losses) else losses.numel()
     else:
         label = target.reshape(-1).long()
         kept = label != ignore_index
         label = torch.where(kept, label, 0)
-        if is_readable(label) and label.numel():
-            lowest, highest = (int(x) for x in torch.aminmax(label))
-            if lowest < 0 or highest >= classes:
-                raise ValueError(
-                    f"target {lowest if lowest < 0 else highest} is not a class from 0 to "
-                    f"{classes - 1}, nor ignore_index {ignore_index}"
-                )
+        _check_labels(label, classes, ignore_index)
         counted = kept.to(dtype) if weight is None else torch.where(kept, weight[label], 0.0)
-        own, mass = counted, counted
+        targets = _Targets(label, counted, counted)
         if label_smoothing > 0:
             spread = kept.to(dtype) * (label_smoothing / classes)
             own = counted * (1 - label_smoothing)
             mass = own + spread * (classes if weight is None else weight.sum())
-        losses = _losses(rows, alpha, _Targets(label, mass, own, spread, weight))
+            targets = _Targets(label, mass, own, spread, weight)
+        losses = _losses(rows, alpha, targets)
         total = counted.sum()
         divisor = torch.where(total == 0, 1.0, total)
     if reduction == "none":
         return losses.reshape(shape).to(returned_type(scores))
     result = losses.sum()
     return (result / divisor if reduction == "mean" else result).to(returned_type(scores))
+
+
+def _distribution_losses(rows: Tensor, alpha: float | Tensor, q: Tensor) -> Tensor:
+    """Return the losses ``(rows,)`` for distributions, or weighted ones, ``(rows, classes)``."""
+    # Differences to the largest score keep their digits when all scores are far from 0.
+    maxima = rows.detach().amax(1, keepdim=True)
+    rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
+    # A class of probability 0 adds nothing, even if its score is -inf.
+    expected = (torch.where(q == 0, 0.0, rows) * q).sum(1)
+    # With no weight on the label, class 0, the loss is the conjugate.
+    zeros = torch.zeros_like(maxima.squeeze(1))
+    conjugate_alone = _Targets(label=zeros.long(), mass=zeros + 1, own=zeros)
+    return _losses(rows, alpha, conjugate_alone) * q.sum(1) - expected
+
+
+def _check_labels(label: Tensor, classes: int | Tensor, ignore_index: int) -> None:
+    """Check that labels ``(rows,)`` are classes, where they can be read without waiting.
+
+    Raises:
+        ValueError: names one that is not.
+    """
+    if not is_readable(label) or not label.numel():
+        return
+    lowest, highest = (int(x) for x in torch.aminmax(label))
+    if lowest < 0 or highest >= classes:
+        raise ValueError(
+            f"target {lowest if lowest < 0 else highest} is not a class from 0 to "
+            f"{classes - 1}, nor ignore_index {ignore_index}"
+        )
 
 
 def _checked_class_dim(
@@ -196,23 +210,25 @@ class _RowLosses(Function):
     def forward(ctx: Any, scores: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:
         if not isinstance(alpha, Tensor) and alpha == 1:
             p = torch.empty_like(scores)
-            ctx.backend, (shifted, maxima), kept = reference, backends.solve(scores, 1, p), (p,)
+            shifted, maxima = backends.solve(scores, 1, p)
+            ctx.backend, kept = reference, (p,)
         else:
             ctx.backend = backends.of(scores, alpha)
             shifted, maxima, kept = ctx.backend.conjugate(scores, alpha)
-        each = alpha if isinstance(alpha, Tensor) else None
-        ctx.alpha, ctx.targets = alpha if each is None else None, targets
-        ctx.save_for_backward(scores, each, *kept)
+        alphas = alpha if isinstance(alpha, Tensor) else None
+        ctx.number, ctx.targets = alpha if alphas is None else None, targets
+        ctx.save_for_backward(scores, alphas, *kept)
         return targets.losses(scores, shifted, maxima)
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        scores, each, *kept = ctx.saved_tensors
-        alpha, targets, (per_row,) = ctx.alpha if each is None else each, ctx.targets, upstream
+        scores, alphas, *kept = ctx.saved_tensors
+        alpha, targets, (per_row,) = ctx.number if alphas is None else alphas, ctx.targets, upstream
         factors = per_row * targets.mass
-        # Without memory there are several gradients at once.
-        plain = not torch.is_grad_enabled() and is_readable(factors, wait=True)
-        if plain:
+        # Only a plain tensor is written in place: without memory there are several gradients at
+        # once, and autograd must see each operation that it will differentiate again.
+        in_place = not torch.is_grad_enabled() and is_readable(factors, wait=True)
+        if in_place:
             in_scores = ctx.backend.scaled(scores, alpha, kept, factors)
         else:
             p = entmax(scores, alpha)
@@ -220,15 +236,17 @@ class _RowLosses(Function):
         if targets.spread is not None:
             even = (per_row * targets.spread).unsqueeze(1)
             even = even if targets.weight is None else even * targets.weight
-            in_scores = in_scores.sub_(even) if plain else in_scores - even
+            in_scores = in_scores.sub_(even) if in_place else in_scores - even
         own, label = -(per_row * targets.own).unsqueeze(1), targets.label.unsqueeze(1)
-        add = in_scores.scatter_add_ if plain else in_scores.scatter_add
+        add = in_scores.scatter_add_ if in_place else in_scores.scatter_add
+        in_scores = add(1, label, own)
         in_alpha = None
         if ctx.needs_input_grad[1]:
-            p = ctx.backend.scaled(scores, alpha, kept, torch.ones_like(factors)) if plain else p
+            if in_place:
+                p = ctx.backend.scaled(scores, alpha, kept, torch.ones_like(factors))
             of_row = reference.conjugate_in_alpha(p, alpha)
             in_alpha = (factors.unsqueeze(1) * of_row).to(alpha.dtype)
-        return add(1, label, own), in_alpha, None
+        return in_scores, in_alpha, None
 
 
 def _losses(rows: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:

@@ -69,6 +69,7 @@ def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Te
 
 
 def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tensor:
+    """Return entmax, or its logarithm, in the type that the user gets."""
     dtype, dimensions = working_type(scores), scores.dim()
     if not dimensions:
         return _mapped(scores.unsqueeze(0), alpha, dim, logs).squeeze(0)
@@ -84,23 +85,29 @@ def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tens
     elif alpha > 1:
         result = _apply(rows, alpha, None, logs)
     else:
-        result = (torch.log_softmax if logs else torch.softmax)(rows, -1, dtype)
-        if is_readable(result) and bool(result[..., 0].isnan().any()):
-            refuse_rows_without_answer(rows.detach().amax(-1))
-        if logs and result.requires_grad:
-            # Stops gradients that arrive for -inf: times the probability 0 they could be nan.
-            result = torch.where(result == -torch.inf, -torch.inf, result)
+        result = _softmax(rows, dtype, logs)
     if not last:
         result = result.movedim(-1, dim).contiguous()
-    given = returned_type(scores)
-    if result.dtype == given:
+    final_type = returned_type(scores)
+    if result.dtype == final_type:
         return result
     if logs:
-        finite = result.clamp_min(torch.finfo(given).min)
-        return torch.where(result == -torch.inf, -torch.inf, finite).to(given)
+        finite = result.clamp_min(torch.finfo(final_type).min)
+        return torch.where(result == -torch.inf, -torch.inf, finite).to(final_type)
     if not isinstance(alpha, Tensor) and alpha == 1:
-        return result.to(given)
-    return rounded(result, result > 0, given)  # the same support
+        return result.to(final_type)
+    return rounded(result, result > 0, final_type)  # the same support
+
+
+def _softmax(rows: Tensor, dtype: torch.dtype, logs: bool) -> Tensor:
+    """Return PyTorch's softmax over the last dimension, or its logarithm, which refuses -inf."""
+    result = (torch.log_softmax if logs else torch.softmax)(rows, -1, dtype)
+    if is_readable(result) and bool(result[..., 0].isnan().any()):
+        refuse_rows_without_answer(rows.detach().amax(-1))
+    if logs and result.requires_grad:
+        # Stops gradients that arrive for -inf: times the probability 0 they could be nan.
+        result = torch.where(result == -torch.inf, -torch.inf, result)
+    return result
 
 
 def returned_type(scores: Tensor) -> torch.dtype:
@@ -112,6 +119,7 @@ def returned_type(scores: Tensor) -> torch.dtype:
 
 
 def _map(scores: Tensor, number: float, alphas: Optional[Tensor], logs: bool) -> Tensor:  # noqa: UP045
+    """Solve rows; the annotations are those that `torch.library` reads."""
     alpha = number if alphas is None else alphas
     return backends.of(scores, alpha).mapping(scores, alpha, logs)
 
@@ -120,7 +128,7 @@ class _Mapping(Function):
     """Entmax over the last dimension, or its logarithm, in float32 or float64.
 
     ``apply(scores, number, alphas, logs)`` with scores ``(..., n)`` and alphas ``(..., 1)`` or
-    None. It saves its own output, through which gradients of gradients find their way back.
+    None. It saves its own output, which supports double backward.
     """
 
     @staticmethod
@@ -139,8 +147,8 @@ class _Mapping(Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         result, alphas = ctx.saved_tensors
-        alpha, of_alpha = ctx.number if alphas is None else alphas, ctx.needs_input_grad[2]
-        in_scores, in_alpha = mapping_gradients(result, alpha, upstream[0], of_alpha, ctx.logs)
+        alpha, wants_alpha = ctx.number if alphas is None else alphas, ctx.needs_input_grad[2]
+        in_scores, in_alpha = mapping_gradients(result, alpha, upstream[0], wants_alpha, ctx.logs)
         if in_alpha is not None:
             in_alpha = in_alpha.to(alphas.dtype)
         return in_scores.to(ctx.dtype), None, in_alpha, None
@@ -179,6 +187,7 @@ def _map_like(
 
 
 def _apply(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
+    """Map rows by what PyTorch does now: compute, trace, export or compile."""
     if torch.jit.is_tracing():
         return traced.mapping(rows, number if alphas is None else alphas, logs)
     if is_readable(rows, wait=True):

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, zip_longest
 from statistics import fmean
 
@@ -10,8 +11,9 @@ from sacrebleu.metrics import BLEU
 
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
-from onmt_entmax.data.training import CorpusError, TrainingData
+from onmt_entmax.data.training import CorpusError, Development, TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import counted, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.report.measures import is_right
@@ -52,12 +54,91 @@ def make_evaluate(
     Raises:
         CorpusError: no pair of the development set is left.
     """
-    development, vocabularies = data.validation(), data.vocabularies
-    sources, reader = development.sources, development.reader
-    if not sources:
+    development = data.validation()
+    if not development.sources:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
+    _warn_of_unknown(development, data.vocabularies, tell)
+    evaluation = _Evaluation(development, data.vocabularies, config)
+    if config.selection in DECODED:
+        for line in evaluation.changed_texts():
+            tell(f"warning: corpus 'valid': {line}")
+    return evaluation
+
+
+class _Evaluation:
+    """The function that :func:`make_evaluate` returns."""
+
+    def __init__(
+        self, development: Development, vocabularies: Vocabularies, config: ValidationConfig
+    ) -> None:
+        self._development, self._vocabularies = development, vocabularies
+        self._selection = config.selection
+        pairs = zip(development.sources, development.targets, strict=True)
+        self._examples = [
+            replace(source.example, target=vocabularies.target.encode(target))
+            for source, target in pairs
+        ]
+        self._forced = self._batches(config.valid_loss_size, config.valid_batch_size)
+        self._decoded: list[Batch] = []
+        if config.selection in DECODED:
+            self._decoded = self._batches(config.valid_decode_size, config.valid_batch_size)
+        self._search = SearchConfig(
+            beam_size=config.valid_beam_size, max_length=config.max_length, stop="first"
+        )
+        # `force` silences a warning about tokenised text at every validation.
+        self._bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
+
+    def __call__(self, model: SparseNMTModel) -> dict[str, float]:
+        """Return the measures of a model by name."""
+        values = _teacher_forced(model, self._forced, self._vocabularies.target.pad)
+        if not self._decoded:
+            return values
+        outputs, texts = self._outputs(model), self._development.texts
+        if self._selection == "bleu":
+            references = [texts[index] for index in outputs]
+            score = self._bleu.corpus_score([*outputs.values()], [references]).score
+            return values | {"bleu": score}
+        right = {index: is_right(texts[index], text) for index, text in outputs.items()}
+        return values | _accuracies(right, self._examples)
+
+    def changed_texts(self) -> Iterator[str]:
+        """Yield a warning if the tokens of some references come back as other texts."""
+        development = self._development
+        back = [self._text(index, target) for index, target in enumerate(development.targets)]
+        return _changed(back, development.texts)
+
+    def _batches(self, pairs: int, batch_size: int) -> list[Batch]:
+        """Return batches of a sample of so many pairs, longest first: later ones fit in memory."""
+        evenly = self._selection == "macro_accuracy"
+        sample = sample_examples(self._examples, pairs, evenly)
+        return [*batches_by_length(sample, batch_size, self._vocabularies)][::-1]
+
+    def _outputs(self, model: SparseNMTModel) -> dict[int, str]:
+        """Return the output of each decoded pair, by its index in the development set."""
+        target = self._vocabularies.target
+        stepper = ModelStepper(model, target)
+        results: dict[int, SearchResult] = {}
+        for batch in self._decoded:
+            banned = [self._development.sources[index].banned for index in batch.indices]
+            found = beam_search(stepper, batch, self._search, banned=banned)
+            results.update(zip(batch.indices, found, strict=True))
+        return {
+            index: self._text(index, target.decode(result.best.tokens if result.best else ()))
+            for index, result in results.items()
+        }
+
+    def _text(self, index: int, tokens: Sequence[str]) -> str:
+        """Return the text of an output of a pair."""
+        source = self._development.sources[index]
+        return self._development.reader.postprocess(tokens, source.copies)
+
+
+def _warn_of_unknown(
+    development: Development, vocabularies: Vocabularies, tell: Callable[[str], None]
+) -> None:
+    """Warn of each side of the development set that has many unknown tokens."""
     unknown = {"source": UnknownTokens(), "target": UnknownTokens()}
-    for source, target in zip(sources, development.targets, strict=True):
+    for source, target in zip(development.sources, development.targets, strict=True):
         unknown["source"].add(len(source.words), source.unknown)
         lacking = [token for token in target if token not in vocabularies.target]
         unknown["target"].add(len(target), lacking)
@@ -65,54 +146,6 @@ def make_evaluate(
         if tokens.percent > 10:
             for line in tokens.warnings(side):
                 tell(f"warning: corpus 'valid': {line}")
-    examples = [
-        replace(source.example, target=vocabularies.target.encode(target))
-        for source, target in zip(sources, development.targets, strict=True)
-    ]
-
-    def text_of(index: int, tokens: Sequence[str]) -> str:
-        return reader.postprocess(tokens, sources[index].copies)
-
-    evenly = config.selection == "macro_accuracy"
-
-    def batches(size: int) -> list[Batch]:
-        sample = sample_examples(examples, size, evenly)
-        # Longest first, so that later batches fit into the memory of the first.
-        return [*batches_by_length(sample, config.valid_batch_size, vocabularies)][::-1]
-
-    forced = batches(config.valid_loss_size)
-    decoded = batches(config.valid_decode_size) if config.selection in DECODED else []
-    search = SearchConfig(
-        beam_size=config.valid_beam_size, max_length=config.max_length, stop="first"
-    )
-    # `force` silences a warning about tokenised text at every validation.
-    bleu = BLEU(tokenize=config.valid_bleu_tokenize, force=True)
-    if decoded:
-        back = [text_of(index, target) for index, target in enumerate(development.targets)]
-        for line in _changed(back, development.texts):
-            tell(f"warning: corpus 'valid': {line}")
-
-    def evaluate(model: SparseNMTModel) -> dict[str, float]:
-        values = _teacher_forced(model, forced, vocabularies.target.pad)
-        if not decoded:
-            return values
-        stepper = ModelStepper(model, vocabularies.target)
-        results: dict[int, SearchResult] = {}  # by the index of the example
-        for batch in decoded:
-            banned = [sources[index].banned for index in batch.indices]
-            found = beam_search(stepper, batch, search, banned=banned)
-            results.update(zip(batch.indices, found, strict=True))
-        outputs = {
-            index: text_of(index, vocabularies.target.decode(each.best.tokens if each.best else ()))
-            for index, each in results.items()
-        }
-        if config.selection != "bleu":
-            right = {i: is_right(development.texts[i], text) for i, text in outputs.items()}
-            return values | _accuracies(right, examples)
-        chosen = [development.texts[index] for index in outputs]
-        return values | {"bleu": bleu.corpus_score([*outputs.values()], [chosen]).score}
-
-    return evaluate
 
 
 def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:
@@ -131,16 +164,19 @@ def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Seq
     return [example for example in rounds if example is not None][:size]
 
 
+def _first_pair(batch: Batch) -> str:
+    """Return which pair of the development set made a batch large, for an error."""
+    return (
+        f"corpus 'valid': pair {batch.indices[0] + 1} of those that the filters keep: a "
+        f"batch with its {counted(len(batch.source), 'source token')}"
+    )
+
+
 def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> dict[str, float]:
+    """Return loss, token accuracy and support of target tokens that follow the right ones."""
     sums = [0.0] * 4
     for batch in batches:
-        with named_exhaustion(
-            lambda batch=batch: (  # type: ignore[misc]
-                f"corpus 'valid': pair {batch.indices[0] + 1} of those that the filters keep: a "
-                f"batch with its {counted(len(batch.source), 'source token')}"
-            ),
-            "make valid_batch_size smaller",
-        ):
+        with named_exhaustion(partial(_first_pair, batch), "make valid_batch_size smaller"):
             hidden, target = model.hidden_states(batch.to(device_of(model)))
             result = model.generator.loss(hidden, target, pad)
         sums = [a + float(b) for a, b in zip(sums, result, strict=True)]
@@ -149,8 +185,8 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
 
 def _changed(back: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
     """Yield a warning if the tokens of some references come back as other texts."""
-    both = zip(back, texts, strict=True)
-    changed = [(now, before) for now, before in both if now.split() != before.split()]
+    pairs = zip(back, texts, strict=True)
+    changed = [(now, before) for now, before in pairs if now.split() != before.split()]
     if changed:
         now, before = (shown(text) for text in changed[0])
         yield (
@@ -162,8 +198,8 @@ def _changed(back: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
 def _accuracies(right: Mapping[int, bool], examples: Sequence[Example]) -> dict[str, float]:
     """Return the percentage of right outputs: of all sentences, and averaged by first token."""
     groups: dict[int, list[bool]] = {}
-    for index, each in right.items():
-        groups.setdefault(examples[index].source[0], []).append(each)
+    for index, is_output_right in right.items():
+        groups.setdefault(examples[index].source[0], []).append(is_output_right)
     return {
         "exact_match": 100 * fmean(right.values()),
         "macro_accuracy": 100 * fmean(map(fmean, groups.values())),

@@ -46,18 +46,7 @@ class Log:
     ) -> None:
         self._config, self._sparse = config, alpha > 1
         self._path = run / "metrics.jsonl"
-
-        def step_of(line: str) -> float:
-            try:
-                return float(json.loads(line)["step"])
-            except (ValueError, KeyError, TypeError):
-                return math.inf
-
-        lines: list[str] = []  # of an earlier run up to `first`, without damaged ones
-        if first and self._path.is_file():
-            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines(True)
-        kept = (line for line in lines if line.endswith("}\n") and step_of(line) <= first)
-        write_text(self._path, "".join(kept))
+        write_text(self._path, "".join(_lines_up_to(first, self._path)))
         with naming(self._path):
             # Without a buffer, which would fail again when closed.
             self._metrics = FileIO(self._path, "a")
@@ -68,8 +57,8 @@ class Log:
             dynamic_ncols=True,
             disable=not sys.stderr.isatty(),
         )
-        self._facts: list[str] = []  # the last ones of training
-        self._first: tuple[float, list[float]] | None = None  # time and shares at first
+        self._facts: list[str] = []  # the last averages, as the bar shows them
+        self._first: tuple[float, list[float]] | None = None  # at the first update
         self._reset()
         self._writer = None
         if tensorboard is not None:
@@ -80,6 +69,7 @@ class Log:
     # --- sums of updates ---
 
     def _reset(self) -> None:
+        """Begin new sums."""
         self._sums, self._waited = [0.0] * 4, 0.0
         self._since = time.monotonic()
 
@@ -150,7 +140,9 @@ class Log:
         if not self._sparse:
             loss = values["loss"]
             facts.append(f"perplexity {math.exp(loss) if loss < 700 else math.inf:.2f}")
-        facts += [measure(n, values[n]) for n in ("exact_match", "bleu") if n in values]
+        for name in ("exact_match", "bleu"):
+            if name in values:
+                facts.append(measure(name, values[name]))
         if self._config.selection == "macro_accuracy":
             facts.append(measure("macro_accuracy", values["macro_accuracy"]))
         facts.append("best so far" if best_step == at.step else f"best was step {best_step}")
@@ -176,6 +168,7 @@ class Log:
     def _write(
         self, kind: str, step: int, values: Mapping[str, Any], scalars: Mapping[str, float]
     ) -> None:
+        """Write values to `metrics.jsonl`, and scalars to TensorBoard."""
         line = json_line({"kind": kind, "step": step, **values})
         with naming(self._path):
             self._metrics.write(line.encode())
@@ -201,11 +194,14 @@ class Log:
     def _place(self, at: Standing, validation: bool = False) -> str:
         """Return the epoch, counted from 1, and the step: `epoch 3     step  500/4000`."""
         steps, epochs = self._config.train_steps, self._config.train_epochs
-        of_epochs = f"/{epochs}" if epochs else ""
-        of_steps = f"/{steps}" if steps else ""
-        epoch = "validation" if validation else f"epoch {math.ceil(at.epochs)}{of_epochs}"
-        width = max(len("validation"), len(f"epoch {epochs}/{epochs}") if epochs else 0)
-        return f"{epoch:{width}}  step {at.step:{len(of_steps) - 1 if steps else 6}}{of_steps}"
+        all_epochs = f"/{epochs}" if epochs else ""
+        all_steps = f"/{steps}" if steps else ""
+        epoch = "validation" if validation else f"epoch {math.ceil(at.epochs)}{all_epochs}"
+        width = len("validation")
+        if epochs:
+            width = max(width, len(f"epoch {epochs}/{epochs}"))
+        digits = len(str(steps)) if steps else 6
+        return f"{epoch:{width}}  step {at.step:{digits}}{all_steps}"
 
     def _left(self, at: Standing) -> list[str]:
         """Return the time to the first limit: that of `max_seconds`, or at the speed so far.
@@ -216,16 +212,16 @@ class Log:
         if limit is not None:
             seconds.append(max(limit - at.seconds, 0.0))
         if self._first is not None:
-            began, before = self._first
-            of_updates = zip(self._shares(at)[:2], before, strict=False)
-            seconds += [
-                (time.monotonic() - began) * (1 - share) / (share - was)
-                for share, was in of_updates
-                if share > was
-            ]
+            began, first_shares = self._first
+            elapsed = time.monotonic() - began
+            # Of the limits of updates: the last is that of the time.
+            for share, first_share in zip(self._shares(at)[:2], first_shares[:2], strict=True):
+                if share > first_share:
+                    seconds.append(elapsed * (1 - share) / (share - first_share))
         return [f"{duration(min(seconds)):>7} left"] if seconds else []
 
     def _averages(self, values: Mapping[str, float]) -> list[str]:
+        """Return the averages over target tokens as people read them."""
         facts = [
             f"loss {values['loss']:.4f}",
             f"token accuracy {values['token_accuracy']:5.1f} %",
@@ -233,6 +229,22 @@ class Log:
         if self._sparse:
             facts.append(f"support {values['support']:6,.1f}")
         return facts
+
+
+def _lines_up_to(step: int, path: Path) -> list[str]:
+    """Return the lines of an earlier run up to a step, without damaged ones; none for step 0."""
+    if not step or not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    return [line for line in lines if line.endswith("}\n") and _step_of(line) <= step]
+
+
+def _step_of(line: str) -> float:
+    """Return the step of a line of `metrics.jsonl`, infinite for a damaged one."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return math.inf
 
 
 def averages(loss: float, tokens: float, correct: float, support: float) -> dict[str, float]:

@@ -21,8 +21,9 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     optimizer: torch.optim.Optimizer = build_torch_optimizer(model, config)
     learned = {*alpha_parameters(model)}
     trained = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer.param_groups[0]["params"] = [each for each in trained if each not in learned]
-    if alphas := [each for each in trained if each in learned]:
+    optimizer.param_groups[0]["params"] = [weight for weight in trained if weight not in learned]
+    alphas = [weight for weight in trained if weight in learned]
+    if alphas:
         optimizer.add_param_group({"params": alphas})
     if isinstance(optimizer, torch.optim.Adam):
         for group in optimizer.param_groups:
@@ -41,10 +42,17 @@ def learning_rate_schedule(
 ) -> Callable[[int, float], float]:
     """Return the factor on the learning rate as a function of the update and the time.
 
-    The update is counted from 1, the time as the share of `max_seconds` that has passed; 0 without
-    such a limit. `cosine` rises linearly over the updates of `warmup_steps`. It falls by the time,
-    or by the updates up to the `last` one, whichever is nearer to its end, where it is zero.
-    `plateau` is constant; validation lowers the rate. The others are OpenNMT-py's.
+    `cosine` rises linearly over the updates of `warmup_steps`. It falls by the time, or by the
+    updates, whichever is nearer to its end, where it is zero. `plateau` is constant; validation
+    lowers the rate. The others are OpenNMT-py's.
+
+    Args:
+        config: `decay_method` and its options.
+        last: the update at which a run ends; None without such a limit.
+
+    Returns:
+        A function of the update, from 1, and of the share of `max_seconds` that has passed; 0
+        without such a limit.
     """
     if config.decay_method == "plateau":
         return lambda step, time: 1.0
@@ -85,14 +93,16 @@ class MovingAverage:
     def update(self, step: int, finite: Tensor) -> None:
         """Add the weights after update number `step`, counted from 1.
 
-        A `finite` of 0, on their device, says that the update was left out: the average stays.
+        Args:
+            step: the number of the update.
+            finite: on the weights' device; 0 says that the update was left out: the average stays.
         """
         if self._decay == 0 or (step - 1) % self._every:
             return
         if self._average is None:
             self._average = [weight.clone() for weight in self._weights]
         else:
-            share = max(self._decay, 1 - (step + 1) / (step + 10))
+            share = max(self._decay, 1 - (step + 1) / (step + 10))  # of the newest weights
             for average, weight in zip(self._average, self._weights, strict=True):
                 average.lerp_(weight, share * finite)
 

@@ -22,15 +22,15 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.trainer import Trainer
 
-_BATCHES = 50  # different ones
-_DECODED = 64  # pairs
+_BATCHES = 50  # different ones of a network, which repeat
+_DECODED = 64  # pairs of the development set that are timed
 # Updates that are not timed: they allocate memory, and on a GPU record graphs of several shapes.
 _FIRST = {"cpu": 1, "cuda": 30}
 
 
 @dataclass(frozen=True)
 class Timed:
-    """A network to measure."""
+    """A network to measure, with its batches and its training."""
 
     data: DataConfig
     model: ModelConfig
@@ -70,17 +70,19 @@ class Stopwatch:
             if size not in batches:
                 with closing(iter(trainer.batches)) as stream:
                     batches[size] = list(islice(stream, _BATCHES))
-            own = trainer.timed_updates(batches[size])
+            stream_of_updates = trainer.timed_updates(batches[size])
             for _ in range(_FIRST[self._device.type]):
-                next(own)
+                next(stream_of_updates)
             if not updates:  # from here on, since the first update also imports modules
                 deadline = time.monotonic() + seconds
-            updates.append(own)
+            updates.append(stream_of_updates)
             if time.monotonic() > deadline:
                 break
         sums = round_robin(updates, deadline)
         sizes = [network.data.batch_size for network in networks]
-        return [n * size / taken for (n, taken), size in zip(sums, sizes, strict=False)]
+        return [  # fewer than networks, if some had no turn
+            count * size / taken for (count, taken), size in zip(sums, sizes, strict=False)
+        ]
 
     def validation_speeds(
         self, network: Timed, validation: ValidationConfig
@@ -91,11 +93,11 @@ class Stopwatch:
         """
         model = self._model(network.model).eval()
         length = math.ceil(1.5 * self.target) + 1
-        some = replace(
+        decoding = replace(
             validation, valid_loss_size=_DECODED, valid_decode_size=_DECODED, max_length=length
         )
         taken = []
-        for config in (replace(some, selection="loss"), some):
+        for config in (replace(decoding, selection="loss"), decoding):
             evaluate = make_evaluate(self._corpora, config)
             with torch.no_grad():
                 evaluate(model)  # the first time takes longer
@@ -107,10 +109,12 @@ class Stopwatch:
         return pairs / taken[0], pairs / max(taken[1] - taken[0], 1e-3)
 
     def _model(self, config: ModelConfig) -> SparseNMTModel:
+        """Return an untrained model on the device."""
         torch.manual_seed(1)
         return build_model(config, self._corpora.vocabularies).to(self._device)
 
     def _trainer(self, network: Timed) -> Trainer:
+        """Return a trainer that neither saves nor logs."""
         corpora = copy.copy(self._corpora)
         corpora.config = network.data
         model = self._model(network.model)
@@ -135,6 +139,6 @@ def round_robin(
     while True:
         for number, stream in enumerate(updates):
             if clock() > deadline and sums[0][0]:
-                return [each for each in sums if each[0]]
+                return [(count, seconds) for count, seconds in sums if count]
             count, seconds = sums[number]
             sums[number] = count + 1, seconds + next(stream)

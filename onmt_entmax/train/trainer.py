@@ -1,15 +1,13 @@
 """The training loop: updates, validation, checkpoints and the end of a run."""
 
-import gc
 import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import cycle, islice
-from types import FrameType
 from typing import Any
 
 import torch
@@ -22,7 +20,7 @@ from onmt_entmax.errors import UserError, named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.systems import ending_signals
+from onmt_entmax.train.contexts import collected_signals, frozen_heap, tf32_products
 from onmt_entmax.train.log import Log, Standing
 from onmt_entmax.train.optimiser import (
     AttentionWarmup,
@@ -59,63 +57,6 @@ def value_at(values: Sequence[Any], starts: Sequence[int], step: int) -> Any:
     """
     started = [value for value, start in zip(values, starts, strict=True) if step >= start]
     return [values[0], *started][-1]
-
-
-@contextmanager
-def frozen_heap() -> Iterator[None]:
-    """Exclude existing objects from garbage collection; they live as long as the run."""
-    before = gc.get_freeze_count()
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        if not before:  # or what the caller has frozen would not stay so
-            gc.unfreeze()
-
-
-@contextmanager
-def tf32_products(wanted: bool) -> Iterator[None]:
-    """Let matrix products on a GPU round their factors to TF32 inside the block, if `wanted`."""
-    if not wanted:
-        yield
-        return
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-@contextmanager
-def collected_signals(alone: bool) -> Iterator[list[int]]:
-    """Collect SIGINT, SIGTERM and SIGHUP in a list, so that a run saves its state before it ends.
-
-    Ignored signals stay ignored, such as SIGHUP after `nohup` or SIGINT in a script's background
-    job. Signals often come twice: SIGHUP from the kernel and from the shell of a closed terminal,
-    the others from `torchrun` or a job scheduler and from who asked that. Only a SIGINT after
-    another signal has its usual effect, for a user who does not want to wait.
-
-    Args:
-        alone: this is the only process of the run; otherwise a second SIGINT has no effect either.
-    """
-    received: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        if alone and signal.SIGINT in before:
-            signal.signal(signal.SIGINT, before[signal.SIGINT])
-
-    handlers = {number: signal.getsignal(number) for number in ending_signals()}
-    before = {n: handler for n, handler in handlers.items() if handler is not signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, handle)
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @dataclass
@@ -208,11 +149,10 @@ class Trainer:
         with frozen_heap(), collected_signals(alone) as received, closing(stream):
             outcome = self._finished()
             while outcome is None:
-                epochs = self.batches.position.epoch
+                epochs = self.batches.position.epoch  # complete ones before the update
                 with self.warmup.applied(self.state.step):
                     self._update(stream, received)
-                due, now = self.config.valid_epochs, self.batches.position.epoch
-                if now // due > epochs // due if due else self._at(self.config.valid_steps):
+                if self._validation_is_due(epochs):
                     self._validate()
                 elif self._at(self.config.save_checkpoint_steps):
                     self._save()
@@ -239,10 +179,10 @@ class Trainer:
     def _update(self, stream: Iterator[Batch], received: Sequence[int]) -> None:
         """Take one step on the gradient of the next batches of all processes together."""
         config, state, processes, update = self.config, self.state, self.processes, self.update
-        asked = time.monotonic()
+        began_to_wait = time.monotonic()
         batches = list(islice(stream, value_at(config.accum_count, config.accum_steps, state.step)))
         if self.log is not None:
-            self.log.waited(time.monotonic() - asked)
+            self.log.waited(time.monotonic() - began_to_wait)
         if len(config.dropout_steps) > 1:
             self.model.update_dropout(
                 value_at(config.dropout, config.dropout_steps, state.step),
@@ -250,11 +190,7 @@ class Trainer:
             )
         if self._saving is not None:
             state.saving, self._saving = self._saving, None
-        size = sum(map(len, batches))
-        if config.normalization == "tokens":
-            # The start symbol is not predicted.
-            lengths = [each.target_lengths for each in batches]
-            size = sum(int(own.sum()) - len(own) for own in lengths if own is not None)
+        size = self._normaliser(batches)
         with (
             named_exhaustion(
                 partial(self.batches.longest_line, batches),
@@ -279,6 +215,14 @@ class Trainer:
         state.step += 1
         self._log()
 
+    def _normaliser(self, batches: Sequence[Batch]) -> int:
+        """Return what the loss is divided by: the sentences of batches, or their target tokens."""
+        if self.config.normalization != "tokens":
+            return sum(map(len, batches))
+        lengths = [batch.target_lengths for batch in batches if batch.target_lengths is not None]
+        # The start symbol is not predicted.
+        return sum(int(of_batch.sum()) - len(of_batch) for of_batch in lengths)
+
     def _read_reports(self, everything: bool = False) -> None:
         """Add the reports of updates that have arrived from the device.
 
@@ -299,22 +243,26 @@ class Trainer:
                 continue
             self.state.skipped += 1
             self._skipped += 1
-            skips = self.config.on_nonfinite == "skip"
-            if not skips or self._skipped == MAX_SKIPPED:
-                what = (
-                    f"the gradient norm is {norm}" if math.isfinite(loss) else f"the loss is {loss}"
-                )
-                often = f" and {MAX_SKIPPED} updates in a row were skipped" if skips else ""
-                raise UserError(
-                    f"{what} at step {step}{often}; lower the learning rate, or continue from a "
-                    f"checkpoint in {self.run.path}"
-                )
+            if self.config.on_nonfinite != "skip" or self._skipped == MAX_SKIPPED:
+                raise self._not_finite(step, loss, norm)
+
+    def _not_finite(self, step: int, loss: float, norm: float) -> UserError:
+        """Return the error for an update whose loss or gradient is not finite."""
+        what = f"the gradient norm is {norm}" if math.isfinite(loss) else f"the loss is {loss}"
+        often = ""
+        if self.config.on_nonfinite == "skip":
+            often = f" and {MAX_SKIPPED} updates in a row were skipped"
+        return UserError(
+            f"{what} at step {step}{often}; lower the learning rate, or continue from a "
+            f"checkpoint in {self.run.path}"
+        )
 
     def _log(self) -> None:
+        """Count an update in the log, and write averages if they are due."""
         if self.log is None:
             return
-        at = self._standing()
-        self.log.advance(at)
+        standing = self._standing()
+        self.log.advance(standing)
         if self._at(self.config.report_every):
             self._log_alphas()
             values = {"learning_rate": self._rates[0], "epoch": self.batches.position.epoch}
@@ -322,12 +270,14 @@ class Trainer:
                 values["skipped"] = self.state.skipped
             if reserved := torch.cuda.max_memory_reserved():  # 0 without a GPU
                 values["gpu_gb"] = reserved / 1e9
-            self.log.training(at, values)
+            self.log.training(standing, values)
 
     def _standing(self) -> Standing:
+        """Return how much of the run is done."""
         return Standing(self.state.step, self.batches.epochs, self.state.seconds)
 
     def _log_alphas(self) -> None:
+        """Write the learned alphas to the log, if the model has any."""
         alphas = learned_alphas(self.model)
         if alphas and self.log is not None:
             self.log.alphas(self.state.step, alphas)
@@ -355,8 +305,15 @@ class Trainer:
         return float(self.processes.from_first(time.monotonic() - self._started))
 
     def _at(self, steps: int | None) -> bool:
-        """Whether an event of every so many updates is due."""
+        """Return whether an event of every so many updates is due."""
         return steps is not None and self.state.step % steps == 0
+
+    def _validation_is_due(self, epochs: int) -> bool:
+        """Return whether a validation is due, after an update that began with so many epochs."""
+        every = self.config.valid_epochs
+        if every:
+            return self.batches.position.epoch // every > epochs // every
+        return self._at(self.config.valid_steps)
 
     def _validate(self, planned: bool = True) -> None:
         """Evaluate; lower the learning rate if the loss rose; save the model if it is the best.
@@ -373,30 +330,8 @@ class Trainer:
             if config.valid_epochs is not None or self._at(config.save_checkpoint_steps):
                 self._save()
             return
-        values: Any = None
-        started = time.monotonic()
-        if self.processes.writes:
-            self.model.eval()
-            with torch.no_grad(), self.average.applied():
-                values = self.evaluate(self.model)
-            self.model.train()
-        values, state.validating = self.processes.from_first([values, time.monotonic() - started])
-        state.seconds = self._shared_clock()
-        if planned:
-            rose = state.previous_loss is not None and values["loss"] > state.previous_loss
-            if rose and config.optimizer.decay_method == "plateau":
-                state.decay *= config.optimizer.learning_rate_decay
-            state.previous_loss = values["loss"]
-        value = values[config.selection]
-        # Of models without one right output, the newest has learned most.
-        nothing_right = config.selection != "loss" and value == 0 == state.best
-        better = nothing_right or self._better(value, state.best)
-        if planned and self._better(value, state.best_planned):
-            state.best_planned, state.waited = value, 0
-        elif planned:
-            state.waited += 1
-        if better:
-            state.best, state.best_step = value, state.step
+        values = self._measured(self.evaluate)
+        better = self._judge(values, planned)
         if self.log is not None:
             self.log.paused(state.validating)
             logged = values | {"seconds": round(state.seconds, 1)}
@@ -407,16 +342,52 @@ class Trainer:
         elif self._at(config.save_checkpoint_steps):
             self._save()
 
+    def _measured(self, evaluate: Evaluate) -> dict[str, float]:
+        """Return the measures on the development set, in all processes."""
+        values: Any = None
+        started = time.monotonic()
+        if self.processes.writes:
+            self.model.eval()
+            with torch.no_grad(), self.average.applied():
+                values = evaluate(self.model)
+            self.model.train()
+        seconds = time.monotonic() - started
+        values, self.state.validating = self.processes.from_first([values, seconds])
+        self.state.seconds = self._shared_clock()
+        return dict(values)
+
+    def _judge(self, values: Mapping[str, float], planned: bool) -> bool:
+        """Update learning rate, early stopping and the best; return whether the model is it."""
+        state, config = self.state, self.config
+        value = values[config.selection]
+        if planned:
+            rose = state.previous_loss is not None and values["loss"] > state.previous_loss
+            if rose and config.optimizer.decay_method == "plateau":
+                state.decay *= config.optimizer.learning_rate_decay
+            state.previous_loss = values["loss"]
+        # Of models without one right output, the newest has learned most.
+        nothing_right = config.selection != "loss" and value == 0 == state.best
+        better = nothing_right or self._better(value, state.best)
+        if planned and self._better(value, state.best_planned):
+            state.best_planned, state.waited = value, 0
+        elif planned:
+            state.waited += 1
+        if better:
+            state.best, state.best_step = value, state.step
+        return better
+
     def _better(self, value: float, best: float | None) -> bool:
-        """Whether a value of `selection` is better; one that is not finite is worst."""
+        """Return whether a value of `selection` is better; one that is not finite is worst."""
         sign = -1 if self.config.selection == "loss" else 1
         if best is None or sign * value > sign * best:
             return True
         return not math.isfinite(best) and math.isfinite(value)
 
     def _name_best(self) -> None:
-        """Write best.json. A resumed run does so too: it may have been killed between saving and
-        naming the best checkpoint."""
+        """Write best.json.
+
+        A resumed run does so too: it may have been killed between saving and naming the best one.
+        """
         state, path = self.state, self.run.path
         if not self.processes.writes or state.best is None:
             return
@@ -426,6 +397,7 @@ class Trainer:
             prune(path, self.run.keep, state.step)  # which kept the best one before
 
     def _finished(self) -> Outcome | None:
+        """Return how the run ended; None if it goes on."""
         state, epoch = self.state, self.batches.position.epoch
         if self._received:
             return Outcome(state.step, signal.Signals(self._received).name, self._received)
@@ -434,6 +406,7 @@ class Trainer:
         return None if limit is None else Outcome(state.step, limit)
 
     def _save(self) -> None:
+        """Save a checkpoint, unless this step is saved already."""
         if self._saved == self.state.step:
             return
         self._read_reports(everything=True)
@@ -465,8 +438,7 @@ class Trainer:
         }
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned: the position in the data and, for the same number
-        of processes, the random states."""
+        """Restore what `state_dict` returned; random states only for as many processes."""
         self.state = RunState(**saved["run"])
         if self.state.step in checkpoint_steps(self.run.path):
             self._saved = self.state.step  # this checkpoint itself

@@ -12,7 +12,7 @@ from onmt_entmax.checkpoint import load, save
 from onmt_entmax.model import build_model
 from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
 from tests.models import small_transformer, words
-from tools.papers import heads
+from tools.papers import head_measures, heads
 
 VOCABULARIES = words(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
 SOURCES = ["c", "who is b￭ c ￭?", "c is who ￭.", "b￭ c is c ￭."]
@@ -71,7 +71,9 @@ def test_clusters_are_words_of_subwords_with_their_hyphens() -> None:
 
 def test_weight_inside_clusters_and_their_merging() -> None:
     weights = sparse_weights(4, 2, 4)
-    within, scores = (each(weights, [0, 1, 1, 3]) for each in (heads.inside, heads.merging))
+    within, scores = (
+        each(weights, [0, 1, 1, 3]) for each in (head_measures.inside, head_measures.merging)
+    )
     assert within[..., 1] == pytest.approx(weights[..., 1, 1] + weights[..., 1, 2])
     assert scores.shape == (2, 2, 3)
     assert (scores[..., 0] == weights[..., 0, 0]).all()  # a word of its own: what it gives itself

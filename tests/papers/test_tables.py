@@ -11,11 +11,13 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.errors import UserError
 from tests.ended import ended, refused
 from tests.papers.matrices import write_matrix
-from tools.papers import tables
+from tools.papers import evaluation, results, tables
+from tools.papers.matrix import Matrix, Work, read_matrices
+from tools.papers.running import Runner
 
 
-def read(path: Path) -> tables.Matrix:
-    (matrix,) = tables.read_matrices(path)
+def read(path: Path) -> Matrix:
+    (matrix,) = read_matrices(path)
     return matrix
 
 
@@ -40,19 +42,19 @@ def test_what_is_done_is_skipped_and_another_decoding_needs_no_training(
     copied: Path, monkeypatch, capfd
 ) -> None:
     commands = []
-    monkeypatch.setattr(tables.Runner, "execute", lambda self, words, *_: commands.append(words))
+    monkeypatch.setattr(Runner, "execute", lambda self, words, *_: commands.append(words))
     assert ended(tables.main, ["run", str(copied), "--jobs", "9"]) == 0
     assert commands == []
     assert capfd.readouterr().err.count("done before") == 3
     path = copied.with_name("wider.yaml")
     path.write_text(copied.read_text().replace("beam_size: 3", "beam_size: 4"))
     first, second = read(path).trainings()
-    assert tables.figures_of(first) is None
+    assert evaluation.figures_of(first) is None
     assert ended(tables.main, ["run", str(path), "--seeds", "2"]) == 0
     assert [words[0] for words in commands] == ["train", "translate"]
     assert commands[0][-2:] == ["-train_from", str(second.run)]
     assert yaml.safe_load((second.folder / "translate.yaml").read_text())["beam_size"] == 4
-    assert tables.figures_of(second) is not None
+    assert evaluation.figures_of(second) is not None
 
 
 @pytest.mark.parametrize("words", ["run", "table"])
@@ -71,15 +73,15 @@ def test_bleu_counts_what_validation_counts(tmp_path: Path) -> None:
     references = matrix.reference.read_text().splitlines()
     predictions = [line[:-2] or line for line in references]
     training.output.write_text("\n".join(predictions) + "\n")
-    figures = tables.bleu(training)
+    figures = evaluation.bleu(training)
     expected = BLEU(tokenize="char").corpus_score(predictions, [references]).score
     assert figures["bleu"] == pytest.approx(expected, abs=1e-4)
     assert "tok:char" in figures["signature"]
-    assert tables.main_figure(matrix) == ("bleu", "BLEU (char)")
+    assert results.main_figure(matrix) == ("bleu", "BLEU (char)")
     training.output.write_text("a\n")
-    for evaluation in tables.EVALUATIONS.values():
+    for evaluate in evaluation.EVALUATE.values():
         with pytest.raises(UserError, match=r"dev.pred: 1 line, but .* has 40; they"):
-            evaluation(training)
+            evaluate(training)
 
 
 @pytest.mark.parametrize(
@@ -108,22 +110,22 @@ FIGURES = {
 
 
 @pytest.fixture
-def matrix(tmp_path: Path, monkeypatch) -> tables.Matrix:
+def matrix(tmp_path: Path, monkeypatch) -> Matrix:
     """Figures without runs, as the table reads them."""
 
-    def figures_of(work: tables.Work) -> dict | None:
+    def figures_of(work: Work) -> dict | None:
         if work.name not in FIGURES:
             return None
         value, alpha = FIGURES[work.name]
         rest = {"exhaustive": 80.0 + (work.seed or 0), "output_support": 1.25}
         return {"accuracy": value, "output_alpha": alpha, "attention_alpha": 1.5, **rest}
 
-    monkeypatch.setattr(tables, "figures_of", figures_of)
+    monkeypatch.setattr(results, "figures_of", figures_of)
     cells = {"soft": {"generator_function": "softmax"}, "sparse": None, "none": None}
     return read(write_matrix(tmp_path, cells=cells, seeds=[1, 2, 3]))
 
 
-def test_the_table_stands_beside_the_papers(matrix: tables.Matrix, capsys) -> None:
+def test_the_table_stands_beside_the_papers(matrix: Matrix, capsys) -> None:
     assert tables.main(["table", str(matrix.path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split(" | ")[3:6] == ["paper", "paper, ens.", "accuracy"]

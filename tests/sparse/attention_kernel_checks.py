@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from onmt_entmax.sparse.arguments import Inputs
 from onmt_entmax.sparse.attention import composed
-from onmt_entmax.sparse.backends import triton
+from onmt_entmax.sparse.backends import triton_attention
+from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.kernel_checks import DEVICE, kernels_are_there  # noqa: F401
 
 INF = float("inf")
@@ -19,8 +19,8 @@ slow = pytest.mark.slow
 @pytest.fixture
 def blocks(monkeypatch) -> None:
     """Blocks of 16 queries and keys, and never one for all keys."""
-    monkeypatch.setattr(triton, "_block", lambda _: 16)
-    monkeypatch.setattr(triton, "_SINGLE", 0)
+    monkeypatch.setattr(triton_attention, "_block", lambda _: 16)
+    monkeypatch.setattr(triton_attention, "_ONE_BLOCK_KEYS", 0)
 
 
 def inputs(queries: int, keys: int, size: int = 8, dtype: Any = torch.float32) -> list[Tensor]:
@@ -173,7 +173,7 @@ def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch) -> None:
             return lambda *arguments, **constants: None
 
     for name in ("attend", "gradient_of_queries", "gradient_of_keys"):
-        monkeypatch.setattr(triton.attention_kernels, name, Recorder())
+        monkeypatch.setattr(triton_attention.kernels, name, Recorder())
     given = [torch.zeros(9000, 8, 1, 4, device=DEVICE, requires_grad=True) for _ in range(3)]
     torch.autograd.grad(entmax_attention(*given).sum(), given)
     assert grids == [(72_000,)] * 3

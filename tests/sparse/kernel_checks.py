@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import backends, entmax, entmax_loss, log_entmax, reference
-from onmt_entmax.sparse.backends import solve, triton
+from onmt_entmax.sparse.backends import solve, triton, triton_rows
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LEARNED = torch.tensor([[1.0], [1.0001], [1.3], [2.0]], device=DEVICE)
@@ -25,10 +25,10 @@ def kernels_are_there() -> None:
 @pytest.fixture
 def small(monkeypatch) -> None:
     """Rows count as long from 65 scores on, in tiles of 128, with lists of 32 candidates."""
-    monkeypatch.setattr(triton, "_REGISTERS", 64 * 4)
-    monkeypatch.setattr(triton, "_TILE", 128 * 4)
-    monkeypatch.setattr(triton, "_ROOM", 32)
-    monkeypatch.setattr(triton, "short_rows", triton.short_rows.__wrapped__)  # without its cache
+    monkeypatch.setattr(triton_rows, "_REGISTERS", 64 * 4)
+    monkeypatch.setattr(triton_rows, "_TILE", 128 * 4)
+    monkeypatch.setattr(triton_rows, "_ROOM", 32)
+    monkeypatch.setattr(triton_rows, "short_rows", triton_rows.short_rows.__wrapped__)  # no cache
 
 
 def everything(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> list[Tensor]:
@@ -107,7 +107,7 @@ def test_kernels_that_do_not_start_are_replaced_after_one_warning(
     def broken(*_: object) -> None:
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(triton, "_solve", broken)
+    monkeypatch.setattr(triton_rows, "_solve", broken)
     backends._gpu.cache_clear()
     try:
         with pytest.warns(RuntimeWarning, match="slower: no compiler"):

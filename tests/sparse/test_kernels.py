@@ -48,7 +48,7 @@ import triton.language as tl, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from onmt_entmax.sparse.backends import triton_attention_kernels as kernels
-from onmt_entmax.sparse.backends.triton import bytes_of_one_block
+from onmt_entmax.sparse.backends.triton_attention import bytes_of_one_block
 
 def compiled(kernel, capability, types, **constants):
     # Triton 3.2 takes them in the kernel's order.

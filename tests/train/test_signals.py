@@ -21,7 +21,7 @@ from onmt_entmax.cli.train import main as train
 from onmt_entmax.files import locked
 from onmt_entmax.train import run as training_run
 from onmt_entmax.train import trainer
-from onmt_entmax.train.trainer import collected_signals
+from onmt_entmax.train.contexts import collected_signals
 from tests.commands import CONSOLE, ENVIRONMENT, weights
 from tests.ended import ended
 from tests.toy import write_config

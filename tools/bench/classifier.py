@@ -82,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in names:
         label = name if name == REFERENCE else f"entmax_loss, alpha {float(name):g}"
         seconds = min(seconds for seconds, _ in taken[name])
-        cells = f"{seconds:.2f} | {memory[name]['MB']:.0f} | {100 * taken[name][-1][1]:.1f}"
+        cells = f"{seconds:.2f} | {memory[name].values['MB']:.0f} | {100 * taken[name][-1][1]:.1f}"
         print(f"| {label} | {cells} |")
     return 0
 

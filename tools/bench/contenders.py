@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -29,23 +30,38 @@ from onmt_entmax.recurrence.encoder import FastRNNEncoder
 MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
 
 
-def stock_model(hidden: int, known: Vocabularies, dropout: float) -> NMTModel:
+def stock_model(hidden: int, vocabularies: Vocabularies, dropout: float) -> NMTModel:
     """Return OpenNMT-py's bidirectional encoder and input-feeding decoder, with softmax."""
-    sides = [Embeddings(hidden, len(side), side.pad) for side in known]
-    encoder = RNNEncoder("LSTM", True, 2, hidden, dropout, sides[0])
+    source, target = (Embeddings(hidden, len(side), side.pad) for side in vocabularies)
+    encoder = RNNEncoder(
+        "LSTM",
+        bidirectional=True,
+        num_layers=2,
+        hidden_size=hidden,
+        dropout=dropout,
+        embeddings=source,
+    )
     decoder = InputFeedRNNDecoder(
-        "LSTM", True, 2, hidden, "general", dropout=dropout, embeddings=sides[1]
+        "LSTM",
+        bidirectional_encoder=True,
+        num_layers=2,
+        hidden_size=hidden,
+        attn_type="general",
+        dropout=dropout,
+        embeddings=target,
     )
     model = NMTModel(encoder, decoder)
-    model.generator = nn.Sequential(nn.Linear(hidden, len(known.target)), nn.LogSoftmax(dim=-1))
+    classes = len(vocabularies.target)
+    model.generator = nn.Sequential(nn.Linear(hidden, classes), nn.LogSoftmax(dim=-1))
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -0.1, 0.1)
     return model
 
 
-def our_model(stock: NMTModel, alpha: float, dtype: torch.dtype | None) -> SparseNMTModel:
+def our_model(stock: NMTModel, alpha: float, matmul_dtype: torch.dtype | None) -> SparseNMTModel:
     """Return our model with the weights of `stock`."""
     encoder, decoder = copy.deepcopy(stock.encoder), copy.deepcopy(stock.decoder)
+    # The fast classes have the same weights and no state of their own.
     encoder.__class__, decoder.__class__ = FastRNNEncoder, FastInputFeedRNNDecoder
     attention = EntmaxGlobalAttention(decoder.hidden_size, "general", alpha)
     attention.load_state_dict(decoder.attn.state_dict())
@@ -55,12 +71,12 @@ def our_model(stock: NMTModel, alpha: float, dtype: torch.dtype | None) -> Spars
         encoder, decoder, OutputLayer(linear.in_features, linear.out_features, alpha)
     )
     model.generator.load_state_dict(linear.state_dict())
-    model.matmul_dtype = dtype
+    model.matmul_dtype = matmul_dtype
     return model.train()
 
 
-class Contender:
-    """Training steps of our model.
+class Contender(ABC):
+    """Training steps of a model.
 
     Args:
         model: the model.
@@ -85,10 +101,23 @@ class Contender:
         start = clock()
         self.optimizer.zero_grad()
         self.backward(batch)
-        between = clock()
+        before_update = clock()
         self.update()
         end = clock()
-        return end - start, end - between
+        return end - start, end - before_update
+
+    @abstractmethod
+    def backward(self, batch: Batch) -> None:
+        """Run forward, loss and backward."""
+
+    def update(self) -> None:
+        """Clip the gradients and update the weights."""
+        nn.utils.clip_grad_norm_(self.parameters, MAX_GRAD_NORM)
+        self.optimizer.step()
+
+
+class OurContender(Contender):
+    """Training steps of our model."""
 
     def loss_of(self, batch: Batch) -> OutputLoss:
         """Return the loss of a batch, as `Trainer.loss`."""
@@ -104,11 +133,6 @@ class Contender:
         self.loss = float(result.loss.detach()) / tokens
         self.support = float(result.support) / tokens
 
-    def update(self) -> None:
-        """Clip the gradients and update the weights."""
-        nn.utils.clip_grad_norm_(self.parameters, MAX_GRAD_NORM)
-        self.optimizer.step()
-
 
 class StockContender(Contender):
     """Training steps of OpenNMT-py's model and loss, as its trainer calls them.
@@ -117,15 +141,15 @@ class StockContender(Contender):
         model: the model.
         pad: id of padding in the target.
         learning_rate: learning rate of Adam.
-        own_adam: whether to step by OpenNMT-py's wrapper and torch's plain Adam.
+        stock_optimizer: whether to step by OpenNMT-py's wrapper and torch's plain Adam.
     """
 
-    def __init__(self, model: Any, pad: int, learning_rate: float, own_adam: bool) -> None:
+    def __init__(self, model: Any, pad: int, learning_rate: float, stock_optimizer: bool) -> None:
         super().__init__(model, pad, learning_rate)
         criterion = nn.NLLLoss(ignore_index=pad, reduction="sum")
         self.loss_compute = NMTLossCompute(criterion, model.generator)
         self.wrapper: Optimizer | None = None
-        if own_adam:
+        if stock_optimizer:
             self.optimizer = torch.optim.Adam(self.parameters, learning_rate)
             self.wrapper = Optimizer(self.optimizer, learning_rate, None, MAX_GRAD_NORM)
 
@@ -135,8 +159,8 @@ class StockContender(Contender):
         assert batch.target_lengths is not None
         outputs, attentions = self.model(batch.source, batch.target, batch.source_lengths)
         tokens = int((batch.target_lengths - 1).sum())
-        named = SimpleNamespace(tgt=batch.target)
-        loss, _ = self.loss_compute(named, outputs, attentions, normalization=tokens)
+        stock_batch = SimpleNamespace(tgt=batch.target)  # what NMTLossCompute reads of a batch
+        loss, _ = self.loss_compute(stock_batch, outputs, attentions, normalization=tokens)
         loss.backward()
         self.loss = loss.item()
 
@@ -148,8 +172,8 @@ class StockContender(Contender):
             self.wrapper.step()
 
 
-def take_over(stock: NMTModel, ours: SparseNMTModel) -> None:
+def copy_weights(source: SparseNMTModel, target: NMTModel) -> None:
     """Copy the weights of our model to a stock one."""
     for part in ("encoder", "decoder"):
-        getattr(stock, part).load_state_dict(getattr(ours, part).state_dict())
-    stock.generator[0].load_state_dict(ours.generator.state_dict())
+        getattr(target, part).load_state_dict(getattr(source, part).state_dict())
+    target.generator[0].load_state_dict(source.generator.state_dict())

@@ -21,11 +21,17 @@ from onmt_entmax.config import OptimizerConfig, TrainingConfig
 from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel, TransformerEncoder
-from onmt_entmax.train.trainer import tf32_products
+from onmt_entmax.train.contexts import tf32_products
 from onmt_entmax.train.update import Update
 from tools.bench import batches as text
 from tools.bench import transformer
-from tools.bench.contenders import MAX_GRAD_NORM, Contender, StockContender, our_model, stock_model
+from tools.bench.contenders import (
+    MAX_GRAD_NORM,
+    OurContender,
+    StockContender,
+    our_model,
+    stock_model,
+)
 
 LEARNING_RATE = 1e-3
 Result = dict[str, Any]
@@ -148,7 +154,7 @@ class Device:
 # --- contenders ---
 
 
-class PackedStep(Contender):
+class PackedStep(OurContender):
     """Steps of this project without padding."""
 
     def __init__(self, model: SparseNMTModel, pad: int, rate: float, device: Device) -> None:
@@ -168,7 +174,7 @@ class StockStep(StockContender):
     """Steps of OpenNMT-py's model and loss."""
 
     def __init__(self, model: NMTModel, pad: int, rate: float, device: Device) -> None:
-        super().__init__(model, pad, rate, own_adam=False)
+        super().__init__(model, pad, rate, stock_optimizer=False)
         self._device = device.device
 
     def take(self, batch: Batch) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.sparse import entmax, entmax_loss
-from onmt_entmax.train.trainer import frozen_heap
+from onmt_entmax.train.contexts import frozen_heap
 from onmt_entmax.translator import Translator
 from tools.bench import batches as text
 from tools.bench.attention import installed

@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.sparse import entmax_loss
-from tools.bench.runner import ALPHA, COUNT, Case, logits, run
+from tools.bench.runner import ALPHA, COUNT, Case, run
+from tools.bench.scores import logits
 
 ROWS = 1280
 VOCABULARIES = (776, 18_000, 32_000, 128_000)

@@ -44,9 +44,17 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.products import product
 from onmt_entmax.opennmt import NMTModel
+from onmt_entmax.rules import SHARE
 from tools.bench import batches as text
-from tools.bench.contenders import Contender, StockContender, our_model, stock_model, take_over
-from tools.bench.runner import COUNT, DROPOUT, POSITIVE, keep_freed_memory
+from tools.bench.contenders import (
+    Contender,
+    OurContender,
+    StockContender,
+    copy_weights,
+    our_model,
+    stock_model,
+)
+from tools.bench.runner import COUNT, POSITIVE, keep_freed_memory
 
 LEARNING_RATE = 2e-3
 
@@ -105,19 +113,19 @@ def contenders(
         if alpha > 1 and alpha not in trained:
             trained[alpha] = copy.deepcopy(stock)
             model = our_model(stock, alpha, None)
-            learner = Contender(model, pad, LEARNING_RATE)
+            learner = OurContender(model, pad, LEARNING_RATE)
             for _ in range(options.warmup):
                 learner.step(next(stream), time.perf_counter)
             if options.support is not None:
                 scale_output(model, next(stream), options.support)
-            take_over(trained[alpha], model)
+            copy_weights(model, trained[alpha])
         weights = trained.get(alpha, next(iter(trained.values()), stock))
         if variant.stock:
             own = options.adam == "own"
             found[name] = StockContender(copy.deepcopy(weights), pad, 0.0, own)
         else:
             model = our_model(weights, alpha, torch.bfloat16 if variant.bf16 else None)
-            found[name] = Contender(model, pad, 0.0)
+            found[name] = OurContender(model, pad, 0.0)
     return {name: found[name] for name in names}
 
 
@@ -243,7 +251,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--warmup", type=COUNT, help="updates before the timing (default: pilot 100, words 40)"
     )
     parser.add_argument("--support", type=POSITIVE, help="nonzero outputs per token to scale to")
-    parser.add_argument("--dropout", type=DROPOUT, default=0.3)
+    parser.add_argument("--dropout", type=SHARE, default=0.3)
     parser.add_argument("--adam", choices=("fused", "own"), default="fused")
     parser.add_argument("--threads", type=COUNT, default=1)
     parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu if one thread")

@@ -9,11 +9,13 @@ import argparse
 import ctypes
 import gc
 import json
+import math
 import os
 import platform
 import resource
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -22,16 +24,28 @@ import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
-from onmt_entmax.rules import SHARE, number, positive, whole
+from onmt_entmax.rules import number, positive, whole
 from onmt_entmax.sparse.backends import cpu
 
 # Types of arguments.
 COUNT = whole(1, 10**9)
 ALPHA = number(1, 10**6)
 POSITIVE = positive(10**9)
-DROPOUT = SHARE
 
 _IMPLEMENTATION = "cpu" if cpu.module is not None else "PyTorch"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a contender.
+
+    Attributes:
+        values: by name, for the record.
+        text: for the printed table.
+    """
+
+    values: dict[str, float]
+    text: str
 
 
 @dataclass(frozen=True)
@@ -62,6 +76,7 @@ def run(
 
     def main(arguments: Sequence[str]) -> int:
         options = _parse_arguments(arguments, description, declare)
+        _prepare_process(options)
         compare(cases(options), options)
         return 0
 
@@ -69,11 +84,11 @@ def run(
 
 
 def _parse_arguments(
-    given: Sequence[str],
+    arguments: Sequence[str],
     description: str | None,
     declare: Callable[[argparse.ArgumentParser], object],
 ) -> argparse.Namespace:
-    """Read the command line; set threads and allocator."""
+    """Read the command line."""
     parser = argument_parser(description)
     parser.add_argument("--threads", type=COUNT, default=1)
     parser.add_argument("--allocator", choices=("default", "faultfree"), default="default")
@@ -88,12 +103,15 @@ def _parse_arguments(
     parser.add_argument("--memory", action="store_true", help="measure peak memory, not time")
     parser.add_argument("--output", default="", help="append JSON lines to this file")
     declare(parser)
-    arguments = parser.parse_args(given)
-    if arguments.allocator == "faultfree":
+    return parser.parse_args(arguments)
+
+
+def _prepare_process(options: argparse.Namespace) -> None:
+    """Set the allocator, the threads and the seed of random numbers."""
+    if options.allocator == "faultfree":
         keep_freed_memory()
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    return arguments
 
 
 def keep_freed_memory() -> None:
@@ -107,85 +125,97 @@ def keep_freed_memory() -> None:
     library.mallopt(trim_threshold, 2**31 - 1)
 
 
-def compare(cases: Iterable[Case], arguments: argparse.Namespace) -> None:
+def compare(cases: Iterable[Case], options: argparse.Namespace) -> None:
     """Measure the cases; print a line for each, and write JSON lines if asked to."""
-    _print_machine(arguments)
-    with open(arguments.output or os.devnull, "a", encoding="utf-8") as output:
+    _print_machine(options)
+    measure = peak_memory if options.memory else time_case
+    with open(options.output or os.devnull, "a", encoding="utf-8") as output:
         for case in cases:
-            described = " ".join(f"{key}={value}" for key, value in case.conditions.items())
-            if arguments.only and arguments.only not in described:
+            conditions = " ".join(f"{key}={value}" for key, value in case.conditions.items())
+            if options.only and options.only not in conditions:
                 continue
-            measure = peak_memory if arguments.memory else time_case
-            results = measure(case, arguments)
-            cells = [f"{name} {cell['text']}" for name, cell in results.items()]
-            print(f"{described:<44} | " + " | ".join(cells), flush=True)
+            results = measure(case, options)
+            cells = [f"{name} {measured.text}" for name, measured in results.items()]
+            print(f"{conditions:<44} | " + " | ".join(cells), flush=True)
             record = {
                 **case.conditions,
-                "threads": arguments.threads,
-                "allocator": arguments.allocator,
-                "clock": arguments.clock,
+                "threads": options.threads,
+                "allocator": options.allocator,
+                "clock": options.clock,
                 "load": os.getloadavg()[0],
                 "torch": torch.__version__,
                 "entmax": _IMPLEMENTATION,
-                "results": {
-                    name: {key: value for key, value in cell.items() if key != "text"}
-                    for name, cell in results.items()
-                },
+                "results": {name: measured.values for name, measured in results.items()},
             }
             output.write(json.dumps(record) + "\n")
             output.flush()
 
 
-def time_case(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str, object]]:
+def time_case(case: Case, options: argparse.Namespace) -> dict[str, Measured]:
     """Return the median milliseconds of each contender, and the ratio to the first."""
-    clock = time.perf_counter if arguments.clock == "wall" else time.process_time
-    for run in case.contenders.values():
-        run()
+    clock = time.perf_counter if options.clock == "wall" else time.process_time
+    for contender in case.contenders.values():
+        contender()
     times: dict[str, list[float]] = {name: [] for name in case.contenders}
-    end, rounds = time.perf_counter() + arguments.seconds, 0
+    end, rounds = time.perf_counter() + options.seconds, 0
     while rounds < 5 or time.perf_counter() < end:
-        for name, run in case.contenders.items():
+        for name, contender in case.contenders.items():
             begin = clock()
-            run()
+            contender()
             times[name].append(clock() - begin)
         rounds += 1
-    reference = 1e3 * median(next(iter(times.values())))
-    results: dict[str, dict[str, object]] = {}
-    for name, taken in times.items():
-        milliseconds = 1e3 * median(taken)
+    medians = {name: 1e3 * median(seconds) for name, seconds in times.items()}
+    reference = next(iter(medians.values()))
+    results = {}
+    for name, milliseconds in medians.items():
         ratio = milliseconds / reference
-        text = f"{milliseconds:.4g} ms ({ratio:.2f})"
-        results[name] = {"ms": milliseconds, "ratio": ratio, "rounds": rounds, "text": text}
+        values = {"ms": milliseconds, "ratio": ratio, "rounds": rounds}
+        results[name] = Measured(values, f"{milliseconds:.4g} ms ({ratio:.2f})")
     return results
 
 
-def peak_memory(case: Case, arguments: argparse.Namespace) -> dict[str, dict[str, object]]:
-    """Return the megabytes that each contender adds at its peak, in a process of its own.
-
-    Pages of library code, which a new process reads on demand, are not counted.
-    """
+def peak_memory(case: Case, options: argparse.Namespace) -> dict[str, Measured]:
+    """Return the megabytes that each contender adds at its peak, in a process of its own."""
     if not os.path.exists("/proc/self/statm"):
         raise UserError("--memory: reads /proc, which only Linux has")
-    results: dict[str, dict[str, object]] = {}
-    reference = 0.0
-    for name, run in case.contenders.items():
-        gc.collect()
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
+    megabytes = {name: _peak_in_child(run) / 2**20 for name, run in case.contenders.items()}
+    reference = next(iter(megabytes.values()))
+    results = {}
+    for name, size in megabytes.items():
+        ratio = size / reference if reference else math.nan
+        results[name] = Measured({"MB": size, "ratio": ratio}, f"{size:.0f} MB ({ratio:.2f})")
+    return results
+
+
+def _peak_in_child(contender: Callable[[], object]) -> int:
+    """Return the bytes that a function adds at its peak, measured in a process of its own.
+
+    Pages of library code, which a new process reads on demand, are not counted: it is the peak
+    minus the file pages after the run, minus the other pages before it.
+
+    Raises:
+        UserError: the process ended without a result, such as for lack of memory.
+    """
+    gc.collect()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
             resident, files = _resident()
-            run()
+            contender()
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
             os.write(writer, str(peak - _resident()[1] - (resident - files)).encode())
-            os._exit(0)
-        os.close(writer)
-        with os.fdopen(reader) as pipe:
-            megabytes = int(pipe.read()) / 2**20
-        os.waitpid(child, 0)
-        reference = reference or megabytes
-        text = f"{megabytes:.0f} MB ({megabytes / reference:.2f})"
-        results[name] = {"MB": megabytes, "ratio": megabytes / reference, "text": text}
-    return results
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)  # the caller's stack is not this process's to unwind
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        added = pipe.read()
+    os.waitpid(child, 0)
+    if not added:
+        raise UserError("--memory: the process that was measured ended early; see above")
+    return int(added)
 
 
 def _resident() -> tuple[int, int]:
@@ -195,31 +225,16 @@ def _resident() -> tuple[int, int]:
     return resident, files
 
 
-def logits(kind: str, rows: int, classes: int) -> torch.Tensor:
-    """Return random scores `(rows, classes)`.
-
-    Args:
-        kind: "uniform" (std 0.1), "normal", "wide" (std 4), or "trained", like a trained model's:
-            a few large scores by Zipf's law, and the others far below.
-        rows: number of rows.
-        classes: number of classes.
-    """
-    noise = torch.randn(rows, classes)
-    if kind == "trained":
-        leaders = torch.rand(rows, classes).argsort(1).add(1).log().neg()
-        return 1.5 * leaders + noise
-    return noise * {"uniform": 0.1, "normal": 1.0, "wide": 4.0}[kind]
-
-
-def _print_machine(arguments: argparse.Namespace) -> None:
+def _print_machine(options: argparse.Namespace) -> None:
+    """Print the conditions, and a warning if the machine is not idle."""
     load = os.getloadavg()[0]
     print(
-        f"torch {torch.__version__}, {platform.machine()}, {arguments.threads} thread(s), "
-        f"allocator {arguments.allocator}, clock {arguments.clock}, load {load:.2f}, "
+        f"torch {torch.__version__}, {platform.machine()}, {options.threads} thread(s), "
+        f"allocator {options.allocator}, clock {options.clock}, load {load:.2f}, "
         f"entmax {_IMPLEMENTATION}"
     )
     if load > 0.5:
-        advice = "; consider --clock cpu" if arguments.clock == "wall" else ""
+        advice = "; consider --clock cpu" if options.clock == "wall" else ""
         print(
             f"warning: the machine is not idle (load {load:.2f}): trust ratios, not times{advice}",
             file=sys.stderr,

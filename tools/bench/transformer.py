@@ -39,10 +39,10 @@ from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention
 from onmt_entmax.opennmt import MultiHeadedAttention
-from onmt_entmax.rules import whole
+from onmt_entmax.rules import SHARE, whole
 from tools.bench import batches as text
-from tools.bench.contenders import Contender
-from tools.bench.runner import ALPHA, COUNT, DROPOUT, keep_freed_memory
+from tools.bench.contenders import OurContender
+from tools.bench.runner import ALPHA, COUNT, keep_freed_memory
 
 VOCABULARY = 10_000
 
@@ -122,7 +122,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     names = options.variants
     sizes = SIZES[options.size], options.output_alpha, options.dropout
     running = {
-        name: Contender(model_of(name, known, *sizes), known.target.pad, 5e-4) for name in names
+        name: OurContender(model_of(name, known, *sizes), known.target.pad, 5e-4) for name in names
     }
     for _ in range(options.warmup):
         batch = next(stream)
@@ -168,7 +168,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     several = whole(2, 10**9)
     parser.add_argument("--steps", type=several, default=20, help="timed steps of each contender")
     parser.add_argument("--output-alpha", type=ALPHA, default=1.5)
-    parser.add_argument("--dropout", type=DROPOUT, default=0.1)
+    parser.add_argument("--dropout", type=SHARE, default=0.1)
     parser.add_argument("--threads", type=COUNT, default=1)
     parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu if one thread")
     parser.add_argument("--output", default="", help="append JSON lines to this file")

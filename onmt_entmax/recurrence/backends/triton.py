@@ -13,14 +13,14 @@ from torch import Tensor
 
 from onmt_entmax.recurrence.backends.contract import StepBackend
 from onmt_entmax.recurrence.source_memory import RowSources
-from onmt_entmax.sparse.backends.triton import alpha_of, form_of
-from onmt_entmax.sparse.backends.triton_kernels import (
+from onmt_entmax.sparse.backends.triton_curves import (
     beta_of,
     jacobian_weights,
     least_threshold,
     result_at,
     solve_tile,
 )
+from onmt_entmax.sparse.backends.triton_launch import alpha_of, form_of
 
 _CELLS = 512  # hidden units of a program
 _TILE = 8192  # elements of source vectors in a tile of attention

@@ -18,6 +18,9 @@ from onmt_entmax.sparse import reference
 from onmt_entmax.sparse.arguments import is_readable, refuse_rows_without_answer
 from onmt_entmax.sparse.backends import cpu
 
+# Types of scores that the C++ code and the kernels take.
+_TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
 
 def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
     """Return the fastest implementation for the arguments of an operation, a module.
@@ -31,16 +34,15 @@ def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
         alpha: a number, or a tensor.
         others: the operation's other tensors.
     """
-    tensors = [given for given in (scores, alpha, *others) if isinstance(given, Tensor)]
-    if not scores.numel() or not all(is_readable(given, wait=True) for given in tensors):
+    tensors = [tensor for tensor in (scores, alpha, *others) if isinstance(tensor, Tensor)]
+    if not scores.numel() or not all(is_readable(tensor, wait=True) for tensor in tensors):
         return reference
-    known = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
     # Columns are numbered in 32 bits.
-    if scores.dtype not in known or scores.shape[-1] >= 1 << 27:
+    if scores.dtype not in _TYPES or scores.shape[-1] >= 1 << 27:
         return reference
     if isinstance(alpha, Tensor):
         recorded = alpha.is_cuda and torch.cuda.is_current_stream_capturing()
-        alpha = 2.0 if recorded else float(alpha.detach().amax())
+        alpha = 2.0 if recorded else float(alpha.detach().amax())  # the largest decides
     if scores.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
         return _gpu(scores.device) if alpha <= 2 else reference
     built = cpu.module is not None and scores.device.type == "cpu"

@@ -21,7 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import Inputs, Leading, refuse_rows_without_answer, working_type
+from onmt_entmax.sparse.arguments import refuse_rows_without_answer, working_type
+from onmt_entmax.sparse.inputs import Inputs, Leading
 
 KINDS = {torch.float32: "f", torch.float64: "d"}
 # The structs of csrc/native.cpp.
@@ -70,10 +71,12 @@ def _on_rows(
     function: Callable[..., None], scores: Tensor, alpha: float | Tensor, *values: object
 ) -> None:
     """Run a C++ function on contiguous rows; see ``Rows`` in csrc/native.cpp for the values."""
-    each = alphas_of(alpha, scores) if isinstance(alpha, Tensor) else None
-    values += (None,) * (10 - len(values))
+    number, alphas = alpha, None
+    if isinstance(alpha, Tensor):
+        number, alphas = 2.0, alphas_of(alpha, scores)  # the number is not read
+    others = (None,) * (10 - len(values))
     try:
-        run(function, scores, ROWS, alpha if each is None else 2.0, each, scores, *values)
+        run(function, scores, ROWS, number, alphas, scores, *values, *others)
     except ValueError:
         refuse_rows_without_answer(scores.amax(-1))
         raise
@@ -112,9 +115,9 @@ def scaled(
     scores: Tensor, alpha: float | Tensor, kept: Sequence[Tensor], factors: Tensor
 ) -> Tensor:
     """Return the probabilities of rows times ``factors`` ``(rows,)``; see :func:`conjugate`."""
-    out, (maxima, *rest) = torch.empty_like(scores), kept
-    room, factors = rest[-1].shape[1], factors.contiguous()
-    _on_rows(module.scale_rows, scores, alpha, out, None, maxima, 0, *rest, room, factors)
+    out, (maxima, *supports) = torch.empty_like(scores), kept
+    room, factors = supports[-1].shape[1], factors.contiguous()
+    _on_rows(module.scale_rows, scores, alpha, out, None, maxima, 0, *supports, room, factors)
     return out
 
 
@@ -131,8 +134,8 @@ def gradients(
     """
     probabilities = probabilities.contiguous()
     gradient = gradient.to(probabilities.dtype).contiguous()
-    given = torch.as_tensor(alpha, dtype=torch.float64, device="cpu")
-    alphas = alphas_of(given, probabilities)
+    alpha = torch.as_tensor(alpha, dtype=torch.float64, device="cpu")
+    alphas = alphas_of(alpha, probabilities)
     out = torch.empty_like(probabilities)
     in_alpha = None
     if of_alpha:
@@ -153,19 +156,21 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor | None]]:
     negative. Without ``keep`` they are not kept.
     """
     work = _Work(inputs)
-    keep = keep or work.value is None
-    weights = work.new(work.queries, work.keys) if keep else None
+    weights = None
+    if keep or work.value is None:
+        weights = work.new(work.queries, work.keys)
     if inputs.dropout_p > 0:
         work.seed = int(torch.randint(1 << 62, ()))
     output = None if work.value is None else work.new(work.queries, work.value.shape[-1])
     for first, part in work.groups():
         query, key = part(work.query), part(work.key)
         scores = query.new_empty(*query.shape[:2], work.keys) if weights is None else part(weights)
-        used = torch.empty_like(scores) if inputs.dropout_p > 0 else None
+        dropped = torch.empty_like(scores) if inputs.dropout_p > 0 else None
         torch.bmm(query, key.mT, out=scores)
-        work.run(module.forward, first, inputs.scale, scores, used, None, None, None)
+        # In place: from here on the scores are weights.
+        work.run(module.forward, first, inputs.scale, scores, dropped, None, None, None)
         if output is not None:
-            torch.bmm(scores if used is None else used, part(work.value), out=part(output))
+            torch.bmm(scores if dropped is None else dropped, part(work.value), out=part(output))
     kept = None if weights is None else work.shaped(weights)
     result = kept if output is None else work.shaped(output)
     assert result is not None
@@ -185,49 +190,63 @@ def backward(
     """
     work = _Work(inputs)
     weights, gradient = work.of(kept[0]), work.of(gradient)
-    shared = (inputs.query, inputs.key, gradient if inputs.value is None else inputs.value)
+    wants_alpha, wants_mask = wanted[3], wanted[4]
+    # What is multiplied; without values, the gradient in their place is never wanted.
+    operands = (inputs.query, inputs.key, gradient if inputs.value is None else inputs.value)
     grads = [
-        work.new(*tensor.shape[-2:]) if asked else None
-        for tensor, asked in zip(shared, wanted, strict=False)
+        work.new(*tensor.shape[-2:]) if wants else None
+        for tensor, wants in zip(operands, wanted[:3], strict=True)
     ]
-    mask_grad = work.new(work.queries, work.keys) if wanted[4] else None
+    mask_grad = work.new(work.queries, work.keys) if wants_mask else None
     alpha_grad = None
-    if wanted[3]:
+    if wants_alpha:
         alpha_grad = weights.new_empty(work.count, work.queries, dtype=torch.float64)
-    scale = 1.0 if wanted[4] else inputs.scale
+    # The gradient in the mask is that in the scores, before they are scaled.
+    scale = 1.0 if wants_mask else inputs.scale
     for first, part in work.groups():
         own, upstream = part(weights), part(gradient)
-        grad = torch.empty_like(own) if mask_grad is None else part(mask_grad)
-        used = torch.empty_like(own) if inputs.dropout_p > 0 else None
+        scores_grad = torch.empty_like(own) if mask_grad is None else part(mask_grad)
+        dropped = torch.empty_like(own) if inputs.dropout_p > 0 else None
         if work.value is None:
-            grad.copy_(upstream)
+            scores_grad.copy_(upstream)
         else:
-            torch.bmm(upstream, part(work.value).mT, out=grad)
+            torch.bmm(upstream, part(work.value).mT, out=scores_grad)
         of_alpha = None if alpha_grad is None else alpha_grad[first:]
-        work.run(module.backward, first, scale, own, used, grad, grad, of_alpha)
-        factors = (grad, part(work.key)), (grad.mT, part(work.query)), (own.mT, upstream)
-        if used is not None:
-            factors = (*factors[:2], (used.mT, upstream))
-        for made, (left, right) in zip(grads, factors, strict=True):
-            if made is not None:
-                torch.bmm(left, right, out=part(made))
-    if wanted[4]:
-        for made in grads[:2]:
-            if made is not None:
-                made.mul_(inputs.scale)
+        work.run(
+            module.backward, first, scale, own, dropped, scores_grad, scores_grad, of_alpha
+        )  # fmt: skip
+        used = own if dropped is None else dropped
+        factors = (
+            (scores_grad, part(work.key)),
+            (scores_grad.mT, part(work.query)),
+            (used.mT, upstream),
+        )
+        for grad, (left, right) in zip(grads, factors, strict=True):
+            if grad is not None:
+                torch.bmm(left, right, out=part(grad))
+    if wants_mask:
+        for grad in grads[:2]:
+            if grad is not None:
+                grad.mul_(inputs.scale)
     in_alpha = None
     if alpha_grad is not None:
         assert isinstance(inputs.alpha, Tensor)
         in_alpha = work.in_alpha(alpha_grad, inputs.alpha)
-    of_query, of_key, of_value, of_mask = (
-        None if made is None or given is None else work.shaped(made).sum_to_size(given.shape)
-        for made, given in zip((*grads, mask_grad), (*inputs[:3], inputs.mask), strict=True)
+    tensors = (inputs.query, inputs.key, inputs.value, inputs.mask)
+    in_query, in_key, in_value, in_mask = (
+        None if grad is None or tensor is None else work.shaped(grad).sum_to_size(tensor.shape)
+        for grad, tensor in zip((*grads, mask_grad), tensors, strict=True)
     )
-    return of_query, of_key, of_value, in_alpha, of_mask
+    return in_query, in_key, in_value, in_alpha, in_mask
 
 
 class _Work(Leading):
-    """The inputs as C++ takes them, and the groups of heads."""
+    """The inputs as C++ takes them, and the groups of heads.
+
+    Attributes:
+        query, key, value: ``(outer, heads, rows, size)``.
+        seed: of dropout, which `forward` draws.
+    """
 
     def __init__(self, inputs: Inputs) -> None:
         super().__init__(inputs)
@@ -286,7 +305,7 @@ class _Work(Leading):
             first: the first head.
             scale: of the scores, or of the gradient.
             weights: ``(count, queries, keys)``.
-            tensors: used weights, incoming gradient, gradient, and gradient in alpha.
+            tensors: weights after dropout, incoming gradient, gradient, and gradient in alpha.
         """
         strides = (0, 0, 0) if self._mask is None else self._mask.stride()[:3]
         run(

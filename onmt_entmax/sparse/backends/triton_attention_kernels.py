@@ -1,4 +1,4 @@
-"""The Triton kernels of attention, which never write the scores; triton.py starts them.
+"""The Triton kernels of attention, which never write the scores; triton_attention.py starts them.
 
 A program works on a block of queries of one head and goes through the keys several times, block by
 block: for the largest score of each query, for each Newton step to the threshold, and for the
@@ -7,8 +7,10 @@ gradient, one kernel goes through the keys for each block of queries, another th
 for each block of keys. Thresholds, as everything but the products, are computed in float32; weights
 are rounded to the type of the values for the product.
 
-The mathematics of the rows is that of triton_kernels.py. Tensors are ``(outer, heads, rows, size)``
-with a stride of 1 in the last dimension.
+triton_curves.py has the mathematics of a row, here the scores of one query. Tensors are
+``(outer, heads, rows, size)`` with a stride of 1 in the last dimension; ``statistics`` are
+``(3, outer x heads, queries)``: maxima, thresholds and sums. ``row`` and ``column`` are numbers of
+queries and keys, ``place`` is an address, ``there`` a mask of what exists.
 """
 
 # mypy: allow-untyped-defs
@@ -16,7 +18,7 @@ with a stride of 1 in the last dimension.
 import triton
 import triton.language as tl
 
-from onmt_entmax.sparse.backends.triton_kernels import (
+from onmt_entmax.sparse.backends.triton_curves import (
     INFINITY,
     STEPS,
     alpha_terms,
@@ -56,31 +58,87 @@ def _store_rows(out, tile, row, rows, size, wide: tl.constexpr):
 
 
 @triton.jit
+def _beginning(tensor, outer, head, outer_stride, head_stride):
+    """Return the address of the first row of a head."""
+    return tensor + (outer * outer_stride + head * head_stride)
+
+
+@triton.jit
 def _scores(
-    query, key, mask, row, column, queries, keys, mask_row, mask_column, scale,
+    query_rows, key_rows, mask, row, column, queries, keys, mask_row, mask_column, scale,
     masking: tl.constexpr, precision: tl.constexpr,
 ):  # fmt: skip
     """Return the scores of tiles of queries and keys, -inf where a query may not attend."""
-    scores = tl.dot(query, tl.trans(key), input_precision=precision) * scale
+    scores = tl.dot(query_rows, tl.trans(key_rows), input_precision=precision) * scale
     row, column = row[:, None], column[None, :]
     there = (column < keys) & (row < queries)
     if masking == "causal":
         there = there & (column <= row)
     elif masking != "none":
         place = mask + row.to(tl.int64) * mask_row + column.to(tl.int64) * mask_column
-        given = tl.load(place, mask=there, other=0)
+        entries = tl.load(place, mask=there, other=0)
         if masking == "booleans":
-            there = there & (given != 0)
+            there = there & (entries != 0)
         else:
-            scores += given.to(tl.float32)
+            scores += entries.to(tl.float32)
     return tl.where(there, scores, -INFINITY)
 
 
 @triton.jit
 def _noise(seed, head, row, column, keys, dropped):
-    """Return the factors of dropout, the same in every kernel."""
+    """Return the factors of dropout, which depend on seed, head, row and column alone."""
     place = row[:, None] * keys + column[None, :]
     return tl.where(tl.rand(tl.load(seed) + head, place) < dropped, 0.0, 1.0 / (1.0 - dropped))
+
+
+@triton.jit
+def _scored(
+    query_rows, key, mask, row, column, queries, keys, key_row, mask_row, mask_column, size, scale,
+    masking: tl.constexpr, precision: tl.constexpr, wide: tl.constexpr,
+):  # fmt: skip
+    """Return a block of keys, and its scores."""
+    key_rows = _rows(key, column, keys, key_row, size, wide)
+    scores = _scores(
+        query_rows, key_rows, mask, row, column, queries, keys, mask_row, mask_column, scale,
+        masking, precision,
+    )  # fmt: skip
+    return key_rows, scores
+
+
+@triton.jit
+def _solve_in_blocks(
+    query_rows, key, mask, row, end, queries, keys, key_row, mask_row, mask_column, size, scale,
+    threshold, beta,
+    log_form: tl.constexpr, power: tl.constexpr, masking: tl.constexpr, precision: tl.constexpr,
+    height: tl.constexpr, width: tl.constexpr, wide: tl.constexpr,
+):  # fmt: skip
+    """Return the maxima and thresholds (height, 1) of queries, from keys up to ``end``."""
+    column = tl.arange(0, width)
+    maximum = tl.full((height, 1), -INFINITY, tl.float32)
+    for begin in range(0, end, width):
+        _, scores = _scored(
+            query_rows, key, mask, row, begin + column, queries, keys, key_row, mask_row,
+            mask_column, size, scale, masking, precision, wide,
+        )  # fmt: skip
+        maximum = tl.maximum(maximum, tl.max(scores, 1, keep_dims=True))
+    # A query without keys: all its weights are 0.
+    maximum = tl.where(maximum == -INFINITY, 0.0, maximum)
+    going = 1
+    steps = 0
+    while (going > 0) & (steps < STEPS):
+        total, weights = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
+        for begin in range(0, end, width):
+            _, scores = _scored(
+                query_rows, key, mask, row, begin + column, queries, keys, key_row, mask_row,
+                mask_column, size, scale, masking, precision, wide,
+            )  # fmt: skip
+            p, weight, _ = curve(scores - maximum, threshold, beta, log_form, power)
+            total += tl.sum(p, 1, keep_dims=True)
+            weights += tl.sum(weight, 1, keep_dims=True)
+        threshold, better = step(total, weights, threshold, beta, log_form, power)
+        going = tl.max(tl.max(better.to(tl.int32), 1), 0)
+        steps += 1
+    return maximum, threshold
 
 
 @triton.jit(do_not_specialize=_VARIOUS)
@@ -98,76 +156,52 @@ def attend(
 
     ``single`` says that ``width`` keys are all.
     """
-    at, block = _head_and_block(queries, height)
-    outer, head = at // heads, at % heads
-    query += outer * query_outer + head * query_head
-    key += outer * key_outer + head * key_head
-    value += outer * value_outer + head * value_head
-    mask += outer * mask_outer + head * mask_head
+    index, block = _head_and_block(queries, height)
+    outer, head = index // heads, index % heads
+    query = _beginning(query, outer, head, query_outer, query_head)
+    key = _beginning(key, outer, head, key_outer, key_head)
+    value = _beginning(value, outer, head, value_outer, value_head)
+    mask = _beginning(mask, outer, head, mask_outer, mask_head)
     row = block * height + tl.arange(0, height)
-    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, tl.float32)
-    queried = _rows(query, row, queries, query_row, size, wide)
+    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + index, 1, heads, each_head, tl.float32)
+    query_rows = _rows(query, row, queries, query_row, size, wide)
     end = keys
     if masking == "causal":
         end = tl.minimum(keys, (block + 1) * height)
     threshold = least_threshold(beta, log_form, power)
     column = tl.arange(0, width)
-    scores, p = tl.zeros((height, width), tl.float32), tl.zeros((height, width), tl.float32)
+    p = tl.zeros((height, width), tl.float32)
     if single:
-        read = _rows(key, column, keys, key_row, size, wide)
-        scores = _scores(
-            queried, read, mask, row, column, queries, keys, mask_row, mask_column, scale,
-            masking, precision,
+        _, scores = _scored(
+            query_rows, key, mask, row, column, queries, keys, key_row, mask_row, mask_column,
+            size, scale, masking, precision, wide,
         )  # fmt: skip
         maximum = tl.max(scores, 1, keep_dims=True)
         maximum = tl.where(maximum == -INFINITY, 0.0, maximum)
         threshold, p, _ = solve_tile(scores - maximum, threshold, beta, log_form, power)
     else:
-        maximum = tl.full((height, 1), -INFINITY, tl.float32)
-        for begin in range(0, end, width):
-            read = _rows(key, begin + column, keys, key_row, size, wide)
-            scores = _scores(
-                queried, read, mask, row, begin + column, queries, keys, mask_row, mask_column,
-                scale, masking, precision,
-            )  # fmt: skip
-            maximum = tl.maximum(maximum, tl.max(scores, 1, keep_dims=True))
-        # A query without keys: all its weights are 0.
-        maximum = tl.where(maximum == -INFINITY, 0.0, maximum)
-        going = 1
-        steps = 0
-        while (going > 0) & (steps < STEPS):
-            total, slope = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
-            for begin in range(0, end, width):
-                read = _rows(key, begin + column, keys, key_row, size, wide)
-                scores = _scores(
-                    queried, read, mask, row, begin + column, queries, keys, mask_row,
-                    mask_column, scale, masking, precision,
-                )  # fmt: skip
-                p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
-                total += tl.sum(p, 1, keep_dims=True)
-                slope += tl.sum(s, 1, keep_dims=True)
-            threshold, better = step(total, slope, threshold, beta, log_form, power)
-            going = tl.max(tl.max(better.to(tl.int32), 1), 0)
-            steps += 1
+        maximum, threshold = _solve_in_blocks(
+            query_rows, key, mask, row, end, queries, keys, key_row, mask_row, mask_column, size,
+            scale, threshold, beta, log_form, power, masking, precision, height, width, wide,
+        )  # fmt: skip
     total = tl.zeros((height, 1), tl.float32)
     result = tl.zeros((height, value_wide), tl.float32)
     for begin in range(0, end, width):
         if not single:
-            read = _rows(key, begin + column, keys, key_row, size, wide)
-            scores = _scores(
-                queried, read, mask, row, begin + column, queries, keys, mask_row, mask_column,
-                scale, masking, precision,
+            _, scores = _scored(
+                query_rows, key, mask, row, begin + column, queries, keys, key_row, mask_row,
+                mask_column, size, scale, masking, precision, wide,
             )  # fmt: skip
             p, _, _ = curve(scores - maximum, threshold, beta, log_form, power)
         total += tl.sum(p, 1, keep_dims=True)
         if has_dropout:
-            p *= _noise(seed, at, row, begin + column, keys, dropped)
-        given = _rows(value, begin + column, keys, value_row, value_size, value_wide)
-        result += tl.dot(p.to(given.dtype), given, input_precision=precision)
+            p *= _noise(seed, index, row, begin + column, keys, dropped)
+        values = _rows(value, begin + column, keys, value_row, value_size, value_wide)
+        result += tl.dot(p.to(values.dtype), values, input_precision=precision)
     total = tl.where(total == 0, 1.0, total)
     result /= total
-    _store_rows(out + at * queries * value_size, result, row, queries, value_size, value_wide)
-    place = statistics + at * queries + row[:, None]
+    _store_rows(out + index * queries * value_size, result, row, queries, value_size, value_wide)
+    place = statistics + index * queries + row[:, None]
     there = row[:, None] < queries
     tl.store(place, maximum, mask=there)
     tl.store(place + total_heads * queries, threshold, mask=there)
@@ -175,13 +209,26 @@ def attend(
 
 
 @triton.jit
-def _known(statistics, at, row, queries, total_heads):
-    """Return maxima, thresholds and sums of queries, (rows, 1)."""
-    place, there = statistics + at * queries + row[:, None], row[:, None] < queries
+def _statistics(statistics, index, row, queries, total_heads):
+    """Return maxima, thresholds and sums (rows, 1) of queries, as :func:`attend` wrote them."""
+    place, there = statistics + index * queries + row[:, None], row[:, None] < queries
     apart = total_heads * queries
     maximum = tl.load(place, mask=there, other=0.0)
     threshold = tl.load(place + apart, mask=there, other=0.0)
     return maximum, threshold, tl.load(place + 2 * apart, mask=there, other=1.0)
+
+
+@triton.jit
+def _weight_gradients(
+    upstream_rows, value, seed, index, row, column, keys, value_row, value_size, dropped,
+    has_dropout: tl.constexpr, precision: tl.constexpr, value_wide: tl.constexpr,
+):  # fmt: skip
+    """Return the gradients in the weights (queries, keys) of a block."""
+    values = _rows(value, column, keys, value_row, value_size, value_wide)
+    gradient = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
+    if has_dropout:
+        gradient *= _noise(seed, index, row, column, keys, dropped)
+    return gradient
 
 
 @triton.jit(do_not_specialize=_VARIOUS)
@@ -200,62 +247,60 @@ def gradient_of_queries(
     With Jacobian weights s and the gradient g in the weights, that in the scores is
     ``s (g - mean)`` with the mean ``sum s g / sum s``; :func:`gradient_of_keys` reads it.
     """
-    at, block = _head_and_block(queries, height)
-    outer, head = at // heads, at % heads
-    query += outer * query_outer + head * query_head
-    key += outer * key_outer + head * key_head
-    value += outer * value_outer + head * value_head
-    mask += outer * mask_outer + head * mask_head
+    index, block = _head_and_block(queries, height)
+    outer, head = index // heads, index % heads
+    query = _beginning(query, outer, head, query_outer, query_head)
+    key = _beginning(key, outer, head, key_outer, key_head)
+    value = _beginning(value, outer, head, value_outer, value_head)
+    mask = _beginning(mask, outer, head, mask_outer, mask_head)
     row = block * height + tl.arange(0, height)
-    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, tl.float32)
-    maximum, threshold, _total = _known(statistics, at, row, queries, total_heads)
-    queried = _rows(query, row, queries, query_row, size, wide)
-    given = _rows(
-        upstream + at * queries * value_size, row, queries, value_size, value_size, value_wide
-    )
+    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + index, 1, heads, each_head, tl.float32)
+    maximum, threshold, _total = _statistics(statistics, index, row, queries, total_heads)
+    query_rows = _rows(query, row, queries, query_row, size, wide)
+    upstream += index * queries * value_size
+    upstream_rows = _rows(upstream, row, queries, value_size, value_size, value_wide)
     end = keys
     if masking == "causal":
         end = tl.minimum(keys, (block + 1) * height)
     column = tl.arange(0, width)
-    all_weights, along = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
-    bends, bent = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
+    # Sums over the keys: s, s g, and for alpha its terms (see `alpha_terms`) and these times g.
+    weights, weighted = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
+    terms, weighted_terms = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
     for begin in range(0, end, width):
-        read = _rows(key, begin + column, keys, key_row, size, wide)
-        scores = _scores(
-            queried, read, mask, row, begin + column, queries, keys, mask_row, mask_column, scale,
-            masking, precision,
+        _, scores = _scored(
+            query_rows, key, mask, row, begin + column, queries, keys, key_row, mask_row,
+            mask_column, size, scale, masking, precision, wide,
         )  # fmt: skip
-        p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
-        values = _rows(value, begin + column, keys, value_row, value_size, value_wide)
-        g = tl.dot(given, tl.trans(values), input_precision=precision)
-        if has_dropout:
-            g *= _noise(seed, at, row, begin + column, keys, dropped)
-        all_weights += tl.sum(s, 1, keep_dims=True)
-        along += tl.sum(s * g, 1, keep_dims=True)
+        p, weight, _ = curve(scores - maximum, threshold, beta, log_form, power)
+        gradient = _weight_gradients(
+            upstream_rows, value, seed, index, row, begin + column, keys, value_row, value_size,
+            dropped, has_dropout, precision, value_wide,
+        )  # fmt: skip
+        weights += tl.sum(weight, 1, keep_dims=True)
+        weighted += tl.sum(weight * gradient, 1, keep_dims=True)
         if of_alpha:
-            bend = tl.where(p == 0, 0.0, alpha_terms(p, s, beta))
-            bends += tl.sum(bend, 1, keep_dims=True)
-            bent += tl.sum(bend * g, 1, keep_dims=True)
-    mean = along / tl.where(all_weights == 0, 1.0, all_weights)
-    there = row[:, None] < queries
-    tl.store(means + at * queries + row[:, None], mean, mask=there)
+            term = tl.where(p == 0, 0.0, alpha_terms(p, weight, beta))
+            terms += tl.sum(term, 1, keep_dims=True)
+            weighted_terms += tl.sum(term * gradient, 1, keep_dims=True)
+    mean = weighted / tl.where(weights == 0, 1.0, weights)
+    place, there = index * queries + row[:, None], row[:, None] < queries
+    tl.store(means + place, mean, mask=there)
     if of_alpha:
-        tl.store(alpha_grad + at * queries + row[:, None], mean * bends - bent, mask=there)
+        tl.store(alpha_grad + place, mean * terms - weighted_terms, mask=there)
     result = tl.zeros((height, wide), tl.float32)
     for begin in range(0, end, width):
-        read = _rows(key, begin + column, keys, key_row, size, wide)
-        scores = _scores(
-            queried, read, mask, row, begin + column, queries, keys, mask_row, mask_column, scale,
-            masking, precision,
+        key_rows, scores = _scored(
+            query_rows, key, mask, row, begin + column, queries, keys, key_row, mask_row,
+            mask_column, size, scale, masking, precision, wide,
         )  # fmt: skip
-        _, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
-        values = _rows(value, begin + column, keys, value_row, value_size, value_wide)
-        g = tl.dot(given, tl.trans(values), input_precision=precision)
-        if has_dropout:
-            g *= _noise(seed, at, row, begin + column, keys, dropped)
-        scores_grad = s * (g - mean) * scale
-        result += tl.dot(scores_grad.to(read.dtype), read, input_precision=precision)
-    _store_rows(query_grad + at * queries * size, result, row, queries, size, wide)
+        _, weight, _ = curve(scores - maximum, threshold, beta, log_form, power)
+        gradient = _weight_gradients(
+            upstream_rows, value, seed, index, row, begin + column, keys, value_row, value_size,
+            dropped, has_dropout, precision, value_wide,
+        )  # fmt: skip
+        scores_grad = weight * (gradient - mean) * scale
+        result += tl.dot(scores_grad.to(key_rows.dtype), key_rows, input_precision=precision)
+    _store_rows(query_grad + index * queries * size, result, row, queries, size, wide)
 
 
 @triton.jit(do_not_specialize=_VARIOUS)
@@ -270,44 +315,43 @@ def gradient_of_keys(
     wide: tl.constexpr, value_wide: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of a block of keys and their values."""
-    at, block = _head_and_block(keys, width)
-    outer, head = at // heads, at % heads
-    query += outer * query_outer + head * query_head
-    key += outer * key_outer + head * key_head
-    value += outer * value_outer + head * value_head
-    mask += outer * mask_outer + head * mask_head
-    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + at, 1, heads, each_head, tl.float32)
+    index, block = _head_and_block(keys, width)
+    outer, head = index // heads, index % heads
+    query = _beginning(query, outer, head, query_outer, query_head)
+    key = _beginning(key, outer, head, key_outer, key_head)
+    value = _beginning(value, outer, head, value_outer, value_head)
+    mask = _beginning(mask, outer, head, mask_outer, mask_head)
+    beta = beta_of(alpha, tl.zeros((height, 1), tl.int64) + index, 1, heads, each_head, tl.float32)
+    upstream += index * queries * value_size
     column = block * width + tl.arange(0, width)
-    read = _rows(key, column, keys, key_row, size, wide)
+    key_rows = _rows(key, column, keys, key_row, size, wide)
     values = _rows(value, column, keys, value_row, value_size, value_wide)
     of_key = tl.zeros((width, wide), tl.float32)
     of_value = tl.zeros((width, value_wide), tl.float32)
     start = 0
-    if masking == "causal":
+    if masking == "causal":  # earlier queries attend to none of these keys
         start = block * width // height * height
     for begin in range(start, queries, height):
         row = begin + tl.arange(0, height)
-        maximum, threshold, total = _known(statistics, at, row, queries, total_heads)
+        maximum, threshold, total = _statistics(statistics, index, row, queries, total_heads)
         there = row[:, None] < queries
-        mean = tl.load(means + at * queries + row[:, None], mask=there, other=0.0)
-        queried = _rows(query, row, queries, query_row, size, wide)
-        given = _rows(
-            upstream + at * queries * value_size, row, queries, value_size, value_size, value_wide
-        )
+        mean = tl.load(means + index * queries + row[:, None], mask=there, other=0.0)
+        query_rows = _rows(query, row, queries, query_row, size, wide)
+        upstream_rows = _rows(upstream, row, queries, value_size, value_size, value_wide)
         scores = _scores(
-            queried, read, mask, row, column, queries, keys, mask_row, mask_column, scale,
+            query_rows, key_rows, mask, row, column, queries, keys, mask_row, mask_column, scale,
             masking, precision,
         )  # fmt: skip
-        p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
+        p, weight, _ = curve(scores - maximum, threshold, beta, log_form, power)
         p = p / total
-        g = tl.dot(given, tl.trans(values), input_precision=precision)
+        gradient = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
         if has_dropout:
-            noise = _noise(seed, at, row, column, keys, dropped)
-            p, g = p * noise, g * noise
-        scores_grad = s * (g - mean) * scale
-        of_value += tl.dot(tl.trans(p.to(given.dtype)), given, input_precision=precision)
-        of_key += tl.dot(
-            tl.trans(scores_grad.to(queried.dtype)), queried, input_precision=precision
-        )
-    _store_rows(key_grad + at * keys * size, of_key, column, keys, size, wide)
-    _store_rows(value_grad + at * keys * value_size, of_value, column, keys, value_size, value_wide)
+            noise = _noise(seed, index, row, column, keys, dropped)
+            p, gradient = p * noise, gradient * noise
+        scores_grad = (weight * (gradient - mean) * scale).to(query_rows.dtype)
+        p = p.to(upstream_rows.dtype)
+        of_value += tl.dot(tl.trans(p), upstream_rows, input_precision=precision)
+        of_key += tl.dot(tl.trans(scores_grad), query_rows, input_precision=precision)
+    _store_rows(key_grad + index * keys * size, of_key, column, keys, size, wide)
+    value_grad += index * keys * value_size
+    _store_rows(value_grad, of_value, column, keys, value_size, value_wide)

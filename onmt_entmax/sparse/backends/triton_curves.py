@@ -1,0 +1,276 @@
+r"""The mathematics of a row of scores, as functions of Triton that all kernels share.
+
+With the maximum ``m`` of a row's scores ``z``, let ``x = z - m`` and ``beta = alpha - 1``. At a
+threshold ``t`` the *base* of a score is ``b = [beta (x - t)]_+`` in the power form and
+``[1 + beta (x - t)]_+`` in the log form (see csrc/native_rows.h); its probability is
+``p = b ** (1 / beta)``, and its Jacobian weight ``p ** (2 - alpha)``. Newton's method moves the
+threshold up until the probabilities sum to 1.
+
+``power`` is a constant of the compiler: the exponent ``1 / beta`` where that is a whole number,
+else `SOFTMAX` or `NO_POWER`. Alpha is given as the bits of ``beta`` in float64, an integer, so that
+nothing is copied to the GPU; or as a tensor, in which row ``r`` has the entry
+``(r // inner) % count``. From 1 to 2, float32 suffices; float64 scores are solved in float64.
+"""
+
+# mypy: allow-untyped-defs
+
+import triton
+import triton.language as tl
+
+SOFTMAX = tl.constexpr(-1)
+NO_POWER = tl.constexpr(0)
+# Steps at most; ordinary rows need three to six.
+STEPS = tl.constexpr(100)
+INFINITY = tl.constexpr(float("inf"))
+
+
+@triton.jit
+def _scaled(from_threshold, beta, log_form: tl.constexpr):
+    """Return ``beta (x - t)``."""
+    scaled = beta * from_threshold
+    if log_form:
+        # At alpha = 1 a score of -inf would give nan.
+        scaled = tl.where(beta == 0, 0.0, scaled)
+    return scaled
+
+
+@triton.jit
+def curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Return probabilities, Jacobian weights and bases at a threshold; nan stays nan."""
+    from_threshold = below - threshold
+    if power == SOFTMAX:
+        probability = tl.exp(from_threshold)
+        return probability, probability, tl.where(probability == 0, 0.0, 1.0).to(below.dtype)
+    scaled = _scaled(from_threshold, beta, log_form)
+    base = 1.0 + scaled if log_form else scaled
+    outside = base <= 0
+    base = tl.where(outside, 0.0, base)
+    if power > 0:
+        weight = tl.where(outside, 0.0, 1.0).to(below.dtype)
+        for _ in tl.static_range(power - 1):
+            weight *= base
+        return weight * base, weight, base
+    inside = tl.where(outside, 1.0, base)
+    logs = _logarithms(from_threshold, scaled, inside, beta, log_form)
+    probability = tl.where(outside, 0.0, tl.exp(logs))
+    if log_form and below.dtype == tl.float32:  # cheaper than a division
+        return probability, tl.where(outside, 0.0, tl.exp(logs * (1.0 - beta))), base
+    return probability, probability / inside, base
+
+
+@triton.jit
+def _logarithms(from_threshold, scaled, inside, beta, log_form: tl.constexpr):
+    """Return log-probabilities; at alpha = 1 in the log form, scores minus the threshold.
+
+    ``inside`` are the bases, 1 outside the support, where the result has no meaning.
+    """
+    if log_form and from_threshold.dtype == tl.float32:
+        # log1p(scaled) / beta for scaled in (-1, 0]. With 1 + scaled = m 2**e, m in [0.7, 1.4), it
+        # is e log 2 + log1p(m - 1), of which the latter is a polynomial: a division takes as many
+        # instructions. Where e is 0, m - 1 is `scaled`, since a rounded 1 + scaled is not exact
+        # enough. 0x3F3504F3 are the bits of sqrt(1/2).
+        bits = inside.to(tl.int32, bitcast=True)
+        exponent = (bits - 0x3F3504F3) >> 23
+        rest = (bits - (exponent << 23)).to(tl.float32, bitcast=True) - 1.0
+        near = exponent == 0
+        inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
+        x = tl.where(near, scaled, rest)
+        # log1p(x) / x for x from sqrt(1/2) - 1 to sqrt(2) - 1: relative error below 5e-9.
+        series = x * -0.0763859246 + 0.1291417033
+        series = series * x - 0.1324084269
+        series = series * x + 0.1418007872
+        series = series * x - 0.1660912651
+        series = series * x + 0.2000207167
+        series = series * x - 0.2500158512
+        series = series * x + 0.3333332402
+        series = series * x - 0.4999998829
+        series = series * x + 1.0
+        logs = tl.where(near, from_threshold, rest * inverse) * series
+        # `scaled * 0.0` propagates nan.
+        return logs + exponent.to(tl.float32) * (0.6931471805599453 * inverse) + scaled * 0.0
+    if log_form:
+        # Kahan's log1p(x) = log(u) x / (u - 1) with u = 1 + x rounded: exact for small x too.
+        rest = inside - 1.0
+        exact = tl.log(inside) * tl.where(rest == 0, 1.0, scaled / tl.where(rest == 0, 1.0, rest))
+        exact = tl.where(rest == 0, scaled, exact)
+        return tl.where(beta == 0, from_threshold, exact / tl.where(beta == 0, 1.0, beta))
+    return tl.log(inside) / beta
+
+
+@triton.jit
+def _expm1_over(beta, factor):
+    """Return ``expm1(beta * factor) / beta``, and its limit ``factor`` where beta is 0."""
+    exponent = beta * factor
+    if exponent.dtype == tl.float32:
+        near = tl.abs(exponent) < 1.0
+        small = tl.where(near, exponent, 0.0)
+        # (e^x - 1) / x = 1 + x/2 (1 + x/3 (1 + ...)), to x/11: the rest is about 1 / 12!.
+        series = small * 0.0 + 1.0
+        for k in tl.static_range(10):
+            series = 1.0 + small * series * (1.0 / (11 - k))
+        far = tl.where(near, 1.0, exponent)
+        return factor * tl.where(near, series, (tl.exp(far) - 1.0) / far)
+    # Kahan's expm1(x) = (u - 1) x / log(u) with u = e^x rounded: exact for small x too.
+    exponential = tl.exp(exponent)
+    rest = exponential - 1.0
+    plain = (rest == 0) | (rest == -1)
+    logarithm = tl.log(tl.where(plain, 2.0, exponential))
+    exact = tl.where(rest == -1, rest, rest * exponent / logarithm)
+    exact = tl.where(rest == 0, exponent, exact)
+    return tl.where(beta == 0, factor, exact / tl.where(beta == 0, 1.0, beta))
+
+
+@triton.jit
+def step(total, weights, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Return the next threshold, and whether to go on.
+
+    Newton's method on the norm, as in csrc/native_threshold.h. ``total`` is the sum of the
+    probabilities at this threshold, ``weights`` that of the Jacobian weights.
+    """
+    if power == SOFTMAX:
+        rise = tl.log(total)
+    elif log_form:
+        rise = -total * _expm1_over(beta, -tl.log(total)) / weights
+    elif power == 1:
+        rise = (total - 1.0) / weights
+    elif power == 2:
+        rise = (total - tl.sqrt(total)) * 2.0 / weights
+    else:
+        rise = (total - tl.exp((1.0 - beta) * tl.log(total))) / (beta * weights)
+    following = threshold + rise
+    # Twice the rounding error of a total near 1.
+    enough = 1.0 + (8.9e-16 if total.dtype == tl.float64 else 2.4e-7)
+    better = (total > enough) & (following > threshold)
+    return tl.where(better, following, threshold), better
+
+
+@triton.jit
+def bases(below, threshold, probability, beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Return the bases of scores whose probabilities are known, as :func:`curve` does."""
+    if power == SOFTMAX:
+        return tl.where(probability == 0, 0.0, 1.0).to(below.dtype)
+    base = _scaled(below - threshold, beta, log_form)
+    if log_form:
+        base = 1.0 + base
+    return tl.where(base <= 0, 0.0, base)
+
+
+@triton.jit
+def solve_tile(
+    below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr,
+    most: tl.constexpr = STEPS,
+):  # fmt: skip
+    """Solve a tile (rows, width) that is padded with -inf, in at most ``most`` steps.
+
+    ``threshold`` is a lower bound to start from. Returns the thresholds (rows, 1), and at them the
+    probabilities and their sums.
+    """
+    probability, total = tl.zeros_like(below), tl.zeros_like(threshold)
+    going = 1
+    steps = 0
+    while (going > 0) & (steps < most):
+        probability, weight, _ = curve(below, threshold, beta, log_form, power)
+        total = tl.sum(probability, 1, keep_dims=True)
+        weights = tl.sum(weight, 1, keep_dims=True)
+        # The last step moves no threshold.
+        threshold, better = step(total, weights, threshold, beta, log_form, power)
+        going = tl.max(tl.max(better.to(tl.int32), 1), 0)
+        steps += 1
+    return threshold, probability, total
+
+
+@triton.jit
+def least_threshold(beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Return the least threshold possible, that of one-hot probabilities."""
+    return beta * 0.0 if log_form or power == SOFTMAX else -1.0 / beta
+
+
+@triton.jit
+def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr):
+    """Return alpha - 1 for each row, in the shape of ``row``; see the module's docstring."""
+    if each_row:
+        alphas = tl.load(alpha + (row // inner) % count)
+        if alphas.dtype != tl.float64:
+            alphas = alphas.to(tl.float32)
+        return (alphas - 1.0).to(work)
+    beta = alpha.to(tl.int64).to(tl.float64, bitcast=True).to(work)
+    return tl.zeros_like(row).to(work) + beta
+
+
+@triton.jit
+def result_at(
+    below, threshold, probability, beta, total,
+    result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr, wide: tl.constexpr,
+):  # fmt: skip
+    """Return probabilities or log-probabilities at the threshold, to be stored in float64 if wide.
+
+    ``probability`` has those that do not sum to exactly 1. Both have the support of the same bases.
+    """
+    base = bases(below, threshold, probability, beta, log_form, power)
+    outside = base <= 0
+    if result == "logs":
+        inside = tl.where(outside, 1.0, base)
+        from_threshold = below - threshold
+        if power == SOFTMAX:
+            logs = from_threshold
+        else:
+            scaled = _scaled(from_threshold, beta, log_form)
+            logs = _logarithms(from_threshold, scaled, inside, beta, log_form)
+        if log_form:
+            logs -= tl.log(total)
+        return tl.where(outside, -INFINITY, logs)
+    if log_form:
+        probability = probability / total
+    return probability if power == SOFTMAX else _positive(probability, outside, wide)
+
+
+@triton.jit
+def _positive(probability, outside, wide: tl.constexpr):
+    """Return probabilities, of which those of the support do not round to 0 when they are stored.
+
+    The smallest number, of float64 if ``wide`` and else of float32, has the bits of the integer 1.
+    """
+    one = tl.full(probability.shape, 1, tl.int64 if wide else tl.int32)
+    least = one.to(tl.float64 if wide else tl.float32, bitcast=True).to(probability.dtype)
+    return tl.where((probability < least) & (outside == 0), least, probability)
+
+
+@triton.jit
+def shifted_conjugate(threshold, least, energy, beta):
+    """Return shifted conjugates ``max_p p x + H(p)``, from the thresholds of rows.
+
+    ``least`` is the least possible threshold, the energy the sum of ``p b``. A conjugate is
+    ``t - least + (energy - 1) / alpha``: the sum of ``p x`` is ``t + (energy - 1) / beta`` in the
+    log form and ``t + energy / beta`` in the power form, and since ``p ** alpha = p b``, ``H(p)``
+    is ``(1 - energy) / (alpha beta)``. A conjugate is not negative, only its rounding.
+    """
+    dual = threshold - least + (energy - 1.0) / (1.0 + beta)
+    return tl.where(dual < 0, 0.0, dual)
+
+
+@triton.jit
+def jacobian_weights(probability, beta, power: tl.constexpr):
+    """Return the Jacobian weights; ``power`` is 1 / beta if that is whole, else `NO_POWER`."""
+    if power == 1:
+        return tl.where(probability == 0, 0.0, 1.0).to(probability.dtype)
+    if power == 2:
+        return tl.sqrt(probability)
+    inside = tl.where(probability == 0, 1.0, probability)
+    return tl.where(probability == 0, 0.0, tl.exp((1.0 - beta) * tl.log(inside)))
+
+
+@triton.jit
+def alpha_terms(probability, weight, beta):
+    """Return ``p k`` of `reference.gradients`, the curvature of each probability in alpha."""
+    logs = tl.log(tl.where(probability == 0, 1.0, probability))
+    w = -beta * logs
+    near = w < 1.0
+    small = tl.where(near, w, 0.0)
+    # (e^w - 1 - w) 2 / w^2 = 1 + w/3 (1 + w/4 (1 + ...)), to w/12: the rest is about 2 / 13!.
+    series = small * 0.0 + 1.0
+    for k in tl.static_range(10):
+        series = 1.0 + small * series * (1.0 / (12 - k))
+    inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
+    # p exp(w) is the weight.
+    far = (weight - probability * (1.0 + w)) * inverse * inverse
+    return tl.where(near, probability * logs * logs * (series * 0.5), far)
