@@ -47,13 +47,13 @@ from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import (
     ONMT,
     Measure,
-    Score,
+    SystemScore,
     compare,
     make_metrics,
     quality_of,
     tune_reward,
 )
-from onmt_entmax.report.measures import coverage, coverage_text
+from onmt_entmax.report.coverage import coverage, coverage_text
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
@@ -71,7 +71,7 @@ def table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
     return "\n".join([aligned, "", *(f"{m.name}: {m.signature}" for m in measures)])
 
 
-def _cell(score: Score) -> str:
+def _cell(score: SystemScore) -> str:
     text = f"{score.value:.2f}"
     if score.half_width is not None:
         text += f" +- {score.half_width:.2f}"

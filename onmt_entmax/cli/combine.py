@@ -28,9 +28,10 @@ from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
+from onmt_entmax.report.counts import CertificateCounts, rate_lines
 from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
-from onmt_entmax.report.measures import Counts, output_of, rate_lines
-from onmt_entmax.report.reading import count_record, is_blank, read_report
+from onmt_entmax.report.reading import count_record, read_report
+from onmt_entmax.report.records import is_blank, output_of
 from onmt_entmax.report.writers import one_line, with_summary
 from onmt_entmax.search.mbr import UTILITIES
 
@@ -95,7 +96,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Combine the reports; return the exit status."""
     options = parse_arguments(arguments)
-    paths, counts, decisions = options.reports, Counts(), MbrCounts()
+    paths, counts, decisions = options.reports, CertificateCounts(), MbrCounts()
     refuse_overwriting(paths, [options.output, *with_summary(options.report)])
     with replaced_when_done([options.output, *with_summary(options.report)]) as files:
         for records in together(paths):

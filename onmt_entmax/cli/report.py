@@ -27,9 +27,12 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.pictures import picture
 from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
-from onmt_entmax.report.measures import Counts, coverage, is_right, output_of
+from onmt_entmax.report.counts import CertificateCounts
+from onmt_entmax.report.coverage import coverage
+from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.reading import count_record, read_report
+from onmt_entmax.report.records import output_of
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
 
@@ -146,7 +149,7 @@ def main(arguments: Sequence[str]) -> int:
     translator = Translator.from_folders(
         options.model, transforms=options.transforms, attention=True
     )
-    counts = Counts()
+    counts = CertificateCounts()
     for record in records:
         count_record(counts, record)
     warnings = counts.source.warnings()

@@ -21,7 +21,7 @@ ONMT = "onmt"  # the tokeniser that sacrebleu does not have
 
 
 @dataclass(frozen=True)
-class Score:
+class SystemScore:
     """One measure of one system; only a comparison of systems has more than `value`.
 
     Attributes:
@@ -43,7 +43,7 @@ class Measure:
 
     name: str
     signature: str
-    scores: tuple[Score, ...]
+    scores: tuple[SystemScore, ...]
 
 
 def make_metrics(
@@ -124,12 +124,14 @@ def compare(
             scores = [_score(result, result.score == compared[0].score) for result in compared]
             signature = str(signatures[kept])
         else:
-            scores = [Score(metric.corpus_score(lines, references).score) for _, lines in first]
+            scores = [
+                SystemScore(metric.corpus_score(lines, references).score) for _, lines in first
+            ]
             signature = str(metric.get_signature())
         measures.append(Measure(name, signature, tuple(scores)))
         if nbest > 1:
             best = [oracle(lines, references, metric, nbest) for _, lines in systems]
-            scores = [Score(metric.corpus_score(lines, references).score) for lines in best]
+            scores = [SystemScore(metric.corpus_score(lines, references).score) for lines in best]
             measures.append(Measure(f"{name}, best of {nbest}", signature, tuple(scores)))
     return measures
 
@@ -205,10 +207,10 @@ def _best(record: dict[str, Any], penalties: Penalties) -> tuple[str, bool]:
     return listed[scores.index(best)]["text"], proven
 
 
-def _score(result: Any, equals_the_first: bool) -> Score:
+def _score(result: Any, equals_the_first: bool) -> SystemScore:
     """Return a result of the bootstrap, with p = 1 for the same score as the first system's.
 
     There sacrebleu, which counts differences above 0, may report the least possible p.
     """
     p = None if result.p_value is None else 1.0 if equals_the_first else float(result.p_value)
-    return Score(float(result.score), float(result.mean), float(result.ci), p)
+    return SystemScore(float(result.score), float(result.mean), float(result.ci), p)

@@ -34,7 +34,7 @@ def is_right(gold: Sequence[str], guess: Guess | None) -> bool:
 
 
 @dataclass
-class Counts:
+class QueryCounts:
     """Sums over queries."""
 
     queries: int = 0
@@ -81,8 +81,8 @@ class Counts:
 class Scores:
     """Counts of each language, in order of name, and of all queries."""
 
-    languages: Mapping[str, Counts]
-    all: Counts
+    languages: Mapping[str, QueryCounts]
+    all: QueryCounts
     unit: Unit
 
     @property
@@ -132,7 +132,7 @@ class Scores:
         return "\n\n".join(tables)
 
 
-def _content(counts: Counts) -> dict[str, Any]:
+def _content(counts: QueryCounts) -> dict[str, Any]:
     content: dict[str, Any] = {
         "queries": counts.queries,
         "accuracy": counts.accuracy,
@@ -146,7 +146,7 @@ def _content(counts: Counts) -> dict[str, Any]:
     return content
 
 
-def _levels(counts: Counts) -> list[str]:
+def _levels(counts: QueryCounts) -> list[str]:
     """Return for each level the share of the queries, and how many of these are right."""
     cells = []
     for level in LEVELS:
@@ -166,8 +166,10 @@ def score_strings(
         guesses: of these queries; one that is missing is wrong.
         unit: of the targets.
     """
-    languages: dict[str, Counts] = {name: Counts() for name in sorted({q.language for q in gold})}
-    total = Counts()
+    languages: dict[str, QueryCounts] = {
+        name: QueryCounts() for name in sorted({q.language for q in gold})
+    }
+    total = QueryCounts()
     for query, targets in gold.items():
         for counts in (languages[query.language], total):
             counts.add(targets, guesses.get(query), unit)

@@ -11,8 +11,9 @@ from typing import IO, Any
 from onmt_entmax.errors import counted
 from onmt_entmax.files import is_stream
 from onmt_entmax.report.alignment import Alignment
+from onmt_entmax.report.counts import CertificateCounts, rate_lines
 from onmt_entmax.report.mbr import MbrCounts, as_dict
-from onmt_entmax.report.measures import Counts, rate_lines
+from onmt_entmax.report.records import chosen_output
 from onmt_entmax.search.certificate import ROUNDING, Hypothesis, SearchResult
 from onmt_entmax.search.config import Penalties
 from onmt_entmax.search.mbr import Decision
@@ -110,9 +111,9 @@ class Answer:
 
     @property
     def prob(self) -> float:
-        """Probability of the first of `lines`: the sum of the listed hypotheses with this text."""
-        text = self.lines(1)[0]
-        return sum(each.hypothesis.prob for each in self.hypotheses if each.text == text)
+        """Probability of the best output, see `chosen_output`; 0 if none finished."""
+        listed = [(decoded.text, decoded.hypothesis.prob) for decoded in self.hypotheses]
+        return chosen_output(listed, () if self.mbr is None else self.mbr.texts)[1]
 
     def _chosen(self, n_best: int) -> list[Decoded]:
         """Return the hypotheses whose texts are written."""
@@ -212,7 +213,7 @@ class Answer:
 
 
 @dataclass
-class Summary(Counts):
+class Summary(CertificateCounts):
     """Counts over the answers of one report, and the cost of their searches."""
 
     strict: int = 0  # exhaustive in the stricter reading, see `Certificate.strict`
