@@ -45,7 +45,7 @@ from tqdm import tqdm
 
 from onmt_entmax import __version__
 from onmt_entmax.cli.ending import argument_parser, note, warn
-from onmt_entmax.cli.inflect import add_target_symbols
+from onmt_entmax.cli.model_options import add_target_symbols
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import (
     is_stream,
