@@ -15,15 +15,17 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import finite
 from onmt_entmax.inflector import Inflection, Inflector, Inventory, Question
 from onmt_entmax.paradigm import as_record, cells_of, parts_of_speech
-from onmt_entmax.pictures import picture
-from onmt_entmax.report.writers import Answer
+from onmt_entmax.pictures import lattice_of, picture
+from onmt_entmax.prediction import Prediction
+from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import SearchTask
+from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.copying import PLACEHOLDERS
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import LANGUAGE, Query, is_language, is_tag
 from onmt_entmax.strings.units import STRUCTURAL, UNKNOWN
-from onmt_entmax.transducer import Prediction, Transducer, described, letter_warnings, meant
+from onmt_entmax.transducer import Transducer
 from onmt_entmax.translator import TranslationError, Translator, as_list
 
 LONGEST = {"language": 100, "tags": 500, "pos": 100}  # characters of a field
@@ -256,9 +258,12 @@ class Answering:
             raise UserError(str(error).removeprefix("line 1: ")) from None
         reader = self._translator.reader
         source = reader.encode(reader.preprocess(line)[0])
-        outputs = [each.hypothesis.tokens for each in answer.hypotheses]
-        drawn = picture(self._translator, source, outputs)[1] if outputs else None
-        return {"record": self._record(asked, answer), "drawing": drawn}
+        outputs = [decoded.hypothesis.tokens for decoded in answer.hypotheses]
+        drawing = None
+        if outputs:
+            lattice = lattice_of(self._translator, source, outputs)
+            drawing = picture(self._translator, source, lattice)
+        return {"record": self._record(asked, answer), "drawing": drawing}
 
     def _record(self, asked: Query, answer: Answer) -> dict[str, Any]:
         """Return the record of an answer, its texts and tokens as people write them."""
@@ -275,7 +280,7 @@ class Answering:
         strange = {"unknown", "unseen", "copied"} & record.keys()
         for name in strange:
             record[name] = {
-                described(token, task.source) + meant(token, self._transducer.tags): count
+                described_token(token, task.source) + tag_hint(token, self._transducer.tags): count
                 for token, count in record[name].items()
             }
         texts = [each["text"] for each in record["hypotheses"]]

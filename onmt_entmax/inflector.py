@@ -15,7 +15,9 @@ from onmt_entmax.checkpoint import LoadedModel, load, read_cells
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.paradigm import Paradigm, cells_of
+from onmt_entmax.prediction import Output, certificate_record, outputs_table
 from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.source_warnings import tag_hint
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import (
     LANGUAGE,
@@ -26,7 +28,7 @@ from onmt_entmax.strings.task import (
     is_tag,
     split_tags,
 )
-from onmt_entmax.transducer import Output, Transducer, TransducerError, meant, outputs_table, proven
+from onmt_entmax.transducer import Transducer, TransducerError
 from onmt_entmax.translator import as_list
 
 
@@ -111,7 +113,7 @@ class Inventory:
             return f"its training data for {language} has none: leave them out, as in ''"
         if set(lemma.split(";")) <= set(self.tags):
             return "are lemma and tags exchanged? The lemma comes first"
-        near = meant(encode_tag(";".join(tags)), self.tags).strip(" ()")
+        near = tag_hint(encode_tag(";".join(tags)), self.tags).strip(" ()")
         return near or "tags are as in the training data, such as V;PST"
 
     def _known(self, tag: str) -> str:
@@ -175,7 +177,7 @@ class Inflection:
                 {"form": each.pop("text"), **each} for each in (f.to_dict() for f in self.forms)
             ],
             **({"least": self.least, "left_out": self.left_out} if self.least else {}),
-            **proven(self),
+            **certificate_record(self.level, self.certificate, self.warnings),
         }
 
     def _repr_html_(self) -> str:
