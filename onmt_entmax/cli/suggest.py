@@ -40,11 +40,11 @@ def text_of(suggestion: TextSuggestion, prefix: Sequence[str], limit: int) -> st
         lines.append(f"the model excludes {token!r} (token {excluded_at + 1} of the prefix)")
     else:
         lines.append(f"prefix    {math.exp(suggestion.log_prob):.6g}")
-    for token in suggestion.continuations[:limit]:
-        lines.append(f"next      {token.prob:<8.6g}  {token.token}")
+    for following in suggestion.continuations[:limit]:
+        lines.append(f"next      {following.prob:<8.6g}  {following.token}")
     rest = suggestion.continuations[limit:]
     if rest:
-        mass = sum(token.prob for token in rest)
+        mass = sum(following.prob for following in rest)
         lines.append(f"          {mass:<8.6g}  on {len(rest)} more")
     forced = list(suggestion.completion)
     if suggestion.complete:
