@@ -1,5 +1,5 @@
 """The same as `onmt-entmax translate`."""
 
-from onmt_entmax.cli.main import door
+from onmt_entmax.cli.main import run_as_script
 
-door("translate")
+run_as_script("translate")

@@ -15,21 +15,24 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import finite
 from onmt_entmax.inflector import Inflection, Inflector, Inventory, Question
 from onmt_entmax.paradigm import as_record, cells_of, parts_of_speech
-from onmt_entmax.pictures import picture
-from onmt_entmax.report.writers import Answer
+from onmt_entmax.pictures import lattice_of, picture
+from onmt_entmax.prediction import Prediction
+from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import SearchTask
+from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.copying import PLACEHOLDERS
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import LANGUAGE, Query, is_language, is_tag
 from onmt_entmax.strings.units import STRUCTURAL, UNKNOWN
-from onmt_entmax.transducer import Prediction, Transducer, described, letter_warnings, meant
+from onmt_entmax.transducer import Transducer
 from onmt_entmax.translator import TranslationError, Translator, as_list
 
 LONGEST = {"language": 100, "tags": 500, "pos": 100}  # characters of a field
 LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}  # long words have about 60
 _SOURCE_NAMES = ("source", "lemma", "sentence")  # the last two are those of release 1.0
-_TOGETHER = 64  # cells of a paradigm that are searched in one batch, between which others may ask
+# Cells of a paradigm that are searched in one batch; between batches, others may ask.
+_TOGETHER = 64
 
 # A word of a language, and its tags, of which the first alone names any frequent cell.
 _EXAMPLES = (
@@ -150,35 +153,41 @@ class Answering:
         """
         if not self.task.languages:
             return {}
-        known, letters = self._transducer.languages, self.task.source
+        known = self._transducer.languages
         for name, word, tags in _EXAMPLES:
             language = known_as(name, known)
-            wanted = tuple(tags.split(";"))
-            cell = self._cell(language, wanted) if self._inflects else ()
-            unknown = (
-                letters.kind != "characters"
-                or language not in known
-                or not all(_has(source, language, letters.encode(word)) for source in self._sources)
-            )
-            if cell is not None and not unknown:
-                return self._query(language, word, cell)
+            cell = self._cell(language, tuple(tags.split(";"))) if self._inflects else ()
+            if cell is not None and language in known and self._knows_letters(language, word):
+                return self._page_query(language, word, cell)
         for language in known:
             if self._cells.get(language):
-                return self._query(language, "", next(iter(self._cells[language])))
+                return self._page_query(language, "", next(iter(self._cells[language])))
         return {"language": known[0]}
 
-    def _query(self, language: str, source: str, tags: Sequence[str]) -> dict[str, str]:
-        asked = {"language": language, "source": source}
-        return {**asked, "tags": self.task.tag_separator.join(tags)} if tags else asked
+    def _knows_letters(self, language: str, word: str) -> bool:
+        """Tell whether training saw the letters of a word in sources of a language."""
+        unit = self.task.source
+        if unit.kind != "characters":
+            return False
+        return all(_has(source, language, unit.encode(word)) for source in self._sources)
+
+    def _page_query(self, language: str, source: str, tags: Sequence[str]) -> dict[str, str]:
+        """Return a query as the page has it."""
+        query = {"language": language, "source": source}
+        if tags:
+            query["tags"] = self.task.tag_separator.join(tags)
+        return query
 
     def _cell(self, language: str, tags: tuple[str, ...]) -> tuple[str, ...] | None:
         """Return the cell of these tags, else the most frequent of the same part of speech."""
         if language in self._inventory.untagged:
             return ()
-        if cells := self._cells.get(language):
-            alike = (cell for cell in cells if cell[0] == tags[0])
-            return min(alike, key=lambda cell: set(cell) != set(tags), default=None)
-        return tags if {*tags} <= {*self._inventory.tags} else None
+        cells = self._cells.get(language)
+        if not cells:
+            return tags if {*tags} <= {*self._inventory.tags} else None
+        alike = [cell for cell in cells if cell[0] == tags[0]]
+        equal = [cell for cell in alike if set(cell) == set(tags)]
+        return next(iter([*equal, *alike]), None)
 
     # --- answers ---
 
@@ -201,22 +210,27 @@ class Answering:
             raise UserError("a query is an object")
         if self._inflects and query.get("pos"):
             return self._paradigm(query, left)
-        asked = self._asked(query)
+        checked = self._checked(query)
         with self._turn(left):
-            return {**self._answer(asked), "tags": asked.tags}
+            return {**self._answer(checked), "tags": checked.tags}
 
-    def _asked(self, query: Mapping[str, Any]) -> Query:
-        """Return a query of the page as the models name its parts."""
+    def _checked(self, query: Mapping[str, Any]) -> Query:
+        """Return a query of the page as the models name its parts.
+
+        Raises:
+            UserError: a part is too long, or the models cannot answer it.
+        """
         source = self._source(query)
         language = _text(query, "language") if self.task.languages else ""
         tags = self.task.tags_of(_text(query, "tags")) if self.task.has_tags else ()
         if self._inflects:
-            asked = self._inventory.checked(Question(language, source, tags))
-            return Query(asked.lemma, asked.tags, asked.language)
+            question = self._inventory.checked(Question(language, source, tags))
+            return Query(question.lemma, question.tags, question.language)
         return self._transducer.checked(Query(source, tags, language))
 
     def _source(self, query: Mapping[str, Any]) -> str:
-        name = next((each for each in _SOURCE_NAMES if each in query), "source")
+        """Return the source of a query of the page."""
+        name = next((name for name in _SOURCE_NAMES if name in query), "source")
         # Keyboards of phones leave a space behind a word.
         return _text(query, name, LONGEST_SOURCE[self.task.source.kind]).strip()
 
@@ -233,6 +247,7 @@ class Answering:
             yield
 
     def _paradigm(self, query: Mapping[str, Any], left: Callable[[], bool]) -> dict[str, Any]:
+        """Return the record of a paradigm; other queries may be answered between its cells."""
         language = known_as(_text(query, "language"), self._inventory.languages)
         lemma = self._source(query)
         cells = cells_of(self._cells, language, _text(query, "pos"))
@@ -245,10 +260,11 @@ class Answering:
                 answers += self._inflector.answers(together, _TOGETHER)
         return as_record(answers)
 
-    def _answer(self, asked: Query) -> dict[str, Any]:
-        line = " ".join(self.task.encode_source(asked))
+    def _answer(self, query: Query) -> dict[str, Any]:
+        """Return the record of a query, and its drawing."""
+        line = " ".join(self.task.encode_source(query))
         if self._translator is None:
-            (prediction,) = self._transducer.predictions([asked])
+            (prediction,) = self._transducer.predictions([query])
             return {"record": self._averaged(line, prediction), "drawing": None}
         try:
             (answer,) = self._translator.answers([line])
@@ -256,18 +272,21 @@ class Answering:
             raise UserError(str(error).removeprefix("line 1: ")) from None
         reader = self._translator.reader
         source = reader.encode(reader.preprocess(line)[0])
-        outputs = [each.hypothesis.tokens for each in answer.hypotheses]
-        drawn = picture(self._translator, source, outputs)[1] if outputs else None
-        return {"record": self._record(asked, answer), "drawing": drawn}
+        outputs = [decoded.hypothesis.tokens for decoded in answer.hypotheses]
+        drawing = None
+        if outputs:
+            lattice = lattice_of(self._translator, source, outputs)
+            drawing = picture(self._translator, source, lattice)
+        return {"record": self._record(query, answer), "drawing": drawing}
 
-    def _record(self, asked: Query, answer: Answer) -> dict[str, Any]:
+    def _record(self, query: Query, answer: Answer) -> dict[str, Any]:
         """Return the record of an answer, its texts and tokens as people write them."""
         task, record = self.task, answer.record()
         if task.source.kind == "text":
             return record
         record["written"] = True
-        for each in record["hypotheses"]:
-            each["text"] = task.target.decode(each["text"].split())
+        for hypothesis in record["hypotheses"]:
+            hypothesis["text"] = task.target.decode(hypothesis["text"].split())
         if "unfinished" in record:
             record["unfinished"] = task.target.decode(record["unfinished"].split())
         if answer.copied:
@@ -275,13 +294,13 @@ class Answering:
         strange = {"unknown", "unseen", "copied"} & record.keys()
         for name in strange:
             record[name] = {
-                described(token, task.source) + meant(token, self._transducer.tags): count
+                described_token(token, task.source) + tag_hint(token, self._transducer.tags): count
                 for token, count in record[name].items()
             }
-        texts = [each["text"] for each in record["hypotheses"]]
+        texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
         nouns = ("lemma", "form") if self._inflects else ("source", "output")
         record["warnings"] = letter_warnings(
-            asked, texts, self._sources, bool(strange), task, nouns
+            query, texts, self._sources, bool(strange), task, nouns
         )
         return record
 
@@ -299,7 +318,7 @@ class Answering:
                 "truncated": certificate.truncated,
                 "excluded": min(certificate.excluded, 1.0),
                 "finished": len(outputs),
-                "hypotheses": [each.to_dict() for each in outputs[: self._listed]],
+                "hypotheses": [output.to_dict() for output in outputs[: self._listed]],
                 "warnings": prediction.warnings,
                 "no_pictures": _APART,
             }

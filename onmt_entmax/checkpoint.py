@@ -116,31 +116,25 @@ def save(
     Raises:
         FileError: the folder cannot be written.
     """
-    described = {
+    description = {
         "format_version": FORMAT_VERSION,
         "package_version": __version__,
         "model": asdict(config),
         "options": dict(options),
     }
-    texts = {
-        "config.yaml": yaml.safe_dump(described, sort_keys=False, allow_unicode=True).encode(),
+    files = {
+        "config.yaml": yaml.safe_dump(description, sort_keys=False, allow_unicode=True).encode(),
         "vocab.json": json.dumps(as_content(vocabularies), ensure_ascii=False, indent=0).encode(),
+        **(others or {}),
     }
 
     def write(temporary: Path) -> None:
         temporary.mkdir()
-        for name, content in {**texts, **(others or {})}.items():
+        for name, content in files.items():
             (temporary / name).write_bytes(content)
         weights = temporary / "model.safetensors"
-        # Each weight once. On a GPU those of an LSTM are views of one block, which safetensors
-        # refuses; the model keeps its memory, since CUDA graphs hold the addresses.
-        named = {id(w): (name, w) for name, w in reversed(model.state_dict(keep_vars=True).items())}
-        contents = {
-            name: w.clone() if w.untyped_storage().nbytes() > w.nbytes else w.contiguous()
-            for name, w in ((name, w.detach()) for name, w in named.values())
-        }
         try:
-            safetensors.torch.save_file(contents, weights)
+            safetensors.torch.save_file(_weights_once(model), weights)
             if training_state is not None:
                 (temporary / STATE).parent.mkdir()
                 with open(temporary / STATE, "wb") as file:
@@ -153,6 +147,24 @@ def save(
         write_list(temporary)
 
     write_folder(folder, write)
+
+
+def _weights_once(model: SparseNMTModel) -> dict[str, Tensor]:
+    """Return the weights of a model by name; a shared one by its first name.
+
+    On a GPU those of an LSTM are views of one block, which safetensors refuses, so they are copied:
+    the model keeps its memory, since CUDA graphs hold the addresses.
+    """
+    # Backwards, so that the first name of a shared weight is the last that is set.
+    by_identity = {
+        id(weight): (name, weight.detach())
+        for name, weight in reversed(model.state_dict(keep_vars=True).items())
+    }
+    weights = {}
+    for name, weight in by_identity.values():
+        is_view = weight.untyped_storage().nbytes() > weight.nbytes
+        weights[name] = weight.clone() if is_view else weight.contiguous()
+    return weights
 
 
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
@@ -215,7 +227,8 @@ def best_step(run: Path) -> int | None:
 def find_model(path: Path) -> Path:
     """Return the model folder at `path`: itself, or the best checkpoint of a run, or the newest.
 
-    Warns if the best checkpoint is gone, as from a copy of a part of the run.
+    Of a file that was imported, return the folder that it became. Warns if the best checkpoint is
+    gone, as from a copy of a part of the run.
 
     Raises:
         CheckpointError: there is no model, or the name of the best checkpoint is damaged.
@@ -234,28 +247,39 @@ def find_model(path: Path) -> Path:
             )
             step = steps[-1]
         return path / f"step_{step}"
+    imported = _imported(path)
+    if imported is not None:
+        return imported
+    raise CheckpointError(f"{path}: {_why_no_model(path)}")
+
+
+def _why_no_model(path: Path) -> str:
+    """Return why a path is neither a model folder nor a run folder, and what to do."""
     if not path.exists():
         # OpenNMT-py writes `model_step_1000.pt`, and this package `model/step_1000`.
         name = re.fullmatch(r"(.+)_(step_\d+)(\.pt)?", path.name)
-        ours = path.with_name(name[1]) / name[2] if name else path
-        hint = f"; did you mean {ours}?" if ours.is_dir() else ""
-        raise CheckpointError(f"{path}: no such model folder{hint}")
+        folder = path.with_name(name[1]) / name[2] if name else path
+        hint = f"; did you mean {folder}?" if folder.is_dir() else ""
+        return f"no such model folder{hint}"
     if path.is_file():
         folder = path.with_suffix("")
-        imported = folder / "config.yaml"
-        if imported.is_file() and imported.stat().st_mtime >= path.stat().st_mtime:
-            return folder
-        folder = folder.with_name(f"{path.name}.imported") if folder.exists() else folder
+        if folder.exists():
+            folder = folder.with_name(f"{path.name}.imported")
         command = shlex.join(["onmt-entmax", "import-onmt", str(path), str(folder)])
-        raise CheckpointError(
-            f"{path}: a file, and models are folders; convert a checkpoint of OpenNMT-py: {command}"
-        )
-    inside = {each.parent for each in (*path.glob("*/config.yaml"), *path.glob("*/step_*"))}
+        return f"a file, and models are folders; convert a checkpoint of OpenNMT-py: {command}"
+    inside = {model.parent for model in (*path.glob("*/config.yaml"), *path.glob("*/step_*"))}
     usual = path / "model"  # where `prepare` lets a run write it
     hint = f"; did you mean {usual if usual in inside else min(inside)}?" if inside else ""
-    raise CheckpointError(
-        f"{path}: not a model folder (it has neither config.yaml nor step_N){hint}"
-    )
+    return f"not a model folder (it has neither config.yaml nor step_N){hint}"
+
+
+def _imported(path: Path) -> Path | None:
+    """Return the model folder that `import-onmt` wrote of a file, if it is not older."""
+    folder = path.with_suffix("")
+    config = folder / "config.yaml"
+    if path.is_file() and config.is_file() and config.stat().st_mtime >= path.stat().st_mtime:
+        return folder
+    return None
 
 
 def _read_mapping(folder: Path, name: str, parse: Callable[[str], Any]) -> dict[str, Any]:
@@ -287,10 +311,11 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any], str]:
             raise CheckpointError(
                 f"{path}: {key}: must be a mapping, not {shown(content.get(key))}"
             )
-    if content["model"].get("tag_head", ...) is None:  # of models before 1.1
-        del content["model"]["tag_head"]
+    network_options = dict(content["model"])
+    if network_options.get("tag_head", ...) is None:  # of models before 1.1
+        del network_options["tag_head"]
     with _naming(path):
-        network = ModelConfig.read(content["model"])
+        network = ModelConfig.read(network_options)
     return network, content["options"], str(content.get("package_version"))[:20]
 
 
@@ -327,17 +352,25 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     with _naming(folder / "config.yaml"), Undrawn():
         model = build_model(config, vocabularies)
     with _naming(folder / "model.safetensors"):
-        weights = read_checked(folder, "model.safetensors", _LARGEST)
-        try:
-            saved = safetensors.torch.load(weights)
-        except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise WeightsError(f"cut short or damaged ({reason})") from None
-        copy_weights(model, saved)
+        copy_weights(model, _read_weights(folder))
     with _naming(folder / "config.yaml"):
         task = recorded_task(options, any(map(is_language, vocabularies.source.tokens)))
     model.to(device).eval()
     return LoadedModel(folder, model, config, vocabularies, options, version, task)
+
+
+def _read_weights(folder: Path) -> dict[str, Tensor]:
+    """Return the weights of a model folder by name.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    content = read_checked(folder, "model.safetensors", _LARGEST)
+    try:
+        return safetensors.torch.load(content)
+    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise WeightsError(f"cut short or damaged ({reason})") from None
 
 
 def _own_file(folder: Path, option: str, value: object) -> Path:
@@ -365,7 +398,8 @@ def read_cells(folder: Path) -> Cells:
     Raises:
         UserError: the file is damaged.
     """
-    if not (path := folder / CELLS).exists():
+    path = folder / CELLS
+    if not path.exists():
         return {}
     lines = text_lines(io.BytesIO(read_checked(folder, CELLS, _LARGEST_TEXT)), str(path))
     return parse_cells(lines, str(path))
@@ -380,17 +414,19 @@ def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict
     Raises:
         FileError: a file cannot be read.
     """
-    changed, contents = dict(options), {}
+    renamed, contents = dict(options), {}
     names: dict[str, str] = {}  # by path: both sides may share a file
     for option in SUBWORD_FILES:
         path = options.get(option)
-        if isinstance(path, str) and path:
-            changed[option] = name = names.setdefault(path, option + Path(path).suffix)
-            try:
-                contents[name] = read_bytes(Path(path), _LARGEST_TEXT)
-            except FileError as error:
-                raise FileError(f"{option}: {error}") from None
-    return changed, contents
+        if not isinstance(path, str) or not path:
+            continue
+        name = names.setdefault(path, option + Path(path).suffix)
+        try:
+            contents[name] = read_bytes(Path(path), _LARGEST_TEXT)
+        except FileError as error:
+            raise FileError(f"{option}: {error}") from None
+        renamed[option] = name
+    return renamed, contents
 
 
 def read_training_state(folder: Path, at_most: int = _LARGEST) -> dict[str, Any]:
@@ -433,8 +469,7 @@ def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
                 raise WeightsError(f"{name}: is missing")
             continue
         value = saved[name]
-        plain = isinstance(value, Tensor) and value.layout == torch.strided and not value.is_meta
-        if not isinstance(value, Tensor) or not plain or not value.is_floating_point():
+        if not isinstance(value, Tensor) or not _has_floats(value):
             raise WeightsError(f"{name}: not a tensor of floats")
         if value.shape != weight.shape:
             raise WeightsError(f"{name}: {[*value.shape]}, where the model has {[*weight.shape]}")
@@ -442,6 +477,11 @@ def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
         # A hundred times as fast as `isfinite().all()`.
         if not all(map(math.isfinite, map(float, weight.aminmax()))):
             raise WeightsError(f"{name}: holds values that are not finite")
+
+
+def _has_floats(tensor: Tensor) -> bool:
+    """Tell whether a tensor holds floats: a sparse or a meta tensor does not."""
+    return tensor.layout == torch.strided and not tensor.is_meta and tensor.is_floating_point()
 
 
 # --- the folder of a run while it trains ------------------------------------------------------
@@ -491,8 +531,9 @@ def remove_leftovers(run: Path) -> None:
     for path in run.iterdir() if run.is_dir() else ():
         if not _LEFTOVER.fullmatch(path.name):
             continue
-        if path.suffix == ".old" and not (named := path.with_name(path.stem[1:])).exists():
-            path.rename(named)
+        checkpoint = path.with_name(path.stem[1:])  # of .step_5.old
+        if path.suffix == ".old" and not checkpoint.exists():
+            path.rename(checkpoint)
         else:
             remove(path)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
+# Categories of Unicode: control characters, halves of surrogate pairs, line and paragraph ends.
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
 _FAILED = "an allocation failed"
 _DIRECTION = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -31,10 +32,16 @@ def printable(text: str) -> str:
     Control characters, line ends and marks that change the direction of writing are escaped: names
     of files, tokens and options may come from a stranger.
     """
-    return "".join(
-        c if unicodedata.category(c) not in _UNPRINTABLE and c not in _DIRECTION else ascii(c)[1:-1]
-        for c in text
-    )
+    if text.isprintable():  # as most texts are, and none with a character that is escaped
+        return text
+    return "".join(map(_printable, text))
+
+
+def _printable(character: str) -> str:
+    """Return a character, or its escape, such as `\\t`."""
+    if unicodedata.category(character) in _UNPRINTABLE or character in _DIRECTION:
+        return ascii(character)[1:-1]
+    return character
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -43,17 +50,20 @@ def nearest(word: str, known: Iterable[str]) -> str:
     If no word is similar, return an empty string.
     """
     words = list(known)
-    begun = [name for name in words if len(word) > 2 and name.startswith(word)]
-    found = [min(begun, key=len)] if begun else []
-    if not found:
-        found = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    # Shorter words begin too many others.
+    longer = [name for name in words if len(word) > 2 and name.startswith(word)]
+    if longer:
+        return f"; did you mean {min(longer, key=len)!r}?"
+    similar = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
 
 
 def counted(number: int, noun: str) -> str:
     """Return `1 sentence`, `2,000 sentences`, `0 batches` or `3 epochs`."""
+    if number == 1:
+        return f"1 {noun}"
     plural = "es" if noun.endswith(("tch", "s", "x")) else "s"
-    return f"{number:,} {noun}" + plural * (number != 1)
+    return f"{number:,} {noun}{plural}"
 
 
 class TooLargeError(UserError):
@@ -98,7 +108,8 @@ def named_exhaustion(what: Callable[[], str], advice: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (reason := exhaustion(error)) is None:
+        reason = exhaustion(error)
+        if reason is None:
             raise
         raise TooLargeError(f"{what()}: {reason}; {advice}") from None
 

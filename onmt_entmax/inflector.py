@@ -15,7 +15,9 @@ from onmt_entmax.checkpoint import LoadedModel, load, read_cells
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.paradigm import Paradigm, cells_of
+from onmt_entmax.prediction import Output, certificate_record, outputs_table
 from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.source_warnings import tag_hint
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import (
     LANGUAGE,
@@ -26,7 +28,7 @@ from onmt_entmax.strings.task import (
     is_tag,
     split_tags,
 )
-from onmt_entmax.transducer import Output, Transducer, TransducerError, meant, outputs_table, proven
+from onmt_entmax.transducer import Transducer, TransducerError
 from onmt_entmax.translator import as_list
 
 
@@ -65,12 +67,12 @@ class Inventory:
         sources = list(sources)
         tokens = set.intersection(*(set(source.tokens) for source in sources))
         languages = sorted(filter(is_language, tokens))
-        untagged = [
-            language
-            for language in languages
-            # A vocabulary may not tell which languages its tokens are of.
-            if not any(is_tag(t) for source in sources for t in source.seen.get(language, tokens))
-        ]
+        untagged = []
+        for language in languages:
+            # A vocabulary may not tell which languages its tokens are of: then all count.
+            seen = [source.seen.get(language, tokens) for source in sources]
+            if not any(is_tag(token) for of_source in seen for token in of_source):
+                untagged.append(language)
         return cls(
             [language.removeprefix(LANGUAGE) for language in languages],
             sorted(decode_tag(token) for token in tokens if is_tag(token)),
@@ -97,26 +99,27 @@ class Inventory:
             return replace(question, lemma=lemma)
         if not question.tags or "" in question.tags:
             raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
-        tags = tuple(map(self._known, question.tags))
+        tags = tuple(map(self._as_known, question.tags))
         if not set(tags) & set(self.tags):
             raise InflectionError(
                 f"the model knows no tag of {';'.join(tags)!r}; "
-                + self._meant(question.language, lemma, tags)
+                + self._tags_hint(question.language, lemma, tags)
             )
         return replace(question, lemma=lemma, tags=tags)
 
-    def _meant(self, language: str, lemma: str, tags: Sequence[str]) -> str:
+    def _tags_hint(self, language: str, lemma: str, tags: Sequence[str]) -> str:
         """Return a hint for tags that are all unknown."""
         if language in self.untagged:
             return f"its training data for {language} has none: leave them out, as in ''"
         if set(lemma.split(";")) <= set(self.tags):
             return "are lemma and tags exchanged? The lemma comes first"
-        near = meant(encode_tag(";".join(tags)), self.tags).strip(" ()")
+        near = tag_hint(encode_tag(";".join(tags)), self.tags).strip(" ()")
         return near or "tags are as in the training data, such as V;PST"
 
-    def _known(self, tag: str) -> str:
+    def _as_known(self, tag: str) -> str:
         """Return the tag, stripped if only that is known: some data has spaces around tags."""
-        return tag.strip() if tag not in self.tags and tag.strip() in self.tags else tag
+        stripped = tag.strip()
+        return stripped if tag not in self.tags and stripped in self.tags else tag
 
 
 Form = Output
@@ -141,9 +144,9 @@ class Inflection:
     only: bool
     """Whether the support is proven to be a single form."""
     least: float = 0.0
-    """Probability below which `at_least` left forms out,"""
+    """Probability below which `at_least` left forms out."""
     left_out: int = 0
-    """and how many these are."""
+    """Number of the forms that `at_least` left out."""
 
     def at_least(self, prob: float) -> Inflection:
         """Return the prediction without the forms below a probability, which are counted."""
@@ -167,21 +170,23 @@ class Inflection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields of `inflect --json`; JSON has no infinity: null for log(0)."""
+        forms = []
+        for form in self.forms:
+            record = form.to_dict()
+            forms.append({"form": record.pop("text"), **record})
         return {
             "language": self.question.language,
             "lemma": self.question.lemma,
             "tags": list(self.question.tags),
-            "forms": [
-                {"form": each.pop("text"), **each} for each in (f.to_dict() for f in self.forms)
-            ],
+            "forms": forms,
             **({"least": self.least, "left_out": self.left_out} if self.least else {}),
-            **proven(self),
+            **certificate_record(self.level, self.certificate, self.warnings),
         }
 
     def _repr_html_(self) -> str:
         """Return a table for a notebook."""
-        asked = f"{self.question.lemma} {';'.join(self.question.tags)} {self.question.language}"
-        return outputs_table(asked, self.forms, self.level, self.warnings)
+        query = f"{self.question.lemma} {';'.join(self.question.tags)} {self.question.language}"
+        return outputs_table(query, self.forms, self.level, self.warnings)
 
 
 class Inflector(Transducer):
@@ -223,18 +228,18 @@ class Inflector(Transducer):
         matmul_dtype: str = "float32",
     ) -> None:
         models = [
-            each if isinstance(each, LoadedModel) else load(each, device)
-            for each in as_list(folders)
+            folder if isinstance(folder, LoadedModel) else load(folder, device)
+            for folder in as_list(folders)
         ]
         if not models:
             raise InflectionError(
                 "no model is named, such as the folder of a run, or the pretrained one, "
                 "onmt_entmax.files.released.pretrained()"
             )
-        for each in models:
-            if not any(map(is_language, each.vocabularies.source.tokens)):
+        for model in models:
+            if not any(map(is_language, model.vocabularies.source.tokens)):
                 raise InflectionError(
-                    f"{each.folder}: not a model of inflection: its source vocabulary has no "
+                    f"{model.folder}: not a model of inflection: its source vocabulary has no "
                     f"language ({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data "
                     "of one that has"
                 )
@@ -278,16 +283,24 @@ class Inflector(Transducer):
             InflectionError: see `inflect`; among several queries, the message begins with the
                 number of the query.
         """
-        given, asked = list(questions), []
-        for number, question in enumerate(given, 1):
+        unchecked = list(questions)
+        checked: list[Question] = []
+        for number, question in enumerate(unchecked, 1):
             try:
-                asked.append(self._inventory.checked(question))
+                checked.append(self._inventory.checked(question))
             except InflectionError as error:
-                where = f"question {number}: " if len(given) > 1 else ""
+                where = f"question {number}: " if len(unchecked) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
-        queries = [Query(each.lemma, each.tags, each.language) for each in asked]
-        for question, found in zip(asked, self._searched(queries, batch_size), strict=True):
-            yield Inflection(question, found.outputs, found.certificate, found.warnings, found.only)
+        queries = [Query(question.lemma, question.tags, question.language) for question in checked]
+        predictions = self._searched(queries, batch_size)
+        for question, prediction in zip(checked, predictions, strict=True):
+            yield Inflection(
+                question,
+                prediction.outputs,
+                prediction.certificate,
+                prediction.warnings,
+                prediction.only,
+            )
 
     def check(self, question: Question) -> None:
         """Check that these models can answer a query.
@@ -312,21 +325,19 @@ class Inflector(Transducer):
         """
         language = known_as(language, self.languages)
         cells = read_cells(self.folders[0])
-        tags = cells_of(cells, language, pos, "pos")
-        questions = [Question(language, lemma, each) for each in tags]
+        cell_tags = cells_of(cells, language, pos, "pos")
+        questions = [Question(language, lemma, tags) for tags in cell_tags]
         return Paradigm(tuple(self._lister.answers(questions, 256)))
 
     @cached_property
     def _lister(self) -> Inflector:
         """The same models, all of whose forms are listed."""
-        return (
-            self
-            if not self._n_best
-            else Inflector(
-                self._models,
-                0,
-                10,
-                target_symbols=self._symbols,
-                matmul_dtype=self._matmul_dtype,
-            )
+        if not self._n_best:
+            return self
+        return Inflector(
+            self._models,
+            n_best=0,
+            beam_size=10,
+            target_symbols=self._symbols,
+            matmul_dtype=self._matmul_dtype,
         )

@@ -1,4 +1,4 @@
-"""Pictures of a translator's outputs: their lattice, next tokens and attention."""
+"""Pictures of a translator's outputs: their lattice, with next tokens and attention."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,16 +9,30 @@ from onmt_entmax.report.lattice import Lattice, build_lattice
 from onmt_entmax.report.page import drawing
 from onmt_entmax.translator import Translator
 
-LIMIT = 100  # next tokens listed at a prefix; the rest is counted
+_LISTED_TOKENS = 100  # next tokens listed at a prefix; the rest is counted
 
 
-def picture(
+def lattice_of(
     translator: Translator, source: EncodedSource, outputs: Sequence[tuple[int, ...]]
-) -> tuple[Lattice, Any]:
-    """Return the lattice of the outputs of a source, and its drawing."""
-    names = translator.vocabularies.target
+) -> Lattice:
+    """Return the lattice of outputs.
+
+    Args:
+        translator: of the models.
+        source: of the outputs.
+        outputs: token ids as the model writes them, without start and end symbol; at least one,
+            all different.
+    """
     batch = make_batch([source.example], translator.vocabularies)
-    lattice = build_lattice(translator.stepper, batch, outputs, limit=LIMIT)
+    return build_lattice(translator.stepper, batch, outputs, limit=_LISTED_TOKENS)
+
+
+def picture(translator: Translator, source: EncodedSource, lattice: Lattice) -> dict[str, Any]:
+    """Return the data of a lattice's pictures, see `report.page.drawing`.
+
+    Attention is among them if the translator asks its models for it.
+    """
+    vocabulary = translator.vocabularies.target
+    tokens = source.copies.show(vocabulary.tokens)
     backwards = translator.reader.backwards
-    tokens = source.copies.show(names.tokens)
-    return lattice, drawing(lattice, source.words, tokens, names.eos, backwards)
+    return drawing(lattice, source.words, tokens, vocabulary.eos, backwards)

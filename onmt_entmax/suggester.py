@@ -20,7 +20,7 @@ class SuggestionError(UserError):
 
 
 @dataclass(frozen=True)
-class Continuation:
+class NextToken:
     """One possible next token."""
 
     token: str
@@ -35,7 +35,7 @@ class Continuation:
 
 
 @dataclass(frozen=True)
-class Suggestions:
+class TextSuggestion:
     """How the output of a source may go on after a prefix."""
 
     log_prob: float
@@ -43,7 +43,7 @@ class Suggestions:
     excluded_at: int | None
     """Position (from 0) of the prefix's first token that the model excludes, or None. The
     continuations are then those of a model that allows it."""
-    continuations: tuple[Continuation, ...]
+    continuations: tuple[NextToken, ...]
     """All possible next tokens, the most probable first."""
     completion: tuple[str, ...]
     """The tokens that must follow, up to the first choice."""
@@ -71,12 +71,13 @@ class Suggester:
 
     def __init__(self, model: LoadedModel, transforms: Sequence[str] | None = None) -> None:
         reader = reader_of(model, transforms, symbols=language_symbols([model]))
+        # A prefix is in the order in which the model writes, so nothing is reversed.
         forwards = replace(reader.codec, task=replace(model.task, right_to_left=False))
         self._reader = replace(reader, codec=forwards)
         self._stepper = ModelStepper(model.model, model.vocabularies.target)
         self._device = device_of(model.model)
 
-    def __call__(self, source: str, prefix: str = "", max_length: int = 100) -> Suggestions:
+    def __call__(self, source: str, prefix: str = "", max_length: int = 100) -> TextSuggestion:
         """Suggest how the output of `source` may go on after `prefix`.
 
         Args:
@@ -89,30 +90,31 @@ class Suggester:
             SuggestionError: if the source is blank, or the prefix has a token that is not in the
                 target vocabulary.
         """
-        words, given = self._reader.preprocess(source, prefix)
-        if not words:
+        tokens, prefix_tokens = self._reader.preprocess(source, prefix)
+        if not tokens:
             raise SuggestionError("the source is blank, or the transforms leave nothing of it")
         target = self._reader.vocabularies.target
-        encoded = self._reader.encode(words)
-        for token in given:
+        encoded = self._reader.encode(tokens)
+        for token in prefix_tokens:
             if not target.can_write(token):
                 raise SuggestionError(target.not_written(token))
         batch = make_batch([encoded.example], self._reader.vocabularies)
+        # Searches compute in the model's own precision, and so does this.
         with torch.autocast(self._device.type, enabled=False):
-            found = search_suggestion(
-                self._stepper, batch, target.encode(given), max_length, encoded.banned
+            suggestion = search_suggestion(
+                self._stepper, batch, target.encode(prefix_tokens), max_length, encoded.banned
             )
-        return Suggestions(
-            log_prob=found.log_prob,
-            excluded_at=found.excluded_at,
+        return TextSuggestion(
+            log_prob=suggestion.log_prob,
+            excluded_at=suggestion.excluded_at,
             continuations=tuple(
-                Continuation(encoded.copies.show([target.tokens[token]])[0], log_prob)
-                for token, log_prob in found.continuations
+                NextToken(encoded.copies.show([target.tokens[token]])[0], log_prob)
+                for token, log_prob in suggestion.continuations
             ),
-            completion=tuple(encoded.copies.show(target.decode(found.completion))),
-            complete=found.complete,
-            source=tuple(words),
-            prefix=tuple(encoded.copies.show(given)),
+            completion=tuple(encoded.copies.show(target.decode(suggestion.completion))),
+            complete=suggestion.complete,
+            source=tuple(tokens),
+            prefix=tuple(encoded.copies.show(prefix_tokens)),
             unknown=encoded.unknown,
             unseen=encoded.unseen,
         )
@@ -120,7 +122,7 @@ class Suggester:
 
 def suggest(
     model: LoadedModel, source: str, prefix: str = "", max_length: int = 100
-) -> Suggestions:
+) -> TextSuggestion:
     """Suggest how the output of `source` may go on after `prefix`.
 
     For more than one source or prefix, `Suggester` is faster.

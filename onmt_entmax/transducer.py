@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
-from itertools import islice, starmap
+from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal
-from unicodedata import normalize
+from typing import ClassVar, NamedTuple
 
 import torch
 
@@ -21,123 +17,24 @@ from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.transforms import SUBWORDS
-from onmt_entmax.data.unknown import readable, unseen_text
-from onmt_entmax.data.vocabulary import Vocabulary
-from onmt_entmax.errors import UserError, counted, nearest
-from onmt_entmax.files import finite
+from onmt_entmax.data.unknown import unseen_text
+from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.options.reader import transforms_of
 from onmt_entmax.options.recorded import language_symbols
 from onmt_entmax.parallel.sharding import Windows
+from onmt_entmax.prediction import Output, Prediction
+from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.combine import ensemble_of, excluded_by
-from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask, score_targets
 from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
 from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.scripts import mixture
-from onmt_entmax.strings.task import (
-    LANGUAGE,
-    Query,
-    StringTask,
-    decode_tag,
-    is_language,
-    is_tag,
-)
-from onmt_entmax.strings.units import CHARACTERS, Unit
+from onmt_entmax.strings.task import LANGUAGE, Query, StringTask, decode_tag, is_language, is_tag
 from onmt_entmax.translator import Translator, as_list, emptied
-
-_UNITS = {"characters": "character", "symbols": "symbol", "text": "word"}
 
 
 class TransducerError(UserError):
     """Models that do not fit together, or a query that they cannot answer."""
-
-
-@dataclass(frozen=True)
-class Output:
-    """One output with its probability; where outputs were averaged, a lower bound of it."""
-
-    text: str
-    log_prob: float
-    prob: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON has them: null for log(0)."""
-        return finite({"text": self.text, "prob": self.prob, "log_prob": self.log_prob})
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The outputs predicted for one query."""
-
-    query: Query
-    outputs: tuple[Output, ...]
-    """The most probable first; none if no output finished within the length limit."""
-    certificate: Certificate
-    """What is proven about the outputs. Where the probabilities of several searches, or of several
-    outputs with one text, were added, the probability of a text is at most `bound` more than the
-    lower bound; if the level is `exhaustive`, the two are equal. In a sequence-level ensemble
-    `log_excluded_bound` is the logarithm of the mean, over the models, of the larger of the
-    excluded bound and the bound."""
-    warnings: tuple[str, ...]
-    """Reasons why the outputs may be wrong: tags and symbols that training never saw, at all or in
-    this language, or that are copied; a source in another Unicode normal form; mixed scripts."""
-    only: bool
-    """Whether there is exactly one output, and the search proved that there is no other."""
-
-    @property
-    def level(self) -> str:
-        """`only` if there is a single possible output, else the level of the certificate.
-
-        `exhaustive`: every output of positive probability was found. `optimal`: the first is
-        proven to be the most probable. `none`: neither is proven.
-        """
-        return "only" if self.only else self.certificate.level
-
-    @property
-    def text(self) -> str:
-        """The most probable output; empty if there is none."""
-        return self.outputs[0].text if self.outputs else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the prediction as JSON has it."""
-        return {
-            "source": self.query.source,
-            "tags": list(self.query.tags),
-            "language": self.query.language,
-            "outputs": [output.to_dict() for output in self.outputs],
-            **proven(self),
-        }
-
-    def _repr_html_(self) -> str:
-        """Return a table for a notebook."""
-        asked = " ".join([self.query.source, ";".join(self.query.tags), self.query.language])
-        return outputs_table(asked.strip(), self.outputs, self.level, self.warnings)
-
-
-def proven(found: Any) -> dict[str, Any]:
-    """Return the certificate and the warnings of a prediction as JSON has them."""
-    return {
-        "certificate": found.level,
-        "proven": found.certificate.proven,
-        "bound": found.certificate.bound,
-        "mass": min(found.certificate.mass, 1.0),  # rounding may exceed 1
-        "warnings": list(found.warnings),
-    }
-
-
-def outputs_table(
-    asked: str, outputs: Sequence[Output], level: str, warnings: Sequence[str]
-) -> str:
-    """Return outputs with their probabilities as an HTML table for a notebook."""
-    rows = "".join(
-        f"<tr><td><bdi>{escape(each.text)}</bdi></td><td>{each.prob:.4f}</td></tr>"
-        for each in outputs
-    )
-    notes = "".join(f"<br>{escape(text)}" for text in warnings)
-    return (
-        f"<table><caption><bdi>{escape(asked)}</bdi>: {level}{notes}</caption>"
-        f"<tr><th>output</th><th>probability</th></tr>{rows}</table>"
-    )
 
 
 @dataclass(frozen=True)
@@ -153,7 +50,7 @@ class _Ensemble:
         for line, answer in zip(lines, self.translator.answers(lines, batch_size), strict=True):
             if self.enumerator and answer.level not in ("only", "exhaustive"):
                 # Steps that are too few find less than the beam has.
-                answer = max(answer, *self.enumerator.answers([line]), key=_found)
+                answer = max(answer, *self.enumerator.answers([line]), key=_completeness)
             yield answer
 
     def log_prob(self, line: str, target: str) -> float:
@@ -174,10 +71,19 @@ class _Ensemble:
             return score_targets(self.translator.stepper, batch, [ids])[0].log_prob
 
 
-def _found(answer: Answer) -> tuple[bool, float]:
+def _completeness(answer: Answer) -> tuple[bool, float]:
     """Return whether an answer is all there is, and its probability."""
     mass = answer.result.certificate.mass if answer.result else 0.0
     return answer.level in ("only", "exhaustive"), mass
+
+
+class _Result(NamedTuple):
+    """What was found for one query."""
+
+    outputs: tuple[Output, ...]
+    certificate: Certificate
+    finished: int
+    """Number of finished outputs, of which `outputs` may have fewer."""
 
 
 class Transducer:
@@ -225,51 +131,64 @@ class Transducer:
         target_symbols: TargetSymbols | None = None,
         matmul_dtype: str = "float32",
     ) -> None:
-        given = [folders] if isinstance(folders, LoadedModel) else as_list(folders)
-        models = [each if isinstance(each, LoadedModel) else load(each, device) for each in given]
+        listed = [folders] if isinstance(folders, LoadedModel) else as_list(folders)
+        models = [
+            folder if isinstance(folder, LoadedModel) else load(folder, device) for folder in listed
+        ]
         if not models:
             raise TransducerError("no model is named, such as the folder of a run")
-        SearchConfig(beam_size)  # below, `n_best` may make it larger
+        SearchConfig(beam_size)  # refuses a wrong size, which `n_best` may make larger below
         self.task = _common_task(models)
         self.folders = [model.folder for model in models]
-        groups: dict[object, list[LoadedModel]] = {}
-        for model in sorted(models, key=lambda model: model.right_to_left):
-            tokens = [frozenset(side.tokens) for side in model.vocabularies]
-            groups.setdefault((model.right_to_left, model.task.copies, *tokens), []).append(model)
+        groups = _groups(models)
         # Of the outputs of different networks, or of different subwords, texts are averaged.
         subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
         self._averages = len(groups) > 1 or subwords
-        listed = max(beam_size, n_best) if self._averages and n_best > 0 else n_best
-        search = SearchConfig(
-            max(beam_size, n_best), listed or beam_size, max_length, all_found=not n_best
-        )
+        self._n_best = n_best
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
         self._of_language = symbols is not None
-        task = SearchTask(
-            search, target_symbols="language" if symbols else "any", matmul_dtype=matmul_dtype
+        beam = SearchTask(
+            self._search_config(beam_size, max_length),
+            target_symbols="language" if symbols else "any",
+            matmul_dtype=matmul_dtype,
         )
-        every = replace(
-            task,
-            config=replace(search, n_best=0),
+        enumeration = replace(
+            beam,
+            config=replace(beam.config, n_best=0),
             method="enumerate",
             budget=Budget(expansions=budget or 1),
         )
-        self._n_best = n_best
         self._ensembles = []
-        for group in groups.values():
-            beam, lister = Translator(group, task, symbols=symbols), None
+        for group in groups:
+            translator, enumerator = Translator(group, beam, symbols=symbols), None
             if budget and not n_best:
-                lister = Translator(group, every, stepper=beam.stepper, symbols=symbols)
-            self._ensembles.append(_Ensemble(beam, lister))
-        self._weights = [len(group) / len(models) for group in groups.values()]
-        sources = [group[0].vocabularies.source for group in groups.values()]
-        known = set.intersection(*(set(source.tokens) for source in sources))
-        self.languages = sorted(t.removeprefix(LANGUAGE) for t in known if is_language(t))
-        self._known = {name: name for name in self.languages}
-        self.tags = sorted(decode_tag(token) for token in known if is_tag(token))
+                enumerator = Translator(
+                    group, enumeration, stepper=translator.stepper, symbols=symbols
+                )
+            self._ensembles.append(_Ensemble(translator, enumerator))
+        self._weights = [len(group) / len(models) for group in groups]
+        sources = [group[0].vocabularies.source for group in groups]
+        common = set.intersection(*(set(source.tokens) for source in sources))
+        self.languages = sorted(t.removeprefix(LANGUAGE) for t in common if is_language(t))
+        # The language of the models by each name that a query had: looking it up takes time.
+        self._language_by_name = {name: name for name in self.languages}
+        self.tags = sorted(decode_tag(token) for token in common if is_tag(token))
         if self.task.languages and not self.languages:
-            names = " and ".join(str(group[0].folder) for group in groups.values())
+            names = " and ".join(str(group[0].folder) for group in groups)
             raise TransducerError(f"{names}: no language in common")
+
+    def _search_config(self, beam_size: int, max_length: int) -> SearchConfig:
+        """Return the configuration of a beam search that lists as many outputs as are needed."""
+        listed = self._n_best
+        if self._averages and self._n_best > 0:
+            # An output of few models' best may have the largest average.
+            listed = max(beam_size, self._n_best)
+        return SearchConfig(
+            max(beam_size, self._n_best),
+            listed or beam_size,
+            max_length,
+            all_found=not self._n_best,
+        )
 
     def predict(
         self, source: str, tags: Sequence[str] | str = (), language: str = ""
@@ -298,13 +217,13 @@ class Transducer:
         """
         numbered = enumerate(queries, 1)
         while window := list(islice(numbered, Windows().size)):
-            asked = []
+            checked = []
             for number, query in window:
                 try:
-                    asked.append(self.checked(query))
+                    checked.append(self.checked(query))
                 except TransducerError as error:
                     raise TransducerError(f"query {number}: {error}") from None
-            yield from self._searched(asked, batch_size)
+            yield from self._searched(checked, batch_size)
 
     def score(
         self, source: str, target: str, tags: Sequence[str] | str = (), language: str = ""
@@ -327,7 +246,7 @@ class Transducer:
         if target and (problem := self.task.target.problem(target)):
             raise TransducerError(f"the target {problem}")
         tokens = " ".join(self.task.target.encode(target)) if target else ""
-        scores = [each.log_prob(line, tokens) for each in self._ensembles]
+        scores = [ensemble.log_prob(line, tokens) for ensemble in self._ensembles]
         weighted = [
             score + math.log(weight) for score, weight in zip(scores, self._weights, strict=True)
         ]
@@ -369,11 +288,11 @@ class Transducer:
             raise TransducerError(
                 f"no language is named, and the model knows {', '.join(self.languages)}"
             )
-        known = self._known.get(language) or known_as(language, self.languages)
+        known = self._language_by_name.get(language) or known_as(language, self.languages)
         if known not in self.languages:
             hint = nearest(language, self.languages) or f"; it knows {', '.join(self.languages)}"
             raise TransducerError(f"the model knows no language {language!r}{hint}")
-        self._known[language] = known
+        self._language_by_name[language] = known
         return known
 
     def _query(self, source: str, tags: Sequence[str] | str, language: str) -> Query:
@@ -383,11 +302,11 @@ class Transducer:
     def _searched(self, queries: Sequence[Query], batch_size: int) -> Iterator[Prediction]:
         """Yield the predictions of queries that were checked."""
         lines = [" ".join(self.task.encode_source(query)) for query in queries]
-        streams = [each.answers(lines, batch_size) for each in self._ensembles]
+        streams = [ensemble.answers(lines, batch_size) for ensemble in self._ensembles]
         for query, *answers in zip(queries, *streams, strict=True):
-            found = self._average if self._averages else self._single
-            outputs, certificate, finished = found(answers)
-            only = certificate.level == "exhaustive" and finished == 1
+            result = self._average(answers) if self._averages else self._single(answers)
+            outputs, certificate = result.outputs, result.certificate
+            only = certificate.level == "exhaustive" and result.finished == 1
             warnings = self._warnings(query, answers, outputs)
             # Outputs with start or padding symbols, which search excludes, are no texts, nor are
             # those with a copied symbol in its own place. Others are excluded by request alone.
@@ -402,29 +321,31 @@ class Transducer:
         decoded = text if unit.kind == "text" else unit.decode(text.split())
         return Output(decoded, log_prob, math.exp(log_prob))
 
-    def _single(self, answers: Sequence[Answer]) -> tuple[tuple[Output, ...], Certificate, int]:
-        """Return outputs, certificate and number of finished outputs of a single ensemble."""
+    def _single(self, answers: Sequence[Answer]) -> _Result:
+        """Return the result of a single ensemble."""
         (answer,) = answers
         assert answer.result is not None, "a query is never blank"
         outputs = tuple(
-            self._output(each.text, each.hypothesis.log_prob) for each in answer.hypotheses
+            self._output(decoded.text, decoded.hypothesis.log_prob) for decoded in answer.hypotheses
         )
-        return outputs, answer.result.certificate, answer.result.finished
+        return _Result(outputs, answer.result.certificate, answer.result.finished)
 
-    def _average(self, answers: Sequence[Answer]) -> tuple[tuple[Output, ...], Certificate, int]:
-        """Return the same of texts whose probabilities are averaged."""
+    def _average(self, answers: Sequence[Answer]) -> _Result:
+        """Return the result of ensembles whose texts are averaged."""
         weights = self._weights
         records = [answer.record() for answer in answers]
         # Words of different subwords are compared as texts.
         ensemble = ensemble_of(records, weights)
-        pairs = zip(ensemble.sequences, map(_log, ensemble.probabilities), strict=True)
-        outputs = tuple(starmap(self._output, islice(pairs, self._n_best or None)))
+        pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
+        outputs = tuple(
+            self._output(text, _log(prob)) for text, prob in islice(pairs, self._n_best or None)
+        )
         parts = [answer.result.certificate for answer in answers if answer.result is not None]
         # An excluded sequence starts with a prefix that a model excluded or did not follow.
         bounds = [max(part.log_excluded_bound, part.log_bound) for part in parts]
-        forbidden = sum(w * math.exp(bound) for w, bound in zip(weights, bounds, strict=True))
+        excluded = sum(w * math.exp(bound) for w, bound in zip(weights, bounds, strict=True))
         if max(bounds) > -math.inf:
-            forbidden = max(forbidden, sys.float_info.min)  # underflow must not give 0
+            excluded = max(excluded, sys.float_info.min)  # underflow must not give 0
         certificate = Certificate(
             level=ensemble.level,
             log_bound=_log(ensemble.bound),
@@ -434,41 +355,57 @@ class Transducer:
             dropped=sum(part.dropped for part in parts),
             truncated=sum(part.truncated for part in parts),
             excluded=excluded_by(records, weights),
-            log_excluded_bound=_log(forbidden),
+            log_excluded_bound=_log(excluded),
             strict=all(part.strict for part in parts),
         )
-        return outputs, certificate, len(ensemble.sequences)
+        return _Result(outputs, certificate, len(ensemble.sequences))
 
     def _warnings(
         self, query: Query, answers: Sequence[Answer], outputs: Sequence[Output]
     ) -> tuple[str, ...]:
+        """Return reasons why the outputs may be wrong."""
         unit = self.task.source
         unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
         copied = dict.fromkeys(token for answer in answers for token in answer.copied)
-        known = self._tags_of(query.language)
-        found = [f"unknown {described(token, unit)}{meant(token, known)}" for token in unknown]
-        found += [
-            f"a placeholder stands for the {described(token, unit)}, which training had rarely or "
-            "never"
+        tags = self._tags_of(query.language)
+        warnings = [
+            f"unknown {described_token(token, unit)}{tag_hint(token, tags)}" for token in unknown
+        ]
+        warnings += [
+            f"a placeholder stands for the {described_token(token, unit)}, which training had "
+            "rarely or never"
             for token in copied
         ]
-        found += dict.fromkeys(
+        warnings += dict.fromkeys(
             unseen_text(Counter(answer.unseen))
-            + "".join(meant(token, known) for _, token in answer.unseen)
+            + "".join(tag_hint(token, tags) for _, token in answer.unseen)
             for answer in answers
             if answer.unseen
         )
-        sources = [each.translator.vocabularies.source for each in self._ensembles]
+        sources = [ensemble.translator.vocabularies.source for ensemble in self._ensembles]
         texts = [output.text for output in outputs]
-        found += letter_warnings(query, texts, sources, bool(found), self.task, self._nouns)
+        strange = bool(warnings)
+        warnings += letter_warnings(query, texts, sources, strange, self.task, self._nouns)
         if not outputs:
-            found.append(f"no {self._nouns[1]} ended within the length limit")
-        return tuple(found)
+            warnings.append(f"no {self._nouns[1]} ended within the length limit")
+        return tuple(warnings)
 
     def _tags_of(self, language: str) -> list[str]:
         """Return the tags that training saw in a language; all if the model does not say which."""
         seen = self._ensembles[0].translator.vocabularies.source.seen.get(LANGUAGE + language, ())
         return sorted(decode_tag(token) for token in seen if is_tag(token)) or self.tags
+
+
+def _groups(models: Sequence[LoadedModel]) -> list[list[LoadedModel]]:
+    """Return the models that are searched together: of one direction and the same tokens.
+
+    Those that write from left to right come first.
+    """
+    groups: dict[object, list[LoadedModel]] = {}
+    for model in sorted(models, key=lambda model: model.right_to_left):
+        tokens = [frozenset(side.tokens) for side in model.vocabularies]
+        groups.setdefault((model.right_to_left, model.task.copies, *tokens), []).append(model)
+    return list(groups.values())
 
 
 def _common_task(models: Sequence[LoadedModel]) -> StringTask:
@@ -488,92 +425,6 @@ def _common_task(models: Sequence[LoadedModel]) -> StringTask:
                     f"and {theirs}"
                 )
     return first.task
-
-
-def letter_warnings(
-    query: Query,
-    outputs: Iterable[str],
-    sources: Sequence[Vocabulary],
-    strange: bool,
-    task: StringTask,
-    nouns: tuple[str, str] = ("source", "output"),
-) -> list[str]:
-    """Return warnings of a source in another normal form than training's, and of mixed scripts.
-
-    Outputs are in the script of their source in inflection alone, which has tags.
-
-    Args:
-        query: has the source.
-        outputs: predicted for it.
-        sources: source vocabularies of the models.
-        strange: whether training did not see some tokens of the query.
-        task: of the models.
-        nouns: what people call a source and an output.
-    """
-    warnings = [_other_normal_form(query, sources, strange, task.source, nouns[0])]
-    if task.source.kind == "characters":
-        warnings.append(mixture(query.source))
-    if task.has_tags and task.source == task.target == CHARACTERS:
-        texts = (text for text in dict.fromkeys(outputs) if text != query.source)
-        mixed = [text for text in (mixture(each, query.source) for each in texts) if text]
-        if mixed:
-            others = len(mixed) - 1
-            more = f" (and {counted(others, f'other {nouns[1]}')})" if others else ""
-            warnings.append(mixed[0] + more)
-    return [warning for warning in warnings if warning]
-
-
-def _other_normal_form(
-    query: Query, sources: Sequence[Vocabulary], strange: bool, unit: Unit, noun: str
-) -> str:
-    """Return a warning if training saw the source's characters in another normal form.
-
-    Nothing is normalised here: the data of some models is in no normal form. A composed source
-    whose tokens training saw is as in training; the marks of a decomposed one may be from others.
-    """
-    if unit.kind == "text":  # transforms divide it
-        return ""
-    forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if strange else ("NFC",)
-    language = LANGUAGE + query.language
-    for form in forms:
-        other = normalize(form, query.source)
-        new = set(unit.encode(other)) - set(unit.encode(query.source))
-        if new and all(new <= set(each.seen.get(language, each.tokens)) for each in sources):
-            named = ", ".join(sorted(map(readable, new)))
-            return (
-                f"the {noun} is not in Unicode's normal form {form}, in which training has "
-                f"{named}: normalise it"
-            )
-    return ""
-
-
-def meant(token: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean ...?)` of a tag that is not known; else an empty string.
-
-    The tag may be misspelt, in lower case, or several tags without semicolons between them.
-
-    Args:
-        token: of a source.
-        known: tags.
-    """
-    by_case = {tag.upper(): tag for tag in known}
-    parts = re.split(r"[,;\s]+", decode_tag(token).upper()) if is_tag(token) else []
-    near = [difflib.get_close_matches(part, by_case, n=1, cutoff=0.7) for part in parts]
-    if not near or not all(near):
-        return ""
-    return f" (did you mean {';'.join(by_case[each[0]] for each in near)}?)"
-
-
-def described(token: str, unit: Unit = CHARACTERS) -> str:
-    """Return a source token for people, such as `tag PST` or `character ö`.
-
-    Args:
-        token: of a source.
-        unit: of the source.
-    """
-    if is_tag(token):
-        return f"tag {readable(decode_tag(token))}"
-    return f"{_UNITS[unit.kind]} {readable(unit.decode([token]))}"
 
 
 def _log(prob: float) -> float:

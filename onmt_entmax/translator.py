@@ -22,8 +22,8 @@ from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_toke
 from onmt_entmax.options.recorded import language_symbols, reader_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.alignment import alignment
+from onmt_entmax.report.answers import Answer, Decoded, Drawn
 from onmt_entmax.report.mbr import decide_record
-from onmt_entmax.report.writers import Answer, Decoded, Drawn
 from onmt_entmax.search import (
     Automaton,
     ConstraintCompiler,
@@ -95,16 +95,34 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
     if loaded.vocabularies == first:
         return loaded.model
     for side in ("source", "target"):
-        own, other = getattr(loaded.vocabularies, side), getattr(first, side)
-        different = sorted(set(own.tokens) ^ set(other.tokens))
+        vocabulary, first_vocabulary = getattr(loaded.vocabularies, side), getattr(first, side)
+        different = sorted(set(vocabulary.tokens) ^ set(first_vocabulary.tokens))
         if different:
             token = different[0]
+            has, lacks = (number, 1) if token in vocabulary else (1, number)
             raise TranslationError(
                 f"the models of an ensemble must have vocabularies of the same tokens; the {side} "
-                f"vocabulary of model {number if token in own else 1} has {token!r}, that of model "
-                f"{1 if token in own else number} has not"
+                f"vocabulary of model {has} has {token!r}, that of model {lacks} has not"
             )
     return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
+
+
+def _check_alike(first: LoadedModel, other: LoadedModel) -> None:
+    """Check that two models can write one output together.
+
+    Raises:
+        TranslationError: they differ in direction, or in what they copy.
+    """
+    if other.right_to_left != first.right_to_left:
+        raise TranslationError(
+            f"{first.folder} and {other.folder}: one writes from left to right, the other "
+            "from right to left; average them with onmt-entmax combine, or inflect"
+        )
+    if other.task.copies != first.task.copies:
+        raise TranslationError(
+            f"{first.folder} and {other.folder}: one copies unknown symbols, the other "
+            "does not; average them with onmt-entmax combine, or predict"
+        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +132,9 @@ class _Line:
     text: str
     source: EncodedSource
     prefix: list[int]
+    """Token ids."""
     automaton: Automaton | None
+    """Of the constraints."""
 
 
 def as_list(folders: Path | str | Sequence[Any]) -> list[Any]:
@@ -173,17 +193,8 @@ class Translator:
         self.folders = [loaded.folder for loaded in models]
         self.vocabularies = first.vocabularies
         self._first, self._networks = first.model, [loaded.config for loaded in models]
-        for loaded in models:
-            if loaded.right_to_left != first.right_to_left:
-                raise TranslationError(
-                    f"{first.folder} and {loaded.folder}: one writes from left to right, the other "
-                    "from right to left; average them with onmt-entmax combine, or inflect"
-                )
-            if loaded.task.copies != first.task.copies:
-                raise TranslationError(
-                    f"{first.folder} and {loaded.folder}: one copies unknown symbols, the other "
-                    "does not; average them with onmt-entmax combine, or predict"
-                )
+        for loaded in models[1:]:
+            _check_alike(first, loaded)
         self.task = task
         self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
@@ -196,7 +207,7 @@ class Translator:
         for name, needed in (("replace_unk", unknown is not None), ("report_align", align)):
             if needed and task.sampling:
                 raise TranslationError(f"{name} goes with a search, not with sampling")
-            if needed and all(m.config.global_attention == "none" for m in models):
+            if needed and all(model.config.global_attention == "none" for model in models):
                 raise TranslationError(f"{name} needs a model with attention")
         self._unknown, self._align = unknown, align
         self._merged = unknown is not None or self.reader.merges
@@ -241,18 +252,18 @@ class Translator:
 
     def _with_token_ids(self, task: SearchTask) -> SearchConfig:
         """Return the search's configuration, with token ids in place of token texts."""
-        constraints = task.config.constraints
-        banned = {self.vocabularies.target.unk} if task.ban_unknown else set()
+        target, constraints = self.vocabularies.target, task.config.constraints
+        banned = {target.unk} if task.ban_unknown else set()
         for token in task.ignore_when_blocking:
-            if token not in self.vocabularies.target:
+            if token not in target:
                 raise TranslationError(
                     f"ignore_when_blocking: {token!r} is not in the target vocabulary"
                 )
-        ignored = self.vocabularies.target.encode(task.ignore_when_blocking)
+        ignored = target.encode(task.ignore_when_blocking)
         config = task.config
-        if task.mbr is not None and task.method == "beam":
-            wanted = max(config.n_best, config.beam_size)
-            config = replace(config, n_best=wanted, all_found=True)
+        if task.mbr is not None and task.method == "beam":  # the more outputs, the better
+            listed = max(config.n_best, config.beam_size)
+            config = replace(config, n_best=listed, all_found=True)
         return replace(
             config,
             constraints=replace(
@@ -298,19 +309,24 @@ class Translator:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if constraints is not None and self.task.sampling is not None:
             raise TranslationError("constraints go with a search, not with sampling")
-        beginnings = repeat("") if prefixes is None else prefixes
-        pairs = zip(lines, beginnings, strict=prefixes is not None)
-        wishes = repeat(LineConstraints()) if constraints is None else constraints
-        numbered = enumerate(zip(pairs, wishes, strict=constraints is not None))
-        for place in count():
+        line_prefixes = repeat("") if prefixes is None else prefixes
+        pairs = zip(lines, line_prefixes, strict=prefixes is not None)
+        line_constraints = repeat(LineConstraints()) if constraints is None else constraints
+        numbered = enumerate(zip(pairs, line_constraints, strict=constraints is not None))
+        for index in count():
             window = list(islice(numbered, windows.size))
             if not window:
                 return
-            if windows.has(place):
-                read = [self._read(number, *pair, wish) for number, (pair, wish) in window]
-                yield from self._window(read, batch_size)
+            if windows.has(index):
+                read = [
+                    self._read(number, text, prefix, of_line)
+                    for number, ((text, prefix), of_line) in window
+                ]
+                yield from self._answer_window(read, batch_size)
 
-    def _read(self, number: int, text: str, prefix: str, wish: LineConstraints) -> _Line | Answer:
+    def _read(
+        self, number: int, text: str, prefix: str, constraints: LineConstraints
+    ) -> _Line | Answer:
         """Return a line as the model reads it; of a blank one, its answer."""
         if not isinstance(text, str):
             raise TypeError(f"line {number + 1} is {type(text).__name__}; decode it to str")
@@ -319,33 +335,40 @@ class Translator:
                 f"prefix of line {number + 1}: a model that writes from right to left "
                 "cannot begin with a prefix"
             )
-        words, beginning = self.reader.preprocess(text, prefix)
-        source, forced = self.reader.encode(words, number), self._prefix(number, beginning)
-        if words:
+        tokens, prefix_tokens = self.reader.preprocess(text, prefix)
+        source = self.reader.encode(tokens, number)
+        prefix_ids = self._prefix_ids(number, prefix_tokens)
+        if tokens:
             automaton = self._compiler.automaton(
-                wish,
+                constraints,
                 lambda phrase: self.reader.preprocess(text, phrase)[1],
                 number + 1,
                 source.copies,
             )
-            return _Line(text, source, forced, automaton)
+            return _Line(text, source, prefix_ids, automaton)
         if text.split():
             raise emptied(number)
         return Answer(number, text, samples=() if self.task.sampling else None)
 
-    def _window(self, read: Sequence[_Line | Answer], batch_size: int) -> Iterator[Answer]:
+    def _answer_window(self, read: Sequence[_Line | Answer], batch_size: int) -> Iterator[Answer]:
         """Yield the answers of lines that are sorted and searched together, in their order."""
-        answers = [each for each in read if isinstance(each, Answer)]
-        lines = [each for each in read if isinstance(each, _Line)]
+        answers = [answer for answer in read if isinstance(answer, Answer)]
+        lines = [line for line in read if isinstance(line, _Line)]
         # A certificate is about the model in its own precision, not in the caller's autocast.
         with torch.autocast(self.device.type, enabled=False):
             if self.task.sampling is not None:
                 answers += self._sample(self.task.sampling, lines, batch_size)
             else:
-                answers += (self._answer(*found) for found in self._search(lines, batch_size))
+                for line, result in self._search(lines, batch_size):
+                    answers.append(self._answer(line, result))
         yield from sorted(answers, key=lambda answer: answer.id)
 
-    def _prefix(self, number: int, tokens: Sequence[str]) -> list[int]:
+    def _prefix_ids(self, number: int, tokens: Sequence[str]) -> list[int]:
+        """Return the ids of a prefix.
+
+        Raises:
+            TranslationError: it is longer than an output may be, or has a token that none has.
+        """
         target = self.vocabularies.target
         if len(tokens) > self._config.max_length:
             raise TranslationError(
@@ -371,7 +394,7 @@ class Translator:
         sentences = self._sentences(batch_size, config.beam_size)
         longest_first = [*self._batches(lines, sentences)][::-1]
         order = [line for _, group in longest_first for line in group]
-        work = (
+        batches = (
             (
                 batch,
                 [line.prefix for line in group],
@@ -381,8 +404,8 @@ class Translator:
             for batch, group in longest_first
         )
         with self.readable([line.source.example for line in lines], sentences):
-            for place, result in stream_search(self.stepper, work, config, 4 * sentences):
-                line = order[place]
+            for number, result in stream_search(self.stepper, batches, config, 4 * sentences):
+                line = order[number]
                 if self.task.method == "exact" and not is_settled(result, config.n_best):
                     result = self._exact(line, result)
                 yield line, result
@@ -436,14 +459,15 @@ class Translator:
             length = max(map(_length, examples), default=0)
             if length >= _LONG:
                 count = min(sentences, len(examples))
-                needed = sum(search_bytes(each, count, length) for each in self._networks)
+                needed = sum(search_bytes(config, count, length) for config in self._networks)
                 check_free(needed, self.device)
                 if needed > _MUCH:
-                    about = f"{_longest(examples)} needs about {needed / 1e9:,.1f} GB"
-                    warnings.warn(about, stacklevel=2)
+                    message = f"{_longest(examples)} needs about {needed / 1e9:,.1f} GB"
+                    warnings.warn(message, stacklevel=2)
             yield
 
     def _exact(self, line: _Line, start: SearchResult | None = None) -> SearchResult:
+        """Search one line exactly, after what a beam search found of it."""
         task, config = self.task, self._config
         batch = make_batch([line.source.example], self.vocabularies)
         return exact_search(
@@ -476,21 +500,17 @@ class Translator:
         )
 
     def _answer(self, line: _Line, result: SearchResult) -> Answer:
-        source, best, length = line.source, result.best, len(line.source.words)
-        attended: tuple[int, ...] = ()
-        if best is not None and best.attention is not None:
-            # Softmax gives every position weight, so count those that round to zero too.
-            weights = best.attention[:, :length]
-            counts = (weights > 0).sum(1) if not self.dense_attention else [length] * len(weights)
-            attended = tuple(int(count) for count in counts)
+        """Return the answer of a line that was searched."""
+        source = line.source
+        unfinished = None
+        if result.unfinished is not None:
+            unfinished = self._decoded(result.unfinished, source).text
         answer = replace(
             self._unanswered(line),
             result=result,
-            hypotheses=tuple(self._decoded(h, source) for h in result.hypotheses),
-            unfinished=(
-                None if result.unfinished is None else self._decoded(result.unfinished, source).text
-            ),
-            attended=attended,
+            hypotheses=tuple(self._decoded(hypothesis, source) for hypothesis in result.hypotheses),
+            unfinished=unfinished,
+            attended=self._attended(result.best, len(source.words)),
             merged=self._merged,
             penalties=self._config.penalties,
             verification=self._verify(line, result),
@@ -499,7 +519,22 @@ class Translator:
             return answer
         return replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
 
+    def _attended(self, hypothesis: Hypothesis | None, length: int) -> tuple[int, ...]:
+        """Return the number of attended source positions at each step; none without attention.
+
+        Args:
+            hypothesis: has attention `(steps, source positions)`.
+            length: of the source.
+        """
+        if hypothesis is None or hypothesis.attention is None:
+            return ()
+        weights = hypothesis.attention[:, :length]
+        if self.dense_attention:  # softmax gives every position weight, though it may round to 0
+            return (length,) * len(weights)
+        return tuple(map(int, (weights > 0).sum(1)))
+
     def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
+        """Return the text of a hypothesis, with its alignment if that was asked for."""
         target = self.vocabularies.target.decode(hypothesis.tokens)
         copies, attention = source.copies, hypothesis.attention
         tokens = " ".join(self.reader.codec.decode(target, copies))
@@ -514,14 +549,17 @@ class Translator:
         return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
 
     def _sampled(self, line: _Line, drawn: Sequence[Sample]) -> Answer:
-        as_hypotheses = [Hypothesis(each.tokens, each.log_prob, each.log_prob) for each in drawn]
-        texts = [self._decoded(hypothesis, line.source).text for hypothesis in as_hypotheses]
-        return replace(self._unanswered(line), samples=tuple(map(Drawn, texts, drawn)))
+        """Return the answer of a line whose outputs were drawn."""
+        samples = []
+        for sampled in drawn:
+            hypothesis = Hypothesis(sampled.tokens, sampled.log_prob, sampled.log_prob)
+            samples.append(Drawn(self._decoded(hypothesis, line.source).text, sampled))
+        return replace(self._unanswered(line), samples=tuple(samples))
 
     def _unanswered(self, line: _Line) -> Answer:
         """Return an answer that says only what was read."""
         source, constraints = line.source, self._config.constraints
-        restricted = {
+        restrictions = {
             "prefix": line.prefix,
             "constraints": line.automaton is not None,
             "min_length": constraints.min_length,
@@ -532,7 +570,7 @@ class Translator:
         return Answer(
             source.example.index,
             line.text,
-            restricted_by=tuple(name for name, given in restricted.items() if given),
+            restricted_by=tuple(name for name, value in restrictions.items() if value),
             source_tokens=len(source.words),
             unknown=source.unknown,
             unseen=source.unseen,
@@ -541,9 +579,11 @@ class Translator:
 
 
 def _length(example: Example) -> int:
+    """Return the tokens of the longer side."""
     return max(len(example.source), len(example.target or ()))
 
 
 def _longest(examples: Sequence[Example]) -> str:
+    """Return the longest line, for people."""
     longest = max(examples, key=_length)
     return f"line {longest.index + 1} ({counted(_length(longest), 'token')})"

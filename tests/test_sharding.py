@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, packed, unpacked
-from onmt_entmax.report.writers import Answer, Decoded
+from onmt_entmax.report.answers import Answer, Decoded
 from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
 from tests.commands import ENVIRONMENT, succeed
 from tests.test_processes import torchrun

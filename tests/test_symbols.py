@@ -19,7 +19,8 @@ from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
-from onmt_entmax.report.writers import AnswerWriter, Summary
+from onmt_entmax.report.summary import Summary
+from onmt_entmax.report.writers import AnswerWriter
 from onmt_entmax.search import Constraints, LineConstraints, SearchConfig, SearchTask
 from onmt_entmax.suggester import suggest
 from onmt_entmax.translator import Translator

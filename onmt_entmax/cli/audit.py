@@ -27,7 +27,7 @@ are in OUT too.
 import argparse
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,7 +116,10 @@ def check_part(
         UserError: the folder has parts of another table.
     """
     rows = {"dev": held_out} if options.model else {"train": train, "dev": held_out}
-    pairs = {folder / name: [as_pair(row, task) for row in some] for name, some in rows.items()}
+    pairs = {
+        folder / split: [as_pair(row, task) for row in split_rows]
+        for split, split_rows in rows.items()
+    }
     contents = pair_texts(pairs)
     if not options.model:
         settings = [f"task: {json.dumps(task.record(), ensure_ascii=False)}"]
@@ -154,55 +157,108 @@ def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
     return row.query.source, tuple(sorted(row.query.tags))
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Rows of the table that one model checks, which did not see them.
+
+    Attributes:
+        folder: of its files and its model.
+        train: rows of the other parts.
+        held_out: its own rows; of equal rows, the first.
+        copies: how many equal rows each of these is.
+    """
+
+    folder: Path
+    train: Sequence[Row]
+    held_out: Sequence[Row]
+    copies: Sequence[int]
+
+
 def audit(options: argparse.Namespace) -> list[Checked]:
     """Return all rows, each checked by the model of the other parts; of equal rows, the first."""
-    table, folds, separators = Table("table", options.file, options.language), folds_of(options), {}
-    if options.model:
-        model = load(options.model)
+    rows, task = _read_rows(options)
+    checked: list[Checked] = []
+    for part in _parts(rows, options):
+        check_part(part.folder, part.train, part.held_out, task, options)
+        number = len(part.held_out)
+        reports = read_report(part.folder / "dev.report.jsonl", number)
+        scores = read_scores(part.folder / "scores.jsonl", number)
+        for row, copies, record, score in zip(
+            part.held_out, part.copies, reports, scores, strict=True
+        ):
+            checked.append(Checked(row, task, score, record, copies))
+    return sorted(checked, key=lambda each: each.row.number)
+
+
+def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
+    """Return the rows of the table, and its task; say how the table was read.
+
+    Raises:
+        UserError: a row cannot be read, or the model cannot answer its query.
+    """
+    table = Table("table", options.file, options.language)
+    model = load(options.model) if options.model else None
+    separators = {}
+    if model is not None:
         separators = {SOURCE: model.task.source.separator, TARGET: model.task.target.separator}
     task = read_tables([table], options.columns, separators, INFLECTION.columns)
     refuse_bad_rows([table])
-    rows = table.rows
-    print(f"{options.file}, {counted(len(rows), 'row')}: {table.layout}")
-    if options.model:
-        known = Inventory.of([model.vocabularies.source])
-        for number, row in enumerate(rows):
-            query = row.query
-            try:
-                asked = known.checked(Question(options.language, query.source, query.tags))
-            except UserError as error:
-                raise UserError(f"{options.file}:{row.number}: {error}") from None
-            rows[number] = row._replace(query=Query(asked.lemma, asked.tags, asked.language))
-    elif len(rows) < 10 * folds:
+    print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
+    if model is None:
+        return table.rows, task
+    inventory = Inventory.of([model.vocabularies.source])
+    return [_as_known(row, inventory, options) for row in table.rows], task
+
+
+def _as_known(row: Row, inventory: Inventory, options: argparse.Namespace) -> Row:
+    """Return a row with its language and tags as the model knows them.
+
+    Raises:
+        UserError: the model cannot answer its query.
+    """
+    question = Question(options.language, row.query.source, row.query.tags)
+    try:
+        known = inventory.checked(question)
+    except UserError as error:
+        raise UserError(f"{options.file}:{row.number}: {error}") from None
+    return row._replace(query=Query(known.lemma, known.tags, known.language))
+
+
+def _parts(rows: Sequence[Row], options: argparse.Namespace) -> Iterator[_Part]:
+    """Divide the rows into parts; those of a cell are in the same part.
+
+    Raises:
+        UserError: the table is too small for so many parts.
+    """
+    folds = folds_of(options)
+    if not options.model and len(rows) < 10 * folds:
         needed = f"{10 * folds} rows or more are needed for {folds} --folds"
         raise UserError(f"{options.file}: {needed}, not {len(rows)}")
-    # Numbers of rows: those of each cell, and of these, equal ones.
-    cells: dict[object, dict[object, list[int]]] = {}
-    for number, row in enumerate(rows):
-        same = row.query, row.target
-        cells.setdefault(cell_of(row), {}).setdefault(same, []).append(number)
+    # The rows of each cell, and of these, equal ones.
+    cells: dict[object, dict[object, list[Row]]] = {}
+    for row in rows:
+        cells.setdefault(cell_of(row), {}).setdefault((row.query, row.target), []).append(row)
     if not options.model and len(cells) < 2 * folds:
         needed = f"{2 * folds} different cells or more are needed for {folds} --folds"
         raise UserError(f"{options.file}: {needed}, not {len(cells)}")
     copies = len(rows) - sum(map(len, cells.values()))
     if copies:
         print(f"{options.file}: {counted(copies, 'row')} equal to earlier ones, listed once")
-    order = list(cells.values())
-    random.Random(options.seed).shuffle(order)
-    parts = [
-        [equal for cell in order[part::folds] for equal in cell.values()] for part in range(folds)
+    shuffled = list(cells.values())
+    random.Random(options.seed).shuffle(shuffled)
+    # Groups of equal rows, by part.
+    divided = [
+        [equal for cell in shuffled[part::folds] for equal in cell.values()]
+        for part in range(folds)
     ]
-    checked = []
-    for part, held_out in enumerate(parts):
-        folder = options.out / f"part-{part + 1}"
-        others = (some for k, some in enumerate(parts) if k != part)
-        train = [rows[n] for some in others for equal in some for n in equal]
-        check_part(folder, train, [rows[first] for first, *_ in held_out], task, options)
-        reports = read_report(folder / "dev.report.jsonl", len(held_out))
-        scores = read_scores(folder / "scores.jsonl", len(held_out))
-        for equal, record, score in zip(held_out, reports, scores, strict=True):
-            checked.append(Checked(rows[equal[0]], task, score, record, len(equal)))
-    return sorted(checked, key=lambda each: each.row.number)
+    for number, groups in enumerate(divided):
+        others = [equal for other in divided if other is not groups for equal in other]
+        yield _Part(
+            options.out / f"part-{number + 1}",
+            [row for equal in others for row in equal],
+            [equal[0] for equal in groups],
+            list(map(len, groups)),
+        )
 
 
 def read_scores(path: Path, count: int) -> list[float | None]:
@@ -231,14 +287,18 @@ def excluded_rows(checked: Sequence[Checked]) -> tuple[list[Checked], list[Check
     Those with the surest best form come first. A variant's cell has the model's best form too, in
     no more rows.
     """
-    counts: dict[object, int] = {
+    copies: dict[object, int] = {
         (cell_of(each.row), each.row.target): each.copies for each in checked
     }
+    excluded = [each for each in checked if each.log_prob is None]
     suspects: list[Checked] = []
     variants: list[Checked] = []
-    for each in sorted((c for c in checked if c.log_prob is None), key=lambda c: -c.certainty):
-        beside = counts.get((cell_of(each.row), each.best), 0)
-        (variants if 0 < beside <= each.copies else suspects).append(each)
+    for each in sorted(excluded, key=lambda each: -each.certainty):
+        copies_of_best = copies.get((cell_of(each.row), each.best), 0)
+        if 0 < copies_of_best <= each.copies:
+            variants.append(each)
+        else:
+            suspects.append(each)
     return suspects, variants
 
 
@@ -250,10 +310,10 @@ def surest_first(checked: Sequence[Checked]) -> list[Checked]:
 def script_lines(checked: Sequence[Checked]) -> list[str]:
     """Return the lines of `scripts.tsv`."""
     mixed = mixtures([(each.row.query.source, each.row.target) for each in checked])
-    lines = []
-    for number, text in mixed.items():
-        lines.append("\t".join(map(printable, [*texts_of(checked[number].row), text])))
-    return lines
+    return [
+        "\t".join(map(printable, [*texts_of(checked[number].row), text]))
+        for number, text in mixed.items()
+    ]
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -285,22 +345,26 @@ def main(arguments: Sequence[str]) -> int:
     suspects, variants, scripts, ask = (
         options.out / f"{name}.tsv" for name in ("suspects", "variants", "scripts", "ask")
     )
-    parts = (options.out / f"part-{part + 1}" for part in range(folds_of(options)))
-    written = [folder / name for folder in parts for name in _WRITTEN]
-    refuse_overwriting([options.file], [suspects, variants, scripts, ask, *written])
+    folders = (options.out / f"part-{part + 1}" for part in range(folds_of(options)))
+    of_parts = [folder / name for folder in folders for name in _WRITTEN]
+    refuse_overwriting([options.file], [suspects, variants, scripts, ask, *of_parts])
     checked = audit(options)
     excluded, beside = excluded_rows(checked)
     uncertain = sorted(checked, key=lambda each: each.certainty)[: options.ask or 0]
-    lists = {suspects: excluded, variants: beside, **({ask: uncertain} if options.ask else {})}
-    lines = {path: [each.columns() for each in rows] for path, rows in lists.items()}
-    lines[scripts] = script_lines(checked)
-    write_files({path: "".join(f"{line}\n" for line in some) for path, some in lines.items()})
-    of = counted(len(checked), "row")
-    print(f"{suspects}: {len(excluded):,} of {of} are excluded")
+    lines = {
+        suspects: [each.columns() for each in excluded],
+        variants: [each.columns() for each in beside],
+        scripts: script_lines(checked),
+    }
+    if options.ask:
+        lines[ask] = [each.columns() for each in uncertain]
+    write_files({path: "".join(f"{line}\n" for line in rows) for path, rows in lines.items()})
+    of_table = f"of {counted(len(checked), 'row')}"
+    print(f"{suspects}: {len(excluded):,} {of_table} are excluded")
     if beside:
         print(f"{variants}: {len(beside):,} more, whose cells have the model's best form too")
     if lines[scripts]:
-        print(f"{scripts}: {len(lines[scripts]):,} of {of} mix scripts")
+        print(f"{scripts}: {len(lines[scripts]):,} {of_table} mix scripts")
     if options.ask:
         print(f"{ask}: the {counted(len(uncertain), 'row')} of least certainty")
     return 0

@@ -47,31 +47,36 @@ from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import (
     ONMT,
     Measure,
-    Score,
+    SystemScore,
     compare,
     make_metrics,
     quality_of,
     tune_reward,
 )
-from onmt_entmax.report.measures import coverage, coverage_text
+from onmt_entmax.report.coverage import coverage, coverage_text
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
-NEAR = 0.5  # less than the chance of a thousand sentences
-SLOW, MOST = 500, 5_000  # words of a line: TER takes minutes, or gigabytes
+NEAR = 0.5  # BLEU; the choice of a thousand sentences makes a larger difference by chance
+SLOW = 500  # words of a line for which TER takes minutes
+MOST = 5_000  # words of a line for which TER takes gigabytes
 
 
 def table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
     """Return a table with a row for each system, and the signatures."""
-    head = ["system", *(m.name for m in measures)]
-    rows = [[name, *(_cell(m.scores[row]) for m in measures)] for row, name in enumerate(systems)]
-    aligned = aligned_table([head, *rows], left=len(head))
-    return "\n".join([aligned, "", *(f"{m.name}: {m.signature}" for m in measures)])
+    heading = ["system", *(measure.name for measure in measures)]
+    rows = [
+        [name, *(_cell(measure.scores[number]) for measure in measures)]
+        for number, name in enumerate(systems)
+    ]
+    aligned = aligned_table([heading, *rows], left=len(heading))
+    signatures = [f"{measure.name}: {measure.signature}" for measure in measures]
+    return "\n".join([aligned, "", *signatures])
 
 
-def _cell(score: Score) -> str:
+def _cell(score: SystemScore) -> str:
     text = f"{score.value:.2f}"
     if score.half_width is not None:
         text += f" +- {score.half_width:.2f}"
@@ -84,17 +89,17 @@ def as_json(
     systems: Sequence[str], measures: Sequence[Measure], detokenized: str | None
 ) -> dict[str, Any]:
     """Return the content of the JSON file: scores by system and measure, and signatures."""
-    return {
-        **({"detokenized": detokenized} if detokenized else {}),
-        "systems": {
-            name: {
-                m.name: {k: v for k, v in vars(m.scores[row]).items() if v is not None}
-                for m in measures
-            }
-            for row, name in enumerate(systems)
-        },
-        "signatures": {m.name: m.signature for m in measures},
+    content: dict[str, Any] = {"detokenized": detokenized} if detokenized else {}
+    content["systems"] = {
+        name: {measure.name: _known_fields(measure.scores[number]) for measure in measures}
+        for number, name in enumerate(systems)
     }
+    content["signatures"] = {measure.name: measure.signature for measure in measures}
+    return content
+
+
+def _known_fields(score: SystemScore) -> dict[str, float]:
+    return {name: value for name, value in vars(score).items() if value is not None}
 
 
 def read_texts(
@@ -122,13 +127,14 @@ def read_texts(
                 "-output (only --tune and --report read a report)"
             )
         if len(text) != sentences * nbest:
-            each = f"{nbest} for each of {counted(sentences, 'line')} of" if nbest > 1 else "as in"
-            hint = ""
-            if nbest == 1 and len(text) % sentences == 0:
-                hint = f" (n-best lists? --nbest {len(text) // sentences})"
+            if nbest > 1:
+                why = f"{nbest} for each of {counted(sentences, 'line')} of the reference"
+            else:
+                why = "as in the reference"
+                if len(text) % sentences == 0:
+                    why += f" (n-best lists? --nbest {len(text) // sentences})"
             raise UserError(
-                f"{path}: has {counted(len(text), 'line')}, expected {sentences * nbest}, "
-                f"{each} the reference{hint}"
+                f"{path}: has {counted(len(text), 'line')}, expected {sentences * nbest}, {why}"
             )
         texts.append(text)
     return texts
@@ -164,9 +170,7 @@ def tune(options: argparse.Namespace) -> str:
     references = read_texts(options.reference)
     records = list(read_report(report, len(references[0])))
     for number, record in enumerate(records, start=1):
-        listed = record["hypotheses"]
-        logged = all(isinstance(each.get("log_prob"), float) for each in listed)
-        if listed and ("penalties" in record or "dropped" not in record or not logged):
+        if not _can_be_reordered(record):
             raise UserError(f"{report}:{number}: not a record of `translate` without penalties")
     if max(len(record["hypotheses"]) for record in records) < 2:
         raise UserError(f"{report}: has no n-best lists: translate with -n_best 30")
@@ -176,16 +180,29 @@ def tune(options: argparse.Namespace) -> str:
         for file in files:
             content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
             file.write(json_text(content))
-    shown = [["options of translate", name, "brevity penalty", "proven"]]
+    lines = [["options of translate", name, "brevity penalty", "proven"]]
     for row in rows:
         measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
-        shown.append([row.options, *measures])
+        lines.append([row.options, *measures])
     best = max(rows, key=lambda row: row.bleu)
-    near = max((r for r in rows if r.bleu >= best.bleu - NEAR), key=lambda row: row.proven)
+    near = [row for row in rows if row.bleu >= best.bleu - NEAR]
+    most_proven = max(near, key=lambda row: row.proven)
     return (
-        f"{aligned_table(shown)}\n\nbest: {best.options}\n"
-        f"most proven within {NEAR} BLEU of it: {near.options}"
+        f"{aligned_table(lines)}\n\nbest: {best.options}\n"
+        f"most proven within {NEAR} BLEU of it: {most_proven.options}"
     )
+
+
+def _can_be_reordered(record: dict[str, Any]) -> bool:
+    """Tell whether a record has all that a length reward needs: one of a search without penalties.
+
+    Records of `combine` count no dropped prefixes. A record without hypotheses needs nothing.
+    """
+    hypotheses = record["hypotheses"]
+    if not hypotheses:
+        return True
+    has_log_probs = all(isinstance(each.get("log_prob"), float) for each in hypotheses)
+    return "penalties" not in record and "dropped" in record and has_log_probs
 
 
 def run(options: argparse.Namespace) -> str:
@@ -208,21 +225,19 @@ def run(options: argparse.Namespace) -> str:
     with replaced_when_done([options.output] if options.output else []) as files:
         measures = compare(systems, references, metrics, options.resamples, options.nbest)
         content = as_json(names, measures, options.detokenize)
-        curve = []
+        text = table(names, measures)
         if options.report:
             records = list(read_report(options.report, len(references[0])))
             name, metric = metrics[0]
             first = texts[0][:: options.nbest]
             curve = coverage(records, quality_of(metric, first, references))
-            content["coverage"] = [vars(each) for each in curve]
+            content["coverage"] = [vars(point) for point in curve]
+            text += "\n\n" + coverage_text(curve, name)
         for file in files:
             file.write(json_text(content))
-    shown = table(names, measures)
-    if curve:
-        shown += "\n\n" + coverage_text(curve, name)
     if options.detokenize:
-        shown += f"\ntranslations detokenized by Moses' rules ({options.detokenize})"
-    return shown
+        text += f"\ntranslations detokenized by Moses' rules ({options.detokenize})"
+    return text
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

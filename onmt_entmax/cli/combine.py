@@ -28,16 +28,18 @@ from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
+from onmt_entmax.report.counts import CertificateCounts, rate_lines
 from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
-from onmt_entmax.report.measures import Counts, output_of, rate_lines
-from onmt_entmax.report.reading import count_record, is_blank, read_report
+from onmt_entmax.report.reading import count_record, read_report
+from onmt_entmax.report.records import is_blank, output_of
 from onmt_entmax.report.writers import one_line, with_summary
-from onmt_entmax.search.mbr import UTILITIES
+from onmt_entmax.search.mbr import UTILITIES, Utility
 
+# An option that takes several paths, and may be repeated.
 SEVERAL: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
 
 
-def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
+def aligned_records(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
     """Yield the records of several reports, those of one sentence together.
 
     Raises:
@@ -54,14 +56,20 @@ def together(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
         yield list(records)
 
 
-def shares(weights: Sequence[float], count: int, of: str) -> list[float]:
+def shares(weights: Sequence[float], count: int, noun: str) -> list[float]:
     """Return `--weights`, divided by their sum.
+
+    Args:
+        weights: any positive numbers.
+        count: how many there must be.
+        noun: what each is the weight of, such as `report`.
 
     Raises:
         UserError: they are not `count` positive numbers.
     """
     if len(weights) != count:
-        raise UserError(f"--weights has {counted(len(weights), 'number')} for {counted(count, of)}")
+        number = counted(len(weights), "number")
+        raise UserError(f"--weights has {number} for {counted(count, noun)}")
     total = sum(weights)
     if not (all(weight > 0 for weight in weights) and total < float("inf")):
         raise UserError("--weights must be positive numbers, whose sum a float can hold")
@@ -95,25 +103,46 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Combine the reports; return the exit status."""
     options = parse_arguments(arguments)
-    paths, counts, decisions = options.reports, Counts(), MbrCounts()
-    refuse_overwriting(paths, [options.output, *with_summary(options.report)])
-    with replaced_when_done([options.output, *with_summary(options.report)]) as files:
-        for records in together(paths):
-            blank = is_blank(records[0])
-            record = records[0] if blank else combined(records, options.weights)
+    paths = options.reports
+    counts, decisions = CertificateCounts(), MbrCounts()
+    written = [options.output, *with_summary(options.report)]
+    refuse_overwriting(paths, written)
+    with replaced_when_done(written) as (output, *reports):
+        for records in aligned_records(paths):
+            record = _average(records, options.weights)
             count_record(counts, record)
             line = output_of(record)[0]
-            decision = decide_record(options.mbr, record) if options.mbr and not blank else None
-            if decision is not None:
-                decisions.add(decision, line)
-                record["mbr"], line = as_dict(decision), decision.texts[0]
-            print(one_line(line), file=files[0])
-            if options.report:
-                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=files[1])
-        found = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
-        for file in files[2:]:
-            of = {"reports": [str(path) for path in paths], "weights": options.weights}
-            file.write(json_text(found | of))
-    print(f"{options.output}: {counted(found['sentences'], 'sentence')}")
-    print(*rate_lines(found), sep="\n")
+            if options.mbr and not is_blank(record):
+                line = _decide(options.mbr, record, line, decisions)
+            print(one_line(line), file=output)
+            if reports:
+                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=reports[0])
+        summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
+        for file in reports[1:]:  # none if the report goes to a stream
+            inputs = {"reports": [str(path) for path in paths], "weights": options.weights}
+            file.write(json_text(summary | inputs))
+    print(f"{options.output}: {counted(summary['sentences'], 'sentence')}")
+    print(*rate_lines(summary), sep="\n")
     return 0
+
+
+def _average(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dict[str, Any]:
+    """Return the average of the records of one sentence; of a blank line, its record."""
+    return records[0] if is_blank(records[0]) else combined(records, weights)
+
+
+def _decide(utility: Utility, record: dict[str, Any], best: str, decisions: MbrCounts) -> str:
+    """Return the text of the highest expected utility; record and count the decision.
+
+    Args:
+        utility: what is compared.
+        record: of a sentence; receives the decision.
+        best: the most probable text, which is returned if there is none to decide between.
+        decisions: the counts.
+    """
+    decision = decide_record(utility, record)
+    if decision is None:
+        return best
+    decisions.add(decision, best)
+    record["mbr"] = as_dict(decision)
+    return decision.texts[0]

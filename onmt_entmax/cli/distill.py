@@ -19,8 +19,9 @@ model that is done; with another --prob or --draw it selects from the same predi
 import argparse
 import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from onmt_entmax.checkpoint import find_model
 from onmt_entmax.cli.children import run_command
@@ -44,7 +45,7 @@ from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.task import INFLECTION, Query, language_of
 from onmt_entmax.strings.units import UNKNOWN
 
-_TRIES = 20  # random draws for each new query, before there are taken to be no more
+_TRIES = 20  # draws for each new query; after so many, the language is taken to have no more
 
 
 def new_queries(known: Sequence[Query], count: int, generator: random.Random) -> list[Query]:
@@ -58,21 +59,21 @@ def new_queries(known: Sequence[Query], count: int, generator: random.Random) ->
         count: how many to make; there are fewer if the language has no more.
         generator: the random generator.
     """
-    lemmas: dict[tuple[str, ...], dict[str, None]] = {}
+    lemmas: dict[tuple[str, ...], dict[str, None]] = {}  # by part of speech, each once
     for query in known:
         lemmas.setdefault(query.tags[:1], {})[query.source] = None
-    choices = {kind: list(each) for kind, each in lemmas.items()}
+    choices = {part_of_speech: list(words) for part_of_speech, words in lemmas.items()}
     taken = set(known)
-    made: list[Query] = []
-    tries = count * _TRIES
-    while len(made) < count and tries:
-        tries -= 1
+    queries: list[Query] = []
+    for _ in range(count * _TRIES):
+        if len(queries) == count:
+            break
         tags = generator.choice(known).tags
         query = Query(generator.choice(choices[tags[:1]]), tags)
         if query not in taken:
             taken.add(query)
-            made.append(query)
-    return made
+            queries.append(query)
+    return queries
 
 
 def pseudo_labels(
@@ -92,16 +93,18 @@ def pseudo_labels(
         UserError: the file is no such report.
     """
     for record in read_report(path):
-        for best in record["hypotheses"][:1]:
-            if record["certificate"] == "none" or not least <= best["prob"] <= most:
-                continue
-            text = best["text"]
-            if generator:
-                texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
-                probs = [hypothesis["prob"] for hypothesis in record["hypotheses"]]
-                [text] = generator.choices(texts, probs)
-            if UNKNOWN not in text.split():
-                yield one_line(record["source"]), one_line(text)
+        hypotheses = record["hypotheses"]
+        if not hypotheses or record["certificate"] == "none":
+            continue
+        if not least <= hypotheses[0]["prob"] <= most:
+            continue
+        text = hypotheses[0]["text"]
+        if generator:
+            texts = [hypothesis["text"] for hypothesis in hypotheses]
+            probs = [hypothesis["prob"] for hypothesis in hypotheses]
+            (text,) = generator.choices(texts, probs)
+        if UNKNOWN not in text.split():
+            yield one_line(record["source"]), one_line(text)
 
 
 def write_queries(options: argparse.Namespace, out: Path) -> None:
@@ -157,52 +160,84 @@ def distill(options: argparse.Namespace) -> None:
     """
     pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
     work = options.out.with_name(f"{options.out.name}.work")
-    steps = range(1, len(options.models) + 1)
     queries, record = work / "queries.src", work / "distill.json"
-    reports = [work / f"{step}.jsonl" for step in steps]
-    predictions = [report.with_suffix(".pred") for report in reports]
-    combined = work / "combined.pred", work / "combined.jsonl"
-    written = [*pairs, queries, record, *reports, *predictions, *combined]
-    refuse_overwriting([options.train, options.train.with_suffix(".tgt")], written)
+    reports = [work / f"{number}.jsonl" for number in range(1, len(options.models) + 1)]
+    outputs = [report.with_suffix(".pred") for report in reports]
+    combined_output, combined_report = work / "combined.pred", work / "combined.jsonl"
+    refuse_overwriting(
+        [options.train, options.train.with_suffix(".tgt")],
+        [*pairs, queries, record, *reports, *outputs, combined_output, combined_report],
+    )
     models = list(map(find_model, options.models))
+    _begin(work, _settings(models, options), queries, options)
+    for model, report, output in zip(models, reports, outputs, strict=True):
+        if report.exists():
+            _check_report(report, queries)
+            print(f"{report}: {model} is done already")
+        else:
+            run_command(
+                "translate", "-model", model, "-src", queries,
+                "-beam_size", options.beam, "-n_best", options.beam,
+                "-output", output, "-exactness_report", report,
+            )  # fmt: skip
+    weights = ["--weights", *options.weights] if options.weights else []
+    run_command(
+        "combine", "--reports", *reports, *weights,
+        "--output", combined_output, "--report", combined_report,
+    )  # fmt: skip
+    keep(combined_report, options)
+
+
+def _settings(models: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
+    """Return what the predictions depend on."""
 
     def digest(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
-    teachers = [[str(followed(model)), digest(model / "model.safetensors")] for model in models]
-    wanted = {"train": digest(options.train), "models": teachers}
-    wanted |= {name: vars(options)[name] for name in ("each", "seed", "beam")}
+    return {
+        "train": digest(options.train),
+        "models": [[str(followed(model)), digest(model / "model.safetensors")] for model in models],
+        "each": options.each,
+        "seed": options.seed,
+        "beam": options.beam,
+    }
+
+
+def _begin(
+    work: Path, settings: Mapping[str, Any], queries: Path, options: argparse.Namespace
+) -> None:
+    """Write the queries, unless an interrupted run has.
+
+    Raises:
+        UserError: the folder has queries or predictions of other settings.
+    """
+    record = work / "distill.json"
     if not record.exists():
         write_queries(options, queries)
         # Last: without it, the next run writes the queries again.
-        write_text(record, json_text(wanted))
-    elif (known := read_object(record)) != wanted:
-        other = sorted(key for key in wanted if wanted[key] != known.get(key))
+        write_text(record, json_text(settings))
+        return
+    recorded = read_object(record)
+    if recorded != settings:
+        other = sorted(name for name in settings if settings[name] != recorded.get(name))
         raise UserError(
             f"{work}: its predictions are for other values of {', '.join(other)}; "
             "delete it or give another --out"
         )
-    for model, report, output in zip(models, reports, predictions, strict=True):
-        if report.exists():
-            if (lines := count_lines(report)) != (needed := count_lines(queries)):
-                raise UserError(
-                    f"{report}: cut or damaged, {counted(lines, 'line')}, not {needed:,}; delete "
-                    "it, and run again"
-                )
-            print(f"{report}: {model} is done already")
-            continue
-        run_command(
-            "translate", "-model", model, "-src", queries,
-            "-beam_size", options.beam, "-n_best", options.beam,
-            "-output", output, "-exactness_report", report,
-        )  # fmt: skip
-    run_command(
-        "combine",
-        *("--reports", *reports),
-        *(["--weights", *options.weights] if options.weights else []),
-        *("--output", combined[0], "--report", combined[1]),
-    )
-    keep(combined[1], options)
+
+
+def _check_report(report: Path, queries: Path) -> None:
+    """Check that a report has a line for each query.
+
+    Raises:
+        UserError: it is cut or damaged.
+    """
+    lines, needed = count_lines(report), count_lines(queries)
+    if lines != needed:
+        raise UserError(
+            f"{report}: cut or damaged, {counted(lines, 'line')}, not {needed:,}; delete it, and "
+            "run again"
+        )
 
 
 def main(arguments: Sequence[str]) -> int:

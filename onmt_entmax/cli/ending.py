@@ -1,6 +1,7 @@
 """How a command reads its arguments, fails and ends: exit statuses and one-line errors."""
 
 import argparse
+import errno
 import io
 import itertools
 import os
@@ -38,11 +39,7 @@ class _ArgumentParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Name the first unknown option, which argparse does only if no argument is missing."""
-        options = set(self._option_string_actions)
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for parser in action.choices.values():
-                    options |= parser._option_string_actions.keys()
+        options = self._option_names()
         for word in itertools.takewhile(lambda word: word != "--", self._words):
             name = word.partition("=")[0]
             if re.fullmatch(r"--?[A-Za-z]\S*", name) and name not in options:
@@ -54,6 +51,15 @@ class _ArgumentParser(argparse.ArgumentParser):
                     )
                 raise UserError(f"{name}: no such option{hint}")
         raise UserError(f"{message}; -h explains the arguments")
+
+    def _option_names(self) -> set[str]:
+        """Return the options of this parser and of its subcommands."""
+        options = set(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    options |= parser._option_string_actions.keys()
+        return options
 
 
 def _path(text: str) -> Path:
@@ -108,8 +114,11 @@ def ending(program: str, work: Callable[[], int]) -> int:
         return 141
     except OSError as error:
         _discard_output()
-        where = error.filename or ("" if error.errno != 9 else "the standard output is closed")
-        message = f"{where}: {error.strerror or error}" if where else str(error.strerror or error)
+        message = str(error.strerror or error)
+        if error.filename:
+            message = f"{error.filename}: {message}"
+        elif error.errno == errno.EBADF:
+            message = f"the standard output is closed: {message}"
     except UnicodeEncodeError as error:
         text = error.object[error.start : error.end][:20]
         message = (
@@ -120,12 +129,13 @@ def ending(program: str, work: Callable[[], int]) -> int:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
+        reason = exhaustion(error)
         if "can't start new thread" in str(error):  # a RuntimeError of Python's
             message = "no thread can be started; end other programs, or raise `ulimit -u`"
-        elif (reason := exhaustion(error)) is None:
-            raise
-        else:
+        elif reason is not None:
             message = f"this {reason}"
+        else:
+            raise
     print(f"{program}: error: {_line(message)}", file=sys.stderr)
     return 2
 
@@ -165,7 +175,8 @@ def _open_streams() -> None:
         if getattr(sys, name) is None:
             file = os.fdopen(os.open(os.devnull, flags), "r" if name == "stdin" else "w")
             setattr(sys, name, file)
-    if (stderr := sys.stderr) is sys.__stderr__ and stderr is not None:
+    stderr = sys.stderr
+    if stderr is sys.__stderr__ and stderr is not None:  # not one that a test replaced
         messages = io.BufferedWriter(_Messages(stderr.fileno(), "w", closefd=False))
         sys.stderr = io.TextIOWrapper(messages, stderr.encoding, stderr.errors, line_buffering=True)
 

@@ -35,10 +35,26 @@ from onmt_entmax.strings.task import RIGHT_TO_LEFT, is_language
 
 # Options of the training that are kept; none of them is a path.
 TRAINING = (
-    "optim learning_rate decay_method warmup_steps max_grad_norm adam_beta2 batch_size batch_type "
-    "accum_count train_steps train_epochs max_seconds dropout attention_dropout label_smoothing "
-    "attention_warmup_steps average_decay selection seed"
-).split()
+    "optim",
+    "learning_rate",
+    "decay_method",
+    "warmup_steps",
+    "max_grad_norm",
+    "adam_beta2",
+    "batch_size",
+    "batch_type",
+    "accum_count",
+    "train_steps",
+    "train_epochs",
+    "max_seconds",
+    "dropout",
+    "attention_dropout",
+    "label_smoothing",
+    "attention_warmup_steps",
+    "average_decay",
+    "selection",
+    "seed",
+)
 
 
 def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
@@ -54,13 +70,14 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
     use = f"translate -model {name} -src FILE -output FILE"
     if any(map(is_language, source.tokens)):
         use = f"inflect --model {name} LANGUAGE LEMMA TAGS"
-    order = "\nIt writes from right to left; the commands print from left to right."
-    order = order if options.get("target_order") == RIGHT_TO_LEFT else ""
+    order = ""
+    if options.get("target_order") == RIGHT_TO_LEFT:
+        order = "\nIt writes from right to left; the commands print from left to right."
     rows = [(key, options[key]) for key in TRAINING if options.get(key) is not None]
     best = read_best(loaded.folder.parent)
     if best is not None and loaded.folder.name == f"step_{best['step']}":
-        measured = f"{best['metric']} (dev)", f"{best['value']:.6g}"
-        rows = [("updates", best["step"]), measured, *rows]
+        measure = f"{best['metric']} (dev)", f"{best['value']:.6g}"
+        rows = [("updates", best["step"]), measure, *rows]
     table = "\n".join(printable(f"| {key} | {value} |") for key, value in rows)
     return f"""\
 # {name}
@@ -121,7 +138,8 @@ def export(model: Path, target: Path, dtype: str) -> LoadedModel:
     for name, weight in loaded.model.state_dict().items():
         if not bool(weight.isfinite().all()):
             raise UserError(f"{loaded.folder}: {name} is too large for {dtype}; export as bfloat16")
-    if cells := read_cells(loaded.folder):
+    cells = read_cells(loaded.folder)
+    if cells:
         contents[CELLS] = cells_text(cells).encode()
     contents["README.md"] = card(target.name, loaded, dtype, options).encode()
     save(target, loaded.model, loaded.config, loaded.vocabularies, options, others=contents)

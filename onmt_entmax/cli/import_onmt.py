@@ -33,8 +33,7 @@ import yaml
 from onmt_entmax.checkpoint import WeightsError, copy_weights, save
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.export import TRAINING
-from onmt_entmax.config import ConfigError as NetworkError
-from onmt_entmax.config import ModelConfig
+from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.transforms import (
     MAPPINGS,
     SUBWORD_FILES,
@@ -53,30 +52,58 @@ from onmt_entmax.rules import shown
 # Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
 # with copy attention or alignments, which are read only to be refused by name.
 FOREIGN = (
-    "argparse.Namespace functools.partial onmt.inputters.text_dataset.TextMultiField "
-    "onmt.inputters.text_dataset._feature_tokenize torchtext.data.field.Field "
-    "torchtext.data.utils._split_tokenizer torchtext.vocab.Vocab "
-    "onmt.inputters.inputter.AlignField onmt.inputters.inputter.make_src "
-    "onmt.inputters.inputter.make_tgt onmt.inputters.inputter.parse_align_idx "
-    "torchtext.data.field.LabelField torchtext.data.field.RawField"
-).split()
+    "argparse.Namespace",
+    "functools.partial",
+    "onmt.inputters.text_dataset.TextMultiField",
+    "onmt.inputters.text_dataset._feature_tokenize",
+    "torchtext.data.field.Field",
+    "torchtext.data.utils._split_tokenizer",
+    "torchtext.vocab.Vocab",
+    "onmt.inputters.inputter.AlignField",
+    "onmt.inputters.inputter.make_src",
+    "onmt.inputters.inputter.make_tgt",
+    "onmt.inputters.inputter.parse_align_idx",
+    "torchtext.data.field.LabelField",
+    "torchtext.data.field.RawField",
+)
 
-ALPHAS = {"softmax": 1.0, "sparsemax": 2.0}
+# The mappings that OpenNMT-py has.
+STOCK_ALPHAS = {"softmax": 1.0, "sparsemax": 2.0}
 # Supported values of the model options.
 SUPPORTED: Mapping[str, tuple[Any, ...]] = {
     "model_task": ("seq2seq",),
     "model_type": ("text",),
-    "generator_function": tuple(ALPHAS),
-    "global_attention_function": tuple(ALPHAS),
+    "generator_function": tuple(STOCK_ALPHAS),
+    "global_attention_function": tuple(STOCK_ALPHAS),
     "copy_attn": (False,),
     "coverage_attn": (False,),
 }
+# Options of the network that have the same name and meaning here.
 COPIED = (
-    "encoder_type decoder_type rnn_type enc_layers dec_layers src_word_vec_size tgt_word_vec_size "
-    "bridge context_gate global_attention position_encoding share_embeddings "
-    "share_decoder_embeddings heads transformer_ff self_attn_type max_relative_positions "
-    "aan_useffn pos_ffn_activation_fn param_init param_init_glorot freeze_encoder freeze_decoder"
-).split()
+    "encoder_type",
+    "decoder_type",
+    "rnn_type",
+    "enc_layers",
+    "dec_layers",
+    "src_word_vec_size",
+    "tgt_word_vec_size",
+    "bridge",
+    "context_gate",
+    "global_attention",
+    "position_encoding",
+    "share_embeddings",
+    "share_decoder_embeddings",
+    "heads",
+    "transformer_ff",
+    "self_attn_type",
+    "max_relative_positions",
+    "aan_useffn",
+    "pos_ffn_activation_fn",
+    "param_init",
+    "param_init_glorot",
+    "freeze_encoder",
+    "freeze_decoder",
+)
 
 
 class ImportingError(UserError):
@@ -127,7 +154,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     return content
 
 
-def plain(value: Any) -> bool:
+def fits_yaml(value: Any) -> bool:
     """Return whether config.yaml can hold a value: written and read, it is the same."""
     try:
         text = yaml.safe_dump(value, allow_unicode=True).encode().decode()
@@ -139,15 +166,15 @@ def plain(value: Any) -> bool:
 def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the checkpoint, with defaults, and sizes for each side."""
     options = {name: option.default for name, option in training_options().items()}
-    given = {name: value for name, value in vars(content["opt"]).items() if plain({name: value})}
-    options |= given
+    recorded = vars(content["opt"])
+    options |= {name: value for name, value in recorded.items() if fits_yaml({name: value})}
     for both, sides in SIDES.items():
         if isinstance(options[both], int) and options[both] > 0:
             options |= dict.fromkeys(sides, options[both])
     return options
 
 
-def portable(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_off_paths(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options to keep, none of them a path, and those of subword models.
 
     A path of a stranger's checkpoint could lead to any file of the reader.
@@ -169,6 +196,34 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
     Raises:
         ImportingError: an option is not supported.
     """
+    _refuse_unsupported(options)
+    recurrent = options["decoder_type"] == "rnn"
+    attention = options["global_attention_function"] if recurrent else "softmax"
+    network = {name: options[name] for name in COPIED} | {
+        "rnn_size": options["dec_rnn_size"],
+        "input_feed": bool(options["input_feed"]),
+        "dropout": _first(options["dropout"]),
+        "attention_dropout": _first(options["attention_dropout"]),
+        "global_attention_alpha": STOCK_ALPHAS[attention],
+        "generator_alpha": STOCK_ALPHAS[options["generator_function"]],
+    }
+    try:
+        return ModelConfig.read(network)
+    except ConfigError as error:
+        raise ImportingError(str(error)) from None
+
+
+def _first(value: Any) -> Any:
+    """Return the first value of a schedule, such as that of dropout."""
+    return value[0] if isinstance(value, list) and value else value
+
+
+def _refuse_unsupported(options: Mapping[str, Any]) -> None:
+    """Refuse networks that are none here, or another than OpenNMT-py's.
+
+    Raises:
+        ImportingError: names the option.
+    """
     for name, values in SUPPORTED.items():
         if options[name] not in values:
             known = ", ".join(map(str, values))
@@ -180,31 +235,11 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
             "position_encoding: with a recurrent decoder, OpenNMT-py 2.3.0 trains another model "
             "than it searches: positions at every step there, the first one alone here"
         )
-
     if options["bridge"] is True and options["enc_layers"] != 1:
         raise ImportingError(
             "bridge: with several layers, OpenNMT-py 2.3.0's bridge mixes the sentences of a "
             "batch; here it does not, so the model would be another"
         )
-
-    def first(name: str) -> Any:
-        value = options[name]
-        return value[0] if isinstance(value, list) and value else value
-
-    recurrent = options["decoder_type"] == "rnn"
-    attention = options["global_attention_function"] if recurrent else "softmax"
-    network = {name: options[name] for name in COPIED} | {
-        "rnn_size": options["dec_rnn_size"],
-        "input_feed": bool(options["input_feed"]),
-        "dropout": first("dropout"),
-        "attention_dropout": first("attention_dropout"),
-        "global_attention_alpha": ALPHAS[attention],
-        "generator_alpha": ALPHAS[options["generator_function"]],
-    }
-    try:
-        return ModelConfig.read(network)
-    except NetworkError as error:
-        raise ImportingError(str(error)) from None
 
 
 def vocabularies_of(content: Mapping[str, Any]) -> Vocabularies:
@@ -230,7 +265,7 @@ def vocabularies_of(content: Mapping[str, Any]) -> Vocabularies:
         raise ImportingError(f"vocabulary: {error}") from None
 
 
-def converted(
+def model_of(
     content: Mapping[str, Any], config: ModelConfig, vocabularies: Vocabularies
 ) -> SparseNMTModel:
     """Return the model with the weights of the checkpoint, in float32.
@@ -239,16 +274,32 @@ def converted(
         ImportingError: a weight is missing, unknown, or of another shape.
     """
     weights = dict(content["model"])
-    # OpenNMT-py's generator is Sequential(Linear, Cast, LogSoftmax).
-    weights |= {
-        f"generator.{str(name).removeprefix('0.')}": w for name, w in content["generator"].items()
-    }
+    for name, weight in content["generator"].items():
+        # OpenNMT-py's generator is Sequential(Linear, Cast, LogSoftmax).
+        weights[f"generator.{str(name).removeprefix('0.')}"] = weight
     try:
         model = build_model(config, vocabularies)
         copy_weights(model, weights)
-    except (NetworkError, WeightsError) as error:
+    except (ConfigError, WeightsError) as error:
         raise ImportingError(f"the weights do not fit the options: {error}") from None
     return model.eval()
+
+
+def _may_open(path: Path) -> bool:
+    """Ask whether to open a pickle.
+
+    Raises:
+        ImportingError: nobody is there to answer.
+    """
+    print(
+        f"{path} is a pickle. Files of that kind can run any program when they are opened; this "
+        "tool reads it with a reader that refuses to, yet open only files from people you trust.",
+        file=sys.stderr,
+    )
+    if not sys.stdin.isatty():
+        raise ImportingError("nobody to ask: give --yes to open it")
+    print("Open it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -264,29 +315,18 @@ def main(arguments: Sequence[str]) -> int:
         raise ImportingError(f"{options.folder}: exists already; name a new folder")
     if not options.checkpoint.is_file():
         raise ImportingError(no_such_file(options.checkpoint))
-    if not options.yes:
-        print(
-            f"{options.checkpoint} is a pickle. Files of that kind can run any program when they "
-            "are opened; this tool reads it with a reader that refuses to, yet open only files "
-            "from people you trust.",
-            file=sys.stderr,
-        )
-        if not sys.stdin.isatty():
-            raise ImportingError("nobody to ask: give --yes to open it")
-        print("Open it? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            print("not opened", file=sys.stderr)
-            return 1
+    if not options.yes and not _may_open(options.checkpoint):
+        print("not opened", file=sys.stderr)
+        return 1
     content = read_checkpoint(options.checkpoint)
-    given = options_of(content)
-    config, vocabularies = model_config(given), vocabularies_of(content)
-    model = converted(content, config, vocabularies)
-    kept, left_out = portable(given)
+    recorded = options_of(content)
+    config, vocabularies = model_config(recorded), vocabularies_of(content)
+    model = model_of(content, config, vocabularies)
+    kept, left_out = split_off_paths(recorded)
     save(options.folder, model, config, vocabularies, kept)
     kind = "Transformer" if config.decoder_type == "transformer" else config.rnn_type
-    source, target = map(len, vocabularies)
-    weights = f"{count_parameters(model):,} weights"
-    print(f"{options.folder}: {kind}, {weights}, {source} + {target} tokens")
+    tokens = f"{len(vocabularies.source)} + {len(vocabularies.target)} tokens"
+    print(f"{options.folder}: {kind}, {count_parameters(model):,} weights, {tokens}")
     for name, value in left_out.items():
         warn(f"{name}: {shown(value)} is not kept in the folder; name the file when translating")
     return 0

@@ -31,13 +31,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
 
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import read_cells
+from onmt_entmax.cli.dialogue import Dialogue
 from onmt_entmax.cli.ending import argument_parser, warn
-from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
+from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import (
     json_line,
@@ -46,7 +46,6 @@ from onmt_entmax.files import (
     replaced_when_done,
     text_lines,
 )
-from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.rules import whole
 from onmt_entmax.strings.task import split_tags
@@ -55,29 +54,40 @@ from onmt_entmax.strings.task import split_tags
 def read_question(line: str, language: str | None) -> Question:
     """Return the query of a line.
 
+    Args:
+        line: of columns.
+        language: of the query; None if it is the first column.
+
     Raises:
         UserError: the line has another number of columns.
     """
     expected = ["lemma", "tags"] if language else ["language", "lemma", "tags"]
     columns = line.split("\t") if "\t" in line else line.split()
     if len(columns) != len(expected):
-        row = language is not None and len(columns) == 3
-        keep = "; of rows of lemma, form and tags, keep columns 1 and 3 (cut -f1,3)" if row else ""
+        hint = ""
+        if language and len(columns) == 3:
+            hint = "; of rows of lemma, form and tags, keep columns 1 and 3 (cut -f1,3)"
         raise UserError(
             f"expected {' '.join(expected)}, separated by tabs (or spaces), "
-            f"found {counted(len(columns), 'column')}{keep}"
+            f"found {counted(len(columns), 'column')}{hint}"
         )
-    named, lemma, tags = [language, *columns] if language else columns
-    return Question(str(named), str(lemma), split_tags(str(tags)))
+    *own_language, lemma, tags = columns
+    return Question(language or own_language[0], lemma, split_tags(tags))
 
 
 def read_questions(
     lines: Iterable[str],
-    where: str,
+    name: str,
     language: str | None,
     check: Callable[[Question], None],
 ) -> list[Question]:
     """Return the queries of a file's lines; blank lines are skipped.
+
+    Args:
+        lines: of the file.
+        name: of the file, for errors.
+        language: of all queries; None if each line begins with its own.
+        check: refuses queries that the models cannot answer.
 
     Raises:
         UserError: a line is no query, or `check` refuses it; or there are no queries.
@@ -90,21 +100,23 @@ def read_questions(
                 check(question)
                 questions.append(question)
             except UserError as error:
-                raise UserError(f"{where}:{number}: {error}") from None
+                raise UserError(f"{name}:{number}: {error}") from None
     if not questions:
-        raise UserError(f"{where}: no queries")
+        raise UserError(f"{name}: no queries")
     return questions
 
 
 def as_tsv(answer: Inflection) -> str:
     """Return a prediction as lines of columns; without a form, as one line with an empty form."""
-    asked = [answer.question.language, answer.question.lemma, ";".join(answer.question.tags)]
-    proven = [answer.level, "; ".join(answer.warnings)]
+    question = answer.question
+    query = [question.language, question.lemma, ";".join(question.tags)]
+    certificate = [answer.level, "; ".join(answer.warnings)]
     rows = [
-        [*asked, str(rank), form.text, f"{form.prob:.6g}", *proven]
+        [*query, str(rank), form.text, f"{form.prob:.6g}", *certificate]
         for rank, form in enumerate(answer.forms, 1)
     ]
-    rows = rows or [[*asked, "", "", "0", *proven]]
+    if not rows:
+        rows = [[*query, "", "", "0", *certificate]]
     # A form may have a tab or a line end: its token is U+0009 or U+000A.
     return "\n".join("\t".join(map(printable, row)) for row in rows)
 
@@ -118,14 +130,14 @@ def converse(inflector: Inflector, options: argparse.Namespace) -> None:
     """Answer queries typed at a terminal; after a wrong one, print the error and go on."""
     expected = "lemma tags" if options.language else "language lemma tags"
     print(f"type {expected}, such as V;PST for tags; Ctrl-D ends", file=sys.stderr)
-    for line in text_lines(sys.stdin.buffer, "standard input"):
-        if line.strip():
-            try:
-                answer = next(inflector.answers([read_question(line, options.language)]))
-            except UserError as error:
-                print(f"{options.program}: {printable(str(error))}", file=sys.stderr)
-            else:
-                print(as_json(answer) if options.json else as_tsv(answer), flush=True)
+
+    def answer(line: str) -> str:
+        if not line.strip():
+            return ""
+        question = read_question(line, options.language)
+        return _text(next(inflector.answers([question])), options)
+
+    Dialogue(options.program).answer_all(answer)
 
 
 def _check_quotes(inflector: Inflector, question: Question) -> None:
@@ -134,6 +146,7 @@ def _check_quotes(inflector: Inflector, question: Question) -> None:
         return
     with suppress(UserError):  # nothing else here reads cells.tsv, which may be damaged
         cells = read_cells(inflector.folders[0]).get(question.language, ())
+        # The cell that the user may have meant.
         whole_cell = next((cell for cell in cells if cell[:1] == question.tags), None)
         if whole_cell and question.tags not in cells:
             warn(
@@ -144,74 +157,63 @@ def _check_quotes(inflector: Inflector, question: Question) -> None:
 
 def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]:
     """Yield the output for every query: that of the command line, or those of the input."""
-    if options.query:
-        questions = [read_question("\t".join(options.query), options.language)]
-        _check_quotes(inflector, questions[0])
-    else:
-        where = str(options.input or "standard input")
-        lines = read_lines(options.input) if options.input else text_lines(sys.stdin.buffer, where)
-        questions = read_questions(lines, where, options.language, inflector.check)
-    answers, several = inflector.answers(questions, options.batch_size), len(questions) > 1
-    hidden, odd = None if several else True, []
+    questions = _questions(inflector, options)
+    several = len(questions) > 1
+    answers = inflector.answers(questions, options.batch_size)
+    hidden = None if several else True  # None: hidden unless the standard error is a terminal
+    doubtful: list[Inflection] = []
     for answer in tqdm(answers, total=len(questions), unit="word", disable=hidden):
         if answer.warnings:
-            odd.append(answer)
+            doubtful.append(answer)
             if not several:  # before the form, which may be wrong
                 warn("; ".join(answer.warnings))
-        yield as_json(answer) if options.json else as_tsv(answer)
-    if odd and several:
-        share = f"words with warnings: {len(odd):,} of {len(questions):,}"
-        warn(f"{odd[0].question.lemma}: {'; '.join(odd[0].warnings)} ({share})")
+        yield _text(answer, options)
+    if several and doubtful:
+        first = doubtful[0]
+        share = f"words with warnings: {len(doubtful):,} of {len(questions):,}"
+        warn(f"{first.question.lemma}: {'; '.join(first.warnings)} ({share})")
 
 
-def add_models(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name models."""
-    parser.add_argument(
-        "--model",
-        "-model",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="MODEL",
-        dest="models",
-        help="run or model folder; repeat for several (default: the pretrained model)",
-    )
+def _questions(inflector: Inflector, options: argparse.Namespace) -> list[Question]:
+    """Return the query of the command line, or those of the input.
+
+    Raises:
+        UserError: a line is no query, or there are none.
+    """
+    if options.query:
+        question = read_question("\t".join(options.query), options.language)
+        _check_quotes(inflector, question)
+        return [question]
+    if options.input:
+        lines, name = read_lines(options.input), str(options.input)
+    else:
+        name = "standard input"
+        lines = text_lines(sys.stdin.buffer, name)
+    return read_questions(lines, name, options.language, inflector.check)
 
 
-def add_target_symbols(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the symbols that outputs may have."""
-    parser.add_argument(
-        "--target_symbols",
-        choices=get_args(TargetSymbols),
-        help="language: exclude symbols that neither training targets of the language nor the "
-        f"source have; any: none (default: {TARGET_SYMBOLS})",
-    )
-
-
-def inflector_of(options: argparse.Namespace, n_best: int, **keywords: Any) -> Inflector:
-    """Return an inflector of the models that a command line names; `keywords` are further ones."""
-    models = options.models or [pretrained()]
-    keywords["target_symbols"] = options.target_symbols
-    return Inflector(models, n_best, options.beam_size, **keywords)
+def _text(answer: Inflection, options: argparse.Namespace) -> str:
+    """Return a prediction as the options ask for it."""
+    return as_json(answer) if options.json else as_tsv(answer)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    beam = whole(1, 10_000)
+    size = whole(1, 10_000)
     parser.add_argument("query", nargs="*", metavar="LANGUAGE LEMMA TAGS", help="one query")
     add_models(parser)
     parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
     parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
     parser.add_argument("--language", help="language of all queries, which then omit it")
     listed = parser.add_mutually_exclusive_group()
-    listed.add_argument("--n_best", type=beam, default=1, help="forms per query (default 1)")
+    listed.add_argument("--n_best", type=size, default=1, help="forms per query (default 1)")
     listed.add_argument(
         "--all",
         action="store_true",
         help="list every possible form, within 10,000 decoder steps",
     )
-    parser.add_argument("--beam_size", type=beam, default=5, help="beam size (default 5)")
+    parser.add_argument("--beam_size", type=size, default=5, help="beam size (default 5)")
     parser.add_argument(
         "--batch_size",
         type=whole(1, 10**7),
@@ -230,8 +232,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_intermixed_args(arguments)
     expected = ["LEMMA", "TAGS"] if options.language else ["LANGUAGE", "LEMMA", "TAGS"]
     if len(options.query) not in (0, len(expected)):
-        found = counted(len(options.query), "word")
-        raise UserError(f'expected {" ".join(expected)}, found {found}; quote tags: "V;PST"')
+        number = counted(len(options.query), "word")
+        raise UserError(f'expected {" ".join(expected)}, found {number}; quote tags: "V;PST"')
     if options.query and options.input:
         raise UserError("give a query or --input, not both")
     return options

@@ -69,12 +69,13 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
         # they are imported, nor later, nor when the process ends, which saves a third of the time.
         gc.disable()
         try:
-            # Some libraries catch every exception meanwhile, a KeyboardInterrupt too.
-            if (before := signal.getsignal(signal.SIGINT)) is signal.default_int_handler:
+            # Some libraries catch every exception while they are imported, a KeyboardInterrupt too.
+            handler = signal.getsignal(signal.SIGINT)
+            if handler is signal.default_int_handler:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
             module = re.sub("[ -]", "_", name)
             main = import_module(f"onmt_entmax.cli.{module}").main
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, handler)
         finally:
             gc.freeze()
             gc.enable()
@@ -88,7 +89,7 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
         sys.argv = typed
 
 
-def door(name: str) -> None:
+def run_as_script(name: str) -> None:
     """Run a command as train.py and translate.py do, and exit."""
     sys.exit(run(name, sys.argv[1:], Path(sys.argv[0]).name))
 
@@ -107,17 +108,7 @@ def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) 
     """
     word = arguments[0] if arguments else "-h"
     if word in ("-h", "--help", "-help"):
-        shown = {choices[word] or word: word for word in choices}
-        print(f"usage: {program} COMMAND [OPTIONS]")
-        for title, group in GROUPS.items():
-            rows = [
-                f"  {shown.get(name, name):26}{summary}"
-                for name, summary in group.items()
-                if name in shown or name.split()[0] in shown
-            ]
-            if rows:
-                print("", f"{title}:", *rows, sep="\n")
-        print(f"\n{program} COMMAND -h shows the options of a command.")
+        _print_help(choices, program)
         return 0
     if word not in choices:
         hint = nearest(word, choices) or f"; {program} -h lists them"
@@ -127,6 +118,21 @@ def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) 
         return run(choices[word], arguments[1:], program)
     inner = {name.split()[1]: name for name in COMMANDS if name.startswith(f"{word} ")}
     return ending(program, lambda: _choose(inner, arguments[1:], program))
+
+
+def _print_help(choices: Mapping[str, str], program: str) -> None:
+    """Print the commands that may be typed after `program`; see `_choose`."""
+    typed = {name or word: word for word, name in choices.items()}
+    print(f"usage: {program} COMMAND [OPTIONS]")
+    for title, group in GROUPS.items():
+        rows = [
+            f"  {typed.get(name, name):26}{summary}"
+            for name, summary in group.items()
+            if name in typed or name.split()[0] in typed  # `prepare` is a group of commands
+        ]
+        if rows:
+            print("", f"{title}:", *rows, sep="\n")
+    print(f"\n{program} COMMAND -h shows the options of a command.")
 
 
 def main() -> int:

@@ -33,11 +33,12 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.ending import argument_parser, note, warn
-from onmt_entmax.cli.inflect import add_models, add_target_symbols, inflector_of
+from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
 from onmt_entmax.data.unknown import named
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import (
@@ -47,7 +48,7 @@ from onmt_entmax.files import (
     refuse_overwriting,
     replaced_when_done,
 )
-from onmt_entmax.inflector import Inflection, Question
+from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.paradigm import (
     CSV_HEAD,
     DIVIDING,
@@ -61,11 +62,12 @@ from onmt_entmax.paradigm import (
     cells_of,
 )
 from onmt_entmax.rules import positive, shown, whole
-from onmt_entmax.strings.cells import parse_cells
+from onmt_entmax.strings.cells import Cells, parse_cells
 from onmt_entmax.strings.languages import known_as
 
 FORMATS = ("table", "csv", "json", "html")
 LISTS = ("hunspell", "keyman", "att")
+_BATCH = 256  # cells that are searched together
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -127,33 +129,32 @@ def read_lemmas(options: argparse.Namespace) -> list[tuple[str, str | None]]:
     return lemmas
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print the paradigms; return the exit status."""
-    options = parse_arguments(arguments)
-    words, is_list = WordList(), options.format in LISTS
-    paths = [*words.texts(options.format, options.output)] if is_list else [options.output]
-    refuse_overwriting([options.lemmas, options.cells], paths)
-    lemmas = read_lemmas(options)
-    for lemma, _ in lemmas:
-        if options.format == "keyman" and DIVIDING.search(lemma):
-            raise UserError(f"{shown(lemma)}: a tab or line end, which a column cannot have")
-    inflector = inflector_of(options, 0, budget=options.budget)
+def cells_to_show(options: argparse.Namespace, inflector: Inflector, lemma: str) -> Cells:
+    """Return the cells of --cells, else those that the first model was trained on.
+
+    Args:
+        options: of the command.
+        inflector: of the models.
+        lemma: the first one, for the error.
+
+    Raises:
+        UserError: there are none, or the training data of the language has no tags.
+    """
     folder = inflector.folders[0]
-    cells = (
-        parse_cells(read_lines(options.cells), str(options.cells))
-        if options.cells
-        else read_cells(folder)
-    )
-    if options.cells and not cells:
-        raise UserError(
-            f"{options.cells}: has no cells; its lines are language, tags and their number, "
-            "between tabs"
-        )
-    language = options.language = known_as(options.language, {*inflector.languages, *cells})
+    if options.cells:
+        cells = parse_cells(read_lines(options.cells), str(options.cells))
+        if not cells:
+            raise UserError(
+                f"{options.cells}: has no cells; its lines are language, tags and their number, "
+                "between tabs"
+            )
+    else:
+        cells = read_cells(folder)
+    language = known_as(options.language, {*inflector.languages, *cells})
     if language in inflector.untagged and not cells.get(language):
-        query = shlex.join(["--model", str(folder), options.language, lemmas[0][0], ""])
+        query = shlex.join(["--model", str(folder), language, lemma, ""])
         raise UserError(
-            f"{folder}: its training data for {options.language} has no tags, hence no paradigms; "
+            f"{folder}: its training data for {language} has no tags, hence no paradigms; "
             f"onmt-entmax inflect {query} prints the form of a lemma"
         )
     if not cells:
@@ -161,66 +162,102 @@ def main(arguments: Sequence[str]) -> int:
             f"{folder}: trained by a version that kept no cells.tsv; name one with --cells: lines "
             "of language, tags and their number, between tabs"
         )
-    questions = [
-        [Question(options.language, lemma, tags) for tags in cells_of(cells, options.language, pos)]
+    return cells
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the paradigms; return the exit status."""
+    options = parse_arguments(arguments)
+    words = WordList() if options.format in LISTS else None
+    paths = [options.output] if words is None else [*words.texts(options.format, options.output)]
+    refuse_overwriting([options.lemmas, options.cells], paths)
+    lemmas = read_lemmas(options)
+    for lemma, _ in lemmas:
+        if options.format == "keyman" and DIVIDING.search(lemma):
+            raise UserError(f"{shown(lemma)}: a tab or line end, which a column cannot have")
+    inflector = inflector_of(options, 0, budget=options.budget)
+    cells = cells_to_show(options, inflector, lemmas[0][0])
+    language = known_as(options.language, {*inflector.languages, *cells})
+    paradigms = [
+        [Question(language, lemma, tags) for tags in cells_of(cells, language, pos)]
         for lemma, pos in lemmas
     ]
     # The cells of all lemmas are decoded in common batches.
-    asked = [each for some in questions for each in some]
-    answers = (cell.at_least(options.least) for cell in inflector.answers(asked, 256))
-    if is_list:
-        for cell in answers:
-            words.add(cell)
-        contents = words.texts(options.format, options.output)
-        with replaced_when_done(paths) as opened:
-            for file, text in zip(opened, contents.values(), strict=True):
-                file.write(text)
-        print(words.completeness(options.format))
-        warn(*words.doubts.lines())
-        left_out = list(filter(None, words.apart(options.format)))
-        if left_out and options.format == "keyman":
-            warn(f"left out, as no line of the list can hold them: {named(Counter(left_out))}")
-        return 0
-    doubts = Doubts()
-    cut = LeftOut()
-    written = _paradigms(answers, questions, doubts, cut)
-    if options.output is None:
-        width = shutil.get_terminal_size((sys.maxsize, 0)).columns
-        sys.stdout.write(_joined(written, options.format, width))
+    questions = [question for paradigm in paradigms for question in paradigm]
+    answers = (answer.at_least(options.least) for answer in inflector.answers(questions, _BATCH))
+    if words is None:
+        _write_paradigms(answers, list(map(len, paradigms)), options)
     else:
-        with replaced_when_done([options.output]) as (file,):
-            file.write(_joined(written, options.format))
-    if options.output is not None or options.format != "table":  # a table printed has said it
-        note(*filter(None, [cut.text()]))
-    warn(*doubts.lines())
+        _write_list(words, answers, paths, options)
     return 0
 
 
+def _write_list(
+    words: WordList,
+    answers: Iterable[Inflection],
+    paths: Sequence[Path],
+    options: argparse.Namespace,
+) -> None:
+    """Write a word list of all cells; print whether it is complete."""
+    for cell in answers:
+        words.add(cell)
+    contents = words.texts(options.format, options.output)
+    with replaced_when_done(paths) as files:
+        for file, text in zip(files, contents.values(), strict=True):
+            file.write(text)
+    print(words.completeness(options.format))
+    warn(*words.doubts.lines())
+    left_out = [form for form in words.apart(options.format) if form]
+    if left_out and options.format == "keyman":
+        warn(f"left out, as no line of the list can hold them: {named(Counter(left_out))}")
+
+
+def _write_paradigms(
+    answers: Iterator[Inflection], sizes: Iterable[int], options: argparse.Namespace
+) -> None:
+    """Write the paradigm of each lemma, and warn of what may be wrong.
+
+    Args:
+        answers: the cells of all lemmas.
+        sizes: how many cells each lemma has.
+        options: of the command.
+    """
+    doubts, left_out = Doubts(), LeftOut()
+    paradigms = _paradigms(answers, sizes, doubts, left_out)
+    if options.output is None:
+        width = shutil.get_terminal_size((sys.maxsize, 0)).columns
+        sys.stdout.write(_joined(paradigms, options.format, width))
+    else:
+        with replaced_when_done([options.output]) as (file,):
+            file.write(_joined(paradigms, options.format))
+    # A table that was printed has said it.
+    if left_out.forms and (options.output is not None or options.format != "table"):
+        note(left_out.text())
+    warn(*doubts.lines())
+
+
 def _paradigms(
-    answers: Iterator[Inflection],
-    questions: Iterable[Sequence[Question]],
-    doubts: Doubts,
-    cut: LeftOut,
+    answers: Iterator[Inflection], sizes: Iterable[int], doubts: Doubts, left_out: LeftOut
 ) -> Iterator[list[Inflection]]:
     """Yield the cells of each lemma; count their warnings, and the forms that they left out."""
-    for some in questions:
-        cells = [next(answers) for _ in some]
+    for size in sizes:
+        cells = list(islice(answers, size))
         for cell in cells:
             doubts.add(cell)
-            cut.add(cell)
+            left_out.add(cell)
         yield cells
 
 
-def _joined(written: Iterable[Sequence[Inflection]], kind: str, width: int = sys.maxsize) -> str:
+def _joined(paradigms: Iterable[Sequence[Inflection]], kind: str, width: int = sys.maxsize) -> str:
     """Return all paradigms in one text; tables for a terminal of a width."""
     if kind == "html":
-        return as_html(written)
-    if kind == "table":
-        tables = [(printable(cells[0].question.lemma), as_text(cells, width)) for cells in written]
-        several = len(tables) > 1
-        return (
-            "\n\n".join(f"{lemma}\n\n{text}" if several else text for lemma, text in tables) + "\n"
-        )
+        return as_html(paradigms)
     if kind == "csv":
-        return CSV_HEAD + "".join(map(as_csv, written))
-    return "".join(json_line(as_record(cells)) for cells in written)
+        return CSV_HEAD + "".join(map(as_csv, paradigms))
+    if kind == "json":
+        return "".join(json_line(as_record(cells)) for cells in paradigms)
+    tables = [(printable(cells[0].question.lemma), as_text(cells, width)) for cells in paradigms]
+    if len(tables) == 1:
+        ((_, text),) = tables
+        return f"{text}\n"
+    return "\n\n".join(f"{lemma}\n\n{text}" for lemma, text in tables) + "\n"

@@ -24,7 +24,8 @@ import hashlib
 import math
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ from onmt_entmax.rules import number, whole
 PARTS = ("train", "val", "test")
 _RECORD = "prepare.json"
 _NETWORK = Network(layers=1, size=384, batch=64)
+_WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages that write none between words
 _HELD_OUT = 1000  # validation pairs, if the user gives none
 
 
@@ -73,6 +75,43 @@ def model_paths(out: Path, subwords: Subwords, languages: Sequence[str]) -> list
     return [out / f"{kind}.{name}.model" for name in languages]
 
 
+@dataclass(frozen=True)
+class _Paths:
+    """The files of the folder.
+
+    Attributes:
+        out: the folder.
+        texts: both sides of each part.
+        models: the subword models of both languages.
+    """
+
+    out: Path
+    texts: Mapping[str, Sequence[Path]]
+    models: Sequence[Path]
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, subwords: Subwords) -> "_Paths":
+        """Return the files that a command line fills."""
+        out, languages = options.out, options.languages
+        texts = {part: [text_path(out, part, language) for language in languages] for part in PARTS}
+        return cls(out, texts, model_paths(out, subwords, languages))
+
+    @property
+    def configuration(self) -> Path:
+        """Of the training."""
+        return self.out / CONFIGURATION
+
+    @property
+    def record(self) -> Path:
+        """How the files were made."""
+        return self.out / _RECORD
+
+    def all(self) -> list[Path]:
+        """Return every file."""
+        texts = [path for sides in self.texts.values() for path in sides]
+        return [*texts, *self.models, self.configuration, self.record]
+
+
 def prepare(options: argparse.Namespace) -> list[str]:
     """Fill the folder; return the commands to go on with.
 
@@ -82,86 +121,114 @@ def prepare(options: argparse.Namespace) -> list[str]:
     out, languages = options.out, options.languages
     joint = options.subwords == "joint"
     subwords = Subwords(options.subword_type, options.symbols, joint, options.tokens)
-    given = {part: paths for part in PARTS if (paths := getattr(options, part))}
-    written = {p: [text_path(out, p, language) for language in languages] for p in PARTS}
-    models = model_paths(out, subwords, languages)
-    refuse_overwriting(
-        [path for paths in given.values() for path in paths],
-        [*(path for paths in written.values() for path in paths), *models,
-         out / CONFIGURATION, out / _RECORD],
-    )  # fmt: skip
+    inputs = {part: getattr(options, part) for part in PARTS if getattr(options, part)}
+    paths = _Paths.of(options, subwords)
+    refuse_overwriting([path for sides in inputs.values() for path in sides], paths.all())
     check_plan(options)
     keep_configuration(out, options.minutes)
-    pairs: dict[str, Pairs] = {}
-    for part, paths in given.items():
-        sides = zip(*read_pairs(*paths), strict=True)
-        lines = [
-            [normalise(line, language, subwords.tokens) for line in side]
-            for side, language in zip(sides, languages, strict=False)  # an empty file has no sides
-        ]
-        pairs[part] = list(zip(*lines, strict=True))
-        blank = next((n for n, pair in enumerate(pairs[part], 1) if not all(pair)), None)
-        if not lines or (blank and part != "train"):
-            what = f"line {blank} is empty on one side" if lines else "no lines"
-            raise UserError(f"{paths[0]} and {paths[1]}: {what}")
-        if subwords.tokens:
-            for number, pair in enumerate(pairs[part], 1):
-                for path, line in zip(paths, pair, strict=True):
-                    refuse_symbols(line.split(), f"{path}: line {number}")
-    read = len(pairs["train"])
+    pairs = {part: _read(part, sides, languages, subwords) for part, sides in inputs.items()}
+    counts = {"read": len(pairs["train"])}
     if "val" not in pairs:
         size = options.val_size or _HELD_OUT
         pairs["train"], pairs["val"] = hold_out(pairs["train"], size, options.seed)
-    for path in written["test"]:
-        if "test" not in pairs and path.exists():  # evaluations would take it for this data's
+    _refuse_old_test(paths, pairs)
+    held_out = 0 if options.val else len(pairs["val"])
+    counts["shared_with_val"] = counts["read"] - len(pairs["train"]) - held_out
+    contents: dict[Path, str | bytes] = {}
+    with temporary_folder() as folder:
+        models = model_paths(folder, subwords, languages)
+        fitting = _with_subwords(options, subwords, models, pairs["train"])
+        for path, model in zip(paths.models, models, strict=True):
+            contents[path] = model.read_bytes()
+    counts["unfit"] = len(pairs["train"]) - len(fitting)
+    pairs["train"] = fitting
+    for part, part_pairs in pairs.items():
+        for side, path in enumerate(paths.texts[part]):
+            contents[path] = "".join(pair[side] + "\n" for pair in part_pairs).encode()
+    commands = _next_commands(out, languages, subwords)
+    data = {"train": paths.texts["train"], "valid": paths.texts["val"]}
+
+    def configuration(plan: Plan | None = None) -> bytes:
+        settings = _settings(subwords, paths.models, languages[1], len(fitting), plan)
+        return training_file(data, out / "-".join(languages), settings, commands, plan).encode()
+
+    contents[paths.configuration] = configuration()
+    if options.minutes:
+        write_files(contents)  # measuring reads them
+        sizes = _NETWORK.layers, _NETWORK.size, _NETWORK.batch
+        networks = candidates(len(fitting), options.gpu, *sizes)
+        contents[paths.configuration] = configuration(plan_for(options, networks))
+    counts |= {part: len(part_pairs) for part, part_pairs in pairs.items()}
+    record = _record(languages, counts, subwords, contents)
+    # Old files are replaced only when all new ones are there: trained models may use them.
+    write_files({**contents, paths.record: json_text(record)})
+    print(
+        f"{out}: {counted(counts['train'], 'pair')} to train on, {counts['val']} to validate on, "
+        f"{counts.get('test', 0)} to test on; left out: {counts['shared_with_val']} with a "
+        f"sentence of the development set, {counts['unfit']} empty, too long or too different in "
+        "length",
+        file=sys.stderr,
+    )
+    return commands
+
+
+def _read(part: str, paths: Sequence[Path], languages: Sequence[str], subwords: Subwords) -> Pairs:
+    """Return the normalised pairs of a part.
+
+    Raises:
+        UserError: a file cannot be read, or a line has a symbol of the model itself; in dev and
+            test sets, one side of a pair is empty.
+    """
+    sides = zip(*read_pairs(*paths), strict=True)
+    lines = [
+        [normalise(line, language, subwords.tokens) for line in side]
+        for side, language in zip(sides, languages, strict=False)  # an empty file has no sides
+    ]
+    if not lines:
+        raise UserError(f"{paths[0]} and {paths[1]}: no lines")
+    pairs = list(zip(*lines, strict=True))
+    blank = next((line for line, pair in enumerate(pairs, 1) if not all(pair)), None)
+    if blank and part != "train":
+        raise UserError(f"{paths[0]} and {paths[1]}: line {blank} is empty on one side")
+    if subwords.tokens:
+        for line, pair in enumerate(pairs, 1):
+            for path, text in zip(paths, pair, strict=True):
+                refuse_symbols(text.split(), f"{path}: line {line}")
+    return pairs
+
+
+def _refuse_old_test(paths: _Paths, pairs: Mapping[str, Pairs]) -> None:
+    """Refuse to leave the test set of other data, which evaluations would take for this data's.
+
+    Raises:
+        UserError: there is one, and these data have no test set.
+    """
+    for path in paths.texts["test"]:
+        if "test" not in pairs and path.exists():
             raise UserError(
                 f"{path}: is of other data, as these have no test set; rename it, remove it, or "
                 "name another --out"
             )
-    shared = read - len(pairs["train"]) - (0 if options.val else len(pairs["val"]))
-    contents: dict[Path, str | bytes] = {}
-    with temporary_folder() as folder:
-        paths = model_paths(folder, subwords, languages)
-        kept = _with_subwords(options, subwords, paths, pairs["train"])
-        unfit, pairs["train"] = len(pairs["train"]) - len(kept), kept
-        contents |= {path: new.read_bytes() for path, new in zip(models, paths, strict=True)}
-    for part, some in pairs.items():
-        for side, path in enumerate(written[part]):
-            contents[path] = "".join(pair[side] + "\n" for pair in some).encode()
-    commands = _next_commands(out, languages, subwords)
-    data = {"train": written["train"], "valid": written["val"]}
 
-    def configuration(plan: Plan | None = None) -> bytes:
-        settings = _settings(subwords, models, languages[1], len(kept), plan)
-        return training_file(data, out / "-".join(languages), settings, commands, plan).encode()
 
-    contents[out / CONFIGURATION] = configuration()
-    if options.minutes:
-        write_files(contents)  # measuring reads them
-        sizes = _NETWORK.layers, _NETWORK.size, _NETWORK.batch
-        networks = candidates(len(kept), options.gpu, *sizes)
-        contents[out / CONFIGURATION] = configuration(plan_for(options, networks))
-    record: dict[str, Any] = {
+def _record(
+    languages: Sequence[str],
+    counts: Mapping[str, int],
+    subwords: Subwords,
+    contents: Mapping[Path, str | bytes],
+) -> dict[str, Any]:
+    """Return how the files were made, for `prepare.json`."""
+    digests = {}
+    for path, content in contents.items():
+        data = content.encode() if isinstance(content, str) else content
+        digests[path.name] = hashlib.sha256(data).hexdigest()
+    return {
         "languages": languages,
-        "pairs": {
-            "read": read,
-            "shared_with_val": shared,
-            "unfit": unfit,
-            **{part: len(some) for part, some in pairs.items()},
-        },
+        "pairs": counts,
         "subwords": {"type": subwords.kind, "symbols": subwords.symbols, "joint": subwords.joint},
         **subwords.version,
-        "sha256": {path.name: hashlib.sha256(contents[path]).hexdigest() for path in contents},  # type: ignore[arg-type]
+        "sha256": digests,
     }
-    # Old files are replaced only when all new ones are there: trained models may use them.
-    write_files({**contents, out / _RECORD: json_text(record)})
-    print(
-        f"{out}: {counted(len(kept), 'pair')} to train on, {len(pairs['val'])} to validate on, "
-        f"{len(pairs.get('test', ()))} to test on; left out: {shared} with a sentence of the "
-        f"development set, {unfit} empty, too long or too different in length",
-        file=sys.stderr,
-    )
-    return commands
 
 
 def _subword_type(chosen: str | None) -> str:
@@ -197,10 +264,15 @@ def _with_subwords(
     if subwords.joint:
         tokenisers = [subwords.learn(sides, models[0])] * 2
     else:
-        tokenisers = [subwords.learn([side], m) for side, m in zip(sides, models, strict=True)]
+        tokenisers = [
+            subwords.learn([side], model) for side, model in zip(sides, models, strict=True)
+        ]
     kept = []
     for pair in filled:
-        short, long = sorted(len(t.divide(line)) for t, line in zip(tokenisers, pair, strict=True))
+        lengths = [
+            len(tokeniser.divide(line)) for tokeniser, line in zip(tokenisers, pair, strict=True)
+        ]
+        short, long = min(lengths), max(lengths)
         if 0 < long <= options.max_tokens and long <= options.max_ratio * short:
             kept.append(pair)
     if not kept:
@@ -217,36 +289,35 @@ def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
     bpe = subwords.kind == "bpe"
     lines = [f"transforms: [{'onmt_tokenize' if bpe else 'sentencepiece'}]"]
     for side, model in zip(("src", "tgt"), models, strict=True):
-        lines += [f"{side}_subword_type: bpe"] * bpe
+        if bpe:
+            lines.append(f"{side}_subword_type: bpe")
         lines.append(f"{side}_subword_model: {quoted(model)}")
-        lines += [f'{side}_onmttok_kwargs: "{subwords.settings}"'] * bpe
+        if bpe:
+            lines.append(f'{side}_onmttok_kwargs: "{subwords.settings}"')
     return lines
 
 
 def _bleu_tokenizer(subwords: Subwords, target: str) -> str:
     """Return the tokeniser of BLEU that fits the output."""
-    without_spaces = target in "ja zh th lo km my".split()
-    return "none" if subwords.tokens else "char" if without_spaces else "13a"
+    if subwords.tokens:
+        return "none"
+    return "char" if target in _WITHOUT_SPACES else "13a"
 
 
 def _next_commands(out: Path, languages: Sequence[str], subwords: Subwords) -> list[str]:
     """Return the commands that train, translate the development set, and measure BLEU."""
     source, target = languages
-    output, model, config, given, reference = (
-        shlex.quote(str(path))
-        for path in (
-            out / "val.out",
-            out / f"{source}-{target}",
-            out / CONFIGURATION,
-            *(text_path(out, "val", language) for language in languages),
-        )
-    )
+    configuration = shlex.quote(str(out / CONFIGURATION))
+    model = shlex.quote(str(out / f"{source}-{target}"))
+    sources = shlex.quote(str(text_path(out, "val", source)))
+    references = shlex.quote(str(text_path(out, "val", target)))
+    output = shlex.quote(str(out / "val.out"))
     tokenizer = _bleu_tokenizer(subwords, target)
-    chosen = f" --tokenize {tokenizer}" if tokenizer != "13a" else ""
+    tokenize = f" --tokenize {tokenizer}" if tokenizer != "13a" else ""
     return next_lines(
-        f"train -config {config}",
-        f"translate -model {model} -src {given} -output {output}",
-        f"bleu {output} --reference {reference}{chosen}",
+        f"train -config {configuration}",
+        f"translate -model {model} -src {sources} -output {output}",
+        f"bleu {output} --reference {references}{tokenize}",
     )
 
 
@@ -295,8 +366,8 @@ seed: 1
     return ["", *subword_options(subwords, models), *bleu, "", model]
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Prepare the files; return the exit status."""
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**9)
     files: dict[str, Any] = {"nargs": 2, "type": Path, "metavar": "FILE"}
@@ -345,5 +416,11 @@ def main(arguments: Sequence[str]) -> int:
         parser.error("--languages are endings of file names, without /")
     options.seed = 1 if options.seed is None else options.seed
     options.subword_type = _subword_type(options.subword_type)
+    return options
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prepare the files; return the exit status."""
+    options = parse_arguments(arguments)
     print("\n".join(["next:", *(f"  {line}" for line in prepare(options))]))
     return 0

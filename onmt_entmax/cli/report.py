@@ -25,35 +25,47 @@ from tqdm import tqdm
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
-from onmt_entmax.pictures import picture
+from onmt_entmax.pictures import lattice_of, picture
 from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
-from onmt_entmax.report.measures import Counts, coverage, is_right, output_of
+from onmt_entmax.report.counts import CertificateCounts
+from onmt_entmax.report.coverage import coverage
+from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.reading import count_record, read_report
+from onmt_entmax.report.records import output_of
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
 
 
-def draw(translator: Translator, record: dict[str, Any]) -> Any:
+def draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any] | None:
     """Return the drawing of a record, or None if its probabilities are not those of the models."""
-    reader, names = translator.reader, translator.vocabularies.target
-    question = reader.encode(reader.preprocess(record["source"])[0])
+    reader, vocabulary = translator.reader, translator.vocabularies.target
+    source = reader.encode(reader.preprocess(record["source"])[0])
     # A report has the tokens where they differ from the text.
-    targets = [h.get("tokens", h["text"]).split() for h in record["hypotheses"]]
-    outputs = [tuple(names.encode(reader.target_of(question.words, target))) for target in targets]
-    if not question.words or len(set(outputs)) < len(outputs):
+    targets = [
+        hypothesis.get("tokens", hypothesis["text"]).split() for hypothesis in record["hypotheses"]
+    ]
+    outputs = [tuple(vocabulary.encode(reader.target_of(source.words, t))) for t in targets]
+    if not source.words or len(set(outputs)) < len(outputs):
         return None
-    lattice, content = picture(translator, question, outputs)
+    lattice = lattice_of(translator, source, outputs)
     log_probs = lattice.log_probs()
-    for i, hypothesis in enumerate(record["hypotheses"]):
-        known = math.log(max(hypothesis["prob"], sys.float_info.min))
-        now = max(log_probs[i], math.log(sys.float_info.min))
-        # Rounding differs between batches by less in a log-probability, except for tokens at the
-        # edge of the support, whose probabilities differ by less.
-        alike = abs(now - known) <= 1e-3 or abs(math.exp(now) - math.exp(known)) <= 1e-6
-        if not alike:  # a nan is not
+    for number, hypothesis in enumerate(record["hypotheses"]):
+        if not _are_alike(hypothesis["prob"], log_probs[number]):
             return None
-    return content
+    return picture(translator, source, lattice)
+
+
+def _are_alike(prob: float, log_prob: float) -> bool:
+    """Tell whether a probability of a report and one of the models differ by rounding alone.
+
+    Rounding differs between batches by less than 1e-3 in a log-probability, except for tokens at
+    the edge of the support, whose probabilities differ by less than 1e-6. A nan is not alike.
+    """
+    reported = math.log(max(prob, sys.float_info.min))
+    computed = max(log_prob, math.log(sys.float_info.min))
+    difference = abs(math.exp(computed) - math.exp(reported))
+    return abs(computed - reported) <= 1e-3 or difference <= 1e-6
 
 
 def drawings(
@@ -66,9 +78,8 @@ def drawings(
     """
     positions = [i for i, record in enumerate(records) if record["hypotheses"]][:wanted]
     left_out = 0
-    for position in tqdm(
-        positions, desc="pictures", unit="sentence", disable=None if positions else True
-    ):
+    hidden = None if positions else True  # None: hidden unless the standard error is a terminal
+    for position in tqdm(positions, desc="pictures", unit="sentence", disable=hidden):
         content = draw(translator, records[position])
         if content is None:
             left_out += 1
@@ -146,7 +157,7 @@ def main(arguments: Sequence[str]) -> int:
     translator = Translator.from_folders(
         options.model, transforms=options.transforms, attention=True
     )
-    counts = Counts()
+    counts = CertificateCounts()
     for record in records:
         count_record(counts, record)
     warnings = counts.source.warnings()

@@ -31,6 +31,7 @@ from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.batch import batches_by_length
 from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_line, read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.rules import whole
@@ -53,8 +54,18 @@ class Scored:
 
 
 @dataclass
-class Summary:
-    """Sums over all targets."""
+class Totals:
+    """Sums over all targets.
+
+    Attributes:
+        targets: their number.
+        possible: targets that the model can produce.
+        log_prob: of these, in nats.
+        tokens: of all targets, with their ends.
+        first: tokens that are the most probable ones.
+        unknown: tokens of the sources.
+        unknown_target: tokens of the targets.
+    """
 
     targets: int = 0
     possible: int = 0
@@ -103,42 +114,75 @@ def score_pairs(
     Raises:
         TooLargeError: a pair is longer than a Transformer model reads or the memory takes.
     """
-    reader, stepper, vocabularies = translator.reader, translator.stepper, translator.vocabularies
-    supply = (reader.preprocess(source, target) for source, target in pairs)
+    supply = (translator.reader.preprocess(source, target) for source, target in pairs)
     done = 0
     while window := list(islice(supply, WINDOW)):
-        sources = [reader.encode(source, done + i) for i, (source, _) in enumerate(window)]
-        for i, (words, _) in enumerate(window):
-            if not words:
-                raise emptied(done + i)
-        names = vocabularies.target
-        examples = [
-            replace(
-                source.example,
-                target=names.encode(t if names.can_write(t) else UNKNOWN for t in target),
-            )
-            for source, (_, target) in zip(sources, window, strict=True)
-        ]
-        scores: dict[int, TargetScore] = {}
-        with translator.readable(examples, batch_size):
-            for batch in batches_by_length(examples, batch_size, vocabularies):
-                targets = [examples[i - done].target or () for i in batch.indices]
-                found = score_targets(stepper, batch, targets)
-                scores.update(zip(batch.indices, found, strict=True))
-        for source, (_, target) in zip(sources, window, strict=True):
-            possible = [vocabularies.target.can_write(token) for token in target]
-            *steps, last = scores[source.example.index].steps
-            steps = [  # the model scored tokens that no output can have as `<unk>`
-                step if can else TokenScore(-math.inf, step.support + 1, step.support)
-                for can, step in zip(possible, steps, strict=True)
-            ]
-            yield Scored(
-                source,
-                tuple(target),
-                TargetScore((*steps, last)),
-                tuple(t for t, can in zip(target, possible, strict=True) if not can),
-            )
+        for number, (source, _) in enumerate(window, done):
+            if not source:
+                raise emptied(number)
+        yield from _score_window(window, done, translator, batch_size)
         done += len(window)
+
+
+def _score_window(
+    pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
+    first: int,
+    translator: Translator,
+    batch_size: int,
+) -> Iterator[Scored]:
+    """Score pairs of tokens, sorted by length; yield them in their own order.
+
+    Args:
+        pairs: tokens of source and target.
+        first: number of the first pair.
+        translator: reads and scores them.
+        batch_size: pairs scored together.
+    """
+    vocabularies = translator.vocabularies
+    vocabulary = vocabularies.target
+    sources = [
+        translator.reader.encode(source, number) for number, (source, _) in enumerate(pairs, first)
+    ]
+    examples = [
+        replace(
+            source.example,
+            target=vocabulary.encode(
+                token if vocabulary.can_write(token) else UNKNOWN for token in target
+            ),
+        )
+        for source, (_, target) in zip(sources, pairs, strict=True)
+    ]
+    scores: dict[int, TargetScore] = {}
+    with translator.readable(examples, batch_size):
+        for batch in batches_by_length(examples, batch_size, vocabularies):
+            targets = [examples[index - first].target or () for index in batch.indices]
+            batch_scores = score_targets(translator.stepper, batch, targets)
+            scores.update(zip(batch.indices, batch_scores, strict=True))
+    for source, (_, target) in zip(sources, pairs, strict=True):
+        score = _without_unknown(scores[source.example.index], target, vocabulary)
+        unknown = tuple(token for token in target if not vocabulary.can_write(token))
+        yield Scored(source, tuple(target), score, unknown)
+
+
+def _without_unknown(
+    score: TargetScore, target: Sequence[str], vocabulary: Vocabulary
+) -> TargetScore:
+    """Return a score in which tokens that no output can have have probability zero.
+
+    The model scored them as `<unk>`.
+    """
+    *steps, end = score.steps
+    return TargetScore(
+        (
+            *(
+                step
+                if vocabulary.can_write(token)
+                else TokenScore(-math.inf, step.support + 1, step.support)
+                for token, step in zip(target, steps, strict=True)
+            ),
+            end,
+        )
+    )
 
 
 def record(number: int, scored: Scored) -> dict[str, object]:
@@ -194,7 +238,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     refuse_overwriting([options.src, options.tgt], [options.output])
-    summary = Summary()
+    totals = Totals()
     translator = Translator.from_folders(options.model, transforms=options.transforms)
     sources, targets = read_aligned(options.src, options.tgt)
     for line, source in enumerate(sources, 1):
@@ -202,11 +246,11 @@ def main(arguments: Sequence[str]) -> int:
             raise UserError(f"{options.src}:{line}: the line is blank")
     with replaced_when_done([options.output]) as (output,):
         pairs = zip(sources, targets, strict=True)
-        found = score_pairs(pairs, translator, options.batch_size)
-        for number, scored in enumerate(found):
-            summary.add(scored)
+        scores = score_pairs(pairs, translator, options.batch_size)
+        for number, scored in enumerate(scores):
+            totals.add(scored)
             output.write(json_line(record(number, scored)))
-    warn(*summary.unknown.warnings())
-    warn(*summary.unknown_target.warnings("target"))
-    print(summary.text())
+    warn(*totals.unknown.warnings())
+    warn(*totals.unknown_target.warnings("target"))
+    print(totals.text())
     return 0

@@ -11,79 +11,91 @@ prefix; without --source, the first line is the source.
 
 import argparse
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.checkpoint import load
+from onmt_entmax.cli.dialogue import Dialogue
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import printable
-from onmt_entmax.files import text_lines
 from onmt_entmax.rules import whole
-from onmt_entmax.suggester import Suggester, SuggestionError, Suggestions
+from onmt_entmax.suggester import Suggester, TextSuggestion
 
 END = "</s>"
 
 
-def text_of(found: Suggestions, prefix: Sequence[str], limit: int) -> str:
-    """Return suggestions as text.
+def text_of(suggestion: TextSuggestion, prefix: Sequence[str], limit: int) -> str:
+    """Return a suggestion as text.
 
     Args:
-        found: the suggestions.
-        prefix: the tokens before them.
-        limit: how many continuations to list; the rest is summed.
+        suggestion: what may follow the prefix.
+        prefix: the tokens before it.
+        limit: how many next tokens to list; the rest is summed.
     """
     lines = []
-    if found.excluded_at is not None:
-        token = prefix[found.excluded_at]
-        lines.append(f"the model excludes {token!r} (token {found.excluded_at + 1} of the prefix)")
+    excluded_at = suggestion.excluded_at
+    if excluded_at is not None:
+        token = prefix[excluded_at]
+        lines.append(f"the model excludes {token!r} (token {excluded_at + 1} of the prefix)")
     else:
-        lines.append(f"prefix    {math.exp(found.log_prob):.6g}")
-    for continuation in found.continuations[:limit]:
-        lines.append(f"next      {continuation.prob:<8.6g}  {continuation.token}")
-    if len(found.continuations) > limit:
-        rest = found.continuations[limit:]
-        mass = sum(continuation.prob for continuation in rest)
+        lines.append(f"prefix    {math.exp(suggestion.log_prob):.6g}")
+    for following in suggestion.continuations[:limit]:
+        lines.append(f"next      {following.prob:<8.6g}  {following.token}")
+    rest = suggestion.continuations[limit:]
+    if rest:
+        mass = sum(following.prob for following in rest)
         lines.append(f"          {mass:<8.6g}  on {len(rest)} more")
-    forced = [*found.completion, *([END] if found.complete else [])]
+    forced = list(suggestion.completion)
+    if suggestion.complete:
+        forced.append(END)
     lines.append(f"forced    {' '.join(forced) or '-'}")
     return "\n".join(map(printable, lines))
 
 
-def warn_of_unknown(found: Suggestions) -> None:
+def warn_of_unknown(suggestion: TextSuggestion) -> None:
     """Warn of source tokens that training never saw."""
     unknown = UnknownTokens()
-    unknown.add(len(found.source), found.unknown, found.unseen)
+    unknown.add(len(suggestion.source), suggestion.unknown, suggestion.unseen)
     warn(*unknown.warnings())
 
 
-def converse(model: LoadedModel, options: argparse.Namespace) -> None:
-    """Complete prefixes from the standard input until it ends; errors do not end it."""
-    suggester, warned = Suggester(model, options.transforms), False
-    source, talks = options.source, sys.stdin.isatty()
-    lines = text_lines(sys.stdin.buffer, "standard input")
-    while source is None or not source.strip():
-        if talks:
-            print("source: ", end="", flush=True)
-        source = next(lines, None)
-        if source is None:
+class _Completion:
+    """Completes prefixes of one source, and warns once of the source.
+
+    Args:
+        suggester: of the model.
+        source: a text.
+        options: of the command: longest output, and next tokens to list.
+    """
+
+    def __init__(self, suggester: Suggester, source: str, options: argparse.Namespace) -> None:
+        self._suggester, self._source, self._options = suggester, source, options
+        self._warned = False
+
+    def __call__(self, prefix: str) -> str:
+        """Return what may follow a prefix, as text.
+
+        Raises:
+            SuggestionError: the model cannot read the source or the prefix.
+        """
+        suggestion = self._suggester(self._source, prefix, self._options.max_length)
+        if not self._warned:
+            warn_of_unknown(suggestion)
+            self._warned = True
+        return text_of(suggestion, suggestion.prefix, self._options.top)
+
+
+def converse(suggester: Suggester, options: argparse.Namespace) -> None:
+    """Complete prefixes from the standard input, whose first line may be the source."""
+    dialogue = Dialogue(options.program)
+    source = options.source or ""
+    while not source.strip():
+        line = dialogue.read("source: ")
+        if line is None:
             return
-    while True:
-        if talks:
-            print("prefix: ", end="", flush=True)
-        prefix = next(lines, None)
-        if prefix is None:
-            return
-        try:
-            found = suggester(source, prefix, options.max_length)
-        except SuggestionError as error:
-            print(f"{options.program}: {printable(str(error))}", file=sys.stderr)
-        else:
-            if not warned:
-                warn_of_unknown(found)
-                warned = True
-            print(text_of(found, found.prefix, options.top), flush=True)
+        source = line
+    dialogue.answer_all(_Completion(suggester, source, options), "prefix: ")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -103,12 +115,9 @@ def main(arguments: Sequence[str]) -> int:
     model = load(options.model)
     if model.right_to_left:
         warn("the model writes from right to left, and so are prefixes read: last token first")
+    suggester = Suggester(model, options.transforms)
     if options.prefix is None:
-        converse(model, options)
+        converse(suggester, options)
     else:
-        found = Suggester(model, options.transforms)(
-            options.source, options.prefix, options.max_length
-        )
-        warn_of_unknown(found)
-        print(text_of(found, found.prefix, options.top))
+        print(_Completion(suggester, options.source, options)(options.prefix))
     return 0

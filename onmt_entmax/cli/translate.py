@@ -22,7 +22,9 @@ from onmt_entmax.options.translate import (
 )
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
-from onmt_entmax.report.writers import Answer, AnswerWriter, Summary, with_summary
+from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.summary import Summary
+from onmt_entmax.report.writers import AnswerWriter, with_summary
 from onmt_entmax.search import LineConstraints
 from onmt_entmax.translator import Translator
 

@@ -8,7 +8,7 @@ listed is named; the exit status is then 1.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best
@@ -22,26 +22,36 @@ def main(arguments: Sequence[str]) -> int:
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("folders", type=Path, nargs="+", metavar="FOLDER", help="model or run folder")
-    wrong = 0
+    status = 0
     for path in parser.parse_args(arguments).folders:
         steps = [] if is_listed(path) else checkpoint_steps(path)
-        lines = []
-        for folder in [path / f"step_{step}" for step in steps] or [find_model(path)]:
-            try:
-                lines += differences(folder)
-            except UserError as error:
-                lines.append(str(error))
+        problems = list(_problems(path, steps))
+        for problem in problems:
+            print(printable(problem), file=sys.stderr)
+        if problems:
+            status = 1
+        else:
+            checked = counted(len(steps), "checkpoint") if steps else "all files"
+            print(f"{path}: {checked} as written")
+    return status
+
+
+def _problems(path: Path, steps: Sequence[int]) -> Iterator[str]:
+    """Yield what is wrong with a folder.
+
+    Args:
+        path: model folder, or run folder.
+        steps: of the checkpoints of a run folder; none of a model folder.
+    """
+    for folder in [path / f"step_{step}" for step in steps] or [find_model(path)]:
         try:
-            best = read_best(path) if steps else None
-            if best is not None and best["step"] not in steps:
-                lines.append(f"{path / 'best.json'}: step {best['step']} has no checkpoint")
+            yield from differences(folder)
         except UserError as error:
-            lines.append(str(error))
-        for line in lines:
-            print(printable(line), file=sys.stderr)
-        if not lines:
-            print(
-                f"{path}: {counted(len(steps), 'checkpoint') if steps else 'all files'} as written"
-            )
-        wrong += len(lines)
-    return 1 if wrong else 0
+            yield str(error)
+    try:
+        best = read_best(path) if steps else None
+    except UserError as error:
+        yield str(error)
+        return
+    if best is not None and best["step"] not in steps:
+        yield f"{path / 'best.json'}: step {best['step']} has no checkpoint"

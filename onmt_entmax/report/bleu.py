@@ -17,11 +17,12 @@ from onmt_entmax.search.config import Penalties
 # A larger reward buys improbable tokens, which lists made without it do not show.
 REWARDS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 RATIOS = (0.8, 1.0, 1.1, 1.2, 1.5)
+_SMALLEST = 5e-324  # the smallest positive float, as 0 has no logarithm
 ONMT = "onmt"  # the tokeniser that sacrebleu does not have
 
 
 @dataclass(frozen=True)
-class Score:
+class SystemScore:
     """One measure of one system; only a comparison of systems has more than `value`.
 
     Attributes:
@@ -43,7 +44,7 @@ class Measure:
 
     name: str
     signature: str
-    scores: tuple[Score, ...]
+    scores: tuple[SystemScore, ...]
 
 
 def make_metrics(
@@ -57,22 +58,33 @@ def make_metrics(
     metrics: list[tuple[str, Any]] = []
     if "bleu" in names:
         for tokenizer in tokenizers:
-            name = f"BLEU {tokenizer}"
-            try:
-                known = "none" if tokenizer == ONMT else tokenizer
-                bleu = BLEU(tokenize=known, lowercase=lowercase, force=True)
-            except (ImportError, RuntimeError) as error:
-                reason = " ".join(str(error).split())
-                raise UserError(f"tokeniser {tokenizer}: {reason}") from None
-            if tokenizer == ONMT:
-                bleu.tokenizer = _onmt_tokenizer()
-                bleu.tokenizer_signature = "onmt-aggressive"
-            metrics.append((name, bleu))
+            metrics.append((f"BLEU {tokenizer}", _bleu(tokenizer, lowercase)))
     if "chrf" in names:
         metrics.append(("chrF2", CHRF(lowercase=lowercase)))
     if "ter" in names:
         metrics.append(("TER", TER()))  # always ignores case, as tercom does
     return metrics
+
+
+def _bleu(tokenizer: str, lowercase: bool) -> BLEU:
+    """Return BLEU with a tokeniser of sacrebleu, or that of OpenNMT.
+
+    Raises:
+        UserError: the tokeniser needs a library that is not installed.
+    """
+    try:
+        bleu = BLEU(
+            tokenize="none" if tokenizer == ONMT else tokenizer,
+            lowercase=lowercase,
+            force=True,  # no warning of text that is tokenised already
+        )
+    except (ImportError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"tokeniser {tokenizer}: {reason}") from None
+    if tokenizer == ONMT:
+        bleu.tokenizer = _onmt_tokenizer()
+        bleu.tokenizer_signature = "onmt-aggressive"
+    return bleu
 
 
 def _onmt_tokenizer() -> Callable[[str], str]:
@@ -119,17 +131,19 @@ def compare(
         if len(systems) > 1 and resamples:
             test = PairedTest(list(first), {name: metric}, references, "bs", resamples)
             signatures, results = test()
-            (kept,) = signatures
-            compared: list[Any] = results[kept]
+            (only_name,) = signatures
+            compared: list[Any] = results[only_name]
             scores = [_score(result, result.score == compared[0].score) for result in compared]
-            signature = str(signatures[kept])
+            signature = str(signatures[only_name])
         else:
-            scores = [Score(metric.corpus_score(lines, references).score) for _, lines in first]
+            scores = [
+                SystemScore(metric.corpus_score(lines, references).score) for _, lines in first
+            ]
             signature = str(metric.get_signature())
         measures.append(Measure(name, signature, tuple(scores)))
         if nbest > 1:
             best = [oracle(lines, references, metric, nbest) for _, lines in systems]
-            scores = [Score(metric.corpus_score(lines, references).score) for lines in best]
+            scores = [SystemScore(metric.corpus_score(lines, references).score) for lines in best]
             measures.append(Measure(f"{name}, best of {nbest}", signature, tuple(scores)))
     return measures
 
@@ -193,22 +207,29 @@ def _best(record: dict[str, Any], penalties: Penalties) -> tuple[str, bool]:
     listed = record["hypotheses"]
     if not listed:
         return record.get("unfinished", ""), False
-    source, scores = record["source_tokens"], []
-    for each in listed:
-        length = len(each.get("tokens", each["text"]).split())
-        scores.append(penalties.score(each["log_prob"], length, None, source))
+    source_tokens, scores = record["source_tokens"], []
+    for hypothesis in listed:
+        length = len(hypothesis.get("tokens", hypothesis["text"]).split())
+        scores.append(penalties.score(hypothesis["log_prob"], length, None, source_tokens))
     best = max(scores)
-    unseen = [record["bound"]] * (record["certificate"] != "exhaustive")
-    unseen += [listed[-1]["prob"]] * (record["finished"] > len(listed))
-    bounds = [math.log(max(prob, 5e-324)) for prob in unseen]
-    proven = all(best >= penalties.attainable(bound, 0, source) for bound in bounds)
+    bounds = []  # of the probabilities of outputs that are not listed
+    if record["certificate"] != "exhaustive":
+        bounds.append(record["bound"])
+    if record["finished"] > len(listed):
+        bounds.append(listed[-1]["prob"])
+    proven = all(
+        best >= penalties.attainable(math.log(max(bound, _SMALLEST)), 0, source_tokens)
+        for bound in bounds
+    )
     return listed[scores.index(best)]["text"], proven
 
 
-def _score(result: Any, equals_the_first: bool) -> Score:
+def _score(result: Any, equals_the_first: bool) -> SystemScore:
     """Return a result of the bootstrap, with p = 1 for the same score as the first system's.
 
     There sacrebleu, which counts differences above 0, may report the least possible p.
     """
-    p = None if result.p_value is None else 1.0 if equals_the_first else float(result.p_value)
-    return Score(float(result.score), float(result.mean), float(result.ci), p)
+    p_value = result.p_value
+    if p_value is not None:
+        p_value = 1.0 if equals_the_first else float(p_value)
+    return SystemScore(float(result.score), float(result.mean), float(result.ci), p_value)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from onmt_entmax.report.records import text_probabilities
 from onmt_entmax.search.certificate import ROUNDING
 from onmt_entmax.search.sequence_ensemble import (
     ListedSequences,
@@ -24,7 +25,7 @@ def combined(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dic
         weights: of the models, positive, with sum 1.
     """
     ensemble = ensemble_of(records, weights)
-    # Vocabularies may differ: the average is as good as the input of the worst.
+    # Vocabularies may differ: report the unknown tokens of the model that knows the fewest.
     worst = max(records, key=lambda record: sum(record.get("unknown", {}).values()))
     record = {key: records[0][key] for key in ("id", "source")}
     record |= {key: worst[key] for key in ("source_tokens", "unknown", "unseen") if key in worst}
@@ -45,9 +46,9 @@ def combined(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dic
     if ensemble.bound:
         record["slack"] = ensemble.bound
     if not ensemble.sequences:
-        for each in records:
-            if "unfinished" in each:
-                record.setdefault("unfinished", each["unfinished"])
+        unfinished = [part["unfinished"] for part in records if "unfinished" in part]
+        if unfinished:
+            record["unfinished"] = unfinished[0]
     return record
 
 
@@ -70,14 +71,11 @@ def _listed(record: dict[str, Any]) -> ListedSequences:
     Args:
         record: as `Answer.record` returns it.
     """
-    found: dict[str, float] = {}
-    for hypothesis in record["hypotheses"]:
-        text = hypothesis["text"]
-        found[text] = found.get(text, 0.0) + hypothesis["prob"]
+    listed = text_probabilities(record["hypotheses"])
     slack = record.get("slack", 0.0)
     rest = max(record["bound"], slack)
     if record["finished"] > len(record["hypotheses"]):
-        rest = max(rest, max(0.0, record["mass"] - sum(found.values())) + ROUNDING)
+        rest = max(rest, max(0.0, record["mass"] - sum(listed.values())) + ROUNDING)
     if record["certificate"] != "exhaustive":
         rest = max(rest, sys.float_info.min)  # a bound too small for a float must not be 0
-    return ListedSequences(found, rest, slack)
+    return ListedSequences(listed, rest, slack)

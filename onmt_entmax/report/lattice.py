@@ -99,8 +99,8 @@ def build_lattice(
     state = stepper.start(batch)
     for length, level in enumerate(levels):
         if length:
-            rows = {prefix: row for row, prefix in enumerate(levels[length - 1])}
-            parents = torch.tensor([rows[prefix[:-1]] for prefix in level])
+            row_of = {prefix: row for row, prefix in enumerate(levels[length - 1])}
+            parents = torch.tensor([row_of[prefix[:-1]] for prefix in level])
             state = stepper.select(state, parents)
         last = [prefix[-1] if prefix else stepper.bos for prefix in level]
         step = stepper.step(state, torch.tensor(last))
@@ -118,14 +118,15 @@ def _continuations(
     levels: Sequence[Sequence[tuple[int, ...]]], sequences: Sequence[tuple[int, ...]], eos: int
 ) -> dict[tuple[int, ...], dict[int, dict[str, int]]]:
     """Return, for each prefix, the next tokens of hypotheses, and where they lead."""
-    found: dict[tuple[int, ...], dict[int, dict[str, int]]] = {}
+    # By prefix and next token, the fields of `Branch` that say where it leads.
+    continuations: dict[tuple[int, ...], dict[int, dict[str, int]]] = {}
     for index, prefix in enumerate(prefix for level in levels for prefix in level):
-        found[prefix] = {}
+        continuations[prefix] = {}
         if prefix:
-            found[prefix[:-1]][prefix[-1]] = {"child": index}
+            continuations[prefix[:-1]][prefix[-1]] = {"child": index}
     for index, sequence in enumerate(sequences):
-        found[sequence][eos] = {"hypothesis": index}
-    return found
+        continuations[sequence][eos] = {"hypothesis": index}
+    return continuations
 
 
 def _listed(
@@ -150,9 +151,9 @@ def _listed(
         free &= values >= math.log(_DENSE_MINIMUM)
     tokens = free.nonzero()[:, 0]
     order = values[tokens].argsort(descending=True, stable=True)
-    room = max(limit - len(kept), 0)
-    listed = [*kept, *tokens[order[:room]].tolist()]
+    others = max(limit - len(kept), 0)  # that are listed beside those of hypotheses
+    listed = [*kept, *tokens[order[:others]].tolist()]
     inside[listed] = False
-    branches = [Branch(t, float(values[t]), **kept.get(t, {})) for t in listed]
+    branches = [Branch(token, float(values[token]), **kept.get(token, {})) for token in listed]
     branches.sort(key=lambda branch: (-branch.log_prob, branch.token))
     return tuple(branches), float(values[inside].exp().sum()), int(inside.sum())

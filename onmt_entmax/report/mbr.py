@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from onmt_entmax.report.records import text_probabilities
 from onmt_entmax.search.certificate import ROUNDING
 from onmt_entmax.search.mbr import Decision, MbrLevel, Utility, decide
 
@@ -13,26 +14,26 @@ def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
     """Rank the texts of a record, of a search or of `combine`, by expected utility.
 
     Args:
-        utility: which.
+        utility: what is compared, such as edit distance.
         record: as `Answer.record` returns it.
 
     Returns:
         The decision; None if there is no text.
     """
-    found: dict[str, float] = {}
-    for hypothesis in record["hypotheses"]:
-        found[hypothesis["text"]] = found.get(hypothesis["text"], 0.0) + hypothesis["prob"]
-    if not found:
+    probabilities = text_probabilities(record["hypotheses"])
+    if not probabilities:
         return None
     slack = record.get("slack", 0.0)
-    listed = record["finished"] == len(record["hypotheses"])
-    left, bound = 0.0, max(record["bound"], slack)
-    if record["certificate"] != "exhaustive":
+    all_listed = record["finished"] == len(record["hypotheses"])
+    exhaustive = record["certificate"] == "exhaustive"
+    bound = max(record["bound"], slack)  # of the probability of any other text
+    if not exhaustive:
         bound = max(bound, sys.float_info.min)  # a bound too small for a float must not be 0
-    if record["certificate"] != "exhaustive" or not listed or slack:
-        rest = 1 - sum(found.values()) - record.get("excluded", 0.0)
-        left = max(rest, record["bound"], slack, 0.0) + ROUNDING
-    return decide(utility, found, left, slack, bound if listed else left)
+    others = 0.0  # bound of the probability of all other texts together
+    if not exhaustive or not all_listed or slack:
+        rest = 1 - sum(probabilities.values()) - record.get("excluded", 0.0)
+        others = max(rest, record["bound"], slack, 0.0) + ROUNDING
+    return decide(utility, probabilities, others, slack, bound if all_listed else others)
 
 
 def as_dict(decision: Decision) -> dict[str, Any]:

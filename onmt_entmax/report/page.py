@@ -21,7 +21,7 @@ _SCRIPTS = (*_VIEW, "page_list.js")
 
 def drawing(
     lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: int, backwards: bool
-) -> Any:
+) -> dict[str, Any]:
     """Return the data of one sentence's pictures, as JSON.
 
     Args:

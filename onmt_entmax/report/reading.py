@@ -8,7 +8,8 @@ from typing import Any, get_args
 
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
-from onmt_entmax.report.measures import Counts, is_only
+from onmt_entmax.report.counts import CertificateCounts
+from onmt_entmax.report.records import is_blank, is_only
 from onmt_entmax.rules import FLAG, Rule, one_of, whole
 from onmt_entmax.search.certificate import Level
 
@@ -73,12 +74,7 @@ def _finite(word: str) -> float:
     return number
 
 
-def is_blank(record: dict[str, Any]) -> bool:
-    """Tell whether a record is that of a blank line."""
-    return not record["source"].strip()
-
-
-def count_record(counts: Counts, record: dict[str, Any]) -> None:
+def count_record(counts: CertificateCounts, record: dict[str, Any]) -> None:
     """Count the sentence of a record."""
     if is_blank(record):
         counts.blank += 1
@@ -87,7 +83,8 @@ def count_record(counts: Counts, record: dict[str, Any]) -> None:
     best = listed[0]["text"] if listed else None
     counts.count(record["certificate"], record["finished"], best, is_only(record))
     counts.abstained += record.get("abstained", False)
-    language = record["source"].split()[0]  # if tokens are unseen
+    # The record of a language's unseen tokens has its source begin with the language.
+    language = record["source"].split()[0]
     unseen = {(language, token): number for token, number in record.get("unseen", {}).items()}
     counts.source.add(record.get("source_tokens", 0), record.get("unknown", {}), unseen)
 

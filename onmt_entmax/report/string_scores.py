@@ -34,7 +34,7 @@ def is_right(gold: Sequence[str], guess: Guess | None) -> bool:
 
 
 @dataclass
-class Counts:
+class QueryCounts:
     """Sums over queries."""
 
     queries: int = 0
@@ -53,14 +53,11 @@ class Counts:
             unit: of the targets.
         """
         right = is_right(gold, guess)
-        units = unit.split(guess.text) if guess is not None and guess.text else []
-        split = [unit.split(text) if text else [] for text in gold]
-        near = [(0 if units == each else edit_distance(each, units), -len(each)) for each in split]
-        distance, length = min(near)
+        distance, length = _nearest(gold, "" if guess is None else guess.text, unit)
         self.queries += 1
         self.right += right
         self.distance += distance
-        self.length -= length
+        self.length += length
         if guess is not None and guess.level:
             level = self.levels.setdefault(guess.level, [0, 0])
             level[0] += 1
@@ -77,62 +74,92 @@ class Counts:
         return self.distance / max(self.length, 1)
 
 
+def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
+    """Return the distance to the nearest gold target, and its length; of several, the longest."""
+    units = _units(text, unit)
+    nearest: tuple[int, int] | None = None
+    for target in gold:
+        target_units = _units(target, unit)
+        equal = units == target_units  # as most are, which takes no time
+        distance = 0 if equal else edit_distance(target_units, units)
+        candidate = distance, -len(target_units)
+        nearest = candidate if nearest is None else min(nearest, candidate)
+    assert nearest is not None, "each query has a target"
+    return nearest[0], -nearest[1]
+
+
+def _units(text: str, unit: Unit) -> list[str]:
+    return unit.split(text) if text else []
+
+
 @dataclass(frozen=True)
 class Scores:
     """Counts of each language, in order of name, and of all queries."""
 
-    languages: Mapping[str, Counts]
-    all: Counts
+    languages: Mapping[str, QueryCounts]
+    all: QueryCounts
     unit: Unit
 
     @property
     def accuracy(self) -> float:
         """Unweighted mean of the accuracies of the languages."""
-        return fmean(each.accuracy for each in self.languages.values())
+        return fmean(counts.accuracy for counts in self.languages.values())
 
     @property
     def error_rate(self) -> float:
         """Unweighted mean of the error rates of the languages."""
-        return fmean(each.error_rate for each in self.languages.values())
+        return fmean(counts.error_rate for counts in self.languages.values())
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores as JSON has them, as shares of 1."""
         average = {"accuracy": self.accuracy, "error_rate": self.error_rate}
         return {
             "unit": str(self.unit),
-            "languages": {name: _content(each) for name, each in self.languages.items()},
+            "languages": {name: _content(counts) for name, counts in self.languages.items()},
             "average": average,
             "all": _content(self.all),
         }
 
     def text(self) -> str:
         """Return the scores as tables, in percent."""
-        symbols = self.unit.kind == "symbols"
-        name = {"symbols": "PER", "characters": "CER", "text": "word errors"}[self.unit.kind]
-        rows = [["language", "queries", "accuracy", *(["WER"] if symbols else []), name]]
-        measured = [
-            (language, each.queries, each.accuracy, each.error_rate)
-            for language, each in self.languages.items()
-        ]
-        average = ("average", self.all.queries, self.accuracy, self.error_rate)
-        for language, queries, accuracy, errors in [*measured, average]:
-            word = [f"{100 - 100 * accuracy:.2f}"] if symbols else []
-            rates = [f"{100 * accuracy:.2f}", *word, f"{100 * errors:.2f}"]
-            rows.append([language, str(queries), *rates])
-        lines = aligned_table(rows).splitlines()
-        lines.insert(-1, "-" * max(map(len, lines)))
-        tables = ["\n".join(lines)]
+        tables = [self._rates_table()]
         if self.all.levels:
-            rows = [["language", *(text for level in LEVELS for text in (level, "right"))]]
-            every = [("all", self.all)] if len(self.languages) > 1 else []
-            for language, each in [*self.languages.items(), *every]:
-                rows.append([language, *_levels(each)])
-            head = "certificates: percent of the queries, and of these right"
-            tables.append(f"{head}\n\n{aligned_table(rows)}")
+            heading = "certificates: percent of the queries, and of these right"
+            tables.append(f"{heading}\n\n{self._levels_table()}")
         return "\n\n".join(tables)
 
+    def _rates_table(self) -> str:
+        """Return accuracy and error rate of each language, and their averages."""
+        symbols = self.unit.kind == "symbols"
+        error_rate = {"symbols": "PER", "characters": "CER", "text": "word errors"}[self.unit.kind]
+        heading = ["language", "queries", "accuracy"]
+        rows = [heading + (["WER", error_rate] if symbols else [error_rate])]
 
-def _content(counts: Counts) -> dict[str, Any]:
+        def add(name: str, queries: int, accuracy: float, errors: float) -> None:
+            row = [name, str(queries), f"{100 * accuracy:.2f}"]
+            if symbols:
+                row.append(f"{100 - 100 * accuracy:.2f}")
+            rows.append([*row, f"{100 * errors:.2f}"])
+
+        for language, counts in self.languages.items():
+            add(language, counts.queries, counts.accuracy, counts.error_rate)
+        add("average", self.all.queries, self.accuracy, self.error_rate)
+        lines = aligned_table(rows).splitlines()
+        lines.insert(-1, "-" * max(map(len, lines)))
+        return "\n".join(lines)
+
+    def _levels_table(self) -> str:
+        """Return for each language which certificates its queries have."""
+        rows = [["language", *(text for level in LEVELS for text in (level, "right"))]]
+        for language, counts in self.languages.items():
+            rows.append([language, *_levels(counts)])
+        if len(self.languages) > 1:
+            rows.append(["all", *_levels(self.all)])
+        return aligned_table(rows)
+
+
+def _content(counts: QueryCounts) -> dict[str, Any]:
+    """Return counts as JSON has them."""
     content: dict[str, Any] = {
         "queries": counts.queries,
         "accuracy": counts.accuracy,
@@ -146,7 +173,7 @@ def _content(counts: Counts) -> dict[str, Any]:
     return content
 
 
-def _levels(counts: Counts) -> list[str]:
+def _levels(counts: QueryCounts) -> list[str]:
     """Return for each level the share of the queries, and how many of these are right."""
     cells = []
     for level in LEVELS:
@@ -166,8 +193,10 @@ def score_strings(
         guesses: of these queries; one that is missing is wrong.
         unit: of the targets.
     """
-    languages: dict[str, Counts] = {name: Counts() for name in sorted({q.language for q in gold})}
-    total = Counts()
+    languages: dict[str, QueryCounts] = {
+        name: QueryCounts() for name in sorted({q.language for q in gold})
+    }
+    total = QueryCounts()
     for query, targets in gold.items():
         for counts in (languages[query.language], total):
             counts.add(targets, guesses.get(query), unit)

@@ -15,6 +15,7 @@ from onmt_entmax.strings.tables import (
     SAMPLE,
     Layout,
     Row,
+    guess_delimiter,
     guess_layout,
     guess_separator,
     guess_tag_separator,
@@ -73,8 +74,10 @@ def guessed_task(
     rows = [cells for cells in table if len(cells) == len(layout.columns)]
 
     def texts(column: str) -> list[str]:
-        place = layout.columns.index(column) if column in layout.columns else None
-        return [] if place is None else [cells[place] for cells in rows]
+        if column not in layout.columns:
+            return []
+        position = layout.columns.index(column)
+        return [cells[position] for cells in rows]
 
     target = separators.get(TARGET, guess_separator(texts(TARGET)))
     tags = separators.get(TAGS) or guess_tag_separator(texts(TAGS))
@@ -144,7 +147,7 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
     Raises:
         UserError: a row cannot be read, or has no gold target; or a table has no gold table.
     """
-    found = Predicted()
+    predicted = Predicted()
     languages = {query.language for query in gold.targets}
     for path in paths:
         layout, detailed = _predicted_layout(path, gold)
@@ -159,28 +162,48 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
                 f"{path}: of the language {language} by its name, of which there is no gold table; "
                 f"these are of {', '.join(sorted(languages))}"
             )
-        written, read = False, layout.columns[: -len(DETAILS) if detailed else None]
-        for row in _rows(path, layout, gold.task, language, needs=False):
-            targets = gold.targets.get(row.query)
-            if targets is None:
-                raise UserError(
-                    f"{path}:{row.number}: no gold row has this query: {_named(row.query)}; the "
-                    f"columns are read as {', '.join(read)}"
-                )
-            if detailed and row.cells[-len(DETAILS)] not in ("", "1"):
-                continue
-            written = written or detailed or bool(row.target)
-            first = found.guesses.get(row.query)
-            if first is None:
-                # A table may have millions of rows: equal texts are kept once.
-                text = targets[0] if row.target == targets[0] else row.target
-                level = sys.intern(row.cells[-2]) if detailed else ""
-                found.guesses[row.query] = Guess(text, level)
-            elif first.text != row.target:
-                found.several.add(row.query)
-        if not written:
-            found.unwritten.append(path)
-    return found
+        if not _add_table(predicted, path, gold, layout, detailed, language):
+            predicted.unwritten.append(path)
+    return predicted
+
+
+def _add_table(
+    predicted: Predicted, path: Path, gold: Gold, layout: Layout, detailed: bool, language: str
+) -> bool:
+    """Add the predictions of a table; return whether it has any.
+
+    Args:
+        predicted: receives them.
+        path: of the table.
+        gold: the gold targets.
+        layout: of the table.
+        detailed: whether the table ends with `DETAILS`; only outputs of rank 1 count then.
+        language: of rows without a column of languages.
+
+    Raises:
+        UserError: a row cannot be read, or has no gold target.
+    """
+    has_predictions = False
+    for row in _rows(path, layout, gold.task, language, needs=False):
+        targets = gold.targets.get(row.query)
+        if targets is None:
+            columns = layout.columns[: -len(DETAILS)] if detailed else layout.columns
+            raise UserError(
+                f"{path}:{row.number}: no gold row has this query: {_named(row.query)}; the "
+                f"columns are read as {', '.join(columns)}"
+            )
+        if detailed and row.cells[-len(DETAILS)] not in ("", "1"):
+            continue
+        has_predictions = has_predictions or detailed or bool(row.target)
+        first = predicted.guesses.get(row.query)
+        if first is None:
+            # A table may have millions of rows: equal texts are kept once.
+            text = targets[0] if row.target == targets[0] else row.target
+            level = sys.intern(row.cells[-2]) if detailed else ""
+            predicted.guesses[row.query] = Guess(text, level)
+        elif first.text != row.target:
+            predicted.several.add(row.query)
+    return has_predictions
 
 
 def refuse_other_queries(
@@ -197,24 +220,32 @@ def refuse_other_queries(
     Raises:
         UserError: one side has a query that the other lacks.
     """
-    for some, lacking, name, where in (
-        (first, second, paths, others),
-        (second, first, others, paths),
-    ):
-        lacks = [query for query in some.guesses if query not in lacking.guesses]
-        if lacks:
-            raise UserError(
-                f"{named_together(where)}: has no prediction for {len(lacks):,} of "
-                f"{counted(len(some.guesses), 'row')} of {named_together(name)}, such as "
-                f"{_named(lacks[0])}; --against compares predictions of the same rows"
-            )
+    _refuse_missing_queries(first, paths, second, others)
+    _refuse_missing_queries(second, others, first, paths)
+
+
+def _refuse_missing_queries(
+    complete: Predicted, paths: Sequence[Path], other: Predicted, other_paths: Sequence[Path]
+) -> None:
+    """Refuse predictions that lack a query of others.
+
+    Raises:
+        UserError: `other` has no prediction for a query of `complete`.
+    """
+    missing = [query for query in complete.guesses if query not in other.guesses]
+    if missing:
+        raise UserError(
+            f"{named_together(other_paths)}: has no prediction for {len(missing):,} of "
+            f"{counted(len(complete.guesses), 'row')} of {named_together(paths)}, such as "
+            f"{_named(missing[0])}; --against compares predictions of the same rows"
+        )
 
 
 def named_together(paths: Sequence[Path]) -> str:
     """Return the name of tables for people: that of their folder if there are several."""
-    folders = {path.parent for path in paths}
     if len(paths) == 1:
         return str(paths[0])
+    folders = {path.parent for path in paths}
     return str(paths[0].parent) if len(folders) == 1 else f"{paths[0]}, ..."
 
 
@@ -243,14 +274,14 @@ def _check_pair(path: Path, gold: Gold) -> None:
 def _predicted_layout(path: Path, gold: Gold) -> tuple[Layout, bool]:
     """Return the layout of a predicted table, and whether it ends with `DETAILS`."""
     sample = [line for line in islice(read_lines(path), SAMPLE) if line.strip()]
-    delimiter = "," if all("\t" not in line and "," in line for line in sample) else "\t"
-    raw = Layout((), delimiter)
-    table = readable_cells(raw, sample)
+    delimiter = guess_delimiter(sample)
+    unnamed = Layout((), delimiter)
+    table = readable_cells(unnamed, sample)
     detailed = has_details(table)
     if detailed:
-        sample = [raw.text(cells[: -len(DETAILS)]) for cells in table]
-    like = replace(gold.task, columns=gold.columns)
-    layout = guess_layout(sample, str(path), task=like)
+        sample = [unnamed.text(cells[: -len(DETAILS)]) for cells in table]
+    task = replace(gold.task, columns=gold.columns)
+    layout = guess_layout(sample, str(path), task=task)
     refuse_misplaced_tags(sample, layout, gold.task, gold.tags, str(path))
     if TARGET not in layout.columns:
         raise UserError(f"{path}: {layout}; no targets, hence no predictions")

@@ -26,8 +26,8 @@ def cells_text(cells: Cells) -> str:
     """Return `cells.tsv`: language, tags and their number, by language and falling number."""
     return "".join(
         f"{language}\t{';'.join(tags)}\t{number}\n"
-        for language, of in sorted(cells.items())
-        for tags, number in sorted(of.items(), key=lambda pair: (-pair[1], pair[0]))
+        for language, counts in sorted(cells.items())
+        for tags, number in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     )
 
 

@@ -25,15 +25,18 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
     if not rows:
         return
     texts = [text for row in rows for text in (row.query.source, row.target, *row.query.tags)]
-    if spaced := sum(text != text.strip() for text in texts):
+    spaced = sum(text != text.strip() for text in texts)
+    if spaced:
         yield f"spaces around sources, targets or tags, which a model learns: {spaced:,}"
     yield from _odd_tags(rows)
     yield from _headings(rows, task)
-    other = [row for row in rows if not is_normalized("NFC", f"{row.query.source}\t{row.target}")]
-    if other:
+    decomposed = [
+        row for row in rows if not is_normalized("NFC", f"{row.query.source}\t{row.target}")
+    ]
+    if decomposed:
         yield (
-            f"rows that are not in Unicode's normal form NFC: {_share(other, rows)}; letters and "
-            "their marks are separate tokens there; normalise the file, or write queries so too"
+            f"rows that are not in Unicode's normal form NFC: {_share(decomposed, rows)}; letters "
+            "and their marks are separate tokens there; normalise the file, or write queries so too"
         )
     reserved = [row for row in rows if _has_reserved(row, task)]
     if reserved:
@@ -41,19 +44,7 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
             f"rows with a symbol of the model itself ({', '.join(RESERVED[:4])} or <copyN>): "
             f"{_share(reserved, rows)}; write another symbol, which outputs can be told from"
         )
-    # Phonetic alphabets mix scripts.
-    written = [task.source.kind == "characters", task.target.kind == "characters"]
-    pairs_of_words = [
-        (row.query.source * written[0], row.target * written[1]) for row in rows if any(written)
-    ]
-    if mixed := mixtures(pairs_of_words):
-        named = [f"line {rows[n].number}, {text}" for n, text in islice(mixed.items(), _LISTED)]
-        more = (
-            f"; and {len(mixed) - _LISTED:,} more (onmt-entmax audit lists all)"
-            if len(mixed) > _LISTED
-            else ""
-        )
-        yield (f"rows that mix scripts: {len(mixed):,} of {len(rows):,}: {'; '.join(named)}{more}")
+    yield from _mixed_scripts(rows, task)
     pairs = Counter((row.query, row.target) for row in rows)
     if len(pairs) < len(rows):
         query, target = pairs.most_common(1)[0][0]
@@ -63,12 +54,33 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
         )
 
 
+def _mixed_scripts(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
+    """Yield the rows whose words mix scripts; symbols are not words: phonetic alphabets do so."""
+    checks_source = task.source.kind == "characters"
+    checks_target = task.target.kind == "characters"
+    if not checks_source and not checks_target:
+        return
+    words = [
+        (row.query.source if checks_source else "", row.target if checks_target else "")
+        for row in rows
+    ]
+    mixed = mixtures(words)
+    if not mixed:
+        return
+    listed = [
+        f"line {rows[number].number}, {text}" for number, text in islice(mixed.items(), _LISTED)
+    ]
+    if len(mixed) > _LISTED:
+        listed.append(f"and {len(mixed) - _LISTED:,} more (onmt-entmax audit lists all)")
+    yield f"rows that mix scripts: {len(mixed):,} of {len(rows):,}: {'; '.join(listed)}"
+
+
 def several_targets(rows: Sequence[Row]) -> str:
     """Return a note on the queries of rows that have several targets; nothing without any."""
     targets: dict[Query, dict[str, None]] = {}
     for row in rows:
         targets.setdefault(row.query, {})[row.target] = None
-    several = [(query, some) for query, some in targets.items() if len(some) > 1]
+    several = [(query, forms) for query, forms in targets.items() if len(forms) > 1]
     if not several:
         return ""
     query, first = several[0]
@@ -85,25 +97,30 @@ def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     Args:
         rows: of each split.
     """
-    languages = {split: {row.query.language for row in some} for split, some in rows.items()}
+    languages = {
+        split: {row.query.language for row in split_rows} for split, split_rows in rows.items()
+    }
     trained = languages.pop("train", None)
     if trained is None:
         return
-    if "dev" in languages and (unmeasured := sorted(trained - languages["dev"])):
+    unmeasured = sorted(trained - languages["dev"]) if "dev" in languages else []
+    if unmeasured:
         yield (
             f"dev: languages of the training rows that it lacks: {', '.join(unmeasured)}; they "
             "have no part in the choice of the checkpoint"
         )
-    for split, some in languages.items():
-        if unseen := sorted(some - trained):
+    for split, split_languages in languages.items():
+        unseen = sorted(split_languages - trained)
+        if unseen:
             yield (
                 f"{split}: languages that the training rows lack: {', '.join(unseen)}; these have "
                 f"{', '.join(sorted(trained))}"
             )
 
 
-def _share(some: Sequence[Row], rows: Sequence[Row]) -> str:
-    return f"{len(some):,} of {len(rows):,}, such as line {some[0].number}"
+def _share(odd: Sequence[Row], rows: Sequence[Row]) -> str:
+    """Return how many rows are odd, and the first of them."""
+    return f"{len(odd):,} of {len(rows):,}, such as line {odd[0].number}"
 
 
 def _odd_tags(rows: Sequence[Row]) -> Iterator[str]:
@@ -114,14 +131,17 @@ def _odd_tags(rows: Sequence[Row]) -> Iterator[str]:
     if len(tagged) < len(rows):
         untagged = [row for row in rows if not row.query.tags]
         yield f"rows without tags: {_share(untagged, rows)}"
-    numbers = [row for row in tagged if all(re.fullmatch(r"[\d.,+-]+", t) for t in row.query.tags)]
+    numbers = [
+        row for row in tagged if all(re.fullmatch(r"[\d.,+-]+", tag) for tag in row.query.tags)
+    ]
     if 2 * len(numbers) > len(tagged):
         yield (
             f"tags that are numbers, such as {';'.join(numbers[0].query.tags)!r}: "
             f"{counted(len(numbers), 'row')} of {len(rows):,}; if they are counts, leave the "
             "column out (- in --columns)"
         )
-    joined = [t for row in tagged for t in row.query.tags[:1] if re.match(r"[^(]*[^(\s][|, ]", t)]
+    first_tags = [row.query.tags[0] for row in tagged]
+    joined = [tag for tag in first_tags if re.match(r"[^(]*[^(\s][|, ]", tag)]
     if 2 * len(joined) > len(tagged) and all(len(row.query.tags) == 1 for row in tagged):
         yield f"no separator divides tags: {joined[0]!r} is one tag; --separator tags=X names it"
 

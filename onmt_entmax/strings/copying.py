@@ -42,7 +42,7 @@ class Copies:
 
     def hide(self, tokens: Iterable[str]) -> list[str]:
         """Return tokens with placeholders for the symbols that are copied."""
-        placeholders = {symbol: each for each, symbol in self.symbols.items()}
+        placeholders = {symbol: name for name, symbol in self.symbols.items()}
         return [placeholders.get(token, token) for token in tokens]
 
     def show(self, tokens: Iterable[str]) -> list[str]:
@@ -55,7 +55,7 @@ class Copies:
         Args:
             vocabulary: tokens of the target.
         """
-        absent = (each for each in PLACEHOLDERS if each not in self.symbols)
+        absent = [name for name in PLACEHOLDERS if name not in self.symbols]
         return [token for token in (*absent, *self.symbols.values()) if token in vocabulary]
 
 
@@ -72,8 +72,11 @@ def copies_of(
         frequent: the tokens that are not copied.
         placeholders: those that there are.
     """
-    rare = [each for each in dict.fromkeys(units) if each not in frequent and each != UNKNOWN]
-    return Copies(dict(zip(placeholders, rare, strict=False))) if rare else NO_COPIES
+    rare = [unit for unit in dict.fromkeys(units) if unit not in frequent and unit != UNKNOWN]
+    if not rare:
+        return NO_COPIES
+    # Symbols beyond the placeholders are not copied.
+    return Copies(dict(zip(placeholders, rare, strict=False)))
 
 
 def useful_frequency(pairs: Sequence[tuple[Iterable[str], Iterable[str]]]) -> int:

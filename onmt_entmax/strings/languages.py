@@ -10,7 +10,7 @@ def codes() -> Mapping[str, tuple[str, ...]]:
     """Return the codes of each language, ISO 639-3 first, by UniMorph's name."""
     text = files("onmt_entmax.strings").joinpath("languages.tsv").read_text(encoding="utf-8")
     rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")][1:]
-    return {name: tuple(listed.split(",")) for name, listed in rows}
+    return {name: tuple(language_codes.split(",")) for name, language_codes in rows}
 
 
 def known_as(language: str, known: Collection[str]) -> str:
@@ -22,7 +22,8 @@ def known_as(language: str, known: Collection[str]) -> str:
     """
     if language in known:
         return language
-    for name, listed in codes().items():
-        if language == name or language in listed:
-            return next((each for each in (name, *listed) if each in known), language)
+    for name, language_codes in codes().items():
+        names = (name, *language_codes)
+        if language in names:
+            return next((other for other in names if other in known), language)
     return language

@@ -10,6 +10,7 @@ from functools import cache
 
 import regex
 
+# Those of most languages, tried in this order.
 _SCRIPTS = tuple(
     "Latin Cyrillic Greek Arabic Hebrew Armenian Georgian Devanagari Bengali Gurmukhi Gujarati "
     "Oriya Tamil Telugu Kannada Malayalam Sinhala Thai Lao Tibetan Myanmar Khmer Mongolian "
@@ -27,8 +28,10 @@ _LETTERS = regex.compile(r"[\p{L}\p{M}]+")
 @cache
 def script_of(character: str) -> str:
     """Return the script of a character; an empty string for shared signs and rarer scripts."""
-    found = (s for s in _SCRIPTS if regex.match(rf"\p{{Script={s}}}", character))
-    return next(found, "")
+    for script in _SCRIPTS:
+        if regex.match(rf"\p{{Script={script}}}", character):
+            return script
+    return ""
 
 
 def mixture(form: str, lemma: str = "") -> str:
@@ -40,16 +43,19 @@ def mixture(form: str, lemma: str = "") -> str:
         form: one or several words.
         lemma: the form should be in its script.
     """
-    if _fit({script_of(c) for c in {*form, *lemma}} - {""}):
+    # Most forms have one script: look no further.
+    if _fit({script_of(character) for character in {*form, *lemma}} - {""}):
         return ""
     for word in _LETTERS.findall(form):
-        if not _fit(scripts := _scripts(word)):
+        scripts = _scripts(word)
+        if not _fit(scripts):
             others = [c for c in dict.fromkeys(word) if script_of(c) not in ("", scripts[0])]
             named = ", ".join(f"{script_of(c)} {c} (U+{ord(c):04X})" for c in others)
             return f"{form!r} mixes scripts: {scripts[0]} with {named}"
-    ours, theirs = _scripts(form), _scripts(lemma)
-    if ours and theirs and set(ours) != set(theirs) and _fit(theirs) and not _fit(ours + theirs):
-        return f"{form!r} is in {' and '.join(ours)}, its lemma {' and '.join(theirs)}"
+    of_form, of_lemma = _scripts(form), _scripts(lemma)
+    differ = of_form and of_lemma and set(of_form) != set(of_lemma)
+    if differ and _fit(of_lemma) and not _fit(of_form + of_lemma):
+        return f"{form!r} is in {' and '.join(of_form)}, its lemma {' and '.join(of_lemma)}"
     return ""
 
 
@@ -58,15 +64,16 @@ def mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
 
     If most forms are in another script than their lemmas, as in a transliteration, that is right.
     """
-    mixed, other = {}, []
+    mixed, in_other_script = {}, []
     for number, (lemma, form) in enumerate(pairs):
-        if text := mixture(form) or mixture(lemma):
+        inside_one = mixture(form) or mixture(lemma)
+        text = inside_one or mixture(form, lemma)
+        if text:
             mixed[number] = text
-        elif text := mixture(form, lemma):
-            mixed[number] = text
-            other.append(number)
-    if 2 * len(other) > len(pairs):
-        for number in other:
+            if not inside_one:
+                in_other_script.append(number)
+    if 2 * len(in_other_script) > len(pairs):
+        for number in in_other_script:
             del mixed[number]
     return mixed
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -46,6 +46,8 @@ _COLUMN_OF = {name: column for column, names in NAMES.items() for name in names.
 _SUREST = {SOURCE: ("source", "lemma"), TARGET: ("target", "form"), TAGS: ("tags",)}
 
 
+# What most tags of a table look like: V;PST, or tense=PST, or PST.
+_LIKE_TAGS = (r".*;.*", r"\w+=.*", r"(?=.*[A-Z])[A-Z0-9.+/(),{};-]+")
 ALIASES = {"lemma": SOURCE, "form": TARGET}
 """Other names of columns in `--columns` and `--separator`."""
 
@@ -124,31 +126,53 @@ class Layout:
         except csv.Error as error:
             return BadRow(number, f"no row of a CSV file ({error})", line)
         if len(cells) != len(self.columns):
-            named = ", ".join(self.columns)
-            expected = f"expected {len(self.columns)} columns, {named}; found {len(cells)}"
+            names = ", ".join(self.columns)
+            expected = f"expected {len(self.columns)} columns, {names}; found {len(cells)}"
             return BadRow(number, expected, line)
         values = dict(zip(self.columns, cells, strict=True))
-        target, tags = values.get(TARGET, ""), task.tags_of(values.get(TAGS, ""))
-        problem = task.source.problem(values[SOURCE])
+        tags = task.tags_of(values.get(TAGS, ""))
+        problem = _problem(values, tags, task, needs)
         if problem:
-            return BadRow(number, f"{SOURCE} {problem}", line)
-        if "" in tags:
-            return BadRow(number, f"{TAGS} has an empty tag: {values[TAGS]!r}", line)
-        if needs and (problem := task.target.problem(target)):
-            return BadRow(number, f"{TARGET} {problem}", line)
-        language = values.get(LANGUAGE_COLUMN, language)
-        if LANGUAGE_COLUMN in values and language.split() != [language]:
-            return BadRow(number, f"{LANGUAGE_COLUMN} is {language!r}, not one word", line)
-        return Row(number, Query(values[SOURCE], tags, language), target, cells)
+            return BadRow(number, problem, line)
+        query = Query(values[SOURCE], tags, values.get(LANGUAGE_COLUMN, language))
+        return Row(number, query, values.get(TARGET, ""), cells)
 
     def text(self, cells: Sequence[str]) -> str:
         """Return the line of columns, the inverse of `cells`."""
         if self.delimiter != ",":
             return self.delimiter.join(cells)
-        quoted = (
-            f'"{c.replace(chr(34), chr(34) * 2)}"' if re.search('[",]', c) else c for c in cells
-        )
-        return ",".join(quoted)
+        return ",".join(map(_quoted, cells))
+
+
+def _quoted(cell: str) -> str:
+    """Return a cell as a CSV file has it: in quotes if it has a comma or a quote."""
+    if re.search('[",]', cell) is None:
+        return cell
+    doubled = cell.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _problem(values: Mapping[str, str], tags: Sequence[str], task: StringTask, needs: bool) -> str:
+    """Return why a row cannot be read; nothing if it can.
+
+    Args:
+        values: by column.
+        tags: of the row.
+        task: the units of the columns.
+        needs: whether the row must have a target.
+    """
+    problem = task.source.problem(values[SOURCE])
+    if problem:
+        return f"{SOURCE} {problem}"
+    if "" in tags:
+        return f"{TAGS} has an empty tag: {values[TAGS]!r}"
+    problem = task.target.problem(values.get(TARGET, "")) if needs else ""
+    if problem:
+        return f"{TARGET} {problem}"
+    language = values.get(LANGUAGE_COLUMN)
+    if language is not None and language.split() != [language]:
+        return f"{LANGUAGE_COLUMN} is {language!r}, not one word"
+    return ""
 
 
 def rows_of(
@@ -210,15 +234,18 @@ def refuse_misplaced_tags(
         for cells in readable_cells(layout, filter(str.strip, sample))
         if len(cells) == len(layout.columns)
     ]
-    place = layout.columns.index(TAGS)
-    shares = [
+    if not rows:
+        return
+    # For each column, the rows that have a known tag there.
+    tagged = [
         sum(any(tag in known for tag in task.tags_of(cell)) for cell in column)
         for column in zip(*rows, strict=True)
     ]
-    if rows and 2 * shares[place] < len(rows) < 2 * max(shares):
+    position = layout.columns.index(TAGS)
+    if 2 * tagged[position] < len(rows) < 2 * max(tagged):
         raise TableError(
-            f"{name}: column {shares.index(max(shares)) + 1} has the tags of the model, and not "
-            f"column {place + 1}; --columns names the columns of this table, such as "
+            f"{name}: column {tagged.index(max(tagged)) + 1} has the tags of the model, and not "
+            f"column {position + 1}; --columns names the columns of this table, such as "
             "source,tags,target"
         )
 
@@ -299,21 +326,26 @@ def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> 
     names = [re.sub(r"[\s_-]+", " ", cell.strip()).casefold() for cell in first]
     columns = [LEFT_OUT] * len(names)
     for column in NAMES:
-        places = [n for n, name in enumerate(names) if _column_of(name) == column]
-        sure = [n for n in places if names[n] in _SUREST.get(column, ())]
-        if len(found := sure if len(places) > 1 else places) == 1:
-            columns[found[0]] = column
-        elif not places and column in (SOURCE, TARGET) and names.count("word") == 1:
-            place = names.index("word")
-            columns[place], names[place] = column, ""
+        positions = [n for n, name in enumerate(names) if _column_of(name) == column]
+        if not positions and column in (SOURCE, TARGET) and names.count("word") == 1:
+            position = names.index("word")
+            columns[position] = column
+            names[position] = ""  # it is one column only
+            continue
+        if len(positions) > 1:
+            positions = [n for n in positions if names[n] in _SUREST.get(column, ())]
+        if len(positions) == 1:
+            columns[positions[0]] = column
     if SOURCE not in columns or not {TARGET, TAGS} & set(columns):
         return ()
     if not below and TAGS not in columns:  # a single pair may be `word` and `form`
         return ()
     unlike = TAGS if TAGS in columns else LEFT_OUT
-    words = {place: _words(first[place]) for place, c in enumerate(columns) if c == unlike}
-    if any(words[n] & _words(row[n]) for row in below for n in words if n < len(row)):
-        return ()
+    for position, column in enumerate(columns):
+        if column == unlike:
+            words = _words(first[position])
+            if any(words & _words(row[position]) for row in below if position < len(row)):
+                return ()
     return tuple(columns)
 
 
@@ -346,13 +378,14 @@ def _is_heading(
     if len(first) != len(columns) or not rows:
         return False
     if not {TARGET, TAGS} & set(columns):
-        place = columns.index(SOURCE)
-        return may_be_heading(first[place]) and all(row[place] != first[place] for row in rows)
+        sources = columns.index(SOURCE)
+        is_new = all(row[sources] != first[sources] for row in rows)
+        return may_be_heading(first[sources]) and is_new
     if TAGS not in columns:
         return False
-    place = columns.index(TAGS)
-    tags = first[place].strip()
-    others = [row[place].strip() for row in rows]
+    position = columns.index(TAGS)
+    tags = first[position].strip()
+    others = [row[position].strip() for row in rows]
     if any(_words(tags) & _words(other) for other in others):
         return False
     if _column_of(tags.casefold()) == TAGS:
@@ -360,7 +393,9 @@ def _is_heading(
     if tags.upper() != tags:
         return _are_words(tags) and not any(map(_are_words, others))
     texts = [n for n, column in enumerate(columns) if column in (SOURCE, TARGET)]
-    in_capitals = all(first[n].isupper() and _are_words(first[n].lower()) for n in (*texts, place))
+    in_capitals = all(
+        first[n].isupper() and _are_words(first[n].lower()) for n in (*texts, position)
+    )
     return in_capitals and not any(row[n].isupper() for row in rows for n in texts)
 
 
@@ -379,17 +414,18 @@ def _of_task(
     """Return a layout with the columns of a task; the target or other columns may be missing."""
     columns = task.columns
     width = _width(table)
-    wanted = {SOURCE, *({TAGS} & set(columns))}
-    if heading and wanted <= set(heading):
+    needed = {SOURCE, *({TAGS} & set(columns))}
+    if heading and needed <= set(heading):
         return replace(layout, columns=tuple(heading))
-    without = tuple(column for column in columns if column != TARGET)
+    without_target = tuple(column for column in columns if column != TARGET)
     used = tuple(column for column in columns if column != LEFT_OUT)
-    for each in (columns, without, used, tuple(c for c in used if c != TARGET)):
-        if len(each) == width:
-            return replace(layout, columns=each)
+    used_without_target = tuple(column for column in used if column != TARGET)
+    for candidate in (columns, without_target, used, used_without_target):
+        if len(candidate) == width:
+            return replace(layout, columns=candidate)
     raise TableError(
         f"{name}: {counted(width, 'column')}, not {len(columns)} ({', '.join(columns)}), or "
-        f"{len(without)} without the target; --columns names those of this table"
+        f"{len(without_target)} without the target; --columns names those of this table"
     )
 
 
@@ -408,10 +444,10 @@ def _guess_columns(
     if width == 2:
         return (SOURCE, TARGET)
     if width > 2:
-        for pattern in (r".*;.*", r"\w+=.*", r"(?=.*[A-Z])[A-Z0-9.+/(),{};-]+"):
+        for pattern in _LIKE_TAGS:
             likely = [
-                place
-                for place, column in enumerate(zip(*rows, strict=True))
+                position
+                for position, column in enumerate(zip(*rows, strict=True))
                 if 2 * sum(bool(re.fullmatch(pattern, cell)) for cell in column) > len(rows)
             ]
             if len(likely) == 1 and likely[0] in (1, 2):
@@ -433,12 +469,12 @@ def guess_separator(texts: Sequence[str]) -> str:
 
     Most texts must have at least two symbols, of three characters on average at most.
     """
-    split = [text.split(" ") for text in texts if text]
-    several = sum(len(symbols) > 1 for symbols in split)
-    symbols = sum(map(len, split))
-    characters = sum(len(symbol) for each in split for symbol in each)
-    short = symbols and characters <= 3 * symbols
-    return " " if short and 10 * several >= 9 * len(split) else ""
+    divided = [text.split(" ") for text in texts if text]
+    several = sum(len(symbols) > 1 for symbols in divided)
+    number = sum(map(len, divided))
+    characters = sum(len(symbol) for symbols in divided for symbol in symbols)
+    are_short = number > 0 and characters <= 3 * number
+    return " " if are_short and 10 * several >= 9 * len(divided) else ""
 
 
 def guess_tag_separator(texts: Sequence[str]) -> str:
@@ -464,7 +500,9 @@ def language_of_file(name: str) -> str:
     `classical-syriac-train-low` is `classical-syriac`. Nothing if only endings are there, as in
     `train.tsv`.
     """
-    rest = "_" + name
-    while (shorter := _ENDINGS.sub("", rest)) != rest:
+    rest = f"_{name}"  # so that a name that is an ending alone has a divider, too
+    while True:
+        shorter = _ENDINGS.sub("", rest)
+        if shorter == rest:
+            return rest[1:]
         rest = shorter
-    return rest[1:]

@@ -164,7 +164,7 @@ def test_no_path_of_a_checkpoint_is_kept() -> None:
     corpora = {"c": {"path_src": "/home/me/x", "path_tgt": "y", "transforms": ["bpe"]}}
     mapping = {"src_onmttok_kwargs": "{'sp_model_path': '/home/me/key'}", "src_subword_nbest": 3}
     given = tool.options_of(fake(**paths, **mapping, data=corpora))
-    kept, left_out = tool.portable(given)
+    kept, left_out = tool.split_off_paths(given)
     assert "/home" not in repr(kept)
     assert (kept["transforms"], kept["src_subword_nbest"]) == (["bpe"], 3)
     assert left_out["tgt_subword_model"] == paths["tgt_subword_model"]
@@ -279,7 +279,7 @@ def test_what_is_not_supported_is_refused_by_name(options, message) -> None:
 
 def convert(content: dict) -> SparseNMTModel:
     config = tool.model_config(tool.options_of(content))
-    return tool.converted(content, config, tool.vocabularies_of(content))
+    return tool.model_of(content, config, tool.vocabularies_of(content))
 
 
 def whole() -> dict:

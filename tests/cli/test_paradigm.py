@@ -465,7 +465,7 @@ def test_forms_that_are_left_out_are_named(model, cells, tmp_path, monkeypatch, 
     words = ("german", "ab", "--pos", "V", "--format", "keyman", "--output", tmp_path / "w")
     assert run(model, cells, *words) == 0
     assert "left out" not in capsys.readouterr().err
-    monkeypatch.setattr("onmt_entmax.paradigm._NO_ENTRY", re.compile("^a$"))
+    monkeypatch.setattr("onmt_entmax.paradigm.words._NO_ENTRY", re.compile("^a$"))
     assert run(model, cells, *words) == 0
     assert "warning: left out, as no line of the list can hold them: 'a'" in capsys.readouterr().err
 

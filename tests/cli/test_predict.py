@@ -367,11 +367,11 @@ def test_memory_does_not_grow_with_the_table(model, tmp_path, monkeypatch) -> No
         Transducer, "predictions", lambda self, queries, size: (canned for _ in queries)
     )
     monkeypatch.setattr(predict, "WINDOW", 100)
-    read = predict.described(predict.Table(table, "words", None), transducer, (), None)
+    read = predict.with_layout(predict.Table(table, "words", None), transducer, (), None)
     tracemalloc.start()
     try:
         (read,) = predict.checked([read], transducer, None)
-        form = predict.Form.of(read.layout, transducer.task, True)
+        form = predict.OutputLayout.of(read.layout, transducer.task, True)
         progress = predict.Progress.read({})
         size = sum(map(len, predict.parts_of(read, form, transducer, 64, progress)))
         peak = tracemalloc.get_traced_memory()[1]

@@ -4,7 +4,7 @@ import pytest
 
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
-from onmt_entmax.transducer import described
+from onmt_entmax.source_warnings import described_token
 
 SPANISH, RUSSIAN = "lang=spanish", "lang=russian"
 SEVERAL = Vocabulary(
@@ -57,4 +57,4 @@ def test_a_long_token_is_cut() -> None:
     unknown = UnknownTokens()
     unknown.add(2, ("x" * 10**6,))
     assert unknown.warnings()[0].endswith(f"instead of '{'x' * 60}...'")
-    assert described(f"+{'X' * 10**6}") == f"tag {'X' * 60}..."
+    assert described_token(f"+{'X' * 10**6}") == f"tag {'X' * 60}..."

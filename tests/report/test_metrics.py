@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.report.mcnemar import mcnemar
 from onmt_entmax.report.measures import (
-    Score,
+    WordScore,
     correct_forms,
     is_right,
-    mcnemar,
     nearest_form,
     score_by_language,
 )
@@ -40,13 +40,13 @@ def test_every_language_counts_the_same_in_the_average():
     references = ["a a", "b b", "c c", "d d", "e e"]
     predictions = ["a a", "b b", "c c", "d x", "x x"]
     scores = score_by_language(languages, references, predictions)
-    assert scores.languages == {"big": Score(4, 0.75, 0.25), "small": Score(1, 0.0, 2.0)}
-    assert scores.average == Score(5, 0.375, 1.125)
+    assert scores.languages == {"big": WordScore(4, 0.75, 0.25), "small": WordScore(1, 0.0, 2.0)}
+    assert scores.average == WordScore(5, 0.375, 1.125)
 
 
 def test_tokens_are_compared_and_not_the_words_that_they_spell():
     scores = score_by_language(["x"] * 2, ["t s a", "t s a"], ["ts a", " t s  a"])
-    assert scores.average == Score(2, 0.5, 1.0)
+    assert scores.average == WordScore(2, 0.5, 1.0)
 
 
 def test_an_unknown_token_is_never_right():

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from onmt_entmax.report.writers import Answer, AnswerWriter, Decoded, Summary
+from onmt_entmax.report.answers import Answer, Decoded
+from onmt_entmax.report.summary import Summary
+from onmt_entmax.report.writers import AnswerWriter
 from onmt_entmax.search import (
     Certificate,
     Hypothesis,

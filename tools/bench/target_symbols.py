@@ -30,9 +30,10 @@ from pathlib import Path
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.tables import Table, name_languages, read_tables
+from onmt_entmax.prediction import Prediction
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import LANGUAGE, StringTask
-from onmt_entmax.transducer import Prediction, Transducer
+from onmt_entmax.transducer import Transducer
 
 _COUNTS = ("rows", "gold", "foreign", "changed", "right", "wrong")
 

@@ -28,10 +28,12 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, read_lines
-from onmt_entmax.report.measures import edit_distance, is_right
-from onmt_entmax.report.reading import is_only, read_report
+from onmt_entmax.report.measures import is_right
+from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.records import is_only
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
+from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.strings.task import INFLECTION, language_of
 from onmt_entmax.strings.units import decode_word
 from onmt_entmax.translator import Translator

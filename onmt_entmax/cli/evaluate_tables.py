@@ -1,0 +1,145 @@
+"""`onmt-entmax evaluate PREDICTED ...`: accuracy and error rate of predicted tables."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from onmt_entmax.checkpoint import load
+from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.tables import separators_of
+from onmt_entmax.files import json_text, refuse_overwriting, write_files
+from onmt_entmax.report.mcnemar import comparison, comparison_text
+from onmt_entmax.report.string_scores import Scores, answered, score_strings
+from onmt_entmax.report.string_tables import (
+    Gold,
+    Predicted,
+    guessed_task,
+    named_together,
+    read_gold,
+    read_predicted,
+    refuse_other_queries,
+)
+from onmt_entmax.strings.tables import checked_columns
+from onmt_entmax.strings.task import (
+    LANGUAGE,
+    SOURCE,
+    TARGET,
+    StringTask,
+    decode_tag,
+    is_language,
+    is_tag,
+)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How the tables are read.
+
+    Attributes:
+        task: their units and columns.
+        guess: what was guessed of them, for people; empty if a model says all.
+        tags: of the model, if one is named.
+        languages: likewise.
+    """
+
+    task: StringTask
+    guess: str = ""
+    tags: frozenset[str] = frozenset()
+    languages: frozenset[str] = frozenset()
+
+
+def evaluate_tables(options: argparse.Namespace) -> str:
+    """Score predicted tables; write the scores as JSON if asked to.
+
+    Returns:
+        What to print.
+
+    Raises:
+        UserError: a table cannot be read, or a prediction has no gold row.
+    """
+    paths, others = options.predicted, options.against
+    refuse_overwriting([*paths, *options.reference, *others], [options.json])
+    columns = checked_columns(options.columns or "", (SOURCE, TARGET))
+    reading = _reading(options, columns)
+    gold = read_gold(options.reference, reading.task, columns, reading.tags, reading.languages)
+    predicted = read_predicted(paths, gold)
+    other = read_predicted(others, gold) if others else None
+    if other is not None:
+        refuse_other_queries(predicted, other, paths, others)
+    scores = score_strings(gold.targets, predicted.guesses, reading.task.target)
+    texts = [reading.guess] if reading.guess else []
+    several = sum(len(targets) > 1 for targets in gold.targets.values())
+    if several:
+        texts.append(f"queries with several gold targets: {several:,} of {len(gold.targets):,}")
+    missing = len(gold.targets) - len(predicted.guesses)
+    _warn_of_missing(missing, gold, predicted, scores)
+    _warn_of_empty(predicted)
+    if other is None:
+        _warn_of_several(predicted)
+    else:
+        _warn_of_several(predicted, f"{named_together(paths)}: ")
+        _warn_of_several(other, f"{named_together(others)}: ")
+    content = {**scores.as_dict(), "missing": missing}
+    texts.append(scores.text())
+    if other is not None:
+        languages = [query.language for query in gold.targets]
+        right = answered(gold.targets, predicted.guesses)
+        content["against"] = compared = comparison(
+            languages, right, answered(gold.targets, other.guesses)
+        )
+        texts.append(comparison_text(compared, named_together(others)))
+    if options.json:
+        write_files({options.json: json_text(content)})
+    return "\n\n".join(texts)
+
+
+def _reading(options: argparse.Namespace, columns: Sequence[str]) -> _Reading:
+    """Return how the tables are read: as the model says, or as the first gold table looks.
+
+    Raises:
+        UserError: the model cannot be read, or the columns are unclear.
+    """
+    separators = separators_of(options.separator)
+    if not options.model:
+        path: Path = options.reference[0]
+        task, guess = guessed_task(path, columns, separators)
+        return _Reading(task, f"{path.name}: {guess}")
+    model = load(options.model)
+    tokens = model.vocabularies.source.tokens
+    return _Reading(
+        model.task,
+        tags=frozenset(decode_tag(token) for token in tokens if is_tag(token)),
+        languages=frozenset(token.removeprefix(LANGUAGE) for token in tokens if is_language(token)),
+    )
+
+
+def _warn_of_missing(missing: int, gold: Gold, predicted: Predicted, scores: Scores) -> None:
+    """Warn of gold queries without a prediction, and of languages that have none at all."""
+    if not missing:
+        return
+    predicted_languages = {query.language for query in predicted.guesses}
+    lacking = sorted(scores.languages.keys() - predicted_languages)
+    whole_languages = f" (all of {', '.join(lacking)})" if lacking else ""
+    warn(
+        f"gold queries without a prediction: {missing:,} of {len(gold.targets):,}"
+        f"{whole_languages}; they count as wrong"
+    )
+
+
+def _warn_of_empty(predicted: Predicted) -> None:
+    """Warn of empty predictions, and of tables that may have none."""
+    empty = sum(not guess.text for guess in predicted.guesses.values())
+    if empty:
+        warn(f"empty predictions: {empty:,} of {len(predicted.guesses):,}")
+    for path in predicted.unwritten:
+        warn(f"{path}: all targets are empty: are they predictions?")
+
+
+def _warn_of_several(predicted: Predicted, prefix: str = "") -> None:
+    """Warn of queries of which only the first prediction counts."""
+    if predicted.several:
+        warn(
+            f"{prefix}queries with several predictions, of which the first counts: "
+            f"{len(predicted.several):,}"
+        )

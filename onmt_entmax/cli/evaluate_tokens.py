@@ -1,0 +1,188 @@
+"""`onmt-entmax evaluate --predictions FILE`: the official measures of files of tokens."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwriting, write_files
+from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
+from onmt_entmax.report.mcnemar import comparison, comparison_text
+from onmt_entmax.report.measures import (
+    LanguageScores,
+    WordScore,
+    correct_forms,
+    is_right,
+    nearest_form,
+    score_by_language,
+)
+from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.records import output_of
+from onmt_entmax.report.tables import aligned_table
+from onmt_entmax.search.mbr import edit_distance
+from onmt_entmax.strings.task import language_of
+
+
+def evaluate_tokens(options: argparse.Namespace) -> str:
+    """Score a file of predictions; write the scores as JSON if asked to.
+
+    Returns:
+        What to print.
+
+    Raises:
+        UserError: a file cannot be read, the files differ in length, or a prediction is no tokens.
+    """
+    (reference,) = options.reference
+    files = [options.source, reference, options.predictions]
+    refuse_overwriting([*files, *options.against, options.report], [options.json])
+    sources, references = read_aligned(options.source, reference)
+    nbest = options.nbest
+    if not sources:
+        raise UserError(f"{options.source}: no lines")
+    predictions = read_predictions(options.predictions, options.source, nbest * len(sources))
+    first = predictions[::nbest]
+    languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]
+    forms = correct_forms(sources, [" ".join(line.split()) for line in references])
+    right = _are_right(forms, first)
+    scores, best = score_by_language(languages, list(map(nearest_form, forms, first)), first), None
+    content: dict[str, Any] = asdict(scores)
+    if nbest > 1:
+        best = _best_scores(languages, forms, predictions, nbest)
+        content[f"best of {nbest}"] = asdict(best)
+    texts = [score_table(scores, best, nbest)]
+    several = sum(len(correct) > 1 for correct in forms)
+    if several:
+        texts.append(f"words with several correct forms: {several:,} of {len(forms):,}")
+    if options.against:
+        (path,) = options.against
+        others = read_predictions(path, options.source, nbest * len(sources))[::nbest]
+        content["against"] = compared = comparison(languages, right, _are_right(forms, others))
+        texts.append(comparison_text(compared, path.name))
+    if options.report:
+        curve = _coverage(options, sources, first, right)
+        content["coverage"] = [vars(point) for point in curve]
+        texts.append(coverage_text(curve, "accuracy"))
+    if options.json:
+        write_files({options.json: json_text(content)})
+    return "\n\n".join(texts)
+
+
+def read_predictions(path: Path, source: Path, number: int) -> list[str]:
+    """Return the tokens of each predicted word, between single spaces.
+
+    Args:
+        path: of the predictions.
+        source: of the words, for the error.
+        number: of lines that there must be.
+
+    Raises:
+        UserError: the file cannot be read, has another number of lines, or a line is no tokens.
+    """
+    lines = list(read_lines(path))
+    for line_number, line in enumerate(lines, 1):
+        if "\t" in line or line.startswith('{"'):
+            raise UserError(
+                f"{path}:{line_number}: expected tokens between spaces, as `onmt-entmax translate` "
+                "writes to -output, not lines of `inflect` or of a report"
+            )
+    if len(lines) != number:
+        raise UserError(
+            f"{path}: {counted(len(lines), 'line')}, but there must be {number:,} for the lines of "
+            f"{source} (times --nbest)"
+        )
+    return [" ".join(line.split()) for line in lines]
+
+
+def _are_right(forms: Sequence[Sequence[str]], predictions: Sequence[str]) -> list[bool]:
+    """Return for each word whether its prediction is one of its correct forms."""
+    return list(map(is_right, map(nearest_form, forms, predictions), predictions))
+
+
+def _best_scores(
+    languages: Sequence[str],
+    forms: Sequence[Sequence[str]],
+    predictions: Sequence[str],
+    nbest: int,
+) -> LanguageScores:
+    """Return the scores of each word's best prediction: that nearest to a correct form.
+
+    Args:
+        languages: of the words.
+        forms: the correct forms of each word.
+        predictions: `nbest` of each word; blank lines fill up a list of fewer ones.
+        nbest: predictions of a word.
+    """
+    references, best = [], []
+    for number, correct in enumerate(forms):
+        first, *others = predictions[number * nbest : (number + 1) * nbest]
+        reference, prediction = _nearest(correct, [first, *filter(None, others)])
+        references.append(reference)
+        best.append(prediction)
+    return score_by_language(languages, references, best)
+
+
+def _nearest(references: Sequence[str], predictions: Sequence[str]) -> tuple[str, str]:
+    """Return the nearest pair of reference and prediction; of several, that ranked first."""
+    # `min` takes the first of equal ones.
+    return min(
+        ((reference, prediction) for prediction in predictions for reference in references),
+        key=lambda pair: edit_distance(pair[0].split(), pair[1].split()),
+    )
+
+
+def _coverage(
+    options: argparse.Namespace, sources: Sequence[str], first: Sequence[str], right: Sequence[bool]
+) -> list[Coverage]:
+    """Return the curve of coverage against accuracy.
+
+    Args:
+        options: have the report, and the file of predictions.
+        sources: lines of the source file.
+        first: the first prediction of each.
+        right: whether it is right.
+
+    Raises:
+        UserError: the report is of another source, or of other predictions.
+    """
+    records = list(read_report(options.report, len(sources)))
+    if [record["source"] for record in records] != sources:
+        raise UserError(f"{options.report}: not of {options.source}")
+    outputs = ["" if "abstained" in record else output_of(record)[0] for record in records]
+    if [" ".join(output.split()) for output in outputs] != first:
+        raise UserError(f"{options.report}: not of {options.predictions}")
+    return coverage(records, lambda kept: 100 * sum(right[n] for n in kept) / len(kept))
+
+
+def score_table(scores: LanguageScores, best: LanguageScores | None = None, nbest: int = 1) -> str:
+    """Return the scores as an aligned table, accuracy in percent.
+
+    Args:
+        scores: of the first predictions.
+        best: of the best of `nbest` predictions, if there are several.
+        nbest: predictions of a word.
+    """
+    heading = ["language", "words", "accuracy", "edit distance"]
+    if best is not None:
+        heading += [f"best of {nbest}", "edit distance"]
+    rows = [heading]
+    # A language may be named average, too.
+    names = [*scores.languages, "average"]
+    for number, (name, score) in enumerate(zip(names, _scores(scores), strict=True)):
+        row = [name, str(score.words), *_cells(score)]
+        if best is not None:
+            row += _cells(_scores(best)[number])
+        rows.append(row)
+    lines = aligned_table(rows).splitlines()
+    lines.insert(-1, "-" * len(lines[0]))
+    return "\n".join(lines)
+
+
+def _scores(scores: LanguageScores) -> list[WordScore]:
+    """Return the scores of each language, and the average."""
+    return [*scores.languages.values(), scores.average]
+
+
+def _cells(score: WordScore) -> list[str]:
+    return [f"{100 * score.accuracy:.2f}", f"{score.edit_distance:.3f}"]

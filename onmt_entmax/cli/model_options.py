@@ -1,0 +1,57 @@
+"""Options of several commands: the models, and the symbols that outputs may have."""
+
+import argparse
+from pathlib import Path
+from typing import get_args
+
+from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
+from onmt_entmax.files.released import pretrained
+from onmt_entmax.inflector import Inflector
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name models."""
+    parser.add_argument(
+        "--model",
+        "-model",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="MODEL",
+        dest="models",
+        help="run or model folder; repeat for several (default: the pretrained model)",
+    )
+
+
+def add_target_symbols(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the symbols that outputs may have."""
+    parser.add_argument(
+        "--target_symbols",
+        choices=get_args(TargetSymbols),
+        help="language: exclude symbols that neither training targets of the language nor the "
+        f"source have; any: none (default: {TARGET_SYMBOLS})",
+    )
+
+
+def inflector_of(
+    options: argparse.Namespace,
+    n_best: int,
+    budget: int = 10_000,
+    matmul_dtype: str = "float32",
+) -> Inflector:
+    """Return an inflector of the models that a command line names, else of the pretrained one.
+
+    Args:
+        options: of `add_models` and `add_target_symbols`, and the beam size.
+        n_best: as of `Inflector`.
+        budget: likewise.
+        matmul_dtype: likewise.
+    """
+    return Inflector(
+        options.models or [pretrained()],
+        n_best,
+        options.beam_size,
+        budget=budget,
+        target_symbols=options.target_symbols,
+        matmul_dtype=matmul_dtype,
+    )

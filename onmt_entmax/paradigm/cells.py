@@ -1,0 +1,48 @@
+"""The cells of a language and part of speech."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from onmt_entmax.errors import UserError, counted, nearest
+from onmt_entmax.strings.cells import Cells
+
+
+def parts_of_speech(cells: Cells, language: str) -> dict[str, int]:
+    """Return the parts of speech of a language with their number of cells."""
+    return Counter(_part_of_speech(tags) for tags in cells.get(language, ()))
+
+
+def _part_of_speech(tags: Sequence[str]) -> str:
+    return tags[0].split(".")[0]  # forms of V.PTCP and their like are those of verbs
+
+
+def cells_of(
+    cells: Cells, language: str, pos: str | None, argument: str = "--pos"
+) -> list[tuple[str, ...]]:
+    """Return the tags of the cells of a language and part of speech, the most frequent first.
+
+    The same tags in another order are the same cell; the first of them counts.
+
+    Args:
+        cells: of all languages.
+        language: as the cells name it.
+        pos: part of speech; None if there is only one.
+        argument: that names the part of speech, for errors.
+
+    Raises:
+        UserError: the language has no cells, or several parts of speech and none is chosen.
+    """
+    sizes = parts_of_speech(cells, language)
+    if not sizes:
+        hint = nearest(language, cells)
+        raise UserError(f"no cells of the language {language!r} are known{hint}")
+    if pos is None and len(sizes) == 1:
+        (pos,) = sizes
+    if pos not in sizes:
+        known = ", ".join(f"{name} ({counted(size, 'cell')})" for name, size in sizes.items())
+        raise UserError(f"{argument}: {language} has {known}; choose one")
+    by_sorted_tags: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for tags in cells[language]:
+        if _part_of_speech(tags) == pos:
+            by_sorted_tags.setdefault(tuple(sorted(tags)), tags)
+    return list(by_sorted_tags.values())

@@ -1,0 +1,93 @@
+"""Arrange the cells of a lemma in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from onmt_entmax.paradigm.tags import PART_OF_SPEECH, dimension, flat, order, title_of
+
+if TYPE_CHECKING:
+    from onmt_entmax.inflector import Inflection
+
+Tags = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of a paradigm: the cells that share the tags of its title."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    cells: Mapping[tuple[int, int], Inflection] = field(repr=False)
+    """By number of row and column; not every place has a cell."""
+
+    def lines(self) -> Iterator[tuple[str, list[Inflection | None]]]:
+        """Yield the name of each row, and its cells."""
+        for i, row in enumerate(self.rows):
+            yield row, [self.cells.get((i, j)) for j in range(len(self.columns))]
+
+
+class _Place(NamedTuple):
+    """Where a cell stands: the tags of its section, of its row and of its column."""
+
+    section: Tags
+    row: Tags
+    column: Tags
+
+
+def sections(cells: Sequence[Inflection]) -> list[Section]:
+    """Arrange the cells of one lemma in tables."""
+    tables: dict[Tags, dict[tuple[Tags, Tags], Inflection]] = {}
+    for cell in cells:
+        place = _place(flat(cell.question.tags))
+        title = place.section
+        if (place.row, place.column) in tables.get(title, {}):
+            # The same tags, layered in another way.
+            title = (*title, ";".join(cell.question.tags))
+        tables.setdefault(title, {})[place.row, place.column] = cell
+    return [_section(title, tables[title]) for title in _ordered(tables)]
+
+
+def _section(title: Tags, table: Mapping[tuple[Tags, Tags], Inflection]) -> Section:
+    """Return one table.
+
+    Args:
+        title: the tags of all its cells.
+        table: cells by the tags of row and column.
+    """
+    rows = _ordered(row for row, _ in table)
+    columns = _ordered(column for _, column in table)
+    return Section(
+        title_of(title, ", "),
+        tuple(map(title_of, columns)),
+        tuple(map(title_of, rows)),
+        {(rows.index(row), columns.index(column)): cell for (row, column), cell in table.items()},
+    )
+
+
+def _place(tags: Sequence[str]) -> _Place:
+    """Return where a cell with these tags stands."""
+    by_dimension: dict[str, list[str]] = {}
+    for tag in sorted(tags, key=order):
+        by_dimension.setdefault(dimension(tag), []).append(tag)
+    if "case" in by_dimension:
+        rows, columns = ["case"], ["number"]
+    elif "person" in by_dimension:
+        rows, columns = ["number", "person", "gender", "politeness"], ["tense", "aspect"]
+    elif "number" in by_dimension:
+        rows, columns = ["definiteness", "tense", "aspect"], ["gender", "number"]
+    else:  # a list of forms
+        rows, columns = [name for name in by_dimension if name != PART_OF_SPEECH], []
+    others = [name for name in by_dimension if name not in {*rows, *columns}]
+
+    def tags_of(dimensions: Iterable[str]) -> Tags:
+        return tuple(tag for name in dimensions for tag in by_dimension.get(name, ()))
+
+    return _Place(tags_of(others), tags_of(rows), tags_of(columns))
+
+
+def _ordered(headings: Iterable[Tags]) -> list[Tags]:
+    return sorted(set(headings), key=lambda tags: [order(tag) for tag in tags])

@@ -1,0 +1,116 @@
+"""Tags of UniMorph: their dimensions, their order, and their names for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from onmt_entmax.strings.task import split_tags
+
+PART_OF_SPEECH = "part of speech"
+_LAYERED = re.compile(r"([^()]+)\((.*)\)")  # such as PSS(1,PL)
+
+
+class Tag(NamedTuple):
+    """What UniMorph says of a tag."""
+
+    dimension: str
+    position: int
+    """In the order of a table."""
+    name: str
+
+
+@cache
+def known_tags() -> Mapping[str, Tag]:
+    """Return the tags of UniMorph."""
+    text = files("onmt_entmax.data").joinpath("unimorph.tsv").read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")][1:]
+    return {
+        tag: Tag(dimension, position, name) for position, (dimension, tag, name) in enumerate(rows)
+    }
+
+
+def dimension(tag: str) -> str:
+    """Return the dimension of a tag, such as `case`; `other` of an unknown one."""
+    known = known_tags().get(tag)
+    return "other" if known is None else known.dimension
+
+
+def order(tag: str) -> tuple[int, str]:
+    """Return a key that sorts tags as UniMorph lists them, unknown ones last."""
+    known = known_tags().get(tag)
+    return (len(known_tags()) if known is None else known.position, tag)
+
+
+def flat(tags: Sequence[str]) -> list[str]:
+    """Return tags with those of their layers beside each other, as a table shows them.
+
+    `N;NOM(PL)` becomes N, NOM, PL. The subject of a finite verb, `V;PST;NOM(2,PL)`, becomes its
+    person, number and gender; other arguments stay one tag, such as `ACC(3,SG)`, and so do
+    possessors, `PSS(1,PL)` (UniMorph 4.0: Batsuren et al. 2022, section 3).
+    """
+    is_verb = bool(tags) and tags[0] in ("V", "AUX")
+    subject = _subject(tags) if is_verb else None
+    flattened: list[str] = []
+    for number, tag in enumerate(tags):
+        case = _layered_case(tag)
+        if case is None:
+            flattened.append(tag)
+        elif not is_verb:
+            flattened += [case, *_inner(tag)]
+        elif number == subject:
+            flattened += _inner(tag)
+        else:
+            flattened.append(tag)
+    return flattened
+
+
+def _subject(tags: Sequence[str]) -> int | None:
+    """Return which tag of a verb is its subject, with which it agrees; None without any.
+
+    The subject is in the nominative; in ergative languages, it may be in another case.
+    """
+    cases = {number: case for number, tag in enumerate(tags) if (case := _layered_case(tag))}
+    nominative = [number for number, case in cases.items() if case == "NOM"]
+    return next(iter([*nominative, *cases]), None)
+
+
+def _layered_case(tag: str) -> str | None:
+    """Return the case of a tag such as `NOM(PL)`; None of other tags."""
+    match = _LAYERED.fullmatch(tag)
+    return match[1] if match and dimension(match[1]) == "case" else None
+
+
+def _inner(tag: str) -> list[str]:
+    """Return the tags of a layer: 2 and PL of `NOM(2,PL)`."""
+    match = _LAYERED.fullmatch(tag)
+    if match is None:
+        return []
+    return [inner for part in split_tags(match[2]) for inner in split_tags(part, ",")]
+
+
+def title_of(tags: Sequence[str], separator: str = " ") -> str:
+    """Return the names of tags; of several parts of speech, without the first.
+
+    V;V.PTCP is a participle.
+    """
+    names = list(map(name_of, tags))
+    parts = [tag for tag in tags if dimension(tag) == PART_OF_SPEECH]
+    if len(parts) > 1:
+        names.remove(name_of(parts[0]))
+    return separator.join(names)
+
+
+def name_of(tag: str) -> str:
+    """Return a tag for people; a layered one with the names of its layers in brackets."""
+    known = known_tags().get(tag)
+    if known is not None:
+        return known.name
+    match = _LAYERED.fullmatch(tag)
+    if match is None:
+        return tag
+    head = "possessor" if match[1] == "PSS" else name_of(match[1])
+    return f"{head} ({' '.join(map(name_of, _inner(tag)))})"

@@ -1,0 +1,144 @@
+"""A paradigm as text, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from onmt_entmax.paradigm.counts import left_out_of
+from onmt_entmax.paradigm.sections import Section, sections
+
+if TYPE_CHECKING:
+    from onmt_entmax.inflector import Inflection
+
+CSV_HEAD = "language,lemma,tags,form,probability,certificate,warnings,left_out\n"
+_GAP = 2  # spaces between columns, and before the first
+
+
+def cell_text(cell: Inflection) -> str:
+    """Return a cell for people: its form; all forms with probabilities unless there is only one."""
+    mark = " ?" if cell.warnings else ""
+    more = "" if cell.complete else " ..."
+    if not cell.forms:
+        return "(none)" + (more if cell.left_out else "") + mark
+    if cell.level == "only":
+        return cell.forms[0].text + mark
+    return " / ".join(f"{form.text} {percent(form.prob)}" for form in cell.forms) + more + mark
+
+
+def percent(prob: float) -> str:
+    """Return the probability of one form among several."""
+    return "<1%" if prob < 0.005 else ">99%" if prob > 0.995 else f"{100 * prob:.0f}%"
+
+
+def as_text(cells: Sequence[Inflection], width: int = sys.maxsize) -> str:
+    """Return the tables with aligned columns, and how many forms were left out.
+
+    Args:
+        cells: of one lemma.
+        width: of a terminal. The forms of a cell take several lines if a table is wider.
+    """
+    blocks = [_section_text(section, width) for section in sections(cells)]
+    left_out = left_out_of(cells)
+    return "\n\n".join([*blocks, left_out] if left_out else blocks)
+
+
+def _section_text(section: Section, width: int) -> str:
+    """Return one table with its title."""
+    rows = [["", *section.columns]] if any(section.columns) else []
+    for name, line in section.lines():
+        rows.append([name, *("" if cell is None else cell_text(cell) for cell in line)])
+    limit = _column_limit(rows, width)
+    lines = [
+        line
+        for row in rows
+        for line in zip_longest(*(_wrapped(text, limit) for text in row), fillvalue="")
+    ]
+    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+    texts = [_aligned(line, widths) for line in lines]
+    return "\n".join([section.title, *(f"{' ' * _GAP}{text}".rstrip() for text in texts)])
+
+
+def _column_limit(rows: Sequence[Sequence[str]], width: int) -> int:
+    """Return the largest width of a column with which a table fits; 0 if none does.
+
+    The first column, of the rows' names, keeps its width.
+    """
+    names, *widths = (max(map(_width, column)) for column in zip(*rows, strict=True))
+    for limit in range(max(widths), 0, -1):
+        if _GAP + names + sum(_GAP + min(limit, column) for column in widths) <= width:
+            return limit
+    return 0
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Return the cells of a line, filled with spaces up to the widths of their columns."""
+    columns = zip(cells, widths, strict=True)
+    return (" " * _GAP).join(cell + " " * (width - _width(cell)) for cell, width in columns)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a cell: as many forms in each as the width allows, but at least one."""
+    lines: list[str] = []
+    for form in re.split("(?<= /) ", text):
+        if lines and _width(longer := f"{lines[-1]} {form}") <= width:
+            lines[-1] = longer
+        else:
+            lines.append(form)
+    return lines
+
+
+def _width(text: str) -> int:
+    """Return the columns of a terminal that a text takes."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def as_csv(cells: Iterable[Inflection]) -> str:
+    """Return a line for each form, or for a cell without any, with the columns of `CSV_HEAD`."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    for cell in cells:
+        query = [cell.question.language, cell.question.lemma, ";".join(cell.question.tags)]
+        forms = [(form.text, f"{form.prob:.6g}") for form in cell.forms] or [("", "")]
+        for form in forms:
+            writer.writerow([*query, *form, cell.level, "; ".join(cell.warnings), cell.left_out])
+    return stream.getvalue()
+
+
+def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
+    """Return the tables as JSON has them, with every form, probability and certificate."""
+    first = cells[0].question
+    return {
+        "language": first.language,
+        "lemma": first.lemma,
+        "least": cells[0].least,
+        "sections": [
+            {
+                "title": section.title,
+                "rows": section.rows,
+                "columns": section.columns,
+                "cells": [
+                    {
+                        "row": row,
+                        "column": column,
+                        "tags": ";".join(cell.question.tags),
+                        "certificate": cell.level,
+                        "forms": [{"form": form.text, "prob": form.prob} for form in cell.forms],
+                        "warnings": cell.warnings,
+                        "left_out": cell.left_out,
+                    }
+                    for (row, column), cell in section.cells.items()
+                ],
+            }
+            for section in sections(cells)
+        ],
+    }

@@ -1,0 +1,77 @@
+"""The quality of the outputs that are kept if all others are left to a person."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onmt_entmax.report.records import is_blank, is_only, output_of
+from onmt_entmax.report.tables import aligned_table
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many outputs are kept by some rule, and the quality of those.
+
+    Attributes:
+        rule: such as `p >= 0.9`.
+        share: of the outputs that are kept, from 0 to 1.
+        quality: of these, as the caller measures it; None if none is kept.
+    """
+
+    rule: str
+    share: float
+    quality: float | None
+
+
+THRESHOLDS = (0.0, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.999)
+"""Least probabilities of the outputs that are kept"""
+
+# From the least to the most that can be proven of an output.
+_PROOFS = ("none", "optimal", "exhaustive", "only")
+
+
+def coverage(
+    records: Sequence[dict[str, Any]], quality: Callable[[Sequence[int]], float]
+) -> list[Coverage]:
+    """Return the curve of coverage against quality, by probability and by certificate.
+
+    No rule keeps an output that `translate -abstain` left out.
+
+    Args:
+        records: of a report, as `read_report` yields them.
+        quality: of the outputs with these numbers, such as their accuracy.
+    """
+    # Blank lines are not counted as sentences.
+    sentences = [n for n, record in enumerate(records) if not is_blank(record)]
+    curve = []
+    for rule, keeps in _rules(records):
+        kept = [n for n in sentences if keeps[n] and not records[n].get("abstained")]
+        share = len(kept) / max(len(sentences), 1)
+        curve.append(Coverage(rule, share, quality(kept) if kept else None))
+    return curve
+
+
+def _rules(records: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[bool]]]:
+    """Yield each rule, and for every record whether the rule keeps its output."""
+    probabilities = [output_of(record)[1] for record in records]
+    for least in THRESHOLDS:
+        name = f"p >= {least:g}" if least else "all"
+        yield name, [probability >= least for probability in probabilities]
+    proofs = [
+        _PROOFS.index("only" if is_only(record) else record["certificate"]) for record in records
+    ]
+    for level, name in (
+        ("optimal", "optimal or more"),
+        ("exhaustive", "exhaustive"),
+        ("only", "only one possible"),
+    ):
+        yield name, [proof >= _PROOFS.index(level) for proof in proofs]
+
+
+def coverage_text(curve: Sequence[Coverage], measure: str) -> str:
+    """Return a curve as a table; `measure` names the quality."""
+    rows = [["kept", "share", measure]]
+    for point in curve:
+        quality = "" if point.quality is None else f"{point.quality:.2f}"
+        rows.append([point.rule, f"{100 * point.share:.2f} %", quality])
+    return aligned_table(rows)

@@ -1,0 +1,69 @@
+"""Compare two predictions of the same words by McNemar's exact test."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from onmt_entmax.report.tables import aligned_table
+
+
+def mcnemar(won: int, lost: int) -> float:
+    """Return the two-sided p-value of McNemar's exact test (McNemar 1947).
+
+    Args:
+        won: words that only the first system gets right.
+        lost: words that only the second does.
+    """
+    number, fewer = won + lost, min(won, lost)
+    # Terms of the binomial tail from the largest one down, in floats: the integers of a large table
+    # have millions of digits.
+    if number <= 1000:
+        term = math.comb(number, fewer) / 2**number
+    else:
+        logs = math.lgamma(number + 1) - math.lgamma(fewer + 1) - math.lgamma(number - fewer + 1)
+        term = math.exp(logs - number * math.log(2))
+    tail = 0.0
+    for k in range(fewer, -1, -1):
+        tail += term
+        term = term * k / (number - k + 1)
+        if term < 1e-17 * tail:  # too small for the sum of floats to change
+            break
+    return min(1.0, 2 * tail)
+
+
+def comparison(
+    languages: Iterable[str], right: Iterable[bool], other: Iterable[bool]
+) -> dict[str, dict[str, Any]]:
+    """Return the words that one side alone has right, and p: by language, and of `all` words.
+
+    A language named all is `all (language)`.
+
+    Args:
+        languages: of each word.
+        right: whether one side has it right.
+        other: whether the other side has.
+    """
+    won, lost = Counter[str](), Counter[str]()
+    names: set[str] = set()
+    for language, ours, theirs in zip(languages, right, other, strict=True):
+        names.add(language)
+        won[language] += ours and not theirs
+        lost[language] += theirs and not ours
+    rows = {
+        "all (language)" if name == "all" else name: (won[name], lost[name])
+        for name in sorted(names)
+    }
+    rows["all"] = won.total(), lost.total()
+    return {
+        name: {"won": ours, "lost": theirs, "p": mcnemar(ours, theirs)}
+        for name, (ours, theirs) in rows.items()
+    }
+
+
+def comparison_text(compared: Mapping[str, Mapping[str, Any]], other: str) -> str:
+    """Return a comparison as a table; `other` names the other side."""
+    rows = [["language", "only this right", f"only {other}", "p"]]
+    for name, row in compared.items():
+        rows.append([name, str(row["won"]), str(row["lost"]), f"{row['p']:.4f}"])
+    return aligned_table(rows)

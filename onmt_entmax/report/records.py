@@ -1,0 +1,52 @@
+"""Questions to one record of an exactness report, as `Answer.record` writes it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def is_blank(record: Mapping[str, Any]) -> bool:
+    """Tell whether a record is that of a blank line."""
+    return not record["source"].strip()
+
+
+def is_only(record: Mapping[str, Any]) -> bool:
+    """Tell whether the support is proven to be a single hypothesis (as `SearchResult.only`)."""
+    alone = record["certificate"] == "exhaustive" and record["finished"] == 1
+    return alone and not record.get("excluded")
+
+
+def chosen_output(
+    listed: Sequence[tuple[str, float]], ranking: Sequence[str] = (), unfinished: str = ""
+) -> tuple[str, float]:
+    """Return the text that `translate` writes first for a line, and its probability.
+
+    Several hypotheses may have one text, whose probability is their sum.
+
+    Args:
+        listed: text and probability of each hypothesis, the best first.
+        ranking: texts by expected utility, if the line was decided by minimum Bayes risk.
+        unfinished: text of the best truncated hypothesis, which is written if none is listed.
+    """
+    if not listed:
+        return unfinished, 0.0
+    text = ranking[0] if ranking else listed[0][0]
+    return text, sum(prob for other, prob in listed if other == text)
+
+
+def output_of(record: Mapping[str, Any]) -> tuple[str, float]:
+    """Return the text that `translate` chose, and its probability, as `Answer.prob`."""
+    ranking = record["mbr"]["ranking"] if "mbr" in record else ()
+    return chosen_output(
+        [(hypothesis["text"], hypothesis["prob"]) for hypothesis in record["hypotheses"]],
+        [entry["text"] for entry in ranking],
+        record.get("unfinished", ""),
+    )
+
+
+def text_probabilities(hypotheses: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the probability of each listed text, the sum of those of its hypotheses."""
+    probabilities: dict[str, float] = {}
+    for hypothesis in hypotheses:
+        text = hypothesis["text"]
+        probabilities[text] = probabilities.get(text, 0.0) + hypothesis["prob"]
+    return probabilities

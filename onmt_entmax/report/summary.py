@@ -1,0 +1,156 @@
+"""The summary of an exactness report."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from onmt_entmax.errors import counted
+from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.counts import CertificateCounts, rate_lines
+from onmt_entmax.report.mbr import MbrCounts
+from onmt_entmax.search.certificate import SearchResult
+from onmt_entmax.search.sampling import Sample
+
+
+@dataclass
+class Summary(CertificateCounts):
+    """Counts over the answers of one report, and the cost of their searches."""
+
+    strict: int = 0  # exhaustive in the stricter reading, see `Certificate.strict`
+    rows: int = 0  # of the decoder
+    support: int = 0  # next tokens of positive probability, summed over these rows
+    steps: int = 0  # of the best hypotheses
+    attended: int = 0  # source positions of nonzero weight, summed over these steps
+    verified: int = 0  # recomputed sentences
+    disagreements: int = 0
+    undecided: int = 0  # the budget ended before the recomputation was decided
+    scored: bool = False  # whether hypotheses are ranked by scores with penalties
+    constrained: int = 0  # sentences whose outputs must satisfy something
+    satisfied: list[float] = field(default_factory=lambda: [0.0, 0.0])  # sums of both limits
+    mbr: MbrCounts = field(default_factory=MbrCounts)
+    sampled: bool = False  # whether there are samples and not hypotheses
+    samples: int = 0
+    distinct: int = 0  # different samples of a sentence
+    cut: int = 0  # samples that are not complete
+    ruled_out: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Sentences without a possible output, by what the user asked of them."""
+
+    def add(self, answer: Answer) -> None:
+        """Count one answer."""
+        self.sampled = self.sampled or answer.samples is not None
+        if answer.samples is not None and answer.source.strip():
+            self._add_samples(answer, [drawn.sample for drawn in answer.samples])
+        elif answer.result is None:
+            self.blank += 1
+        else:
+            self._add_search(answer, answer.result)
+
+    def _add_samples(self, answer: Answer, samples: Sequence[Sample]) -> None:
+        """Count the samples of a sentence."""
+        self.sentences += 1
+        self.impossible += not samples
+        self.samples += len(samples)
+        self.distinct += len({(sample.tokens, sample.complete) for sample in samples})
+        self.cut += sum(not sample.complete for sample in samples)
+        self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
+
+    def _add_search(self, answer: Answer, result: SearchResult) -> None:
+        """Count the search of a sentence, and what was made of its hypotheses."""
+        self.scored = self.scored or answer.penalties.any
+        certificate = result.certificate
+        best = answer.hypotheses[0].text if answer.hypotheses else None
+        self.count(certificate.level, result.finished, best, result.only)
+        if certificate.level == "exhaustive" and best is None:
+            self.ruled_out[answer.restricted_by] += 1
+        self.abstained += answer.abstained
+        self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
+        self.strict += certificate.level == "exhaustive" and certificate.strict
+        self.rows += result.rows
+        self.support += result.support
+        if certificate.satisfied is not None:
+            least, most = certificate.satisfied
+            self.constrained += 1
+            self.satisfied = [self.satisfied[0] + least, self.satisfied[1] + most]
+        if answer.mbr is not None:
+            self.mbr.add(answer.mbr, answer.hypotheses[0].text)
+        self.steps += len(answer.attended)
+        self.attended += sum(answer.attended)
+        if answer.verification is not None:
+            self.verified += 1
+            self.disagreements += answer.verification.agrees is False
+            self.undecided += answer.verification.agrees is None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return counts, and rates in percent of the sentences that are not blank."""
+        if self.sampled:
+            counts = {"sentences": self.sentences, "blank_lines": self.blank}
+            drawn = {"samples": self.samples, "distinct": self.distinct, "cut": self.cut}
+            return counts | drawn | self.source.as_dict()
+        summary = super().as_dict() | {
+            "strict_exhaustive_percent": self.percent(self.strict),
+            "mean_output_support": round(self.support / max(self.rows, 1), 3),
+            "decoder_rows_per_sentence": round(self.rows / max(self.sentences, 1), 2),
+        }
+        if self.steps:
+            summary["mean_attention_support"] = round(self.attended / self.steps, 3)
+        if self.constrained:
+            limits = [round(100 * limit / self.constrained, 2) for limit in self.satisfied]
+            summary |= {"constrained": self.constrained, "satisfied_percent": limits}
+        if self.mbr.levels:
+            summary |= self.mbr.as_dict()
+        if self.verified:
+            summary |= {"verified": self.verified, "disagreements": self.disagreements}
+        if self.undecided:
+            summary["undecided"] = self.undecided
+        return summary
+
+    def text(self) -> str:
+        """Return the summary as lines of text."""
+        if self.sampled:
+            return self._samples_text()
+        rates = self.as_dict()
+        best = "highest scored" if self.scored else "most probable"
+        lines = [self._numbers(), *rate_lines(rates, best)]
+        if "satisfied_percent" in rates:
+            least, most = (f"{percent:6.2f}" for percent in rates["satisfied_percent"])
+            until = f" to {most.strip()} %" if most != least else ""
+            label = "mean probability that the constraints hold"
+            lines.append(f"  {label:43} {least} %{until}")
+        lines += [f"{fact}: {advice}" for fact, advice in self.advice().items()]
+        return "\n".join(lines)
+
+    def _samples_text(self) -> str:
+        """Return the numbers of samples."""
+        sentences = counted(self.sentences, "sentence")
+        if self.impossible:
+            sentences += f", {self.impossible} whose prefix is excluded"
+        return (
+            f"{sentences}, {counted(self.samples, 'sample')} "
+            f"({self.distinct} different in their sentence), {self.cut} cut by the length limit"
+        )
+
+    def _numbers(self) -> str:
+        """Return the number of sentences, and of those of which there is something to say."""
+        rare = [
+            (self.unfinished, "without a finished output"),
+            *((number, _no_output(asked)) for asked, number in self.ruled_out.items()),
+            (self.empty, "whose best output is empty"),
+            (self.abstained, "abstained (an empty line)"),
+            (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
+            (self.undecided, "of these undecided"),
+        ]
+        numbers = [counted(self.sentences, "sentence")]
+        if self.blank:
+            numbers.append(counted(self.blank, "blank line"))
+        numbers += [f"{number} {what}" for number, what in rare if number]
+        return ", ".join(numbers)
+
+
+def _no_output(asked: tuple[str, ...]) -> str:
+    """Return the reason why sentences have no possible output, given what was asked of them."""
+    if asked:
+        return f"without a possible output under {' and '.join(asked)}"
+    return (
+        "without a possible output (the model gives all probability to start and padding symbols)"
+    )
