@@ -12,7 +12,7 @@ NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/recurrence/b
 WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: demo test test-slow attack bench lint check-wheel docs clean
+.PHONY: demo test coverage test-slow attack bench lint check-wheel docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
@@ -20,6 +20,14 @@ demo: $(VENV)/.installed
 # TESTS=tests/search: only these.
 test: $(VENV)/.installed-dev
 	$(PYTEST) -m "not slow" $(TESTS)
+
+# Which lines and branches the quick tests run: a figure, and build/coverage/index.html.
+coverage: $(VENV)/.installed-dev
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadfile -m "not slow" $(TESTS)
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage html -q -d build/coverage
+	$(BIN)/coverage report --skip-covered --sort=cover
 
 # The long end-to-end checks, and the property tests once more with many more examples.
 test-slow: $(VENV)/.installed-dev

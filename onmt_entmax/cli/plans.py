@@ -17,9 +17,10 @@ PASSES = 5  # over the data that a network should make, or a smaller one is bett
 FASTER = 1.1  # how much faster rounded products must be
 # Passes, and the dropout below them: the more often a model sees a row, the more it needs.
 DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
-# Passes from which hallucinated pairs are worth half of them, of languages that have this share of
-# a source in its stem.
+# Hallucinated pairs are worth half of so many passes, of languages that have at least so many rows
+# of a word, and so large a share of it in its stem.
 HALLUCINATED_PASSES = 20.0
+HALLUCINATED_ROWS = 4.0
 HALLUCINATED_STEM = 0.75
 VALIDATION_SHARE = 0.05  # of the time, at most, for all validations
 _PLANNED_SHARE = 0.04  # what is planned of it, since measured speeds vary

@@ -31,8 +31,9 @@ target; 0 copies none. It is chosen from the data otherwise, and printed.
 
 --hallucinate N adds N pairs for each training pair, with random letters in place of the stem that
 source and target share: a model of few words else learns them by heart. The files `hallucinated`
-have them. --minutes adds one where there is time for many passes over the rows, for languages whose
-words change at their ends, and says so; --hallucinate 0 leaves them out.
+have them. --minutes adds one where there is time for many passes over the rows, for languages that
+have many rows of a word and change words at their ends, and says so; --hallucinate 0 leaves them
+out.
 """
 
 import argparse
@@ -48,6 +49,7 @@ from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.plans import (
+    HALLUCINATED_ROWS,
     HALLUCINATED_STEM,
     LEARNING_RATE,
     Network,
@@ -266,8 +268,8 @@ def invented_pairs(
     Args:
         pairs: lines of each split, of which those of training are used.
         task: of the rows.
-        options: `hallucinate`, copies of a pair, and `seed`. None: one copy, of the languages whose
-            words change at their ends, which may be none.
+        options: `hallucinate`, copies of a pair, and `seed`. None: one copy, of the languages with
+            many rows of a word whose words change at their ends, which may be none.
 
     Raises:
         UserError: no pair has a stem, but the user wants copies.
@@ -282,7 +284,8 @@ def invented_pairs(
         by_language = {
             language: of_language
             for language, of_language in by_language.items()
-            if stem_share(of_language) >= HALLUCINATED_STEM
+            if len(of_language) >= HALLUCINATED_ROWS * len({pair.source for pair in of_language})
+            and stem_share(of_language) >= HALLUCINATED_STEM
         }
     invented = hallucinated(by_language, options.hallucinate or 1, options.seed)
     if options.hallucinate and not invented:

@@ -307,19 +307,21 @@ def hundred_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "Stopwatch", Stopwatch)
 
 
-ENDINGS = [f"{stem}en\tV;PST\t{stem}te" for stem in ("glaub", "schnarch", "versuch", "radel")]
-VOWELS = [f"{a}en\tV;PST\t{b}" for a, b in (("trink", "trank"), ("werf", "warf"), ("lüg", "log"))]
+ENDINGS = [f"{stem}en\tV;{n}\t{stem}te" for stem in ("schnarch", "versuch") for n in range(4)]
+VOWELS = [f"{a}en\tV;{n}\t{b}" for a, b in (("trink", "trank"), ("lüg", "log")) for n in range(4)]
+MANY_WORDS = [f"schnarch{letter}en\tV;PST\tschnarch{letter}te" for letter in "abcdefgh"]
 
 
 @pytest.mark.usefixtures("hundred_a_second")
 @pytest.mark.parametrize(
     ("rows", "minutes", "more", "pairs"),
     [
-        pytest.param(ENDINGS, 4, [], 4, id="many passes"),
+        pytest.param(ENDINGS, 4, [], 8, id="many passes"),
         pytest.param(ENDINGS, 3, [], 0, id="few passes"),
         pytest.param(VOWELS, 4, [], 0, id="words that change inside"),
+        pytest.param(MANY_WORDS, 4, [], 0, id="a row of a word"),
         pytest.param(ENDINGS, 4, ["--hallucinate", 0], 0, id="unwanted"),
-        pytest.param(ENDINGS, 3, ["--hallucinate", 2], 8, id="wanted"),
+        pytest.param(MANY_WORDS, 3, ["--hallucinate", 2], 16, id="wanted"),
     ],
 )
 def test_a_plan_of_many_passes_hallucinates(
@@ -337,7 +339,7 @@ def test_a_plan_of_many_passes_hallucinates(
 def test_a_plan_says_why_it_hallucinates(capsys) -> None:
     write(a_trn=ENDINGS, a_dev=ENDINGS)
     prepare("--train", "a.trn", "--dev", "a.dev", "--minutes", 4)
-    said = "Of these rows, 4 are hallucinated, since there are at least 20 passes without"
+    said = "Of these rows, 8 are hallucinated, since there are at least 20 passes without"
     assert said in capsys.readouterr().err
     assert f"# {said}" in Path("out/train.yaml").read_text("utf-8")
 
