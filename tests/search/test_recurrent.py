@@ -82,6 +82,12 @@ def test_float64_is_computed_by_opennmt() -> None:
         assert not isinstance(prepared.double().start(sentences(1)[0]), RecurrentState)
 
 
+def test_a_mean_encoder_has_no_float64() -> None:
+    model = stepper(network("mean", 1.5, 0, double=False))
+    with pytest.raises(SearchError, match="mean encoder cannot be computed in float64"):
+        model.double()
+
+
 def test_both_give_the_same_answers_and_certificates() -> None:
     prepared, plain = pair(COVERED[0], 1.5, True)
     config, batch = SearchConfig(4, 2, 8), together(sentences(8))
