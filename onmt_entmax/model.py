@@ -31,8 +31,9 @@ from onmt_entmax.opennmt import (
     MultiHeadedAttention,
     NMTModel,
 )
+from onmt_entmax.recurrence.bridge import BridgedRNNEncoder
 from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder, InputFeedDecoder
-from onmt_entmax.recurrence.encoder import BridgedRNNEncoder, FastRNNEncoder
+from onmt_entmax.recurrence.encoder import FastRNNEncoder
 
 
 class SparseNMTModel(NMTModel):

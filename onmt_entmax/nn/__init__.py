@@ -1,1 +1,1 @@
-"""Layers of OpenNMT-py models: sparse attention, the output layer, and faster LSTMs."""
+"""Layers of OpenNMT-py models: sparse attention, Transformers, the output layer and its loss."""

@@ -82,16 +82,14 @@ class LinearLoss(Function):
                 "OutputLayer.loss has no gradients of gradients (create_graph=True): "
                 "use entmax_loss(layer.scores(hidden), target) instead"
             )
-        d_hidden, dense, d_bias, hidden, states, spread, *entries = ctx.saved_tensors
-        row, column, value = entries
-        if dense is not None and not len(row):
+        d_hidden, dense, d_bias, hidden, states, spread, *parts = ctx.saved_tensors
+        entries = _Sparse(*parts)
+        if dense is not None and not len(entries.row):
             d_weight = dense * gradient
         else:
-            order = column.argsort()
-            transposed = _Sparse(*(part.index_select(0, order) for part in (column, row, value)))
-            d_weight = transposed._replace(value=transposed.value * gradient).times(
-                hidden, len(d_bias)
-            )
+            transposed = entries.transposed()  # (vocab, rows)
+            scaled = transposed._replace(value=transposed.value * gradient)
+            d_weight = scaled.times(hidden, len(d_bias))
             if dense is not None:
                 d_weight.addcmul_(dense, gradient)
         if spread is not None:
@@ -214,6 +212,12 @@ class _Sparse(NamedTuple):
         row = positions // matrix.shape[1]
         column = positions - row * matrix.shape[1]
         return cls(row, column, matrix.view(-1).index_select(0, positions))
+
+    def transposed(self) -> _Sparse:
+        """Return the entries of the transposed matrix."""
+        order = self.column.argsort()
+        row, column, value = (part.index_select(0, order) for part in self)
+        return _Sparse(column, row, value)
 
     def counts(self, rows: int) -> Tensor:
         """Return the number of entries of each row."""

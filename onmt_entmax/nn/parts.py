@@ -38,7 +38,7 @@ class EncoderPart(Part):
         is_float32_only: whether it fails in float64.
     """
 
-    why_not_padded = "the encoder is not an LSTM of type rnn or brnn without positions"
+    why_not_padded: str | None = "the encoder is not an LSTM of type rnn or brnn without positions"
     is_float32_only = False
 
     def with_matmul_dtype(self, dtype: torch.dtype | None) -> Any:
@@ -55,7 +55,7 @@ class DecoderPart(Part):
         can_join: whether rows that have taken different numbers of steps can share a step.
     """
 
-    why_not_padded = "the decoder is not an input-feeding LSTM with global attention"
+    why_not_padded: str | None = "the decoder is not an input-feeding LSTM with global attention"
     can_join = True
 
     def teacher_forced(

@@ -101,7 +101,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         """
         if bank.device.type == "cpu" and not ((lengths > 0) & (lengths <= bank.size(1))).all():
             raise ValueError("attention needs source lengths from 1 to that of the memory bank")
-        sizes, width, outputs = steps.sizes, self.hidden_size, []
+        sizes, width, total, outputs = steps.sizes, self.hidden_size, len(tokens), []
         embedded, token_rows = embed_distinct(self.embeddings, tokens, steps.real is not None)
         hidden, cell = ([*state.index_select(1, order)] for state in self.state["hidden"])
         fed = self.state["input_feed"][0, order]  # (batch, hidden)
@@ -109,7 +109,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         with torch.autocast("cuda" if bank.is_cuda else "cpu", enabled=False):
             layers, dropout = [], []
             for number, layer in enumerate(self.rnn.layers):
-                matrix, summand = self._layer_weights(number, layer, embedded, token_rows, tokens)
+                matrix, summand = self._layer_weights(number, layer, embedded, token_rows, total)
                 weight = LayerWeight(matrix, summand, sizes, self.matmul_dtype)
                 layers.append((weight, after_all_steps(weight, matrix, summand)))
                 between = self.rnn.dropout if number + 1 < self.rnn.num_layers else None
@@ -119,10 +119,10 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
             for step in range(len(sizes)):
                 x = fed
                 for number, (weight, dependency) in enumerate(layers):
+                    factors = dropout[number][step]
                     x, hidden[number], cell[number] = LayerStep.apply(
-                        weight, dependency, step, dropout[number][step], x, hidden[number],
-                        cell[number],
-                    )  # fmt: skip
+                        weight, dependency, step, factors, x, hidden[number], cell[number]
+                    )
                 fed = attend(step, x, output_dropout[step])
                 outputs.append(fed)
         return torch.cat(outputs) if outputs else fed[:0]
@@ -133,7 +133,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         layer: torch.nn.LSTMCell,
         embedded: Tensor,
         token_rows: Tensor | None,
-        tokens: Tensor,
+        total: int,
     ) -> tuple[Tensor, Tensor]:
         """Return what a layer multiplies in each step, and what it adds.
 
@@ -149,7 +149,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
             products = linear(embedded, of_tokens, bias, self.matmul_dtype)
             summand = expand(products, token_rows)
         else:
-            summand = bias.expand(len(tokens), -1)
+            summand = bias.expand(total, -1)
         return torch.cat([below, layer.weight_hh], 1), summand
 
 

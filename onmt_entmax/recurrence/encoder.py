@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from onmt_entmax.nn.parts import EncoderPart
 from onmt_entmax.nn.products import linear
-from onmt_entmax.opennmt import RNNEncoder
+from onmt_entmax.recurrence.bridge import BridgedRNNEncoder
 from onmt_entmax.recurrence.deferred import after_all_steps
 from onmt_entmax.recurrence.dropout import dropout_factors
 from onmt_entmax.recurrence.embedding import embed_distinct, expand
@@ -20,31 +19,6 @@ from onmt_entmax.recurrence.steps import Steps
 
 States = tuple[Tensor, Tensor]
 """Hidden and cell states."""
-
-
-class BridgedRNNEncoder(EncoderPart, RNNEncoder):
-    """OpenNMT-py's `RNNEncoder` with a bridge that also suits several layers.
-
-    The bridge of OpenNMT-py 2.3.0 reads states ``(layers, batch, hidden)`` as if they were
-    ``(batch, layers, hidden)``, and so mixes the sentences of a batch. Weights are the same.
-    """
-
-    def _bridge(self, hidden: Any) -> Any:
-        """Return states ``(layers * directions, batch, hidden)``, all layers of a direction mixed.
-
-        Args:
-            hidden: hidden and cell states of an LSTM, or the hidden states of others.
-        """
-        count = self.rnn.num_layers
-
-        def mixed(layer: nn.Module, states: Tensor) -> Tensor:
-            layers_last = states.unflatten(0, (count, -1)).permute(1, 2, 0, 3)
-            result = layer(layers_last.flatten(2)).relu()
-            return result.unflatten(2, (count, -1)).permute(2, 0, 1, 3).flatten(0, 1)
-
-        if isinstance(hidden, tuple):
-            return tuple(map(mixed, self.bridge, hidden))
-        return mixed(self.bridge[0], hidden)
 
 
 class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):

@@ -15,7 +15,7 @@ class RecurrenceOptions(Part):
     """
 
     fixed_shapes: bool | None = None
-    why_not_padded = None
+    why_not_padded: str | None = None
 
     def use_matmul_dtype(self, dtype: torch.dtype | None) -> None:
         """Set `matmul_dtype`."""

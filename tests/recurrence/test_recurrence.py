@@ -7,8 +7,9 @@ from torch import Tensor, nn
 from onmt_entmax.opennmt import Embeddings
 from onmt_entmax.recurrence.backends import pytorch
 from onmt_entmax.recurrence.backends.native import NativeBackend, native
+from onmt_entmax.recurrence.bridge import BridgedRNNEncoder
 from onmt_entmax.recurrence.dropout import dropout_factors
-from onmt_entmax.recurrence.encoder import BridgedRNNEncoder, FastRNNEncoder
+from onmt_entmax.recurrence.encoder import FastRNNEncoder
 from tests.commands import check_kernels
 from tests.recurrence.networks import (
     EMBEDDING,

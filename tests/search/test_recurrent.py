@@ -82,6 +82,19 @@ def test_float64_is_computed_by_opennmt() -> None:
         assert not isinstance(prepared.double().start(sentences(1)[0]), RecurrentState)
 
 
+@pytest.mark.parametrize(
+    ("kind", "can_join"), [("input-feeding", True), ("lstm", True), ("transformer", False)]
+)
+def test_only_rows_of_a_transformer_share_a_position(kind: str, can_join: bool) -> None:
+    assert stepper(network(kind, 1.5, 0)).can_join == can_join
+
+
+def test_a_mean_encoder_has_no_float64() -> None:
+    model = stepper(network("mean", 1.5, 0, double=False))
+    with pytest.raises(SearchError, match="mean encoder cannot be computed in float64"):
+        model.double()
+
+
 def test_both_give_the_same_answers_and_certificates() -> None:
     prepared, plain = pair(COVERED[0], 1.5, True)
     config, batch = SearchConfig(4, 2, 8), together(sentences(8))

@@ -214,6 +214,26 @@ def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch) -> None:
     assert reason_against(model_of()) == "Triton starts no kernels here"
 
 
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (TRANSFORMER, None),
+        (replace(CONFIG, dec_layers=2, enc_layers=2), None),
+        (replace(CONFIG, rnn_type="GRU"), "the encoder is not an LSTM"),
+        (replace(CONFIG, position_encoding=True), "the encoder is not an LSTM"),
+        (replace(CONFIG, encoder_type="mean"), "the encoder is not an LSTM"),
+        (replace(CONFIG, context_gate="both"), "the decoder is not an input-feeding LSTM"),
+        (replace(CONFIG, input_feed=False), "the decoder is not an input-feeding LSTM"),
+        (replace(CONFIG, global_attention="none"), "the decoder is not an input-feeding LSTM"),
+    ],
+)
+def test_the_part_that_cannot_be_padded_is_the_reason(
+    config: ModelConfig, reason: str | None
+) -> None:
+    found = reason_against(model_of(config=config))
+    assert found is None if reason is None else str(found).startswith(reason)
+
+
 @pytest.mark.parametrize("delay", [0, 1, 3])
 def test_reports_arrive_in_order_and_in_time(delay: int) -> None:
     reports, read, values = Reports(torch.device("cpu")), [], torch.zeros(2)

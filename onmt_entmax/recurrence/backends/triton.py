@@ -40,32 +40,32 @@ def _cell_forward_kernel(
 ):  # fmt: skip
     """Take one LSTM step for all rows; the second axis of the grid is the direction."""
     direction = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0) * width + tl.arange(0, width)
-    there = place < size
-    row = place // hidden
-    column = place % hidden
+    offset = tl.program_id(0) * width + tl.arange(0, width)
+    inside = offset < size
+    row = offset // hidden
+    column = offset % hidden
     gates += direction * (4 * size) + row * (4 * hidden) + column
     summand += direction * summand_step + row * summand_row + column
-    enter = tl.load(gates, mask=there, other=0.0)
-    enter = tl.sigmoid(enter + tl.load(summand, mask=there, other=0.0))
-    forget = tl.load(gates + hidden, mask=there, other=0.0)
-    forget = tl.sigmoid(forget + tl.load(summand + hidden, mask=there, other=0.0))
-    candidate = tl.load(gates + 2 * hidden, mask=there, other=0.0)
-    candidate = _tanh(candidate + tl.load(summand + 2 * hidden, mask=there, other=0.0))
-    leave = tl.load(gates + 3 * hidden, mask=there, other=0.0)
-    leave = tl.sigmoid(leave + tl.load(summand + 3 * hidden, mask=there, other=0.0))
-    before = tl.load(cell_before + direction * cell_step + place, mask=there, other=0.0)
-    cell = forget * before + enter * candidate
-    state = leave * _tanh(cell)
-    tl.store(gates, enter, mask=there)
-    tl.store(gates + hidden, forget, mask=there)
-    tl.store(gates + 2 * hidden, candidate, mask=there)
-    tl.store(gates + 3 * hidden, leave, mask=there)
-    tl.store(cell_after + direction * size + place, cell, mask=there)
-    tl.store(hidden_after + direction * size + place, state, mask=there)
+    input_gate = tl.load(gates, mask=inside, other=0.0)
+    input_gate = tl.sigmoid(input_gate + tl.load(summand, mask=inside, other=0.0))
+    forget_gate = tl.load(gates + hidden, mask=inside, other=0.0)
+    forget_gate = tl.sigmoid(forget_gate + tl.load(summand + hidden, mask=inside, other=0.0))
+    candidate = tl.load(gates + 2 * hidden, mask=inside, other=0.0)
+    candidate = _tanh(candidate + tl.load(summand + 2 * hidden, mask=inside, other=0.0))
+    output_gate = tl.load(gates + 3 * hidden, mask=inside, other=0.0)
+    output_gate = tl.sigmoid(output_gate + tl.load(summand + 3 * hidden, mask=inside, other=0.0))
+    before = tl.load(cell_before + direction * cell_step + offset, mask=inside, other=0.0)
+    cell = forget_gate * before + input_gate * candidate
+    state = output_gate * _tanh(cell)
+    tl.store(gates, input_gate, mask=inside)
+    tl.store(gates + hidden, forget_gate, mask=inside)
+    tl.store(gates + 2 * hidden, candidate, mask=inside)
+    tl.store(gates + 3 * hidden, output_gate, mask=inside)
+    tl.store(cell_after + direction * size + offset, cell, mask=inside)
+    tl.store(hidden_after + direction * size + offset, state, mask=inside)
     if scaled:
-        state *= tl.load(factors + place, mask=there, other=0.0)
-    tl.store(output + direction * size + place, state, mask=there)
+        state *= tl.load(factors + offset, mask=inside, other=0.0)
+    tl.store(output + direction * size + offset, state, mask=inside)
 
 
 @triton.jit
@@ -77,35 +77,37 @@ def _cell_backward_kernel(
 ):  # fmt: skip
     """Compute the gradient of `_cell_forward_kernel`."""
     direction = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0) * width + tl.arange(0, width)
-    there = place < size
-    row = place // hidden
-    column = place % hidden
+    offset = tl.program_id(0) * width + tl.arange(0, width)
+    inside = offset < size
+    row = offset // hidden
+    column = offset % hidden
     gates += direction * (4 * size) + row * (4 * hidden) + column
-    enter = tl.load(gates, mask=there, other=0.0)
-    forget = tl.load(gates + hidden, mask=there, other=0.0)
-    candidate = tl.load(gates + 2 * hidden, mask=there, other=0.0)
-    leave = tl.load(gates + 3 * hidden, mask=there, other=0.0)
-    before = tl.load(cell_before + direction * cell_step + place, mask=there, other=0.0)
-    after = tl.load(cell_after + direction * size + place, mask=there, other=0.0)
-    above = grad_output + direction * output_step + row * output_row + column
-    more = tl.load(above, mask=there, other=0.0)
+    input_gate = tl.load(gates, mask=inside, other=0.0)
+    forget_gate = tl.load(gates + hidden, mask=inside, other=0.0)
+    candidate = tl.load(gates + 2 * hidden, mask=inside, other=0.0)
+    output_gate = tl.load(gates + 3 * hidden, mask=inside, other=0.0)
+    before = tl.load(cell_before + direction * cell_step + offset, mask=inside, other=0.0)
+    after = tl.load(cell_after + direction * size + offset, mask=inside, other=0.0)
+    output_address = grad_output + direction * output_step + row * output_row + column
+    grad_of_output = tl.load(output_address, mask=inside, other=0.0)
     if scaled:
-        more *= tl.load(factors + place, mask=there, other=0.0)
-    states = grad_hidden + direction * hidden_step + row * hidden_row + column
-    grad = tl.load(states, mask=there, other=0.0) + more
-    grad_after = tl.load(grad_cell + direction * grad_cell_step + place, mask=there, other=0.0)
+        grad_of_output *= tl.load(factors + offset, mask=inside, other=0.0)
+    hidden_address = grad_hidden + direction * hidden_step + row * hidden_row + column
+    grad_state = tl.load(hidden_address, mask=inside, other=0.0) + grad_of_output
+    grad_after = tl.load(grad_cell + direction * grad_cell_step + offset, mask=inside, other=0.0)
     squashed = _tanh(after)
-    through = grad_after + grad * leave * (1.0 - squashed * squashed)
+    grad_inside = grad_after + grad_state * output_gate * (1.0 - squashed * squashed)
     grad_gates += direction * gates_step + row * (4 * hidden) + column
-    grad_enter = through * candidate * enter * (1.0 - enter)
-    tl.store(grad_gates, grad_enter, mask=there)
-    tl.store(grad_gates + hidden, through * before * forget * (1.0 - forget), mask=there)
-    grad_candidate = through * enter * (1.0 - candidate * candidate)
-    tl.store(grad_gates + 2 * hidden, grad_candidate, mask=there)
-    grad_leave = grad * squashed * leave * (1.0 - leave)
-    tl.store(grad_gates + 3 * hidden, grad_leave, mask=there)
-    tl.store(grad_before + direction * size + place, through * forget, mask=there)
+    grad_input_gate = grad_inside * candidate * input_gate * (1.0 - input_gate)
+    tl.store(grad_gates, grad_input_gate, mask=inside)
+    tl.store(
+        grad_gates + hidden, grad_inside * before * forget_gate * (1.0 - forget_gate), mask=inside
+    )
+    grad_candidate = grad_inside * input_gate * (1.0 - candidate * candidate)
+    tl.store(grad_gates + 2 * hidden, grad_candidate, mask=inside)
+    grad_output_gate = grad_state * squashed * output_gate * (1.0 - output_gate)
+    tl.store(grad_gates + 3 * hidden, grad_output_gate, mask=inside)
+    tl.store(grad_before + direction * size + offset, grad_inside * forget_gate, mask=inside)
 
 
 @triton.jit(do_not_specialize=["source"])
@@ -128,8 +130,8 @@ def _attend_kernel(
         column = begin + tl.arange(0, width)
         inside = column < hidden
         query = tl.load(queries + row * hidden + column, mask=inside, other=0.0)
-        place = (row * source + position[:, None]) * hidden + column[None, :]
-        key = tl.load(keys + place, mask=real[:, None] & inside[None, :], other=0.0)
+        offset = (row * source + position[:, None]) * hidden + column[None, :]
+        key = tl.load(keys + offset, mask=real[:, None] & inside[None, :], other=0.0)
         scores += tl.sum(key * query[None, :], 1)
     tile = tl.where(real, scores, -float("inf")).to(work)
     tile = tl.reshape(tile, (1, height))
@@ -145,8 +147,8 @@ def _attend_kernel(
     for begin in range(0, hidden, width):
         column = begin + tl.arange(0, width)
         inside = column < hidden
-        place = (row * source + position[:, None]) * hidden + column[None, :]
-        value = tl.load(values + place, mask=real[:, None] & inside[None, :], other=0.0)
+        offset = (row * source + position[:, None]) * hidden + column[None, :]
+        value = tl.load(values + offset, mask=real[:, None] & inside[None, :], other=0.0)
         output = tl.sum(value * weight[:, None], 0)
         output += tl.load(from_query + row * hidden + column, mask=inside, other=0.0)
         output = _tanh(output)
@@ -178,8 +180,8 @@ def _attend_backward_kernel(
             grad *= factor
         grad *= 1.0 - output * output
         tl.store(grad_plain + row * hidden + column, grad, mask=inside)
-        place = (row * source + position[:, None]) * hidden + column[None, :]
-        value = tl.load(values + place, mask=real[:, None] & inside[None, :], other=0.0)
+        offset = (row * source + position[:, None]) * hidden + column[None, :]
+        value = tl.load(values + offset, mask=real[:, None] & inside[None, :], other=0.0)
         arriving += tl.sum(value * grad[None, :], 1)
     probability = tl.load(weights + row * source + position, mask=position < source, other=0.0)
     beta = beta_of(alpha, row, 1, 1, False, keys.dtype.element_ty)
@@ -190,8 +192,8 @@ def _attend_backward_kernel(
     for begin in range(0, hidden, width):
         column = begin + tl.arange(0, width)
         inside = column < hidden
-        place = (row * source + position[:, None]) * hidden + column[None, :]
-        key = tl.load(keys + place, mask=real[:, None] & inside[None, :], other=0.0)
+        offset = (row * source + position[:, None]) * hidden + column[None, :]
+        key = tl.load(keys + offset, mask=real[:, None] & inside[None, :], other=0.0)
         grad = tl.sum(key * grad_score[:, None], 0)
         tl.store(grad_queries + row * hidden + column, grad, mask=inside)
 

@@ -1,0 +1,42 @@
+"""Which backend computes a step on a CPU."""
+
+import pytest
+import torch
+
+from onmt_entmax.recurrence.backends.choice import backend_for
+from onmt_entmax.recurrence.backends.native import NativeBackend, native
+from onmt_entmax.recurrence.backends.pytorch import PyTorchBackend
+from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
+
+STATES = torch.zeros(3, 4)
+
+
+@pytest.fixture(autouse=True)
+def no_interpreter(monkeypatch) -> None:
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+
+
+@pytest.mark.skipif(native is None, reason="the native module was not built")
+def test_cells_in_float32_are_native() -> None:
+    assert backend_for(STATES) is NativeBackend
+
+
+@pytest.mark.parametrize(
+    "states",
+    [STATES.double(), STATES.unsqueeze(0), STATES.to("meta"), torch.nn.Parameter(STATES)],
+    ids=["float64", "two directions", "meta", "subclass"],
+)
+def test_other_cells_are_pytorchs(states: torch.Tensor) -> None:
+    assert backend_for(states) is PyTorchBackend
+
+
+@pytest.mark.skipif(native is None, reason="the native module was not built")
+@pytest.mark.parametrize(
+    ("alpha", "is_native"),
+    [(1.0, True), (1.05, False), (1.1, True), (1.5, True), (2.0, True), (2.5, False)],
+)
+def test_attention_is_native_where_its_powers_fit(alpha: float, is_native: bool) -> None:
+    keys = torch.zeros(3, 5, 4)
+    memory = SourceMemory(keys, keys, torch.tensor([5, 2, 1]))
+    found = backend_for(STATES, RowSources(memory, None, alpha))
+    assert found is (NativeBackend if is_native else PyTorchBackend)
