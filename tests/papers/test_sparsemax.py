@@ -57,7 +57,7 @@ def some_examples(rows: int = 30, seed: int = 0) -> Examples:
 def test_a_fit_is_a_minimum_whatever_its_neighbours(loss: Loss, form: str, monkeypatch) -> None:
     """The gradient vanishes at the model in the coordinates of the features."""
     monkeypatch.setattr(multilabel_fit, "TOLERANCE", 1e-8)
-    monkeypatch.setattr(multilabel, "ITERATIONS", 2000)
+    monkeypatch.setattr(multilabel_fit, "ITERATIONS", 2000)
     sets = [some_examples(), some_examples(21, seed=1)]
     if form == "sparse":
         sets = [each._replace(features=csr_matrix(each.features)) for each in sets]

@@ -227,7 +227,7 @@ def main(arguments: Sequence[str]) -> int:
     if not names:
         sys.exit(f"--only {options.only}: the parts are {', '.join(bench.parts)}")
     bench.run(names)
-    print(f"{bench.found['seconds']} s; {options.output}")
+    print(f"{bench.results['seconds']} s; {options.output}")
     return 1 if bench.failed else 0
 
 
