@@ -229,6 +229,7 @@ class ConstraintCompiler:
             )
 
     def _compile_expression(self, expression: Expression) -> Automaton:
+        """Return the automaton of an expression over the model's tokens."""
         vocabulary = self._vocabulary
         return compile_expression(
             expression,

@@ -90,7 +90,7 @@ def decide(
         level = "proven"
     return Decision(
         utility,
-        tuple(listed[place] for place in order.tolist()),
+        tuple(listed[index] for index in order.tolist()),
         tuple(expected[order].tolist()),
         above,
         level,
@@ -126,19 +126,22 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
         first: a string, compared by code point, or a sequence of symbols.
         second: likewise.
     """
-    places: dict[str, int] = {}
-    for place, symbol in enumerate(first):
-        places[symbol] = places.get(symbol, 0) | 1 << place
+    positions: dict[str, int] = {}  # of each symbol in the first string, as bits
+    for position, symbol in enumerate(first):
+        positions[symbol] = positions.get(symbol, 0) | 1 << position
     distance = len(first)
     if not distance:
         return len(second)
     every, last = (1 << distance) - 1, 1 << (distance - 1)
     rises, falls = every, 0
     for symbol in second:
-        same = places.get(symbol, 0)
+        same = positions.get(symbol, 0)
         diagonal = (((same & rises) + rises) ^ rises) | same | falls
         grows, shrinks = falls | ~(diagonal | rises) & every, diagonal & rises
-        distance += bool(grows & last) - bool(shrinks & last)
+        if grows & last:
+            distance += 1
+        elif shrinks & last:
+            distance -= 1
         grows = grows << 1 | 1
         rises = (shrinks << 1 | ~(diagonal | grows)) & every
         falls = grows & diagonal
@@ -155,15 +158,19 @@ def utilities(utility: Utility, candidates: Sequence[str], references: Sequence[
         return _chrf(candidates, references)
     tokens = [text.split() for text in references]
     table = np.ones((len(candidates), len(references)))
-    for row, own in enumerate(text.split() for text in candidates):
-        for column, other in enumerate(tokens):
-            if own != other:
-                longer = max(len(own), len(other))
-                table[row, column] -= edit_distance(own, other) / longer
+    for row, candidate in enumerate(text.split() for text in candidates):
+        for column, reference in enumerate(tokens):
+            if candidate != reference:
+                longer = max(len(candidate), len(reference))
+                table[row, column] -= edit_distance(candidate, reference) / longer
     return table
 
 
 def _chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:
+    """Return sentence chrF `(candidates, references)`; see :func:`utilities`.
+
+    The k-th occurrence of an n-gram in a text is a column, so that matches are a product.
+    """
     texts = ["".join(text.split()) for text in (*candidates, *references)]
     lengths = np.array([len(text) for text in texts])
     count = len(candidates)
@@ -173,8 +180,8 @@ def _chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:
         entries = []
         for row, text in enumerate(texts):
             seen = Counter[str]()
-            for place in range(len(text) - n + 1):
-                ngram = text[place : place + n]
+            for begin in range(len(text) - n + 1):
+                ngram = text[begin : begin + n]
                 entries.append((row, columns.setdefault((ngram, seen[ngram]), len(columns))))
                 seen[ngram] += 1
         has = np.zeros((len(texts), len(columns)), dtype=np.float32)

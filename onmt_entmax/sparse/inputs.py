@@ -171,17 +171,25 @@ def checked_heads(
         shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
         raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
     if mask is not None:
-        shape = (*leading, query.shape[-2], key.shape[-2])
         if is_causal:
             raise ValueError("give attn_mask or is_causal, not both")
-        if mask.dtype != torch.bool and not mask.is_floating_point():
-            raise ValueError(f"attn_mask must be boolean or floating point, got {mask.dtype}")
-        if mask.device != query.device:
-            raise ValueError(f"attn_mask is on {mask.device}, query is on {query.device}")
-        try:
-            mask.expand(shape)
-        except RuntimeError:
-            raise ValueError(
-                f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
-            ) from None
+        _check_mask(mask, query.device, (*leading, query.shape[-2], key.shape[-2]))
     return int(leading[-1]) if leading else 1
+
+
+def _check_mask(mask: Tensor, device: torch.device, shape: tuple[int, ...]) -> None:
+    """Check a mask for weights ``(..., queries, keys)`` of a shape.
+
+    Raises:
+        ValueError: see `entmax_attention`.
+    """
+    if mask.dtype != torch.bool and not mask.is_floating_point():
+        raise ValueError(f"attn_mask must be boolean or floating point, got {mask.dtype}")
+    if mask.device != device:
+        raise ValueError(f"attn_mask is on {mask.device}, query is on {device}")
+    try:
+        mask.expand(shape)
+    except RuntimeError:
+        raise ValueError(
+            f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
+        ) from None

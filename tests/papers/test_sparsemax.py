@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from onmt_entmax.errors import UserError
 from tests.ended import ended, refused
 from tests.oracles import entmax_oracle, loss_oracle
-from tools.papers import multilabel, nli, sparsemax
+from tools.papers import multilabel, multilabel_fit, nli, sparsemax
 from tools.papers.multilabel import CHOOSERS, Examples, Grid, Loss
 
 LOSSES = [Loss("logistic", None), Loss("softmax", 1.0), Loss("1.25", 1.25), Loss("sparsemax", 2.0)]
@@ -56,8 +56,8 @@ def some_examples(rows: int = 30, seed: int = 0) -> Examples:
 @pytest.mark.parametrize("form", ["standardised", "sparse"])
 def test_a_fit_is_a_minimum_whatever_its_neighbours(loss: Loss, form: str, monkeypatch) -> None:
     """The gradient vanishes at the model in the coordinates of the features."""
-    monkeypatch.setattr(multilabel, "TOLERANCE", 1e-8)
-    monkeypatch.setattr(multilabel, "ITERATIONS", 2000)
+    monkeypatch.setattr(multilabel_fit, "TOLERANCE", 1e-8)
+    monkeypatch.setattr(multilabel_fit, "ITERATIONS", 2000)
     sets = [some_examples(), some_examples(21, seed=1)]
     if form == "sparse":
         sets = [each._replace(features=csr_matrix(each.features)) for each in sets]

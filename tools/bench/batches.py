@@ -95,6 +95,7 @@ def sentences(data: Path | None) -> list[Pair]:
 
 
 def _synthetic_words(count: int, vocabulary: int, mean: float, deviation: float) -> list[Pair]:
+    """Return pairs of random words by Zipf's law, whose lengths have a normal distribution."""
     generator = random.Random(1)
     pairs: list[Pair] = []
     for _ in range(count):
@@ -116,29 +117,33 @@ def vocabularies(pairs: Sequence[Pair], size: int, joint: bool) -> Vocabularies:
     if joint:
         counts = [counts[0] + counts[1]] * 2
 
-    def of(counter: Counter[str]) -> Vocabulary:
-        specials = [str(token) for token in TARGET_SPECIALS]
-        tokens = specials + [t for t, _ in counter.most_common() if t not in specials]
-        tokens += [f"<unused{number}>" for number in range(size - len(tokens))]
-        return Vocabulary(tuple(tokens[:size]))
+    source, target = (_vocabulary(counter, size) for counter in counts)
+    return Vocabularies(source, target)
 
-    return Vocabularies(of(counts[0]), of(counts[1]))
+
+def _vocabulary(counts: Counter[str], size: int) -> Vocabulary:
+    """Return the most frequent tokens behind the special ones, padded with unused ones."""
+    specials = [str(token) for token in TARGET_SPECIALS]
+    tokens = specials + [token for token, _ in counts.most_common() if token not in specials]
+    tokens += [f"<unused{number}>" for number in range(size - len(tokens))]
+    return Vocabulary(tuple(tokens[:size]))
 
 
 def batches(
-    pairs: Sequence[Pair], known: Vocabularies, batch_size: int, bucket_size: int
+    pairs: Sequence[Pair], vocabularies: Vocabularies, batch_size: int, bucket_size: int
 ) -> Iterator[Batch]:
     """Yield training batches without end, the same ones at every call."""
+    encode_source, encode_target = vocabularies.source.encode, vocabularies.target.encode
     generator = random.Random(2)
     while True:
         for start in range(0, len(pairs) - batch_size + 1, bucket_size):
             bucket = [
-                Example(known.source.encode(source), known.target.encode(target), 0)
+                Example(encode_source(source), encode_target(target), 0)
                 for source, target in _sample(pairs, start, bucket_size)
             ]
-            whole = list(batches_by_length(bucket, batch_size, known))
-            generator.shuffle(whole)
-            yield from (batch for batch in whole if len(batch) == batch_size)
+            in_order = list(batches_by_length(bucket, batch_size, vocabularies))
+            generator.shuffle(in_order)
+            yield from (batch for batch in in_order if len(batch) == batch_size)
 
 
 def _sample(pairs: Sequence[Pair], start: int, count: int) -> list[Pair]:

@@ -61,8 +61,12 @@ class Bench:
         self.failed = False
         self._started = time.monotonic()
         name = torch.cuda.get_device_name() if device.is_gpu else "CPU"
-        self.found: dict[str, Any] = {"device": name, "torch": torch.__version__}
-        self.found["quick"] = quick = options.quick
+        quick = options.quick
+        self.results: dict[str, Any] = {
+            "device": name,
+            "torch": torch.__version__,
+            "quick": quick,
+        }
         sizes = SIZES if device.is_gpu else SMALL
         small = (SIZES[0], SMALL[-1]) if device.is_gpu else SMALL
         updates = (check for size in small for check in check_updates(device, size))
@@ -84,14 +88,14 @@ class Bench:
     def run(self, names: Sequence[str]) -> None:
         """Run parts by name."""
         length = "quick" if self.options.quick else "full"
-        print(f"{self.found['device']}, torch {self.found['torch']}, {length}")
-        for place, name in enumerate(names, 1):
+        print(f"{self.results['device']}, torch {self.results['torch']}, {length}")
+        for done, name in enumerate(names, 1):
             self.parts[name]()
             self._save()
-            print(f"  ({self.found['seconds']:.0f} s)", flush=True)
+            print(f"  ({self.results['seconds']:.0f} s)", flush=True)
             if not self.device.works():
                 self.failed = True
-                self._run_beside(names[place:])
+                self._run_beside(names[done:])
                 return
         probe = torch.zeros(1, 2, device=self.device.device)
         if self.device.is_gpu and backends.of(probe, 1.5) is backends.reference:
@@ -104,23 +108,24 @@ class Bench:
             return
         print(f"The GPU fails in this process; a new one runs {', '.join(names)}", flush=True)
         with TemporaryDirectory() as folder:
-            output = Path(folder) / "found.json"
+            output = Path(folder) / "results.json"
             command = [sys.executable, "-m", "tools.bench.gpu", *sys.argv[1:]]
             command += ["--only", ",".join(names), "--output", str(output)]
             subprocess.run(command, check=False)
             if output.is_file():
                 for name, rows in json.loads(output.read_text()).items():
                     if isinstance(rows, list):
-                        self.found.setdefault(name, []).extend(rows)
+                        self.results.setdefault(name, []).extend(rows)
         self._save()
 
     def _save(self) -> None:
-        self.found["seconds"] = round(time.monotonic() - self._started, 1)
-        write_text(self.options.output, json.dumps(self.found, indent=1) + "\n")
+        """Write what there is so far."""
+        self.results["seconds"] = round(time.monotonic() - self._started, 1)
+        write_text(self.options.output, json.dumps(self.results, indent=1) + "\n")
 
     def _collect(self, name: str, results: Iterator[Result]) -> list[Result]:
         """Return the rows of a part; an error is a row too, so that other parts still run."""
-        rows = self.found.setdefault(name, [])
+        rows = self.results.setdefault(name, [])
         try:
             for row in results:
                 rows.append(row)
@@ -132,15 +137,18 @@ class Bench:
         return rows
 
     def _checks(self, title: str, results: Iterator[Result]) -> None:
+        """Run checks and print how many failed."""
         checks = self._collect(f"{title} checks", results)
         wrong = [check for check in checks if not check["ok"]]
-        worst = max((c["error"] for c in checks if isinstance(c["error"], float)), default=0.0)
+        errors = [check["error"] for check in checks if isinstance(check["error"], float)]
+        worst = max(errors, default=0.0)
         print(f"{title}: {len(checks)} checks, {len(wrong)} failed, largest error {worst:.1e}")
         for check in wrong:
             print("  FAILED", check)
 
     def _steps(self, size: Size) -> None:
-        steps = self.found.setdefault("steps", [])
+        """Time training steps of a size and print a table."""
+        steps = self.results.setdefault("steps", [])
         before = len(steps)
         for row in time_steps(self.device, size, self.options):
             steps.append(row)
@@ -149,12 +157,14 @@ class Bench:
         _print_steps(size, steps[before:])
 
     def _table(self, name: str, results: Iterator[Result], title: str = "") -> None:
+        """Collect the rows of a table; print it, unless it has printed itself."""
         rows = self._collect(name, results)
         if title and rows:
             _print_table(title, rows)
 
 
 def _print_steps(size: Size, steps: list[Result]) -> None:
+    """Print the steps of a size, with their ratios to stock softmax and to ours."""
     title = f"step {size.name}, {size.batch} pairs"
     print(f"\n{title:34} {'ms':>8} {'/ stock':>9} {'/ alpha 1':>9} {'no waits':>9}  support  GB")
     times = {row["contender"]: row["ms"] for row in steps}
@@ -176,6 +186,7 @@ def _print_steps(size: Size, steps: list[Result]) -> None:
 
 
 def _print_table(title: str, rows: list[Result]) -> None:
+    """Print rows in columns, and below each the cases that differ."""
     print("\n" + title)
     names = [name for name in rows[0] if name not in ("cases", "ok")]
     widths = [max(len(name), *(len(str(row.get(name, ""))) for row in rows)) for name in names]
@@ -201,8 +212,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options.batches = options.batches or (3 if options.device == "cpu" else 16)
     options.warm = options.warm or (3 if options.quick else 6)
     options.contenders = options.contenders.split(",")
-    if wrong := {*options.contenders} - {"stock", "packed", "plain", "graph"}:
-        parser.error(f"--contenders: no such contender: {', '.join(sorted(wrong))}")
+    unknown = {*options.contenders} - {"stock", "packed", "plain", "graph"}
+    if unknown:
+        parser.error(f"--contenders: no such contender: {', '.join(sorted(unknown))}")
     return options
 
 
@@ -215,7 +227,7 @@ def main(arguments: Sequence[str]) -> int:
     if not names:
         sys.exit(f"--only {options.only}: the parts are {', '.join(bench.parts)}")
     bench.run(names)
-    print(f"{bench.found['seconds']} s; {options.output}")
+    print(f"{bench.results['seconds']} s; {options.output}")
     return 1 if bench.failed else 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Iterator
 
 import torch
@@ -14,13 +16,15 @@ from onmt_entmax.train.update import pad_batch, padded_outputs, views
 from tools.bench import batches as text
 from tools.bench.gpu_steps import LEARNING_RATE, Device, Result, Size, StaticStep
 
+PAD = 1  # a class that is ignored
 
-def _distance(found: Tensor, expected: Tensor, least: float = 1e-30) -> float:
+
+def _distance(computed: Tensor, expected: Tensor, least: float = 1e-30) -> float:
     """Return the largest difference relative to the largest value, or `least`; infinite for nan."""
     expected = expected.detach()
     scale = float(expected.abs().max().clamp_min(least))
-    distance = float((found - expected).abs().max()) / scale
-    return distance if distance == distance else float("inf")
+    distance = float((computed - expected).abs().max()) / scale
+    return math.inf if math.isnan(distance) else distance
 
 
 def check_loss(device: Device, quick: bool) -> Iterator[Result]:
@@ -36,24 +40,26 @@ def check_loss(device: Device, quick: bool) -> Iterator[Result]:
                 torch.nn.init.normal_(exact.weight, 0, hidden**-0.5)
                 states = torch.randn(rows, hidden, dtype=torch.float64) * spread
                 target = torch.randint(vocabulary, (rows,))
-                target[::5] = 1
-                layer = OutputLayer(hidden, vocabulary, alpha)
-                layer.load_state_dict(exact.state_dict())
-                layer.to(device.device)
-                here = states.float().to(device.device).requires_grad_()
-                found = layer.loss(here, target.to(device.device), 1)
-                grads = torch.autograd.grad(found.loss, [here, layer.weight, layer.bias])
-                exact.load_state_dict(layer.state_dict())
-                there = here.detach().cpu().double().requires_grad_()
-                expected = exact.loss(there, target, 1)
-                wanted = torch.autograd.grad(expected.loss, [there, exact.weight, exact.bias])
-                worst = max(
-                    _distance(x.cpu().double(), y) for x, y in zip(grads, wanted, strict=True)
-                )
-                worst = max(worst, _distance(found.loss.detach().cpu().double(), expected.loss))
-                support = abs(float(found.support) / float(expected.support) - 1)
+                target[::5] = PAD
                 what = f"loss {rows}x{vocabulary} alpha {alpha} spread {spread:g}"
-                yield {"what": what, "error": worst, "support": support, "ok": worst < 1e-4}
+                yield {"what": what, **_compare_losses(device, exact, states, target)}
+
+
+def _compare_losses(device: Device, exact: OutputLayer, states: Tensor, target: Tensor) -> Result:
+    """Compare an output layer on the device with one in float64: loss, gradients and support."""
+    layer = copy.deepcopy(exact).float().to(device.device)
+    states_on_device = states.float().to(device.device).requires_grad_()
+    loss = layer.loss(states_on_device, target.to(device.device), PAD)
+    grads = torch.autograd.grad(loss.loss, [states_on_device, layer.weight, layer.bias])
+    # Weights and states as they were rounded.
+    exact.load_state_dict(layer.state_dict())
+    exact_states = states_on_device.detach().cpu().double().requires_grad_()
+    expected = exact.loss(exact_states, target, PAD)
+    expected_grads = torch.autograd.grad(expected.loss, [exact_states, exact.weight, exact.bias])
+    pairs = [(loss.loss.detach(), expected.loss), *zip(grads, expected_grads, strict=True)]
+    worst = max(_distance(computed.cpu().double(), value) for computed, value in pairs)
+    support = abs(float(loss.support) / float(expected.support) - 1)
+    return {"error": worst, "support": support, "ok": worst < 1e-4}
 
 
 def check_updates(device: Device, size: Size) -> Iterator[Result]:
@@ -61,29 +67,30 @@ def check_updates(device: Device, size: Size) -> Iterator[Result]:
     alphas = ("1.5", "1", "learned") if size.transformer else ("1.5", "1.33", "1", "mlp 1.5")
     for name in alphas:
         kind, _, alpha = name.rpartition(" ")
-        known = size.known()
+        vocabularies = size.vocabularies()
         model = size.model(alpha, 0.0)
         if kind == "mlp":
             model.decoder.attn = EntmaxGlobalAttention(size.hidden, kind, float(alpha))
         model = model.double()
-        batch = next(text.batches(size.read(None), known, min(size.batch, 32), 512))
+        batch = next(text.batches(size.read(None), vocabularies, min(size.batch, 32), 512))
         hidden, target = model.hidden_states(batch)
-        expected = model.generator.loss(hidden, target, known.target.pad).loss
+        expected = model.generator.loss(hidden, target, vocabularies.target.pad).loss
         parameters = list(model.parameters())
-        wanted = torch.autograd.grad(expected, parameters)
+        expected_grads = torch.autograd.grad(expected, parameters)
         # The biases of a Transformer's keys have no gradient but for rounding.
-        least = 1e-3 * max(float(grad.abs().max()) for grad in wanted)
+        least = 1e-3 * max(float(grad.abs().max()) for grad in expected_grads)
         # The attention kernels of Transformers take no float64.
         for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
             moved = model.to(device.device, dtype)
-            padded, shape = pad_batch(batch, Shapes(len(batch)), known.source.pad, known.target.pad)
+            pads = vocabularies.source.pad, vocabularies.target.pad
+            padded, shape = pad_batch(batch, Shapes(len(batch)), *pads)
             ids, target, lengths = views(padded.to(device.device), shape)
             outputs = padded_outputs(moved, ids, target, lengths)
             states, classes = outputs.flatten(0, 1), target[1:].flatten()
-            loss = moved.generator.loss(states, classes, known.target.pad).loss
-            found = torch.autograd.grad(loss, list(moved.parameters()))
-            pairs = zip(found, wanted, strict=True)
-            worst = max(_distance(x.cpu().double(), y, least) for x, y in pairs)
+            loss = moved.generator.loss(states, classes, vocabularies.target.pad).loss
+            grads = torch.autograd.grad(loss, list(moved.parameters()))
+            pairs = zip(grads, expected_grads, strict=True)
+            worst = max(_distance(grad.cpu().double(), value, least) for grad, value in pairs)
             worst = max(worst, _distance(loss.detach().cpu().double(), expected.detach()))
             what = f"update {size.name} alpha {name} {dtype}"
             yield {"what": what, "error": worst, "ok": worst < bound}
@@ -93,7 +100,7 @@ def check_graphs(device: Device, size: Size, data: list[Batch]) -> Result:
     """Compare the first replay of every graph with a plain update, with dropout."""
     torch.manual_seed(3)
     model = size.model("learned" if size.transformer else "1.5", 0.3).to(device.device)
-    step = StaticStep(model, size.known(), Shapes(size.batch), LEARNING_RATE, "check")
+    step = StaticStep(model, size.vocabularies(), Shapes(size.batch), LEARNING_RATE, "check")
     what = f"graphs {size.name} {size.batch} pairs"
     try:
         for _ in range(3):

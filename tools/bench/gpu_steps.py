@@ -59,23 +59,23 @@ class Size:
     joint: bool
     transformer: transformer.Size | None = None
 
-    def known(self) -> Any:
+    def vocabularies(self) -> Any:
         """Return the vocabularies."""
         return text.vocabularies(self.read(None), self.vocabulary, self.joint)
 
     def model(self, alpha: str, dropout: float) -> SparseNMTModel:
         """Return our model; those of all alphas have the same weights."""
-        known = self.known()
+        vocabularies = self.vocabularies()
         if self.transformer is not None:
-            return transformer.model_of(alpha, known, self.transformer, 1.0, dropout)
+            return transformer.model_of(alpha, vocabularies, self.transformer, 1.0, dropout)
         torch.manual_seed(1)
-        return our_model(stock_model(self.hidden, known, dropout), float(alpha), None)
+        return our_model(stock_model(self.hidden, vocabularies, dropout), float(alpha), None)
 
     def stock(self, dropout: float) -> NMTModel:
         """Return OpenNMT-py's model, with softmax."""
         if self.transformer is None:
             torch.manual_seed(1)
-            return stock_model(self.hidden, self.known(), dropout)
+            return stock_model(self.hidden, self.vocabularies(), dropout)
         model: Any = self.model("stock", dropout)
         model.encoder.__class__ = TransformerEncoder
         linear = nn.Linear(self.hidden, self.vocabulary)
@@ -188,8 +188,8 @@ class StockStep(StockContender):
     def backward_of(self, batch: Batch) -> None:
         """Run forward and backward pass, without reading the loss."""
         outputs, attentions = self.model(batch.source, batch.target, batch.source_lengths)
-        named = SimpleNamespace(tgt=batch.target)
-        loss, _ = self.loss_compute(named, outputs, attentions, normalization=len(batch))
+        stock_batch = SimpleNamespace(tgt=batch.target)  # what NMTLossCompute reads of a batch
+        loss, _ = self.loss_compute(stock_batch, outputs, attentions, normalization=len(batch))
         loss.backward()
 
 
@@ -197,10 +197,10 @@ class StaticStep:
     """Steps of this project on padded batches, with graphs or without."""
 
     def __init__(
-        self, model: SparseNMTModel, known: Any, shapes: Shapes, rate: float, graphs: str
+        self, model: SparseNMTModel, vocabularies: Any, shapes: Shapes, rate: float, graphs: str
     ) -> None:
         optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
-        pads = known.source.pad, known.target.pad
+        pads = vocabularies.source.pad, vocabularies.target.pad
         clipped = OptimizerConfig(max_grad_norm=MAX_GRAD_NORM)
         config = TrainingConfig(clipped, cuda_graphs=graphs)
         self.updates = Update(model, optimizer, config, pads, shapes)
@@ -224,7 +224,8 @@ class StaticStep:
 
 
 def data_of(size: Size, count: int) -> list[Batch]:
-    stream = text.batches(size.read(None), size.known(), size.batch, 16 * size.batch)
+    """Return so many batches of a size."""
+    stream = text.batches(size.read(None), size.vocabularies(), size.batch, 16 * size.batch)
     return list(islice(stream, count))
 
 
@@ -260,37 +261,55 @@ def _time_contender(
     kind: str,
     alpha: str,
 ) -> Result:
-    pad, dropout = size.known().target.pad, 0.1 if size.transformer else 0.3
-
-    def timed(take: Callable[[Any], None], items: list[Any], warm: int, rounds: int) -> Result:
-        for item in items * warm:
-            take(item)
-        times = []
-        for item in items * rounds:
-            start = device.clock()
-            take(item)
-            times.append(1000 * (device.clock() - start))
-        return {
-            "ms": round(statistics.median(times), 2),
-            "mean_ms": round(statistics.mean(times), 2),
-        }
-
+    """Return the times of a contender's steps; `kind` is the first word of its name."""
+    dropout = 0.1 if size.transformer else 0.3
     if kind in ("stock", "packed"):
+        pad = size.vocabularies().target.pad
         step: StockStep | PackedStep
         if kind == "stock":
             step = StockStep(size.stock(dropout).to(device.device), pad, LEARNING_RATE, device)
         else:
             model = size.model(alpha, dropout).to(device.device)
             step = PackedStep(model, pad, LEARNING_RATE, device)
-        return timed(step.take, data, 1, 1 if options.quick else 2)
+        return _timed(device, step.take, data, 1, 1 if options.quick else 2)
+    return _time_static(device, size, options, data, kind == "graph", alpha, dropout)
+
+
+def _timed(
+    device: Device, take: Callable[[Batch], None], data: list[Batch], warm: int, rounds: int
+) -> Result:
+    """Return median and mean milliseconds of steps, after so many rounds that are not timed."""
+    for batch in data * warm:
+        take(batch)
+    times = []
+    for batch in data * rounds:
+        start = device.clock()
+        take(batch)
+        times.append(1000 * (device.clock() - start))
+    return {
+        "ms": round(statistics.median(times), 2),
+        "mean_ms": round(statistics.mean(times), 2),
+    }
+
+
+def _time_static(
+    device: Device,
+    size: Size,
+    options: argparse.Namespace,
+    data: list[Batch],
+    captures: bool,
+    alpha: str,
+    dropout: float,
+) -> Result:
+    """Return the times of steps on padded batches, captured in CUDA graphs or not."""
     if device.is_gpu:
         torch.cuda.reset_peak_memory_stats()
-    captures = kind == "graph"
     model = size.model(alpha, dropout).to(device.device)
     graphs = "on" if captures else "off"
-    stepper = StaticStep(model, size.known(), Shapes(size.batch), LEARNING_RATE, graphs)
+    stepper = StaticStep(model, size.vocabularies(), Shapes(size.batch), LEARNING_RATE, graphs)
     started = time.perf_counter()
-    row = timed(stepper.take, data, options.warm if captures else 1, 3 if captures else 1)
+    warm, rounds = (options.warm, 3) if captures else (1, 1)
+    row = _timed(device, stepper.take, data, warm, rounds)
     loss, support = stepper.measured()
     row |= {"loss": round(loss, 3), "support": round(support, 1)}
     row |= {"graphs": stepper.updates.recorder.captured}
@@ -312,7 +331,8 @@ def _profile(stepper: StaticStep, data: list[Batch]) -> Result:
     """Profile a plain step on the batch of median size by kernel."""
     from torch.profiler import ProfilerActivity, profile
 
-    batch = sorted(data, key=lambda b: math.prod(stepper.shapes.of(b)))[len(data) // 2]
+    by_size = sorted(data, key=lambda batch: math.prod(stepper.shapes.of(batch)))
+    batch = by_size[len(data) // 2]
     stepper.take(batch)
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:
@@ -328,5 +348,8 @@ def _profile(stepper: StaticStep, data: list[Batch]) -> Result:
         "shape": tuple(stepper.shapes.of(batch)),
         "kernels": sum(row[2] for row in rows),
         "kernels_ms": round(sum(row[1] for row in rows), 2),
-        "top": [{"kernel": k[:110], "ms": round(t, 3), "count": n} for k, t, n in rows[:30]],
+        "top": [
+            {"kernel": kernel[:110], "ms": round(ms, 3), "count": count}
+            for kernel, ms, count in rows[:30]
+        ],
     }

@@ -37,15 +37,9 @@ def time_losses(device: Device, quick: bool) -> Iterator[Result]:
             scores.requires_grad_()
             target = torch.randint(classes, (rows,), device=device.device)
 
-            def run(
-                loss: Callable[[Tensor, Tensor], Tensor],
-                scores: Tensor = scores,
-                y: Tensor = target,
-            ) -> None:
-                scores.grad = None
-                loss(scores, y).backward()
-
-            given = {"rows": rows, "classes": classes, "dtype": str(dtype).removeprefix("torch.")}
+            run = partial(_loss_backward, scores, target)
+            name_of_type = str(dtype).removeprefix("torch.")
+            conditions = {"rows": rows, "classes": classes, "dtype": name_of_type}
             calls = {name: partial(run, loss) for name, loss in losses.items()}
             peers: dict[str, Callable[[], None]] = {}
             if peer is not None and dtype == torch.float32:
@@ -53,7 +47,15 @@ def time_losses(device: Device, quick: bool) -> Iterator[Result]:
                 by_bisection = partial(_mean, partial(peer.entmax_bisect_loss, alpha=1.5))
                 peers["entmax15 k=100"] = partial(run, by_sorting)
                 peers["bisection 1.5"] = partial(run, by_bisection)
-            yield from _relative(device, calls, peers, given, 20 if quick else 50)
+            yield from _relative(device, calls, peers, conditions, 20 if quick else 50)
+
+
+def _loss_backward(
+    scores: Tensor, target: Tensor, loss: Callable[[Tensor, Tensor], Tensor]
+) -> None:
+    """Run a loss forward and backward."""
+    scores.grad = None
+    loss(scores, target).backward()
 
 
 def _mean(losses: Callable[[Tensor, Tensor], Tensor], scores: Tensor, target: Tensor) -> Tensor:
@@ -70,13 +72,7 @@ def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
         scores = torch.randn(rows, classes, device=device.device).requires_grad_()
         incoming = torch.randn(rows, classes, device=device.device)
         alphas = torch.full((rows, 1), 1.5, device=device.device).requires_grad_()
-
-        def run(
-            mapping: Callable[[Tensor], Tensor], s: Tensor = scores, g: Tensor = incoming
-        ) -> None:
-            s.grad = None
-            mapping(s).backward(g)
-
+        run = partial(_mapping_backward, scores, incoming)
         calls = {
             "softmax_ms": partial(run, partial(torch.softmax, dim=-1)),
             "alpha 1.33": partial(run, partial(entmax, alpha=1.33)),
@@ -87,15 +83,23 @@ def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
         if peer is not None:
             peers["entmax15"] = partial(run, partial(peer.entmax15, dim=-1))
             peers["bisection 1.5"] = partial(run, partial(peer.entmax_bisect, alpha=1.5, dim=-1))
-        given = {"rows": rows, "classes": classes}
-        yield from _relative(device, calls, peers, given, 10 if quick else 30)
+        conditions = {"rows": rows, "classes": classes}
+        yield from _relative(device, calls, peers, conditions, 10 if quick else 30)
+
+
+def _mapping_backward(
+    scores: Tensor, gradient: Tensor, mapping: Callable[[Tensor], Tensor]
+) -> None:
+    """Run a mapping forward and backward."""
+    scores.grad = None
+    mapping(scores).backward(gradient)
 
 
 def _relative(
     device: Device,
     calls: Mapping[str, Callable[[], None]],
     peers: Mapping[str, Callable[[], None]],
-    given: Result,
+    conditions: Result,
     repeats: int,
 ) -> Iterator[Result]:
     """Yield a row for each way to run calls: the first's milliseconds, the others' ratios to it.
@@ -114,7 +118,7 @@ def _relative(
         ratios = {name: round(taken.get(name, float("nan")) / base, 2) for name in others}
         ratios |= {name: round(taken[name] / base, 2) for name in peers if name in taken}
         yield {
-            **given,
+            **conditions,
             "run": way,
             reference: round(base, 3),
             **ratios,
@@ -133,23 +137,32 @@ def time_encoder(device: Device, quick: bool) -> Iterator[Result]:
         lengths = torch.randint(1, 25, (size.batch,), device=device.device).sort(descending=True)[0]
         incoming = torch.randn(24, size.batch, size.hidden, device=device.device)
         weights = list(encoder.parameters())
+        run = partial(_encoder_backward, weights, incoming)
+        calls = {
+            "torch_ms": partial(run, partial(_encode_by_torch, encoder, source)),
+            "loop": partial(run, partial(_encode, encoder, source, lengths)),
+        }
+        conditions = {"size": size.name, "tokens": 24, "pairs": size.batch}
+        yield from _relative(device, calls, {}, conditions, 10 if quick else 30)
 
-        def run(
-            encode: Callable[[], Tensor], weights: list[Tensor] = weights, g: Tensor = incoming
-        ) -> None:
-            torch.autograd.grad(encode(), weights, g)
 
-        def loop(e: Any = encoder, ids: Tensor = source, n: Tensor = lengths) -> Tensor:
-            bank: Tensor = e(ids.unsqueeze(2), n)[1]
-            return bank
+def _encoder_backward(
+    weights: list[Tensor], gradient: Tensor, encode: Callable[[], Tensor]
+) -> None:
+    """Run an encoder forward and backward."""
+    torch.autograd.grad(encode(), weights, gradient)
 
-        def peer(e: Any = encoder, ids: Tensor = source) -> Tensor:
-            outputs: Tensor = e.rnn(e.embeddings(ids.unsqueeze(2)))[0]
-            return outputs
 
-        calls = {"torch_ms": partial(run, peer), "loop": partial(run, loop)}
-        given = {"size": size.name, "tokens": 24, "pairs": size.batch}
-        yield from _relative(device, calls, {}, given, 10 if quick else 30)
+def _encode(encoder: Any, source: Tensor, lengths: Tensor) -> Tensor:
+    """Return the memory bank `(length, batch, hidden)` of ids `(length, batch)`."""
+    memory_bank: Tensor = encoder(source.unsqueeze(2), lengths)[1]
+    return memory_bank
+
+
+def _encode_by_torch(encoder: Any, source: Tensor) -> Tensor:
+    """Return what torch's LSTM with the same weights gives."""
+    outputs: Tensor = encoder.rnn(encoder.embeddings(source.unsqueeze(2)))[0]
+    return outputs
 
 
 # --- decoding ---
@@ -166,21 +179,17 @@ def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
         start = device.clock()
         answers = list(here.answers(lines, TOGETHER))
         seconds = device.clock() - start
-    found = {answer.source: answer for answer in answers}
+    by_source = {answer.source: answer for answer in answers}
     cases, furthest = [], 0.0
     for expected in Translator.from_folders(MODEL).answers(sample, TOGETHER // 4):
-        pair = [
-            (
-                answer.result and answer.result.certificate.level,
-                [each.text for each in answer.hypotheses],
-            )
-            for answer in (found[expected.source], expected)
-        ]
-        if pair[0] != pair[1]:
-            cases.append({"source": expected.source, "here": pair[0], "cpu": pair[1]})
+        answer = by_source[expected.source]
+        here_proven, cpu_proven = _proven(answer), _proven(expected)
+        if here_proven != cpu_proven:
+            cases.append({"source": expected.source, "here": here_proven, "cpu": cpu_proven})
         elif expected.hypotheses:
-            one, other = (a.hypotheses[0].hypothesis for a in (found[expected.source], expected))
-            furthest = max(furthest, abs(one.log_prob - other.log_prob))
+            log_prob = answer.hypotheses[0].hypothesis.log_prob
+            distance = abs(log_prob - expected.hypotheses[0].hypothesis.log_prob)
+            furthest = max(furthest, distance)
     yield {
         "words": len(lines),
         "words_a_second": round(len(lines) / seconds),
@@ -190,3 +199,9 @@ def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
         "cases": cases,
         "ok": 1000 * len(cases) <= len(sample) and furthest < 1e-4,
     }
+
+
+def _proven(answer: Any) -> tuple[str | None, list[str]]:
+    """Return the level of an answer's certificate, and its outputs."""
+    level = answer.result.certificate.level if answer.result else None
+    return level, [decoded.text for decoded in answer.hypotheses]

@@ -36,7 +36,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -59,20 +59,21 @@ from onmt_entmax.sparse import log_entmax
 from onmt_entmax.translator import Translator
 from tools.bench.runner import COUNT
 
-WORDS, SUPPORT, LENGTH = (
-    18_000,
-    5,
-    15,
-)  # tokens: vocabulary, support, output
+# Tokens of `--size words`: of the vocabulary, of the support, of an output.
+WORDS = 18_000
+SUPPORT = 5
+LENGTH = 15
 
 Side = Callable[[], list[str]]
 
 
 def random_lines(count: int) -> list[str]:
     """Return sentences of 4 to 40 random words."""
-    draw = random.Random(1)
-    lengths = [draw.randint(4, 40) for _ in range(count)]
-    return [" ".join(f"w{draw.randrange(WORDS - 10)}" for _ in range(n)) for n in lengths]
+    generator = random.Random(1)
+    lengths = [generator.randint(4, 40) for _ in range(count)]
+    return [
+        " ".join(f"w{generator.randrange(WORDS - 10)}" for _ in range(length)) for length in lengths
+    ]
 
 
 def write_word_models(folder: Path) -> tuple[Path, Path]:
@@ -122,9 +123,9 @@ def opennmt_vocabulary(vocabulary: Vocabulary, specials: tuple[str, ...]) -> Any
 
     words = vocabulary.tokens[len(specials) :]
     counts = Counter({word: len(words) - i for i, word in enumerate(words)})
-    made = Vocab(counts, specials=list(specials))
-    assert tuple(made.itos) == vocabulary.tokens, "the ids differ from OpenNMT-py's"
-    return made
+    stock = Vocab(counts, specials=list(specials))
+    assert tuple(stock.itos) == vocabulary.tokens, "the ids differ from OpenNMT-py's"
+    return stock
 
 
 def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
@@ -166,10 +167,12 @@ def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> 
         write_opennmt_checkpoint(loaded, path)
         arguments = ["-model", str(path), "-src", "-", "-beam_size", str(options.beam)]
         arguments += ["-min_length", str(options.min_length)]
-        given = parser.parse_known_args([*arguments, "-max_length", str(options.max_length)])[0]
+        arguments += ["-max_length", str(options.max_length)]
+        stock_options = parser.parse_known_args(arguments)[0]
+        # OpenNMT-py unpickles; the file is the one written above.
         unpickling = functools.partial(torch.load, weights_only=False)
         with mock.patch.object(torch, "load", unpickling):
-            translator = build_translator(given, report_score=False, out_file=io.StringIO())
+            translator = build_translator(stock_options, report_score=False, out_file=io.StringIO())
     expected = loaded.model.state_dict()
     for name, value in translator.model.state_dict().items():
         ours = expected[name.replace("generator.0.", "generator.")]
@@ -197,22 +200,18 @@ def our_side(model: Path, lines: list[str], options: argparse.Namespace, stop: S
     return run
 
 
-def measure(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Time the sides; return a result for each."""
+def lines_of(options: argparse.Namespace) -> list[str]:
+    """Return the sentences to translate."""
     if options.size == "words":
-        lines = random_lines(options.sentences)
-    else:
-        lines = options.src.read_text(encoding="utf-8").splitlines()
-        step = max(1, len(lines) // options.sentences)  # all languages, all lengths
-        lines = lines[::step][: options.sentences]
-    sides = {
-        "OpenNMT-py softmax": opennmt_side(options.softmax, lines, options),
-        "ours softmax": our_side(options.softmax, lines, options, "exhaustive"),
-        "ours entmax": our_side(options.entmax, lines, options, "exhaustive"),
-        "ours entmax, optimal": our_side(options.entmax, lines, options, "optimal"),
-    }
+        return random_lines(options.sentences)
+    lines = options.src.read_text(encoding="utf-8").splitlines()
+    step = max(1, len(lines) // options.sentences)  # all languages, all lengths
+    return list(lines[::step][: options.sentences])
+
+
+def time_sides(sides: Mapping[str, Side], options: argparse.Namespace) -> dict[str, list[float]]:
+    """Return the seconds of each side in each round."""
     clock = time.process_time if options.threads == 1 else time.perf_counter
-    outputs = {name: run() for name, run in sides.items()}
     gc.collect()
     gc.freeze()
     times: dict[str, list[float]] = {name: [] for name in sides}
@@ -221,6 +220,20 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
             begin = clock()
             run()
             times[name].append(clock() - begin)
+    return times
+
+
+def measure(options: argparse.Namespace) -> list[dict[str, object]]:
+    """Time the sides; return a result for each."""
+    lines = lines_of(options)
+    sides = {
+        "OpenNMT-py softmax": opennmt_side(options.softmax, lines, options),
+        "ours softmax": our_side(options.softmax, lines, options, "exhaustive"),
+        "ours entmax": our_side(options.entmax, lines, options, "exhaustive"),
+        "ours entmax, optimal": our_side(options.entmax, lines, options, "optimal"),
+    }
+    outputs = {name: run() for name, run in sides.items()}
+    times = time_sides(sides, options)
     (reference, base), *_ = times.items()
     results: list[dict[str, object]] = []
     for name, taken in times.items():
@@ -275,8 +288,11 @@ def main(arguments: Sequence[str]) -> int:
     for result in results:
         print(json.dumps(result))
     print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7}")
-    for r in results:
-        print(f"{r['side']:20} {r['per_second']:>10} {r['ratio']:>6} {r['equal']:>7.2%}")
+    for result in results:
+        print(
+            f"{result['side']:20} {result['per_second']:>10} {result['ratio']:>6} "
+            f"{result['equal']:>7.2%}"
+        )
     return 0
 
 

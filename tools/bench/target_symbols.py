@@ -54,43 +54,46 @@ def symbols_of_rows(rows: Sequence[Row], task: StringTask) -> frozenset[str]:
 def with_symbols(model: LoadedModel, rows: dict[str, list[Row]]) -> LoadedModel:
     """Return a model that records the target symbols of training rows."""
     seen = {
-        LANGUAGE + language: symbols_of_rows(some, model.task) & {*model.vocabularies.target.tokens}
-        for language, some in rows.items()
+        LANGUAGE + language: symbols_of_rows(of_language, model.task)
+        & {*model.vocabularies.target.tokens}
+        for language, of_language in rows.items()
     }
     target = replace(model.vocabularies.target, seen=seen)
     return replace(model, vocabularies=model.vocabularies._replace(target=target))
 
 
-def is_foreign(text: str, row: Row, own: frozenset[str], task: StringTask) -> bool:
+def is_foreign(text: str, row: Row, symbols: frozenset[str], task: StringTask) -> bool:
     """Return whether a text has a symbol that neither language nor source have."""
-    symbols = {*task.target.encode(text)} if text else set()
-    return not own.issuperset(symbols - {*task.source.encode(row.query.source)})
+    used = {*task.target.encode(text)} if text else set()
+    return not symbols.issuperset(used - {*task.source.encode(row.query.source)})
 
 
 def compare(
     rows: Sequence[Row],
-    found: Sequence[Sequence[Prediction]],
-    own: frozenset[str],
+    predictions: Sequence[Sequence[Prediction]],
+    symbols: frozenset[str],
     task: StringTask,
 ) -> dict[str, int]:
     """Return the counts of the table for one language.
 
     Args:
         rows: of the language.
-        found: predictions with `any` and with `language`.
-        own: symbols of its training targets.
+        predictions: with `any` and with `language`.
+        symbols: of its training targets.
         task: of the model.
     """
-    before, after = ([each.text for each in some] for some in found)
+    before, after = ([prediction.text for prediction in each] for each in predictions)
     hits = [
-        [text == row.target for text, row in zip(some, rows, strict=True)]
-        for some in (before, after)
+        [text == row.target for text, row in zip(texts, rows, strict=True)]
+        for texts in (before, after)
     ]
-    only = [[each.level == "only" for each in some] for some in found]
+    only = [[prediction.level == "only" for prediction in each] for each in predictions]
     return {
         "rows": len(rows),
-        "gold": sum(is_foreign(row.target, row, own, task) for row in rows),
-        "foreign": sum(map(lambda text, row: is_foreign(text, row, own, task), before, rows)),
+        "gold": sum(is_foreign(row.target, row, symbols, task) for row in rows),
+        "foreign": sum(
+            is_foreign(text, row, symbols, task) for text, row in zip(before, rows, strict=True)
+        ),
         "changed": sum(a != b for a, b in zip(before, after, strict=True)),
         "right": sum(b > a for a, b in zip(*hits, strict=True)),
         "wrong": sum(a > b for a, b in zip(*hits, strict=True)),
@@ -105,11 +108,11 @@ def compare(
 
 def line(name: str, counts: dict[str, int]) -> str:
     """Return a line of the table."""
-    cells = [f"{counts[each]:,}" for each in _COUNTS]
-    cells += [f"{100 * counts[each] / counts['rows']:.2f}" for each in ("any", "language")]
-    for each in ("only any", "only language"):
-        share = 100 * counts[f"{each} right"] / max(counts[each], 1)
-        cells.append(f"{counts[each]:,} ({share:.2f})")
+    cells = [f"{counts[column]:,}" for column in _COUNTS]
+    cells += [f"{100 * counts[kind] / counts['rows']:.2f}" for kind in ("any", "language")]
+    for kind in ("only any", "only language"):
+        share = 100 * counts[f"{kind} right"] / max(counts[kind], 1)
+        cells.append(f"{counts[kind]:,} ({share:.2f})")
     return "\t".join([name, *cells])
 
 
@@ -136,18 +139,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for language, rows in rows_by_language(options.dev, either).items():
         if 0 < options.rows < len(rows):
             rows = random.Random(0).sample(rows, options.rows)
+        symbols = model.vocabularies.target.seen[LANGUAGE + language]
         queries = [row.query._replace(language=language) for row in rows]
-        own = model.vocabularies.target.seen[LANGUAGE + language]
         before = list(either.predictions(queries))
+        # Where the only possible output has no foreign symbol, both predictions are the same.
         again = [
-            place
-            for place, (each, row) in enumerate(zip(before, rows, strict=True))
-            if each.level != "only" or is_foreign(each.text, row, own, model.task)
+            index
+            for index, (prediction, row) in enumerate(zip(before, rows, strict=True))
+            if prediction.level != "only" or is_foreign(prediction.text, row, symbols, model.task)
         ]
-        after = dict(enumerate(before))
-        found = restricted.predictions([queries[place] for place in again])
-        after |= zip(again, found, strict=True)
-        counts = compare(rows, [before, [*after.values()]], own, model.task)
+        after = list(before)
+        predictions = restricted.predictions([queries[index] for index in again])
+        for index, prediction in zip(again, predictions, strict=True):
+            after[index] = prediction
+        counts = compare(rows, [before, after], symbols, model.task)
         print(line(language, counts), flush=True)
         total = {name: total.get(name, 0) + number for name, number in counts.items()}
     print(line("all", total))

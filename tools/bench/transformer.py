@@ -8,9 +8,9 @@ take their steps on the same batches; the output layer is the same in all.
     python -m tools.bench.transformer --size small --data DATA --output-alpha 1
 
 `softmax`, a number and `learned` are our model with this alpha in all attention; `stock` is the
-same model with OpenNMT-py's own attention. `base` is 6 layers of 512
-with 8 heads, `small` 3 layers of 256 with 4 heads. Real text is in `--data FOLDER` (`multi30k/`);
-without it, sentences are as long as Multi30k's, of random words.
+same model with OpenNMT-py's own attention. `base` is 6 layers of 512 with 8 heads, `small` 3 layers
+of 256 with 4 heads. Real text is in `--data FOLDER` (`multi30k/`); without it, sentences are as
+long as Multi30k's, of random words.
 
 Prints one line for each contender: the median milliseconds of a step, the median over the batches
 of the ratio to the first contender, and its quartiles. `--warmup` updates come before the timing,
@@ -45,6 +45,7 @@ from tools.bench.contenders import OurContender
 from tools.bench.runner import ALPHA, COUNT, keep_freed_memory
 
 VOCABULARY = 10_000
+LEARNING_RATE = 5e-4
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,16 @@ SIZES = {
     "small": Size(3, 256, 4, 1024),
     "tiny": Size(1, 32, 2, 64),  # for smoke tests
 }
-NUMBERS = {"softmax": 1.0, "stock": 1.0}
+NAMED_ALPHAS = {"softmax": 1.0, "stock": 1.0}
 
 
 def model_of(
-    name: str, known: Vocabularies, size: Size, output_alpha: float, dropout: float
+    name: str, vocabularies: Vocabularies, size: Size, output_alpha: float, dropout: float
 ) -> SparseNMTModel:
     """Return the model of a contender; all have the same weights."""
-    alpha = name if name == "learned" else NUMBERS.get(name) or float(name)
+    alpha: float | str = name
+    if name != "learned":
+        alpha = NAMED_ALPHAS[name] if name in NAMED_ALPHAS else float(name)
     torch.manual_seed(1)
     model = build_model(
         ModelConfig(
@@ -94,7 +97,7 @@ def model_of(
             dropout=dropout,
             attention_dropout=dropout,
         ),
-        known,
+        vocabularies,
     )
     if name == "stock":
         use_stock(model)
@@ -116,26 +119,27 @@ def use_stock(model: nn.Module) -> None:
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     """Time the contenders; return a result for each."""
     pairs = text.captions(options.data)
-    known = text.vocabularies(pairs, VOCABULARY, joint=True)
-    stream = text.batches(pairs, known, options.batch, 2048)
+    vocabularies = text.vocabularies(pairs, VOCABULARY, joint=True)
+    stream = text.batches(pairs, vocabularies, options.batch, 2048)
     clock = time.process_time if options.clock == "cpu" else time.perf_counter
-    names = options.variants
-    sizes = SIZES[options.size], options.output_alpha, options.dropout
-    running = {
-        name: OurContender(model_of(name, known, *sizes), known.target.pad, 5e-4) for name in names
-    }
+    names, size = options.variants, SIZES[options.size]
+    contenders = {}
+    for name in names:
+        model = model_of(name, vocabularies, size, options.output_alpha, options.dropout)
+        contenders[name] = OurContender(model, vocabularies.target.pad, LEARNING_RATE)
     for _ in range(options.warmup):
         batch = next(stream)
-        for contender in running.values():
+        for contender in contenders.values():
             contender.step(batch, clock)
     times: dict[str, list[float]] = {name: [] for name in names}
     for number in range(options.steps):
         batch = next(stream)
         for name in names if number % 2 else reversed(names):
-            times[name].append(running[name].step(batch, clock)[0])
+            times[name].append(contenders[name].step(batch, clock)[0])
     results: list[dict[str, object]] = []
     for name in names:
-        ratios = [mine / first for mine, first in zip(times[name], times[names[0]], strict=True)]
+        pairs_of_times = zip(times[name], times[names[0]], strict=True)
+        ratios = [seconds / reference for seconds, reference in pairs_of_times]
         low, _, high = quantiles(ratios, n=4)
         results.append(
             {
@@ -143,7 +147,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
                 "ms": round(1000 * median(times[name]), 1),
                 "ratio": round(median(times[name]) / median(times[names[0]]), 3),
                 "quartiles": [round(low, 3), round(high, 3)],
-                "loss": round(running[name].loss, 3),
+                "loss": round(contenders[name].loss, 3),
                 "size": options.size,
                 "batch": options.batch,
                 "output_alpha": options.output_alpha,
@@ -176,7 +180,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options.variants = options.variants.split(",")
     for name in options.variants:
         number = name.replace(".", "", 1).isdecimal() and float(name) >= 1
-        if name not in ("learned", *NUMBERS) and not number:
+        if name not in ("learned", *NAMED_ALPHAS) and not number:
             parser.error(f"--variants: softmax, stock, learned or a number from 1, not {name!r}")
     options.clock = options.clock or ("cpu" if options.threads == 1 else "wall")
     return options

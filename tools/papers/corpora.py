@@ -44,6 +44,7 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -109,29 +110,42 @@ def getter(source: Path | None, url: str, folders: Sequence[str] = ("",)) -> Get
         folders: below either, to be searched one after the other.
     """
 
-    def get(name: str) -> bytes:
-        for folder in folders:
-            if source is None:
-                try:
-                    return download("/".join(filter(None, (url, folder, name))))
-                except UserError:
-                    if folder == folders[-1]:
-                        raise
-                continue
-            for ending, unpack in UNPACKED.items():
-                paths = sorted((source / folder).glob(name + ending))
-                if len(paths) > 1:
-                    raise UserError(f"{source}: several files are {name}: {paths[0]}, {paths[1]}")
-                for path in paths:
-                    try:
-                        return unpack(path.read_bytes())
-                    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-                        raise UserError(f"{path}: cannot be read: {error}") from None
-        raise UserError(f"{source}: no file {name}")
-
-    if source is not None and not source.is_dir():
+    if source is None:
+        return partial(_download_from, url, folders)
+    if not source.is_dir():
         raise UserError(f"{source}: no such folder")
-    return get
+    return partial(_read_from, source, folders)
+
+
+def _download_from(url: str, folders: Sequence[str], name: str) -> bytes:
+    """Return the content of a file below an address, from the first folder that has it."""
+    for folder in folders[:-1]:
+        try:
+            return download("/".join(filter(None, (url, folder, name))))
+        except UserError:  # it may be in the next one
+            continue
+    return download("/".join(filter(None, (url, folders[-1], name))))
+
+
+def _read_from(source: Path, folders: Sequence[str], name: str) -> bytes:
+    """Return the content of a file below a folder, unpacked.
+
+    Args:
+        source: the folder.
+        folders: below it, to be searched one after the other.
+        name: of the file, which may have wildcards, without the ending of a compressed one.
+    """
+    for folder in folders:
+        for ending, unpack in UNPACKED.items():
+            paths = sorted((source / folder).glob(name + ending))
+            if len(paths) > 1:
+                raise UserError(f"{source}: several files are {name}: {paths[0]}, {paths[1]}")
+            for path in paths:
+                try:
+                    return unpack(path.read_bytes())
+                except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+                    raise UserError(f"{path}: cannot be read: {error}") from None
+    raise UserError(f"{source}: no file {name}")
 
 
 def check(content: bytes, sha256: str | None, name: str) -> bytes:
@@ -161,31 +175,38 @@ def fetch(out: Path, files: Mapping[str, str | None], get: Get) -> int:
 
 
 def members(name: str, content: bytes, inside: str) -> Get:
-    """Return a function that reads the files in a folder of an archive."""
+    """Return a function that reads the files in a folder of an archive.
 
-    def get(member: str) -> bytes:
-        path = f"{inside}/{member}".lstrip("/")
-        try:
-            if name.endswith(".zip"):
-                with zipfile.ZipFile(io.BytesIO(content)) as zipped:
-                    return zipped.read(path)
-            with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-                file = archive.extractfile(path)
-                return b"" if file is None else file.read()
-        except (
-            zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, OSError, EOFError,
-            KeyError,
-        ) as error:  # fmt: skip
-            raise UserError(f"{name}: is not the archive that was expected: {error}") from None
+    Args:
+        name: of the archive.
+        content: of the archive.
+        inside: the folder in it.
+    """
+    return partial(_member, name, content, inside)
 
-    return get
+
+def _member(name: str, content: bytes, inside: str, member: str) -> bytes:
+    """Return the content of a file in a folder of an archive; see :func:`members`."""
+    path = f"{inside}/{member}".lstrip("/")
+    try:
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(content)) as zipped:
+                return zipped.read(path)
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            file = archive.extractfile(path)
+            return b"" if file is None else file.read()
+    except (
+        zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, OSError, EOFError,
+        KeyError,
+    ) as error:  # fmt: skip
+        raise UserError(f"{name}: is not the archive that was expected: {error}") from None
 
 
 def sentences(lines: list[str], name: str) -> list[str]:
     """Return the sentences of a file of WMT or IWSLT with markup; of any other, all lines."""
     if name.endswith((".sgm", ".xml")):
-        segments = (re.findall(r"<seg\b[^>]*>(.*?)</seg>", line) for line in lines)
-        return [html.unescape(text) for found in segments for text in found]
+        of_lines = (re.findall(r"<seg\b[^>]*>(.*?)</seg>", line) for line in lines)
+        return [html.unescape(text) for segments in of_lines for text in segments]
     if name.startswith("train.tags."):
         return [line for line in lines if not line.lstrip().startswith("<")]
     return lines
@@ -241,15 +262,16 @@ def read_parallel(name: str, source: Path | None) -> dict[str, list[list[str]]]:
             continue
         sides = []
         for language in corpus["languages"]:
-            names = [pattern.format(language) for pattern in patterns]
-            contents = [get(each) for each in names]
+            contents = {
+                file: get(file) for file in (pattern.format(language) for pattern in patterns)
+            }
             if source is None:
-                known = corpus.get("sha256", {}).get(f"{part}.{language}")
-                check(b"".join(contents), known, f"{part}.{language}")
+                sha256 = corpus.get("sha256", {}).get(f"{part}.{language}")
+                check(b"".join(contents.values()), sha256, f"{part}.{language}")
             lines = [
                 line
-                for each, content in zip(names, contents, strict=True)
-                for line in sentences(list(text_lines(io.BytesIO(content), each)), each)
+                for file, content in contents.items()
+                for line in sentences(list(text_lines(io.BytesIO(content), file)), file)
             ]
             if len(lines) != corpus["counts"][part]:
                 expected = f"{corpus['counts'][part]:,}"
@@ -267,7 +289,7 @@ def preparation(name: str, folder: Path, out: Path, parts: Sequence[str]) -> lis
     languages = PARALLEL[name]["languages"]
     arguments = ["--out", str(out), "--languages", *languages]
     for part in parts:
-        arguments += [f"--{part}", *(str(folder / f"{part}.{each}") for each in languages)]
+        arguments += [f"--{part}", *(str(folder / f"{part}.{code}") for code in languages)]
     return [*arguments, *shlex.split(PARALLEL[name].get("prepare", ""))]
 
 
@@ -302,21 +324,23 @@ def sigmorphon(options: argparse.Namespace) -> None:
     for language in languages if options.languages == ["all"] else options.languages:
         if language not in languages:
             raise UserError(f"no language {language!r}{nearest(language, languages)}")
-        own = [train for train in trains if f"{language}-{train}" in known]
-        if len(own) < len(trains) and options.languages != ["all"]:
-            lacking = next(train for train in trains if train not in own)
+        present = [train for train in trains if f"{language}-{train}" in known]
+        if len(present) < len(trains) and options.languages != ["all"]:
+            lacking = next(train for train in trains if train not in present)
             raise UserError(f"{language} has no {lacking}; leave it out of --languages")
-        files |= {f"{language}-{part}": known[f"{language}-{part}"][1] for part in own}
-        if own:
+        files |= {f"{language}-{part}": known[f"{language}-{part}"][1] for part in present}
+        if present:
             files[f"{language}-dev"] = known[f"{language}-dev"][1]
-            files |= {f"{language}-test": None} if options.test else {}
+        if present and options.test:
+            files[f"{language}-test"] = None
     folders = ["task1/all", "task1/surprise", *([""] if options.source else [])]
     fetched = fetch(options.out, files, getter(options.source, CONLL_URL, folders))
     for name in files:
         if name.endswith("-test"):
             read_rows(options.out / name)
     rows = counted(sum(known[name][0] for name in files if name in known), "row")
-    rows += " besides the test sets" * options.test
+    if options.test:
+        rows += " besides the test sets"
     print(
         f"{options.out}: {counted(len(files), 'file')}, {rows}; "
         f"{fetched} fetched, the rest was there"
@@ -336,20 +360,23 @@ def multilabel(name: str, options: argparse.Namespace) -> None:
     )
     files |= {file: MULAN[file] for file in files if file in MULAN}
     if name == "cal500":
-        # A fixed choice of 400 rows to train on.
-        def get(file: str, get: Get = get) -> bytes:
-            if file == "cal500.xml":
-                return get(file)
-            head, mark, data = re.split(rb"(?im)^(@data.*\n|\Z)", get("cal500.arff"), maxsplit=1)
-            rows = [row for row in data.splitlines(keepends=True) if row.strip()]
-            if len(rows) < 400:
-                raise UserError("cal500.arff: cut short")
-            chosen = set(random.Random(500).sample(range(len(rows)), 400))
-            train = file == "cal500-train.arff"
-            return head + mark + b"".join(r for n, r in enumerate(rows) if (n in chosen) is train)
-
+        get = partial(_cal500, get)
     fetched = fetch(out, files, get)
     print(f"{out}: {name}: {counted(len(files), 'file')}, {fetched} fetched")
+
+
+def _cal500(get: Get, file: str) -> bytes:
+    """Return a file of cal500, whose training and test rows are a fixed choice of all rows."""
+    if file == "cal500.xml":
+        return get(file)
+    head, mark, data = re.split(rb"(?im)^(@data.*\n|\Z)", get("cal500.arff"), maxsplit=1)
+    rows = [row for row in data.splitlines(keepends=True) if row.strip()]
+    if len(rows) < 400:
+        raise UserError("cal500.arff: cut short")
+    training = set(random.Random(500).sample(range(len(rows)), 400))
+    wants_training = file == "cal500-train.arff"
+    chosen = (row for index, row in enumerate(rows) if (index in training) is wants_training)
+    return head + mark + b"".join(chosen)
 
 
 def _reuters(out: Path, parts: Sequence[str]) -> None:
@@ -394,13 +421,13 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
     if len(options.names) > 1 and {*options.names} & {*PARALLEL}:
         parser.error("a parallel corpus needs a command and a folder of its own")
-    fits = {
-        "languages": ["sigmorphon"],
-        "settings": ["sigmorphon"],
-        "test": ["sigmorphon", *MULTILABEL],
-    }
-    for option, some in fits.items():
-        if vars(options)[option] != parser.get_default(option) and not {*options.names} & {*some}:
+    for option, corpora in (
+        ("languages", {"sigmorphon"}),
+        ("settings", {"sigmorphon"}),
+        ("test", {"sigmorphon", *MULTILABEL}),
+    ):
+        is_given = vars(options)[option] != parser.get_default(option)
+        if is_given and not corpora.intersection(options.names):
             parser.error(f"--{option} is not of {options.names[0]}")
     for name in options.names:
         if name in PARALLEL:

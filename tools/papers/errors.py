@@ -28,11 +28,12 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, read_lines
+from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import is_only
 from onmt_entmax.rules import whole
-from onmt_entmax.search import Budget, SearchConfig, SearchTask
+from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
 from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.strings.task import INFLECTION, language_of
 from onmt_entmax.strings.units import decode_word
@@ -84,103 +85,140 @@ def read_words(prefix: Path, report: Path | None = None) -> list[Word]:
     """
     source, target = (prefix.with_name(f"{prefix.name}{end}") for end in (".src", ".tgt"))
     pairs = list(zip(*read_aligned(source, target), strict=True))
-    records: list[Any] = list(read_report(report)) if report else [None] * len(pairs)
-    if [record and record["source"] for record in records] != [
-        report and line for line, _ in pairs
-    ]:
-        raise UserError(f"{report}: not of {source}")
+    records: list[Any] = [{"hypotheses": [], "certificate": "none"}] * len(pairs)
+    if report is not None:
+        records = list(read_report(report))
+        if [record["source"] for record in records] != [line for line, _ in pairs]:
+            raise UserError(f"{report}: not of {source}")
     words = []
-    for number, ((line, target), record) in enumerate(zip(pairs, records, strict=True), 1):
+    for number, ((line, reference), record) in enumerate(zip(pairs, records, strict=True), 1):
         language_of(source, number, line)
         lemma, tags, language = INFLECTION.decode_source(line.split())
-        best = record["hypotheses"][0] if record and record["hypotheses"] else {}
-        texts = target, best.get("text", "")
-        form, guess = (decode_word(text.split()) for text in texts)
-        level = "none" if not record else "only" if is_only(record) else record["certificate"]
-        prob, right = best.get("prob", 0.0), is_right(*texts)
-        words.append(Word(language, tags, lemma, form, guess, level, prob, right))
+        best = record["hypotheses"][0] if record["hypotheses"] else {}
+        text = best.get("text", "")
+        level = record["certificate"]
+        if report is not None and is_only(record):
+            level = "only"
+        words.append(
+            Word(
+                language=language,
+                tags=tags,
+                lemma=lemma,
+                form=decode_word(reference.split()),
+                prediction=decode_word(text.split()),
+                level=level,
+                probability=best.get("prob", 0.0),
+                right=is_right(reference, text),
+            )
+        )
     return words
 
 
 def error_kind(word: Word) -> str:
     """Return what is wrong with a prediction: the first of `KINDS` that fits."""
-    bare = [
-        "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
-        for text in (word.prediction, word.form)
-    ]
     distance = edit_distance(word.form, word.prediction)
     fits = (
         not word.prediction,
         word.prediction == word.lemma,
-        bare[0] == bare[1],
+        without_marks(word.prediction) == without_marks(word.form),
         word.prediction.casefold() == word.form.casefold(),
         distance == 1,
         distance == 2,
+        True,
     )
-    return KINDS[fits.index(True) if True in fits else -1]
+    return KINDS[fits.index(True)]
+
+
+def without_marks(text: str) -> str:
+    """Return a text without accents and other combining marks."""
+    decomposed = unicodedata.normalize("NFD", text)
+    return "".join(character for character in decomposed if not unicodedata.combining(character))
+
+
+def band(value: float, bands: Sequence[tuple[float, str]], below: str) -> str:
+    """Return the name of the first band whose least value is not above this one."""
+    return next((name for least, name in bands if value >= least), below)
+
+
+def percent_right(words: Sequence[Word]) -> float:
+    """Return the percentage of right predictions."""
+    return 100 * sum(word.right for word in words) / len(words)
+
+
+class Characters:
+    """The characters of training, by language."""
+
+    def __init__(self, training: Sequence[Word]) -> None:
+        self._of_language: dict[str, set[str]] = {}
+        for word in training:
+            self._of_language.setdefault(word.language, set()).update(word.lemma, word.form)
+        self._all = set[str]().union(*self._of_language.values())
+
+    def kind(self, word: Word) -> str:
+        """Return whether training has all characters of a word."""
+        characters = {*word.lemma, *word.form}
+        if characters <= self._of_language.get(word.language, set()):
+            return "all known in its language"
+        return "unseen in any language" if characters - self._all else "unseen in its language"
+
+
+def grouped(
+    words: Sequence[Word], title: str, kind: Callable[[Word], str], order: Sequence[str] = ()
+) -> tuple[list[str], list[list[str]]]:
+    """Return heading and rows of a table of words by kind: number, accuracy and share of errors.
+
+    Args:
+        words: of the development set.
+        title: of the kinds.
+        kind: of a word.
+        order: kinds that come first, in this order; without it, the least accurate come first.
+    """
+    groups: dict[str, list[Word]] = {name: [] for name in order}
+    for word in words:
+        groups.setdefault(kind(word), []).append(word)
+    all_errors = max(sum(not word.right for word in words), 1)
+    rows = []
+    for name, group in groups.items():
+        if group:
+            errors = sum(not word.right for word in group)
+            share = f"{100 * errors / all_errors:.1f}"
+            rows.append([name, str(len(group)), f"{percent_right(group):.1f}", share])
+    if not order:
+        rows.sort(key=lambda row: float(row[2]))
+    return [title, "words", "right (%)", "share of errors (%)"], rows
 
 
 def word_errors(options: argparse.Namespace) -> str:
     """Return the tables of `words`."""
-    words = read_words(options.dev, options.report)
-    training = read_words(options.train)
+    words, training = read_words(options.dev, options.report), read_words(options.train)
     tags = Counter((word.language, word.tags) for word in training)
-    characters: dict[str, set[str]] = {}
-    for word in training:
-        characters.setdefault(word.language, set()).update(word.lemma, word.form)
-    known = set().union(*characters.values())
+    least, never = "less than 0.3", "never"
 
-    def band(value: float, bands: Sequence[tuple[float, str]], least: str) -> str:
-        return next((name for low, name in bands if value >= low), least)
+    def probability(word: Word) -> str:
+        return band(word.probability, BANDS, least)
 
-    def spelling(word: Word) -> str:
-        letters = {*word.lemma, *word.form}
-        if letters <= characters.get(word.language, set()):
-            return "all known in its language"
-        return "unseen in any language" if letters - known else "unseen in its language"
+    def times_of_tags(word: Word) -> str:
+        return band(tags[word.language, word.tags], COUNTS, never)
 
-    def right(some: Sequence[Word]) -> float:
-        return 100 * sum(word.right for word in some) / len(some)
-
+    bands = [*(name for _, name in BANDS), least]
+    counts = [*(name for _, name in COUNTS), never]
+    levels, all_known = [*CERTIFICATES.values()], ["all known in its language"]
+    head, languages = grouped(words, "language", lambda word: word.language)
     wrong = [word for word in words if not word.right]
-
-    def table(title: str, kind: Callable[[Word], str], order: Sequence[str] = ()) -> str:
-        groups: dict[str, list[Word]] = {name: [] for name in order}
-        for word in words:
-            groups.setdefault(kind(word), []).append(word)
-        rows = []
-        for name, group in groups.items():
-            if group:
-                errors = sum(not word.right for word in group)
-                share = f"{100 * errors / max(len(wrong), 1):.1f}"
-                rows.append([name, str(len(group)), f"{right(group):.1f}", share])
-        if not order:
-            rows = sorted(rows, key=lambda row: float(row[2]))[: options.languages]
-        return markdown_table([title, "words", "right (%)", "share of errors (%)"], rows)
-
-    names, (least, never) = [name for _, name in BANDS], ("less than 0.3", "never")
-    trained = [name for _, name in COUNTS]
     kinds = Counter(map(error_kind, wrong))
-    parts = [
-        f"{len(words)} words: {right(words):.2f} % right, {len(wrong)} errors.",
-        table("certificate", lambda w: CERTIFICATES[w.level], [*CERTIFICATES.values()]),
-        table("probability", lambda w: band(w.probability, BANDS, least), [*names, least]),
-        table(
-            "training rows with these tags",
-            lambda w: band(tags[w.language, w.tags], COUNTS, never),
-            [*trained, never],
-        ),
-        table("characters", spelling, ["all known in its language"]),
-        table("language", lambda w: w.language),
-        markdown_table(
-            ["kind of error", "errors", "share (%)"],
-            [
-                [kind, str(kinds[kind]), f"{100 * kinds[kind] / max(len(wrong), 1):.1f}"]
-                for kind in KINDS
-            ],
-        ),
+    errors = [
+        [kind, str(kinds[kind]), f"{100 * kinds[kind] / max(len(wrong), 1):.1f}"] for kind in KINDS
     ]
-    return "\n\n".join(parts)
+    tables = [
+        grouped(words, "certificate", lambda word: CERTIFICATES[word.level], levels),
+        grouped(words, "probability", probability, bands),
+        grouped(words, "training rows with these tags", times_of_tags, counts),
+        grouped(words, "characters", Characters(training).kind, all_known),
+        (head, languages[: options.languages]),
+        (["kind of error", "errors", "share (%)"], errors),
+    ]
+    summary = f"{len(words)} words: {percent_right(words):.2f} % right, {len(wrong)} errors."
+    return "\n\n".join([summary, *(markdown_table(*table) for table in tables)])
 
 
 def search_errors(options: argparse.Namespace) -> str:
@@ -201,31 +239,41 @@ def search_errors(options: argparse.Namespace) -> str:
     if not lines:
         raise UserError(f"{options.source}: has no words")
     beams = list(translators["beam"].answers(lines, options.batch_size))
-
-    def proven(answer: Any) -> bool:
-        return answer.result is not None and answer.result.certificate.level != "none"
-
-    unproven = [i for i, answer in enumerate(beams) if not proven(answer)]
-    exact = translators["exact"].answers([lines[i] for i in unproven], options.batch_size)
+    unproven = [index for index, answer in enumerate(beams) if not _is_proven(answer)]
+    exact = translators["exact"].answers([lines[index] for index in unproven], options.batch_size)
     exacts = dict(zip(unproven, exact, strict=True))
     counts: Counter[str] = Counter()
     masses = []
-    for i, empty in enumerate(translators["empty"].answers(lines, options.batch_size)):
-        answers = [answer for answer in (beams[i], exacts.get(i)) if answer and answer.hypotheses]
-        found = [answer.hypotheses[0].hypothesis for answer in answers]
-        output = beams[i].hypotheses[0].hypothesis.log_prob if beams[i].hypotheses else -math.inf
-        best = max(found, key=lambda one: one.log_prob, default=None)
-        certain = i not in exacts or proven(exacts[i])
-        counts["most probable output proven by the beam"] += i not in exacts
-        counts["most probable output proven"] += certain
-        counts["missed by the beam"] += best is not None and best.log_prob > output + ROUNDING
+    for index, empty in enumerate(translators["empty"].answers(lines, options.batch_size)):
+        output = _best(beams[index])
+        candidates = [output, _best(exacts[index])] if index in exacts else [output]
+        best = max(
+            (each for each in candidates if each is not None),
+            key=lambda hypothesis: hypothesis.log_prob,
+            default=None,
+        )
+        reached = -math.inf if output is None else output.log_prob
+        proven = index not in exacts or _is_proven(exacts[index])
+        counts["most probable output proven by the beam"] += index not in exacts
+        counts["most probable output proven"] += proven
+        counts["missed by the beam"] += best is not None and best.log_prob > reached + ROUNDING
         counts["empty output possible"] += bool(empty.hypotheses)
-        counts["empty output the most probable"] += certain and best is not None and not best.tokens
+        counts["empty output the most probable"] += proven and best is not None and not best.tokens
         masses += [math.exp(each.hypothesis.log_prob) for each in empty.hypotheses]
     rows = [[name, f"{count:,}", f"{count / len(lines):.2%}"] for name, count in counts.items()]
     rows.append(["probability of the empty output: mean", f"{sum(masses) / len(lines):.2g}", ""])
     rows.append(["largest", f"{max(masses, default=0):.2g}", ""])
     return markdown_table([f"beam {options.beam_size}", f"of {len(lines):,}", ""], rows)
+
+
+def _is_proven(answer: Answer) -> bool:
+    """Return whether the best output is proven to be the most probable."""
+    return answer.result is not None and answer.result.certificate.level != "none"
+
+
+def _best(answer: Answer) -> Hypothesis | None:
+    """Return the best finished hypothesis, if there is one."""
+    return answer.hypotheses[0].hypothesis if answer.hypotheses else None
 
 
 def main(arguments: Sequence[str]) -> int:

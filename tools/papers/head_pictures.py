@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmt_entmax.nn.transformer import KINDS
-from tools.papers.figures import heat_map, heat_scale, read_metrics
+from tools.papers.figure_runs import read_metrics
+from tools.papers.figure_sentence import heat_map, heat_scale
 from tools.papers.head_measures import BINS, Floats
 from tools.papers.pictures import INK, PAGE, Figure, legend_above, pyplot
 

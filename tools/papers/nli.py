@@ -1,4 +1,4 @@
-"""The attention classifier of Martins and Astudillo (2016, section 4.3): data, model, training.
+"""The attention classifier of Martins and Astudillo (2016, section 4.3): model and training.
 
 Two GRUs read a premise and a hypothesis, as in Rocktäschel et al. (2015). The hypothesis's last
 state attends to the premise's states, by any mapping. `python -m tools.papers.sparsemax nli -h`.
@@ -7,34 +7,36 @@ state attends to the premise's states, by any mapping. `python -m tools.papers.s
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from random import Random
 from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from onmt_entmax.config import Checked, option
 from onmt_entmax.data.vectors import read_vectors
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import read_lines, read_object, write_files
+from onmt_entmax.files import read_object, write_files
 from onmt_entmax.rules import FLAG, SHARE, Rule, positive, whole
 from onmt_entmax.sparse import entmax, entmax_loss
-from tools.papers.pictures import INK, PAGE, SOFT, Figure, measuring_figure, pyplot, readable
+from tools.papers.nli_data import (
+    LABELS,
+    Batch,
+    Encoded,
+    Pair,
+    count_words,
+    encode,
+    hold_out,
+    make_batch,
+    read_pairs,
+)
 
-LABELS = ("entailment", "neutral", "contradiction")
 ALPHAS = {"softmax": 1.0, "entmax15": 1.5, "sparsemax": 2.0}
-# A hypothesis begins with a delimiter, as in the authors' code.
-SYMBOLS = ("<unk>", "<blank>", "<s>")
-UNKNOWN, DELIMITER = 0, 2  # ids
-_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 _EVALUATED = 256  # pairs in a batch of an evaluation
 _POOL = 50  # batches whose pairs are sorted by length
 _COUNT = whole(1, 10**6)
@@ -86,149 +88,6 @@ class Settings(Checked):
 def alpha_of(mapping: float | str) -> float:
     """Return the alpha of a mapping's name; a number is its own."""
     return ALPHAS[mapping] if isinstance(mapping, str) else float(mapping)
-
-
-# --- data ------------------------------------------------------------------------------------
-
-
-class Pair(NamedTuple):
-    """A premise, a hypothesis, their label, an index of `LABELS`, and the line of the file."""
-
-    premise: tuple[str, ...]
-    hypothesis: tuple[str, ...]
-    label: int
-    line: int
-
-
-def read_pairs(path: Path, lowercase: bool) -> list[Pair]:
-    """Read a file of sentence pairs: SNLI's format if its name ends in .jsonl, else SICK's.
-
-    SNLI's sentences are the tokens of its parse trees; SICK's are split at spaces and punctuation.
-    Pairs without a label (SNLI's "-") are left out.
-
-    Args:
-        path: the file.
-        lowercase: whether to write all words in small letters.
-
-    Raises:
-        UserError: the file cannot be read, a line has another form, an unknown label or an empty
-            sentence; or there is no labelled pair.
-    """
-    pairs = []
-    for number, label, *sentences in (_snli if path.suffix == ".jsonl" else _sick)(path):
-        if label.lower() in LABELS and all(sentences):
-            premise, hypothesis = (
-                tuple(w.lower() if lowercase else w for w in each) for each in sentences
-            )
-            pairs.append(Pair(premise, hypothesis, LABELS.index(label.lower()), number))
-        elif label != "-":
-            raise UserError(f"{path}:{number}: label {label!r}, or a sentence without words")
-    if not pairs:
-        raise UserError(f"{path}: no pair with a label")
-    return pairs
-
-
-_Row = tuple[int, str, list[str], list[str]]  # line, label, words of both sentences
-
-
-def _snli(path: Path) -> Iterator[_Row]:
-    """Yield the rows of a file of JSON lines."""
-    keys = ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            content = json.loads(line)
-            label, *trees = (str(content[key]) for key in keys)
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path}:{number}: no line of SNLI ({error})") from None
-        premise, hypothesis = ([w for w in tree.split() if w not in "()"] for tree in trees)
-        yield number, label, premise, hypothesis
-
-
-def _sick(path: Path) -> Iterator[_Row]:
-    """Yield the rows of a table with tabs between its columns, whose first line names them."""
-    lines = read_lines(path)
-    names = next(lines, "").replace("entailment_label", "entailment_judgment").split("\t")
-    try:
-        first, second, label = map(names.index, ("sentence_A", "sentence_B", "entailment_judgment"))
-    except ValueError as error:
-        raise UserError(f"{path}:1: a column is missing: {error}") from None
-    for number, line in enumerate(lines, 2):
-        cells = line.split("\t")
-        if len(cells) != len(names):
-            raise UserError(f"{path}:{number}: {len(cells)} columns, but line 1 has {len(names)}")
-        yield number, cells[label], _WORD.findall(cells[first]), _WORD.findall(cells[second])
-
-
-def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair]]:
-    """Split pairs by premise, so that no premise is in both parts; every call splits alike.
-
-    Args:
-        pairs: in any number.
-        share: of the pairs that goes to the second part, at least.
-
-    Raises:
-        UserError: a part would be empty.
-    """
-    premises = list(dict.fromkeys(pair.premise for pair in pairs))
-    Random(1).shuffle(premises)
-    counts = Counter(pair.premise for pair in pairs)
-    chosen: set[tuple[str, ...]] = set()
-    for premise in premises:
-        if sum(counts[each] for each in chosen) < share * len(pairs):
-            chosen.add(premise)
-    kept = [pair for pair in pairs if pair.premise not in chosen]
-    if not kept or not chosen:
-        raise UserError(f"too few different premises to hold out {share:g}: {len(premises)}")
-    return kept, [pair for pair in pairs if pair.premise in chosen]
-
-
-def count_words(pairs: Sequence[Pair], min_frequency: int) -> list[str]:
-    """Return the vocabulary of some pairs, the most frequent words first, after `SYMBOLS`."""
-    counts = Counter(word for pair in pairs for word in (*pair.premise, *pair.hypothesis))
-    ordered = sorted(counts, key=lambda word: (-counts[word], word))
-    return [*SYMBOLS, *(word for word in ordered if counts[word] >= min_frequency)]
-
-
-class Batch(NamedTuple):
-    """Pairs as tensors; sentences are padded with 0, which nothing reads.
-
-    Attributes:
-        premises: `(batch, length)` ids.
-        premise_lengths: `(batch,)`.
-        hypotheses: `(batch, length)` ids, the first that of the delimiter.
-        hypothesis_lengths: `(batch,)`, with the delimiter.
-        labels: `(batch,)`.
-    """
-
-    premises: Tensor
-    premise_lengths: Tensor
-    hypotheses: Tensor
-    hypothesis_lengths: Tensor
-    labels: Tensor
-
-
-Encoded = tuple[Tensor, Tensor, int]  # ids of premise and hypothesis, label
-
-
-def encode(pairs: Sequence[Pair], words: Sequence[str]) -> list[Encoded]:
-    """Return the ids of pairs."""
-    ids = {word: number for number, word in enumerate(words)}
-
-    def of(sentence: Sequence[str], first: Sequence[int] = ()) -> Tensor:
-        return torch.tensor([*first, *(ids.get(word, UNKNOWN) for word in sentence)])
-
-    return [(of(p.premise), of(p.hypothesis, [DELIMITER]), p.label) for p in pairs]
-
-
-def make_batch(encoded: Sequence[Encoded]) -> Batch:
-    """Pad encoded pairs."""
-    premises, hypotheses, labels = zip(*encoded, strict=True)
-
-    def padded(sentences: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        lengths = torch.tensor([len(sentence) for sentence in sentences])
-        return pad_sequence(list(sentences), batch_first=True), lengths
-
-    return Batch(*padded(premises), *padded(hypotheses), torch.tensor(labels))
 
 
 # --- model -----------------------------------------------------------------------------------
@@ -412,20 +271,13 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
     model = Classifier(settings, len(words))
     if settings.embeddings:
         say(f"fixed vectors: {_fix_vectors(model, settings, words):,} of {len(words):,} words")
-    # Word vectors have no L2: Adam would shrink a rare word's vector in all updates that lack it.
-    vectors = model.embedding.weight
-    others = [weight for weight in model.parameters() if weight is not vectors]
-    groups: list[dict[str, Any]] = [
-        {"params": others, "weight_decay": settings.l2},
-        {"params": [vectors]},
-    ]
-    optimiser = torch.optim.Adam(groups, lr=settings.learning_rate)
-    data, chosen_on = encode(pairs, words), encode(selection, words)
+    optimiser = _optimiser_of(model, settings)
+    data, selection_data = encode(pairs, words), encode(selection, words)
     description = json.dumps({"settings": asdict(settings), "words": words}, ensure_ascii=False)
     best, log = None, ""
     for epoch in range(1, settings.epochs + 1):
         loss, accuracy = _one_epoch(model, settings, optimiser, data)
-        measures = measure(settings, selection, predict(model, settings, chosen_on))
+        measures = measure(settings, selection, predict(model, settings, selection_data))
         line = {"epoch": epoch, "loss": loss, "train_accuracy": accuracy, **measures._asdict()}
         log += json.dumps(line) + "\n"
         files: dict[Path, str | bytes] = {out / "metrics.jsonl": log}
@@ -441,11 +293,25 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
     return best
 
 
+def _optimiser_of(model: Classifier, settings: Settings) -> torch.optim.Optimizer:
+    """Return Adam with weight decay.
+
+    Word vectors have none: Adam would shrink a rare word's vector in all updates that lack it.
+    """
+    vectors = model.embedding.weight
+    others = [weight for weight in model.parameters() if weight is not vectors]
+    groups: list[dict[str, Any]] = [
+        {"params": others, "weight_decay": settings.l2},
+        {"params": [vectors]},
+    ]
+    return torch.optim.Adam(groups, lr=settings.learning_rate)
+
+
 def _fix_vectors(model: Classifier, settings: Settings, words: Sequence[str]) -> int:
     """Put given word vectors into a model, for good; return how many there are."""
     weight, learned = model.embedding.weight, torch.ones(len(words), 1)
-    known = Vocabulary(tuple(words))
-    vectors = read_vectors(Path(settings.embeddings), "GloVe", known, settings.word_vec_size)
+    vocabulary = Vocabulary(tuple(words))
+    vectors = read_vectors(Path(settings.embeddings), "GloVe", vocabulary, settings.word_vec_size)
     for number, vector in vectors.items():
         weight.data[number], learned[number] = vector, 0
     # Adam leaves a weight whose gradient has always been zero as it is.
@@ -462,10 +328,10 @@ def _one_epoch(
     """
     alpha, size, total, right = alpha_of(settings.output), settings.batch_size, 0.0, 0
     order, batches = torch.randperm(len(data)).tolist(), []
-    for first in range(0, len(data), _POOL * size):
-        pool = [data[i] for i in order[first : first + _POOL * size]]
+    for begin in range(0, len(data), _POOL * size):
+        pool = [data[index] for index in order[begin : begin + _POOL * size]]
         pool.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
-        batches += [pool[i : i + size] for i in range(0, len(pool), size)]
+        batches += [pool[first : first + size] for first in range(0, len(pool), size)]
     for index in torch.randperm(len(batches)).tolist():
         batch = make_batch(batches[index])
         scores, _ = model(batch)
@@ -492,50 +358,3 @@ def load(folder: Path) -> tuple[Settings, list[str], Classifier]:
     except (KeyError, TypeError, RuntimeError, OSError, safetensors.SafetensorError) as error:
         raise UserError(f"{folder}: not a run of `nli train`, or damaged: {error}") from None
     return settings, words, model
-
-
-# --- picture ---------------------------------------------------------------------------------
-
-_NAMES = 1.15  # width of the column of names, inches
-_LINE = 0.34  # height of a line of words with their weights
-
-
-def draw_premise(pair: Pair, models: dict[str, Prediction]) -> Figure:
-    """Draw a premise once a model (Table 4); darker words have more weight, only zero has no box.
-
-    Args:
-        pair: the sentences.
-        models: predictions with attention, by name.
-    """
-    figure, width_of = measuring_figure()
-    words, places, line, left = [readable(word) for word in pair.premise], [], 0, 0.0
-    for word in words:
-        width = max(width_of(word, fontsize=8), 0.17)
-        if left and left + width > PAGE - _NAMES:
-            line, left = line + 1, 0.0
-        places.append((line, left + width / 2))
-        left += width + 0.09
-    texts = [f"hypothesis: {' '.join(pair.hypothesis)}", f"label: {LABELS[pair.label]}"]
-    block = _LINE * (line + 1) + 0.12
-    height = 0.18 * len(texts) + len(models) * block
-    figure.set_size_inches(PAGE, height)
-    for number, text in enumerate(texts):
-        y = 1 - (0.09 + 0.18 * number) / height
-        figure.text(0, y, text, fontsize=8, va="center", wrap=True)
-    for number, (name, prediction) in enumerate(models.items()):
-        top = height - 0.18 * len(texts) - number * block
-        said = LABELS[prediction.label]
-        for offset, text, colour in ((0.17, name, INK), (0.31, said, SOFT)):
-            figure.text(0, (top - offset) / height, text, fontsize=7, va="center", color=colour)
-        weights = prediction.attention or []
-        for word, weight, (line, middle) in zip(words, weights, places, strict=True):
-            x, y = (_NAMES + middle) / PAGE, top - 0.17 - _LINE * line
-            style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 8}
-            shown = figure.text(x, y / height, word, **style)
-            if weight > 0:
-                face = pyplot.get_cmap("Blues")(0.15 + 0.75 * min(1.0, weight))
-                shown.set_bbox({"boxstyle": "square,pad=0.18", "fc": face, "ec": INK, "lw": 0.4})
-                shown.set_color("white" if weight > 0.6 else INK)
-                style = {"ha": "center", "fontsize": 5.5, "color": SOFT}
-                figure.text(x, (y - 0.16) / height, f"{weight:.2f}", **style)
-    return figure

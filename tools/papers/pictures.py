@@ -61,17 +61,22 @@ def prepare(texts: Iterable[str] = ()) -> None:
     matplotlib.rcParams.update(_SETTINGS)
     families = ["DejaVu Sans"]
     charmap = font_manager.get_font(font_manager.findfont(families[0])).get_charmap()
-    missing = {c for c in "".join(texts) if ord(c) not in charmap and not c.isspace()} - {JOINER}
-    for entry in sorted(font_manager.fontManager.ttflist, key=lambda each: each.name):
+    missing = {
+        character
+        for character in "".join(texts)
+        if ord(character) not in charmap and not character.isspace()
+    } - {JOINER}
+    for entry in sorted(font_manager.fontManager.ttflist, key=lambda font: font.name):
         regular = entry.style == "normal" and str(entry.weight) in ("400", "normal", "regular")
         if missing and regular and "Last Resort" not in entry.name:
             try:
                 charmap = font_manager.get_font(entry.fname).get_charmap()
             except (OSError, RuntimeError):  # a font that FreeType cannot read
                 continue
-            if has := {c for c in missing if ord(c) in charmap}:
+            present = {character for character in missing if ord(character) in charmap}
+            if present:
                 families.append(entry.name)
-                missing -= has
+                missing -= present
     if missing:
         shown = " ".join(sorted(missing)[:10])
         warnings.warn(

@@ -51,6 +51,8 @@ from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 from tools.papers import multilabel, nli
+from tools.papers.nli_data import LABELS, Pair, encode, read_pairs
+from tools.papers.nli_picture import draw_premise
 from tools.papers.pictures import names_of, prepare, write
 from tools.papers.published import spread
 
@@ -64,7 +66,7 @@ def read_settings(path: Path, kind: type[T], **changes: object) -> T:
         UserError: it cannot be read, a key is unknown or missing, or a value is wrong.
     """
     content = {**read_yaml(str(path)), **changes}
-    defaults: dict[str, Any] = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
+    defaults: dict[str, Any] = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
     for name in content:
         if name not in defaults:
             raise UserError(f"{path}: {name}: no such key{nearest(str(name), list(defaults))}")
@@ -96,27 +98,22 @@ def train(options: argparse.Namespace) -> None:
     print(f"{options.out}: best epoch: {best}, on the pairs that chose it")
 
 
-def judge(run: Path, data: Path) -> tuple[nli.Settings, list[nli.Pair], list[nli.Prediction]]:
+def judge(run: Path, data: Path) -> tuple[nli.Settings, list[Pair], list[nli.Prediction]]:
     """Return the settings of a run, the pairs of a file, and the run's predictions."""
     settings, words, model = nli.load(run)
-    pairs = nli.read_pairs(data, settings.lowercase)
-    return settings, pairs, nli.predict(model, settings, nli.encode(pairs, words))
+    pairs = read_pairs(data, settings.lowercase)
+    return settings, pairs, nli.predict(model, settings, encode(pairs, words))
 
 
 def evaluate(options: argparse.Namespace) -> None:
     """Run `nli evaluate`."""
-
-    def cells(measures: Sequence[nli.Measures]) -> list[str]:
-        attended = [m.attended for m in measures if m.attended is not None]
-        return [spread([m.accuracy for m in measures]), spread(attended)]
-
     refuse_overwriting([options.data], [options.output])
     rows, kinds = [["run", "attention", "seed", "accuracy", "attended"]], dict[str, Any]()
     for run in options.models:
         settings, pairs, predictions = judge(run, options.data)
         measures = nli.measure(settings, pairs, predictions)
         kinds.setdefault(str(settings.attention), []).append(measures)
-        rows.append([str(run), str(settings.attention), str(settings.seed), *cells([measures])])
+        rows.append([str(run), str(settings.attention), str(settings.seed), *_cells([measures])])
         if options.output:
             lines = [
                 json.dumps({**pair._asdict(), **prediction._asdict()}, ensure_ascii=False) + "\n"
@@ -126,12 +123,18 @@ def evaluate(options: argparse.Namespace) -> None:
     label, count = Counter(pair.label for pair in pairs).most_common(1)[0]
     print(
         f"{counted(len(pairs), 'pair')}, {measures.words:.2f} words a premise, "
-        f"{100 * count / len(pairs):.2f} % {nli.LABELS[label]}"
+        f"{100 * count / len(pairs):.2f} % {LABELS[label]}"
     )
     print(aligned_table(rows))
     if len(options.models) > 1:
-        means = [[kind, str(len(some)), *cells(some)] for kind, some in kinds.items()]
+        means = [[kind, str(len(runs)), *_cells(runs)] for kind, runs in kinds.items()]
         print("\n" + aligned_table([["attention", "runs", "accuracy", "attended"], *means]))
+
+
+def _cells(measures: Sequence[nli.Measures]) -> list[str]:
+    """Return accuracy and attended words of runs, for a table."""
+    attended = [each.attended for each in measures if each.attended is not None]
+    return [spread([each.accuracy for each in measures]), spread(attended)]
 
 
 def figures(options: argparse.Namespace) -> None:
@@ -139,17 +142,18 @@ def figures(options: argparse.Namespace) -> None:
     runs = zip(names_of(options), options.models, strict=True)
     judged = {name: judge(run, options.data) for name, run in runs}
     pairs = next(iter(judged.values()))[1]
-    places = {pair.line: place for place, pair in enumerate(pairs)}
+    index_of = {pair.line: index for index, pair in enumerate(pairs)}
     for line in options.lines:
-        if line not in places:
+        if line not in index_of:
             raise UserError(f"{options.data}: line {line} has no pair with a label")
-        pair = pairs[places[line]]
-        models = {name: predictions[places[line]] for name, (_, _, predictions) in judged.items()}
+        index = index_of[line]
+        pair = pairs[index]
+        models = {name: predictions[index] for name, (_, _, predictions) in judged.items()}
         for name, prediction in models.items():
             if prediction.attention is None:
                 raise UserError(f"{name}: has no attention to draw")
         prepare([*pair.premise, *pair.hypothesis, *models])
-        print(write(nli.draw_premise(pair, models), options.out / f"line-{line}"))
+        print(write(draw_premise(pair, models), options.out / f"line-{line}"))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -55,19 +55,37 @@ def read_pairs(
 
 def rank_class(token: int, end: int) -> str:
     """Return the frequency class of a token by its vocabulary rank: "1-10", "11-100", ..."""
+    if token == end:
+        return "end"
     rank = token - len(TARGET_SPECIALS) + 1
-    if token == end or rank < 1:
-        return "end" if token == end else "unknown"
+    if rank < 1:
+        return "unknown"
     high = next((high for high in RANKS if rank <= high), "")
     low = max((below + 1 for below in RANKS if below < rank), default=1)
     return f"{low}-{high}"
 
 
+class ForcedStep(NamedTuple):
+    """A step of decoding along a target.
+
+    Attributes:
+        position: in the target, from 1.
+        token: id of the target's token there.
+        attended: source positions with attention.
+        possible: tokens of positive probability.
+    """
+
+    position: int
+    token: int
+    attended: int
+    possible: int
+
+
 @torch.inference_mode()
 def steps_of(
     translator: Translator, pairs: Sequence[Pair], batch_size: int
-) -> Iterator[tuple[int, int, int, int]]:
-    """Yield position, token, attended source positions and possible tokens of each forced step."""
+) -> Iterator[ForcedStep]:
+    """Yield each step of decoding along the targets of pairs."""
     stepper = translator.stepper
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]))
     for first in range(0, len(order), batch_size):
@@ -85,10 +103,10 @@ def steps_of(
                 # Softmax attends to every position, even if a weight rounds to zero.
                 dense = translator.dense_attention and len(row)
                 attended = length if dense else int(row[:length].count_nonzero())
-                yield position, token, attended, support
+                yield ForcedStep(position, token, attended, support)
 
 
-def summary(steps: Sequence[tuple[int, int, int]], end: int) -> dict[str, Any]:
+def summarise(steps: Sequence[tuple[int, int, int]], end: int) -> dict[str, Any]:
     """Return means, quantiles and shares over steps of (position, token, count).
 
     `at_most` is the cumulative distribution: the share of steps by their largest count.
@@ -99,12 +117,8 @@ def summary(steps: Sequence[tuple[int, int, int]], end: int) -> dict[str, Any]:
     for position, token, count in steps:
         positions[min(position, LAST_POSITION)].append(count)
         ranks[rank_class(token, end)].append(count)
-    last = {"unknown": 10**9, "end": 10**9 + 1}
+    last = {"unknown": 10**9, "end": 10**9 + 1}  # behind all ranks
     ordered = sorted(ranks, key=lambda name: last.get(name) or int(name.split("-")[0]))
-
-    def cell(counts: Sequence[int]) -> dict[str, float]:
-        return {"steps": len(counts), "mean": float(np.mean(counts))}
-
     return {
         "steps": len(values),
         "mean": float(values.mean()),
@@ -114,9 +128,16 @@ def summary(steps: Sequence[tuple[int, int, int]], end: int) -> dict[str, Any]:
         "at_most": dict(
             zip(map(str, distinct), (counts.cumsum() / len(values)).tolist(), strict=True)
         ),
-        "by_position": {str(p): cell(positions[p]) for p in sorted(positions)},
-        "by_rank": {name: cell(ranks[name]) for name in ordered},
+        "by_position": {
+            str(position): _mean_of(positions[position]) for position in sorted(positions)
+        },
+        "by_rank": {name: _mean_of(ranks[name]) for name in ordered},
     }
+
+
+def _mean_of(counts: Sequence[int]) -> dict[str, float]:
+    """Return how many steps there are, and their mean."""
+    return {"steps": len(counts), "mean": float(np.mean(counts))}
 
 
 def measure(
@@ -138,19 +159,24 @@ def measure(
     pairs = read_pairs(translator, source, target, limit)
     lines = read_aligned(source)[0][: len(pairs)]
     answers = translator.answers(lines, batch_size)
-    own = [
+    predicted = [
         (pair[0], list(answer.hypotheses[0].hypothesis.tokens))
         for pair, answer in zip(pairs, answers, strict=True)
         if answer.hypotheses
     ]
-    if not own:
+    if not predicted:
         raise UserError(f"{folder}: no output finished")
     figures: dict[str, Any] = {"model": str(folder), "sentences": len(pairs)}
-    for mode, chosen in (("forced", pairs), ("predicted", own)):
-        steps = list(steps_of(translator, chosen, batch_size))
+    end = translator.stepper.eos
+    for mode, targets in (("forced", pairs), ("predicted", predicted)):
+        steps = list(steps_of(translator, targets, batch_size))
         figures[mode] = {
-            side: summary([(*step[:2], step[place]) for step in steps], translator.stepper.eos)
-            for place, side in enumerate(SIDES, 2)
+            "attention": summarise(
+                [(step.position, step.token, step.attended) for step in steps], end
+            ),
+            "output": summarise(
+                [(step.position, step.token, step.possible) for step in steps], end
+            ),
         }
     return figures
 
@@ -177,24 +203,38 @@ def table3(figures: Mapping[str, Any]) -> str:
 def markdown(figures: Mapping[str, Any]) -> str:
     """Return all tables."""
     sentences = counted(next(iter(figures.values()))["sentences"], "sentence")
-    modes = "; ".join(f"*{mode}*: {said}" for mode, said in MODES.items())
+    modes = "; ".join(f"*{mode}*: {meaning}" for mode, meaning in MODES.items())
     parts = ["# Nonzeros per step", f"{sentences}. {modes} (beam search).", table3(figures)]
-    for mode, said in MODES.items():
+    for mode, meaning in MODES.items():
         for side in SIDES:
             measured = {name: model[mode][side] for name, model in figures.items()}
-            head = ["model", "steps", *(f"{q} %" for q in QUANTILES), "most"]
-            rows = []
-            for name, m in measured.items():
-                quantiles = [f"{value:,g}" for value in m["quantiles"].values()]
-                rows.append([name, str(m["steps"]), *quantiles, number(m["most"])])
-            parts += [f"## {side.capitalize()}, {said}", markdown_table(head, rows)]
-            for key, title in (("by_rank", "rank of the token"), ("by_position", "position")):
-                rows = []
-                for cell in dict.fromkeys(cell for m in measured.values() for cell in m[key]):
-                    means = [m[key].get(cell, {}).get("mean") for m in measured.values()]
-                    rows.append([cell, *("" if mean is None else number(mean) for mean in means)])
-                parts.append(markdown_table([title, *measured], rows))
+            parts += [
+                f"## {side.capitalize()}, {meaning}",
+                _quantile_table(measured),
+                _mean_table("rank of the token", "by_rank", measured),
+                _mean_table("position", "by_position", measured),
+            ]
     return "\n\n".join(parts) + "\n"
+
+
+def _quantile_table(measured: Mapping[str, Any]) -> str:
+    """Return a table of quantiles of counts; `measured` has summaries by model."""
+    head = ["model", "steps", *(f"{quantile} %" for quantile in QUANTILES), "most"]
+    rows = []
+    for name, summary in measured.items():
+        quantiles = [f"{value:,g}" for value in summary["quantiles"].values()]
+        rows.append([name, str(summary["steps"]), *quantiles, number(summary["most"])])
+    return markdown_table(head, rows)
+
+
+def _mean_table(title: str, key: str, measured: Mapping[str, Any]) -> str:
+    """Return a table of means by rank or position, a column for each model."""
+    rows = []
+    groups = dict.fromkeys(group for summary in measured.values() for group in summary[key])
+    for group in groups:
+        means = [summary[key].get(group, {}).get("mean") for summary in measured.values()]
+        rows.append([group, *("" if mean is None else number(mean) for mean in means)])
+    return markdown_table([title, *measured], rows)
 
 
 def draw(figures: Mapping[str, Any]) -> Figure:
@@ -209,7 +249,7 @@ def draw(figures: Mapping[str, Any]) -> Figure:
         line[0].set_xlabel(noun)
         line[0].set_ylabel("share of steps with\nat most this many")
         line[1].set_ylabel(f"{noun},\nmean")
-        wide = any(m["most"] > WIDE for m in measured.values())
+        wide = any(summary["most"] > WIDE for summary in measured.values())
         line[0].set_xscale("log" if wide else "linear")
         for axis in line[1:]:
             axis.set_yscale("log" if wide else "linear")
@@ -225,21 +265,29 @@ def draw(figures: Mapping[str, Any]) -> Figure:
 
 def _draw_row(axes: Sequence[Axes], measured: Mapping[str, Any]) -> None:
     """Draw the three panels of attention or output."""
-    most = max(m["most"] for m in measured.values())
+    most = max(summary["most"] for summary in measured.values())
     ranks = [
         rank
-        for rank in dict.fromkeys(rank for m in measured.values() for rank in m["by_rank"])
-        if any(m["by_rank"].get(rank, {}).get("steps", 0) >= FEW for m in measured.values())
+        for rank in dict.fromkeys(
+            rank for summary in measured.values() for rank in summary["by_rank"]
+        )
+        if any(
+            summary["by_rank"].get(rank, {}).get("steps", 0) >= FEW for summary in measured.values()
+        )
     ]
-    for name, m in measured.items():
-        points = [(int(count), share) for count, share in m["at_most"].items()]
-        points = [*([] if points[0][0] == 1 else [(1, 0.0)]), *points, (most, 1.0)]
-        axes[0].step(*zip(*points, strict=True), where="post", label=name)
-        cells = {int(p): cell for p, cell in m["by_position"].items() if cell["steps"] >= FEW}
-        means = [(p, cell["mean"]) for p, cell in cells.items() if p < LAST_POSITION]
+    for name, summary in measured.items():
+        points = [(int(count), share) for count, share in summary["at_most"].items()]
+        if points[0][0] != 1:
+            points.insert(0, (1, 0.0))
+        axes[0].step(*zip(*points, (most, 1.0), strict=True), where="post", label=name)
+        means = [
+            (int(position), cell["mean"])
+            for position, cell in summary["by_position"].items()
+            if cell["steps"] >= FEW and int(position) < LAST_POSITION
+        ]
         axes[1].plot(*zip(*means, strict=True) if means else ([], []))
-        places = [i for i, rank in enumerate(ranks) if rank in m["by_rank"]]
-        axes[2].plot(places, [m["by_rank"][ranks[i]]["mean"] for i in places], "o")
+        indices = [index for index, rank in enumerate(ranks) if rank in summary["by_rank"]]
+        axes[2].plot(indices, [summary["by_rank"][ranks[i]]["mean"] for i in indices], "o")
     axes[0].set_ylim(0, 1.03)
     labels = [rank.replace("-", "–") for rank in ranks]
     axes[2].set_xticks(range(len(ranks)), labels, rotation=30, ha="right", rotation_mode="anchor")

@@ -56,7 +56,7 @@ from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 from tools.papers.evaluation import figures_of, measurements
-from tools.papers.figures import draw_curves
+from tools.papers.figure_runs import draw_curves
 from tools.papers.held_out import test
 from tools.papers.markdown import markdown_table
 from tools.papers.matrix import Matrix, Work, read_matrices

@@ -17,12 +17,17 @@ def formula(text: str, display: str = "inline") -> str:
 class Docstrings(griffe.Extension):
     """Rewrite each docstring of the package."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._public: set[str] = set()  # names that the package exports
+
     def on_package(self, *, pkg: griffe.Module, **_: object) -> None:
         """Rewrite the docstrings of a package that was read."""
-        self._public = set(pkg.exports or ())
+        self._public = set(map(str, pkg.exports or ()))
         self._rewrite(pkg)
 
     def _rewrite(self, node: griffe.Object) -> None:
+        """Rewrite the docstrings of an object and of its members."""
         if node.docstring:
             text = FORMULA.sub(lambda match: formula(match[1], "block"), node.docstring.value)
             node.docstring.value = ROLE.sub(self._replacement, text)
@@ -31,7 +36,9 @@ class Docstrings(griffe.Extension):
                 self._rewrite(member)
 
     def _replacement(self, match: re.Match[str]) -> str:
+        """Return a formula or a link for a role of Sphinx."""
         role, text = match.groups()
         if role == "math":
-            return f"<span>{formula(text)}</span>"  # else a formula at a line's start is a block
+            # Without <span>, Markdown takes a formula at the start of a line for a block.
+            return f"<span>{formula(text)}</span>"
         return f"[`{text}`][onmt_entmax.{text}]" if text in self._public else f"`{text}`"

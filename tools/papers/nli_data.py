@@ -1,0 +1,169 @@
+"""Pairs of sentences with a label: files of SNLI and SICK, vocabularies and batches."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
+
+LABELS = ("entailment", "neutral", "contradiction")
+# A hypothesis begins with a delimiter, as in the authors' code.
+SYMBOLS = ("<unk>", "<blank>", "<s>")
+UNKNOWN, DELIMITER = 0, 2  # ids
+_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+
+
+class Pair(NamedTuple):
+    """A premise, a hypothesis, their label, an index of `LABELS`, and the line of the file."""
+
+    premise: tuple[str, ...]
+    hypothesis: tuple[str, ...]
+    label: int
+    line: int
+
+
+def read_pairs(path: Path, lowercase: bool) -> list[Pair]:
+    """Read a file of sentence pairs: SNLI's format if its name ends in .jsonl, else SICK's.
+
+    SNLI's sentences are the tokens of its parse trees; SICK's are split at spaces and punctuation.
+    Pairs without a label (SNLI's "-") are left out.
+
+    Args:
+        path: the file.
+        lowercase: whether to write all words in small letters.
+
+    Raises:
+        UserError: the file cannot be read, a line has another form, an unknown label or an empty
+            sentence; or there is no labelled pair.
+    """
+    pairs = []
+    for number, label, *sentences in (_snli if path.suffix == ".jsonl" else _sick)(path):
+        if label.lower() in LABELS and all(sentences):
+            premise, hypothesis = (
+                tuple(word.lower() if lowercase else word for word in sentence)
+                for sentence in sentences
+            )
+            pairs.append(Pair(premise, hypothesis, LABELS.index(label.lower()), number))
+        elif label != "-":
+            raise UserError(f"{path}:{number}: label {label!r}, or a sentence without words")
+    if not pairs:
+        raise UserError(f"{path}: no pair with a label")
+    return pairs
+
+
+_Row = tuple[int, str, list[str], list[str]]  # line, label, words of both sentences
+
+
+def _snli(path: Path) -> Iterator[_Row]:
+    """Yield the rows of a file of JSON lines."""
+    keys = ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            content = json.loads(line)
+            label, *trees = (str(content[key]) for key in keys)
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path}:{number}: no line of SNLI ({error})") from None
+        premise, hypothesis = (
+            [word for word in tree.split() if word not in "()"] for tree in trees
+        )
+        yield number, label, premise, hypothesis
+
+
+def _sick(path: Path) -> Iterator[_Row]:
+    """Yield the rows of a table with tabs between its columns, whose first line names them."""
+    lines = read_lines(path)
+    names = next(lines, "").replace("entailment_label", "entailment_judgment").split("\t")
+    try:
+        first, second, label = map(names.index, ("sentence_A", "sentence_B", "entailment_judgment"))
+    except ValueError as error:
+        raise UserError(f"{path}:1: a column is missing: {error}") from None
+    for number, line in enumerate(lines, 2):
+        cells = line.split("\t")
+        if len(cells) != len(names):
+            raise UserError(f"{path}:{number}: {len(cells)} columns, but line 1 has {len(names)}")
+        yield number, cells[label], _WORD.findall(cells[first]), _WORD.findall(cells[second])
+
+
+def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair]]:
+    """Split pairs by premise, so that no premise is in both parts; every call splits alike.
+
+    Args:
+        pairs: in any number.
+        share: of the pairs that goes to the second part, at least.
+
+    Raises:
+        UserError: a part would be empty.
+    """
+    premises = list(dict.fromkeys(pair.premise for pair in pairs))
+    Random(1).shuffle(premises)
+    counts = Counter(pair.premise for pair in pairs)
+    chosen: set[tuple[str, ...]] = set()
+    for premise in premises:
+        if sum(counts[other] for other in chosen) < share * len(pairs):
+            chosen.add(premise)
+    kept = [pair for pair in pairs if pair.premise not in chosen]
+    if not kept or not chosen:
+        raise UserError(f"too few different premises to hold out {share:g}: {len(premises)}")
+    return kept, [pair for pair in pairs if pair.premise in chosen]
+
+
+def count_words(pairs: Sequence[Pair], min_frequency: int) -> list[str]:
+    """Return the vocabulary of some pairs, the most frequent words first, after `SYMBOLS`."""
+    counts = Counter(word for pair in pairs for word in (*pair.premise, *pair.hypothesis))
+    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+    return [*SYMBOLS, *(word for word in ordered if counts[word] >= min_frequency)]
+
+
+class Batch(NamedTuple):
+    """Pairs as tensors; sentences are padded with 0, which nothing reads.
+
+    Attributes:
+        premises: `(batch, length)` ids.
+        premise_lengths: `(batch,)`.
+        hypotheses: `(batch, length)` ids, the first that of the delimiter.
+        hypothesis_lengths: `(batch,)`, with the delimiter.
+        labels: `(batch,)`.
+    """
+
+    premises: Tensor
+    premise_lengths: Tensor
+    hypotheses: Tensor
+    hypothesis_lengths: Tensor
+    labels: Tensor
+
+
+Encoded = tuple[Tensor, Tensor, int]  # ids of premise and hypothesis, label
+
+
+def encode(pairs: Sequence[Pair], words: Sequence[str]) -> list[Encoded]:
+    """Return the ids of pairs."""
+    ids = {word: number for number, word in enumerate(words)}
+    encoded = []
+    for pair in pairs:
+        premise = [ids.get(word, UNKNOWN) for word in pair.premise]
+        hypothesis = [DELIMITER, *(ids.get(word, UNKNOWN) for word in pair.hypothesis)]
+        encoded.append((torch.tensor(premise), torch.tensor(hypothesis), pair.label))
+    return encoded
+
+
+def make_batch(encoded: Sequence[Encoded]) -> Batch:
+    """Pad encoded pairs."""
+    premises, hypotheses, labels = zip(*encoded, strict=True)
+    return Batch(*_padded(premises), *_padded(hypotheses), torch.tensor(labels))
+
+
+def _padded(sentences: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Return sentences as `(batch, length)`, and their lengths `(batch,)`."""
+    lengths = torch.tensor([len(sentence) for sentence in sentences])
+    return pad_sequence(list(sentences), batch_first=True), lengths
