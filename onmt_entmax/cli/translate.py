@@ -39,8 +39,9 @@ def main(arguments: Sequence[str]) -> int:
         "-model FOLDER -src FILE -output FILE [-option value ...]\n\n"
         "Translate a file and prove what can be proven about each output."
     )
-    if text := described(translation_options(), TOPICS, usage, arguments):
-        print(text)
+    help_text = described(translation_options(), TOPICS, usage, arguments)
+    if help_text:
+        print(help_text)
         return 0
     processes = Processes()
     with connected(processes):
@@ -124,11 +125,10 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
     aligned = [] if setup.alignments is None else [setup.alignments]
     with replaced_when_done([setup.output, *with_summary(report), *aligned]) as files:
         alignments = files[-1] if aligned else None
-        own, lines, windows, translator = _predictions(setup, processes)
+        answers, lines, windows, translator = _predictions(setup, processes)
         for folder in set(translator.folders) - set(setup.models):
             # A run that is still training gives its best checkpoint so far.
             print(f"model: {folder}", file=sys.stderr)
-        predictions = in_order(own, lines, windows)
         writer = AnswerWriter(
             files[0],
             files[1] if report else None,
@@ -137,13 +137,14 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             setup.abstain,
             setup.scored,
         )
-        for prediction in tqdm(predictions, total=lines, unit="line", disable=None):
-            writer.write(prediction)
+        all_answers = in_order(answers, lines, windows)
+        for answer in tqdm(all_answers, total=lines, unit="line", disable=None):
+            writer.write(answer)
         task = setup.task
         method: dict[str, Any] = {"search": task.method, "beam_size": task.config.beam_size}
         if task.sampling is not None:
             method = {"search": "sampling", "sampling": asdict(task.sampling)}
-        described = writer.summary.as_dict() | {
+        summary = writer.summary.as_dict() | {
             "seconds": round(time.monotonic() - started, 2),
             **method,
             "max_length": task.config.max_length,
@@ -151,6 +152,6 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             "models": [str(folder) for folder in translator.folders],
         }
         for file in files[2 : len(files) - len(aligned)]:
-            file.write(json_text(described))
+            file.write(json_text(summary))
     warn(*writer.summary.source.warnings())
     return writer.summary

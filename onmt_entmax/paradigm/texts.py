@@ -87,7 +87,8 @@ def _wrapped(text: str, width: int) -> list[str]:
     """Return the lines of a cell: as many forms in each as the width allows, but at least one."""
     lines: list[str] = []
     for form in re.split("(?<= /) ", text):
-        if lines and _width(longer := f"{lines[-1]} {form}") <= width:
+        longer = f"{lines[-1]} {form}" if lines else ""
+        if longer and _width(longer) <= width:
             lines[-1] = longer
         else:
             lines.append(form)
