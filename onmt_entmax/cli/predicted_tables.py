@@ -15,18 +15,15 @@ from tqdm import tqdm
 from onmt_entmax.cli.ending import note, warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import is_stream, read_lines, replaced_when_done
-from onmt_entmax.strings.tables import (
+from onmt_entmax.strings.guessing import (
     SAMPLE,
-    BadRow,
-    Layout,
-    Row,
     guess_delimiter,
     guess_layout,
-    language_of_file,
     may_be_heading,
     refuse_misplaced_tags,
-    rows_of,
 )
+from onmt_entmax.strings.languages import language_of_file
+from onmt_entmax.strings.tables import BadRow, Layout, Row, rows_of
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, TAGS, StringTask
 from onmt_entmax.transducer import Transducer, TransducerError
 
