@@ -314,8 +314,8 @@ class Transducer:
         streams = [ensemble.answers(lines, batch_size) for ensemble in self._ensembles]
         for query, *answers in zip(queries, *streams, strict=True):
             result = self._average(answers) if self._averages else self._single(answers)
-            outputs, certificate = result.outputs, result.certificate
-            only = certificate.level == "exhaustive" and result.finished == 1
+            outputs, certificate, finished = result
+            only = certificate.level == "exhaustive" and finished == 1
             warnings = self._warnings(query, answers, outputs)
             # Outputs with start or padding symbols, which search excludes, are no texts, nor are
             # those with a copied symbol in its own place. Others are excluded by request alone.
