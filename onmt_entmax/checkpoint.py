@@ -342,7 +342,8 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
         warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
     config, options, version = read_config(folder)
     for name in SUBWORD_FILES:
-        if value := options.get(name):
+        value = options.get(name)
+        if value:
             options[name] = str(_own_file(folder, name, value))
     content = _read_mapping(folder, "vocab.json", parse_json)
     with _naming(folder / "vocab.json"):

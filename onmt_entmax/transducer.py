@@ -16,6 +16,7 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.batch import make_batch
+from onmt_entmax.data.reader import LanguageSymbols
 from onmt_entmax.data.transforms import SUBWORDS
 from onmt_entmax.data.unknown import unseen_text
 from onmt_entmax.errors import UserError, nearest
@@ -69,6 +70,23 @@ class _Ensemble:
             torch.autocast(self.translator.device.type, enabled=False),
         ):
             return score_targets(self.translator.stepper, batch, [ids])[0].log_prob
+
+
+def _ensemble(
+    models: Sequence[LoadedModel], task: SearchTask, steps: int, symbols: LanguageSymbols | None
+) -> _Ensemble:
+    """Return an ensemble that searches, and enumerates in so many steps; 0: it does not."""
+    translator = Translator(models, task, symbols=symbols)
+    if not steps:
+        return _Ensemble(translator, None)
+    enumeration = replace(
+        task,
+        config=replace(task.config, n_best=0),
+        method="enumerate",
+        budget=Budget(expansions=steps),
+    )
+    stepper = translator.stepper
+    return _Ensemble(translator, Translator(models, enumeration, stepper=stepper, symbols=symbols))
 
 
 def _completeness(answer: Answer) -> tuple[bool, float]:
@@ -147,25 +165,14 @@ class Transducer:
         self._n_best = n_best
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
         self._of_language = symbols is not None
-        beam = SearchTask(
+        task = SearchTask(
             self._search_config(beam_size, max_length),
             target_symbols="language" if symbols else "any",
             matmul_dtype=matmul_dtype,
         )
-        enumeration = replace(
-            beam,
-            config=replace(beam.config, n_best=0),
-            method="enumerate",
-            budget=Budget(expansions=budget or 1),
-        )
-        self._ensembles = []
-        for group in groups:
-            translator, enumerator = Translator(group, beam, symbols=symbols), None
-            if budget and not n_best:
-                enumerator = Translator(
-                    group, enumeration, stepper=translator.stepper, symbols=symbols
-                )
-            self._ensembles.append(_Ensemble(translator, enumerator))
+        Budget(expansions=budget or 1)  # refuses a wrong number, also where nothing is enumerated
+        steps = 0 if n_best else budget
+        self._ensembles = [_ensemble(group, task, steps, symbols) for group in groups]
         self._weights = [len(group) / len(models) for group in groups]
         sources = [group[0].vocabularies.source for group in groups]
         common = set.intersection(*(set(source.tokens) for source in sources))
@@ -181,7 +188,7 @@ class Transducer:
         """Return the configuration of a beam search that lists as many outputs as are needed."""
         listed = self._n_best
         if self._averages and self._n_best > 0:
-            # An output of few models' best may have the largest average.
+            # An output that is not among the first of each ensemble may have the largest average.
             listed = max(beam_size, self._n_best)
         return SearchConfig(
             max(beam_size, self._n_best),
@@ -243,7 +250,8 @@ class Transducer:
             TransducerError: the query cannot be asked, or the target cannot be divided into units.
         """
         line = " ".join(self.task.encode_source(self.checked(self._query(source, tags, language))))
-        if target and (problem := self.task.target.problem(target)):
+        problem = self.task.target.problem(target) if target else ""
+        if problem:
             raise TransducerError(f"the target {problem}")
         tokens = " ".join(self.task.target.encode(target)) if target else ""
         scores = [ensemble.log_prob(line, tokens) for ensemble in self._ensembles]
@@ -259,7 +267,8 @@ class Transducer:
             TransducerError: the source is empty or cannot be divided into units, the language is
                 unknown or missing, a tag is empty, or the task has neither languages nor tags.
         """
-        if problem := self.task.source.problem(query.source):
+        problem = self.task.source.problem(query.source)
+        if problem:
             raise TransducerError(f"the source {problem}")
         if "" in query.tags:
             raise TransducerError(f"a tag is empty in {';'.join(query.tags)!r}")
@@ -305,8 +314,8 @@ class Transducer:
         streams = [ensemble.answers(lines, batch_size) for ensemble in self._ensembles]
         for query, *answers in zip(queries, *streams, strict=True):
             result = self._average(answers) if self._averages else self._single(answers)
-            outputs, certificate = result.outputs, result.certificate
-            only = certificate.level == "exhaustive" and result.finished == 1
+            outputs, certificate, finished = result
+            only = certificate.level == "exhaustive" and finished == 1
             warnings = self._warnings(query, answers, outputs)
             # Outputs with start or padding symbols, which search excludes, are no texts, nor are
             # those with a copied symbol in its own place. Others are excluded by request alone.

@@ -58,7 +58,7 @@ _LOG_PROB = Rule(float, off=None)
 
 
 @dataclass(frozen=True)
-class Checked:
+class AuditedRow:
     """A row of the table, and what a model that did not see it says of it."""
 
     row: Row
@@ -89,7 +89,8 @@ class Checked:
     def columns(self) -> str:
         """Return the row and the admitted forms as a line of `suspects.tsv`."""
         admitted = ", ".join(
-            f"{self._form(each)} {each['prob']:.3g}" for each in self.record["hypotheses"]
+            f"{self._form(hypothesis)} {hypothesis['prob']:.3g}"
+            for hypothesis in self.record["hypotheses"]
         )
         all_found = self.record["certificate"] == "exhaustive"
         if not all_found or self.record["finished"] > len(self.record["hypotheses"]):
@@ -174,10 +175,10 @@ class _Part:
     copies: Sequence[int]
 
 
-def audit(options: argparse.Namespace) -> list[Checked]:
+def audit(options: argparse.Namespace) -> list[AuditedRow]:
     """Return all rows, each checked by the model of the other parts; of equal rows, the first."""
     rows, task = _read_rows(options)
-    checked: list[Checked] = []
+    checked: list[AuditedRow] = []
     for part in _parts(rows, options):
         check_part(part.folder, part.train, part.held_out, task, options)
         number = len(part.held_out)
@@ -186,8 +187,8 @@ def audit(options: argparse.Namespace) -> list[Checked]:
         for row, copies, record, score in zip(
             part.held_out, part.copies, reports, scores, strict=True
         ):
-            checked.append(Checked(row, task, score, record, copies))
-    return sorted(checked, key=lambda each: each.row.number)
+            checked.append(AuditedRow(row, task, score, record, copies))
+    return sorted(checked, key=lambda audited: audited.row.number)
 
 
 def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
@@ -281,35 +282,35 @@ def read_scores(path: Path, count: int) -> list[float | None]:
     return scores
 
 
-def excluded_rows(checked: Sequence[Checked]) -> tuple[list[Checked], list[Checked]]:
+def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list[AuditedRow]]:
     """Return the suspects and the variants: rows whose form has probability zero.
 
     Those with the surest best form come first. A variant's cell has the model's best form too, in
     no more rows.
     """
     copies: dict[object, int] = {
-        (cell_of(each.row), each.row.target): each.copies for each in checked
+        (cell_of(audited.row), audited.row.target): audited.copies for audited in checked
     }
-    excluded = [each for each in checked if each.log_prob is None]
-    suspects: list[Checked] = []
-    variants: list[Checked] = []
-    for each in sorted(excluded, key=lambda each: -each.certainty):
-        copies_of_best = copies.get((cell_of(each.row), each.best), 0)
-        if 0 < copies_of_best <= each.copies:
-            variants.append(each)
+    excluded = [audited for audited in checked if audited.log_prob is None]
+    suspects: list[AuditedRow] = []
+    variants: list[AuditedRow] = []
+    for audited in sorted(excluded, key=lambda audited: -audited.certainty):
+        copies_of_best = copies.get((cell_of(audited.row), audited.best), 0)
+        if 0 < copies_of_best <= audited.copies:
+            variants.append(audited)
         else:
-            suspects.append(each)
+            suspects.append(audited)
     return suspects, variants
 
 
-def surest_first(checked: Sequence[Checked]) -> list[Checked]:
+def surest_first(checked: Sequence[AuditedRow]) -> list[AuditedRow]:
     """Return the suspects, those with the surest best form first."""
     return excluded_rows(checked)[0]
 
 
-def script_lines(checked: Sequence[Checked]) -> list[str]:
+def script_lines(checked: Sequence[AuditedRow]) -> list[str]:
     """Return the lines of `scripts.tsv`."""
-    mixed = mixtures([(each.row.query.source, each.row.target) for each in checked])
+    mixed = mixtures([(audited.row.query.source, audited.row.target) for audited in checked])
     return [
         "\t".join(map(printable, [*texts_of(checked[number].row), text]))
         for number, text in mixed.items()
@@ -350,14 +351,14 @@ def main(arguments: Sequence[str]) -> int:
     refuse_overwriting([options.file], [suspects, variants, scripts, ask, *of_parts])
     checked = audit(options)
     excluded, beside = excluded_rows(checked)
-    uncertain = sorted(checked, key=lambda each: each.certainty)[: options.ask or 0]
+    uncertain = sorted(checked, key=lambda audited: audited.certainty)[: options.ask or 0]
     lines = {
-        suspects: [each.columns() for each in excluded],
-        variants: [each.columns() for each in beside],
+        suspects: [audited.columns() for audited in excluded],
+        variants: [audited.columns() for audited in beside],
         scripts: script_lines(checked),
     }
     if options.ask:
-        lines[ask] = [each.columns() for each in uncertain]
+        lines[ask] = [audited.columns() for audited in uncertain]
     write_files({path: "".join(f"{line}\n" for line in rows) for path, rows in lines.items()})
     of_table = f"of {counted(len(checked), 'row')}"
     print(f"{suspects}: {len(excluded):,} {of_table} are excluded")

@@ -201,7 +201,7 @@ def _can_be_reordered(record: dict[str, Any]) -> bool:
     hypotheses = record["hypotheses"]
     if not hypotheses:
         return True
-    has_log_probs = all(isinstance(each.get("log_prob"), float) for each in hypotheses)
+    has_log_probs = all(isinstance(hypothesis.get("log_prob"), float) for hypothesis in hypotheses)
     return "penalties" not in record and "dropped" in record and has_log_probs
 
 

@@ -44,7 +44,7 @@ from onmt_entmax.cli.ending import argument_parser, note
 from onmt_entmax.cli.model_options import add_target_symbols
 from onmt_entmax.cli.predicted_rows import OutputLayout, Progress
 from onmt_entmax.cli.predicted_tables import (
-    Table,
+    PredictedTable,
     checked,
     readable_rows,
     tables_of,
@@ -81,7 +81,7 @@ _CONTENT_OPTIONS = (
 
 
 def parts_of(
-    table: Table,
+    table: PredictedTable,
     layout: OutputLayout,
     transducer: Transducer,
     batch_size: int,
@@ -114,7 +114,9 @@ def parts_of(
             yield "".join(lines)
 
 
-def work_of(table: Table, transducer: Transducer, options: argparse.Namespace) -> dict[str, Any]:
+def work_of(
+    table: PredictedTable, transducer: Transducer, options: argparse.Namespace
+) -> dict[str, Any]:
     """Return what the content of a predicted table depends on."""
     models = []
     for folder in transducer.folders:
@@ -133,7 +135,9 @@ def work_of(table: Table, transducer: Transducer, options: argparse.Namespace) -
     }
 
 
-def predict(tables: Sequence[Table], transducer: Transducer, options: argparse.Namespace) -> None:
+def predict(
+    tables: Sequence[PredictedTable], transducer: Transducer, options: argparse.Namespace
+) -> None:
     """Predict tables that were checked, and write them."""
     layouts = [
         OutputLayout.of(table.layout, transducer.task, options.details, options.least)
@@ -158,7 +162,7 @@ def predict(tables: Sequence[Table], transducer: Transducer, options: argparse.N
 
 
 def _predict_to_stream(
-    table: Table, layout: OutputLayout, transducer: Transducer, options: argparse.Namespace
+    table: PredictedTable, layout: OutputLayout, transducer: Transducer, options: argparse.Namespace
 ) -> None:
     """Predict a table to the standard output or a pipe, which cannot be continued."""
     progress = Progress()
@@ -172,7 +176,7 @@ def _predict_to_stream(
 
 
 def _predict_in_parts(
-    table: Table,
+    table: PredictedTable,
     parts: Continued,
     layout: OutputLayout,
     transducer: Transducer,

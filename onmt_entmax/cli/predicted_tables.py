@@ -15,18 +15,15 @@ from tqdm import tqdm
 from onmt_entmax.cli.ending import note, warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import is_stream, read_lines, replaced_when_done
-from onmt_entmax.strings.tables import (
+from onmt_entmax.strings.guessing import (
     SAMPLE,
-    BadRow,
-    Layout,
-    Row,
     guess_delimiter,
     guess_layout,
-    language_of_file,
     may_be_heading,
     refuse_misplaced_tags,
-    rows_of,
 )
+from onmt_entmax.strings.languages import language_of_file
+from onmt_entmax.strings.tables import BadRow, Layout, Row, rows_of
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, TAGS, StringTask
 from onmt_entmax.transducer import Transducer, TransducerError
 
@@ -36,7 +33,7 @@ _LISTED = 10  # bad rows that are named
 
 
 @dataclass(frozen=True)
-class Table:
+class PredictedTable:
     """A table to predict.
 
     Attributes:
@@ -58,7 +55,7 @@ class Table:
     digest: str = ""
 
 
-def tables_of(paths: Sequence[Path], output: Path | None, spooled: Path) -> list[Table]:
+def tables_of(paths: Sequence[Path], output: Path | None, spooled: Path) -> list[PredictedTable]:
     """Return the tables, each with its output.
 
     Args:
@@ -84,9 +81,9 @@ def tables_of(paths: Sequence[Path], output: Path | None, spooled: Path) -> list
             raise UserError(f"{path}: is a pipe or a device, but is read more than once; give -")
         written = output / name if into_folder and output is not None else output
         if path == STDIN:
-            tables.append(Table(spooled, _STDIN_NAME, written))
+            tables.append(PredictedTable(spooled, _STDIN_NAME, written))
         else:
-            tables.append(Table(path, str(path), written))
+            tables.append(PredictedTable(path, str(path), written))
     return tables
 
 
@@ -116,8 +113,8 @@ def _refuse_equal_names(paths: Sequence[Path], names: Sequence[str], folder: Pat
 
 
 def with_layout(
-    table: Table, transducer: Transducer, columns: Sequence[str], language: str | None
-) -> Table:
+    table: PredictedTable, transducer: Transducer, columns: Sequence[str], language: str | None
+) -> PredictedTable:
     """Return a table with its layout and language.
 
     Args:
@@ -158,7 +155,7 @@ def _without_unread(layout: Layout, task: StringTask, name: str) -> Layout:
     return replace(layout, columns=kept)
 
 
-def _language_of(table: Table, transducer: Transducer, language: str | None) -> str:
+def _language_of(table: PredictedTable, transducer: Transducer, language: str | None) -> str:
     """Return the language of a table as the models name it: that of --language, or of its name.
 
     Raises:
@@ -177,7 +174,7 @@ def _language_of(table: Table, transducer: Transducer, language: str | None) -> 
     return known
 
 
-def readable_rows(table: Table, transducer: Transducer) -> Iterator[Row | BadRow]:
+def readable_rows(table: PredictedTable, transducer: Transducer) -> Iterator[Row | BadRow]:
     """Yield the rows of a table; those that the models cannot answer are bad ones."""
     lines = read_lines(table.path, table.name)
     for row in rows_of(lines, table.layout, transducer.task, table.language, needs=False):
@@ -190,7 +187,9 @@ def readable_rows(table: Table, transducer: Transducer) -> Iterator[Row | BadRow
         yield row
 
 
-def checked(tables: Sequence[Table], transducer: Transducer, skip: Path | None) -> list[Table]:
+def checked(
+    tables: Sequence[PredictedTable], transducer: Transducer, skip: Path | None
+) -> list[PredictedTable]:
     """Read all tables once; return them with their numbers of rows.
 
     Args:
@@ -243,7 +242,7 @@ class _Reading:
         # whatever their targets.
         self._layouts: dict[tuple[Layout, bool], list[tuple[str, str]]] = {}
 
-    def checked(self, table: Table) -> Table:
+    def checked(self, table: PredictedTable) -> PredictedTable:
         """Return a table with its number of rows and their digest.
 
         Raises:
@@ -274,7 +273,7 @@ class _Reading:
         self._layouts.setdefault((table.layout, bool(replaced)), []).append((table.name, text))
         return replace(table, rows=rows, digest=digest.hexdigest())
 
-    def _add_bad(self, table: Table, row: BadRow) -> None:
+    def _add_bad(self, table: PredictedTable, row: BadRow) -> None:
         self.bad += 1
         if self.bad <= _LISTED:
             self.warnings.append(f"{table.name}:{row.number}: {row.reason}")

@@ -120,7 +120,7 @@ def judge(
         def quality(kept: Sequence[int]) -> float:
             return 100 * sum(records[n]["right"] for n in kept) / len(kept)
 
-    return {"measure": measure, "points": [vars(each) for each in coverage(records, quality)]}
+    return {"measure": measure, "points": [vars(point) for point in coverage(records, quality)]}
 
 
 def main(arguments: Sequence[str]) -> int:

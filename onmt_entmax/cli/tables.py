@@ -11,17 +11,14 @@ from onmt_entmax.cli.ending import warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
 from onmt_entmax.rules import shown
+from onmt_entmax.strings.guessing import SAMPLE, guess_layout, guess_separator, guess_tag_separator
+from onmt_entmax.strings.languages import language_of_file
 from onmt_entmax.strings.tables import (
     ALIASES,
-    SAMPLE,
     BadRow,
     Layout,
     Row,
     TableError,
-    guess_layout,
-    guess_separator,
-    guess_tag_separator,
-    language_of_file,
     readable_cells,
     rows_of,
 )

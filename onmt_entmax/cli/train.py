@@ -16,8 +16,9 @@ def main(arguments: Sequence[str]) -> int:
         UserError: for everything that the user can fix, before or while training.
     """
     usage = "-config FILE [-option value ...]\n\nTrain a sequence-to-sequence model."
-    if text := described(training_options(), TOPICS, usage, arguments):
-        print(text)
+    help_text = described(training_options(), TOPICS, usage, arguments)
+    if help_text:
+        print(help_text)
         return 0
     setup = training_setup(arguments)
     settings = dict(vars(setup))

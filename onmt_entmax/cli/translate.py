@@ -3,8 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +38,14 @@ def main(arguments: Sequence[str]) -> int:
         "-model FOLDER -src FILE -output FILE [-option value ...]\n\n"
         "Translate a file and prove what can be proven about each output."
     )
-    if text := described(translation_options(), TOPICS, usage, arguments):
-        print(text)
+    help_text = described(translation_options(), TOPICS, usage, arguments)
+    if help_text:
+        print(help_text)
         return 0
     processes = Processes()
     with connected(processes):
         if not processes.writes:
-            return send_answers(lambda: _predictions(translation_setup(arguments), processes)[0])
+            return send_answers(lambda: _begin(translation_setup(arguments), processes).answers)
         setup = translation_setup(arguments)
         note(*setup.notes)
         warn(*setup.warnings)
@@ -56,14 +56,25 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _predictions(
-    setup: TranslationSetup, processes: Processes
-) -> tuple[Iterator[Answer], int, Windows, Translator]:
-    """Start the translation of the lines of this process.
+@dataclass(frozen=True)
+class _Translation:
+    """The translation of the lines of one process.
 
-    Returns:
-        The predictions, the number of lines of the file, the lines of each process, and the
-        translator.
+    Attributes:
+        answers: of these lines, in order; computed when they are read.
+        lines: number of lines of the whole file.
+        windows: the lines of each process.
+        translator: of the models.
+    """
+
+    answers: Iterator[Answer]
+    lines: int
+    windows: Windows
+    translator: Translator
+
+
+def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
+    """Load the models, and begin the translation of the lines of this process.
 
     Raises:
         UserError: the source is empty, or its prefixes or constraints do not correspond line by
@@ -72,11 +83,12 @@ def _predictions(
     lines = count_lines(setup.src)
     if lines == 0:
         raise UserError(f"{setup.src}: the file is empty, there is nothing to translate")
-    others = filter(None, (setup.prefixes, setup.constraints))
-    check_aligned({setup.src: lines, **{path: count_lines(path) for path in others}})
-    constraints = setup.constraints and partial(_parsed, setup.constraints, setup.src)
-    for _ in constraints() if constraints else ():  # a wrong line ends the command before it works
-        pass
+    of_lines = [path for path in (setup.prefixes, setup.constraints) if path is not None]
+    check_aligned({setup.src: lines, **{path: count_lines(path) for path in of_lines}})
+    if setup.constraints is not None:
+        # A wrong line ends the command before it works.
+        for _ in _constraints(setup.constraints, setup.src):
+            pass
     translator = Translator.from_folders(
         setup.models,
         setup.task,
@@ -87,19 +99,18 @@ def _predictions(
         align=setup.alignments is not None,
         unknown=setup.phrases,
     )
-    prefixes = None if setup.prefixes is None else read_lines(setup.prefixes)
     windows = Windows.of(lines, processes)
-    predictions = translator.answers(
+    answers = translator.answers(
         read_lines(setup.src),
         setup.batch_size,
-        prefixes,
+        None if setup.prefixes is None else read_lines(setup.prefixes),
         windows,
-        constraints() if constraints else None,
+        None if setup.constraints is None else _constraints(setup.constraints, setup.src),
     )
-    return predictions, lines, windows, translator
+    return _Translation(answers, lines, windows, translator)
 
 
-def _parsed(path: Path, sources: Path) -> Iterator[LineConstraints]:
+def _constraints(path: Path, sources: Path) -> Iterator[LineConstraints]:
     """Yield the constraints of each line.
 
     Raises:
@@ -113,7 +124,7 @@ def _parsed(path: Path, sources: Path) -> Iterator[LineConstraints]:
 
 
 def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
-    """Translate a file and write its report; the other processes send their predictions.
+    """Translate a file and write its report; the other processes send their answers.
 
     Args:
         setup: the options of the command.
@@ -124,11 +135,10 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
     aligned = [] if setup.alignments is None else [setup.alignments]
     with replaced_when_done([setup.output, *with_summary(report), *aligned]) as files:
         alignments = files[-1] if aligned else None
-        own, lines, windows, translator = _predictions(setup, processes)
-        for folder in set(translator.folders) - set(setup.models):
+        translation = _begin(setup, processes)
+        for folder in set(translation.translator.folders) - set(setup.models):
             # A run that is still training gives its best checkpoint so far.
             print(f"model: {folder}", file=sys.stderr)
-        predictions = in_order(own, lines, windows)
         writer = AnswerWriter(
             files[0],
             files[1] if report else None,
@@ -137,20 +147,22 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             setup.abstain,
             setup.scored,
         )
-        for prediction in tqdm(predictions, total=lines, unit="line", disable=None):
-            writer.write(prediction)
+        lines = translation.lines
+        answers = in_order(translation.answers, lines, translation.windows)
+        for answer in tqdm(answers, total=lines, unit="line", disable=None):
+            writer.write(answer)
         task = setup.task
         method: dict[str, Any] = {"search": task.method, "beam_size": task.config.beam_size}
         if task.sampling is not None:
             method = {"search": "sampling", "sampling": asdict(task.sampling)}
-        described = writer.summary.as_dict() | {
+        summary = writer.summary.as_dict() | {
             "seconds": round(time.monotonic() - started, 2),
             **method,
             "max_length": task.config.max_length,
             # A run folder may name another checkpoint as its best by now.
-            "models": [str(folder) for folder in translator.folders],
+            "models": [str(folder) for folder in translation.translator.folders],
         }
         for file in files[2 : len(files) - len(aligned)]:
-            file.write(json_text(described))
+            file.write(json_text(summary))
     warn(*writer.summary.source.warnings())
     return writer.summary

@@ -73,9 +73,10 @@ def _subject(tags: Sequence[str]) -> int | None:
 
     The subject is in the nominative; in ergative languages, it may be in another case.
     """
-    cases = {number: case for number, tag in enumerate(tags) if (case := _layered_case(tag))}
+    cases = {number: _layered_case(tag) for number, tag in enumerate(tags)}
     nominative = [number for number, case in cases.items() if case == "NOM"]
-    return next(iter([*nominative, *cases]), None)
+    others = [number for number, case in cases.items() if case is not None]
+    return next(iter([*nominative, *others]), None)
 
 
 def _layered_case(tag: str) -> str | None:

@@ -34,7 +34,11 @@ def cell_text(cell: Inflection) -> str:
 
 def percent(prob: float) -> str:
     """Return the probability of one form among several."""
-    return "<1%" if prob < 0.005 else ">99%" if prob > 0.995 else f"{100 * prob:.0f}%"
+    if prob < 0.005:
+        return "<1%"
+    if prob > 0.995:
+        return ">99%"
+    return f"{100 * prob:.0f}%"
 
 
 def as_text(cells: Sequence[Inflection], width: int = sys.maxsize) -> str:
@@ -87,7 +91,8 @@ def _wrapped(text: str, width: int) -> list[str]:
     """Return the lines of a cell: as many forms in each as the width allows, but at least one."""
     lines: list[str] = []
     for form in re.split("(?<= /) ", text):
-        if lines and _width(longer := f"{lines[-1]} {form}") <= width:
+        longer = f"{lines[-1]} {form}" if lines else ""
+        if longer and _width(longer) <= width:
             lines[-1] = longer
         else:
             lines.append(form)
@@ -96,10 +101,12 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _width(text: str) -> int:
     """Return the columns of a terminal that a text takes."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+    width = 0
+    for character in text:
+        if unicodedata.combining(character):
+            continue
+        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return width
 
 
 def as_csv(cells: Iterable[Inflection]) -> str:
@@ -127,18 +134,21 @@ def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
                 "rows": section.rows,
                 "columns": section.columns,
                 "cells": [
-                    {
-                        "row": row,
-                        "column": column,
-                        "tags": ";".join(cell.question.tags),
-                        "certificate": cell.level,
-                        "forms": [{"form": form.text, "prob": form.prob} for form in cell.forms],
-                        "warnings": cell.warnings,
-                        "left_out": cell.left_out,
-                    }
+                    {"row": row, "column": column, **_cell_record(cell)}
                     for (row, column), cell in section.cells.items()
                 ],
             }
             for section in sections(cells)
         ],
+    }
+
+
+def _cell_record(cell: Inflection) -> dict[str, Any]:
+    """Return a cell as JSON has it."""
+    return {
+        "tags": ";".join(cell.question.tags),
+        "certificate": cell.level,
+        "forms": [{"form": form.text, "prob": form.prob} for form in cell.forms],
+        "warnings": cell.warnings,
+        "left_out": cell.left_out,
     }

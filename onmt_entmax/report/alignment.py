@@ -27,7 +27,7 @@ class Alignment:
         links = self.links
         if self.dense:
             by_target = groupby(links, itemgetter(1))  # links are in the order of the targets
-            links = tuple(max(own, key=itemgetter(2)) for _, own in by_target)
+            links = tuple(max(of_target, key=itemgetter(2)) for _, of_target in by_target)
         return " ".join(f"{i}-{j}" for i, j, _ in sorted(links))
 
     def as_dict(self) -> dict[str, Any]:

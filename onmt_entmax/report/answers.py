@@ -14,6 +14,19 @@ from onmt_entmax.search.mbr import Decision
 from onmt_entmax.search.sampling import Sample
 from onmt_entmax.search.verify import Verification
 
+# What the record of a blank line says: nothing is proven.
+_BLANK = {
+    "certificate": "none",
+    "bound": 1.0,
+    "gap": None,
+    "proven": 0,
+    "mass": 0.0,
+    "dropped": 0,
+    "truncated": 0,
+    "excluded": 0.0,
+    "finished": 0,
+}
+
 
 @dataclass(frozen=True)
 class Decoded:
@@ -166,20 +179,7 @@ class Answer:
         if self.samples is not None:
             return {**self._source_record(), "samples": [drawn.record() for drawn in self.samples]}
         if self.result is None:
-            return {
-                "id": self.id,
-                "source": self.source,
-                "certificate": "none",
-                "bound": 1.0,
-                "gap": None,
-                "proven": 0,
-                "mass": 0.0,
-                "dropped": 0,
-                "truncated": 0,
-                "excluded": 0.0,
-                "finished": 0,
-                "hypotheses": [],
-            }
+            return {"id": self.id, "source": self.source, **_BLANK, "hypotheses": []}
         certificate = self.result.certificate
         record: dict[str, Any] = {
             **self._source_record(),

@@ -69,8 +69,14 @@ def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, 
 
 
 def _finite(word: str) -> float:
-    if not math.isfinite(number := float(word)):
-        raise ValueError(word)  # the page cannot hold it
+    """Return a number of a report.
+
+    Raises:
+        ValueError: it is infinite or no number, which the page cannot hold.
+    """
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError(word)
     return number
 
 
@@ -94,9 +100,12 @@ def _is_record(record: Any) -> bool:
     return (
         _has(record, _RECORD, _IN_SOME)
         and record["finished"] >= len(record["hypotheses"])
-        and all(_has(each, _HYPOTHESIS, _IN_SOME_HYPOTHESES) for each in record["hypotheses"])
         and all(
-            token and _COUNT.fits(number) and number
+            _has(hypothesis, _HYPOTHESIS, _IN_SOME_HYPOTHESES)
+            for hypothesis in record["hypotheses"]
+        )
+        and all(
+            token and _COUNT.fits(number) and number > 0
             for name in ("unknown", "unseen")
             for token, number in record.get(name, {}).items()
         )
@@ -105,6 +114,7 @@ def _is_record(record: Any) -> bool:
 
 
 def _is_decision(ranking: Any) -> bool:
+    """Tell whether an object is a ranking by expected utility, whose first text is read."""
     return isinstance(ranking, list) and bool(ranking) and _has(ranking[0], {"text": _TEXT}, {})
 
 

@@ -10,20 +10,16 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
 from onmt_entmax.report.string_scores import Guess
 from onmt_entmax.strings.details import DETAILS, has_details
-from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.tables import (
+from onmt_entmax.strings.guessing import (
     SAMPLE,
-    Layout,
-    Row,
     guess_delimiter,
     guess_layout,
     guess_separator,
     guess_tag_separator,
-    language_of_file,
-    readable_cells,
     refuse_misplaced_tags,
-    rows_of,
 )
+from onmt_entmax.strings.languages import known_as, language_of_file
+from onmt_entmax.strings.tables import Layout, Row, readable_cells, rows_of
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, TAGS, TARGET, Query, StringTask
 from onmt_entmax.strings.units import Unit
 

@@ -134,7 +134,7 @@ class Summary(CertificateCounts):
         """Return the number of sentences, and of those of which there is something to say."""
         rare = [
             (self.unfinished, "without a finished output"),
-            *((number, _no_output(asked)) for asked, number in self.ruled_out.items()),
+            *((number, _no_output(options)) for options, number in self.ruled_out.items()),
             (self.empty, "whose best output is empty"),
             (self.abstained, "abstained (an empty line)"),
             (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
@@ -147,10 +147,10 @@ class Summary(CertificateCounts):
         return ", ".join(numbers)
 
 
-def _no_output(asked: tuple[str, ...]) -> str:
-    """Return the reason why sentences have no possible output, given what was asked of them."""
-    if asked:
-        return f"without a possible output under {' and '.join(asked)}"
+def _no_output(options: tuple[str, ...]) -> str:
+    """Return why sentences have no possible output, given the options that restrict outputs."""
+    if options:
+        return f"without a possible output under {' and '.join(options)}"
     return (
         "without a possible output (the model gives all probability to start and padding symbols)"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import audit
-from onmt_entmax.cli.audit import Checked, excluded_rows, surest_first
+from onmt_entmax.cli.audit import AuditedRow, excluded_rows, surest_first
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflector
 from onmt_entmax.strings.tables import Row
@@ -71,7 +71,7 @@ def test_a_named_model_excludes_the_rows_that_it_cannot_produce(tmp_path: Path) 
 def checked_row(form: str, log_prob: float | None, best: str, copies: int = 1, line: int = 1):
     answer = {"hypotheses": [{"text": " ".join(best), "prob": 0.9}], "certificate": "optimal"}
     row = Row(line, Query("ab", ("V", "PST")), form, ())
-    return Checked(row, INFLECTION, log_prob, answer, copies)
+    return AuditedRow(row, INFLECTION, log_prob, answer, copies)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_rows_that_mix_scripts_are_listed(tmp_path: Path, parts, capsys) -> None
 def test_a_row_is_written_with_all_that_the_model_admits() -> None:
     hypotheses = [{"text": "a b ▁", "prob": 0.75}, {"text": "a", "prob": 0.25}]
     answer = {"hypotheses": hypotheses, "certificate": "exhaustive", "finished": 3}
-    checked = Checked(Row(3, Query("ab", ("V", "PST")), "aab", ()), INFLECTION, None, answer)
+    checked = AuditedRow(Row(3, Query("ab", ("V", "PST")), "aab", ()), INFLECTION, None, answer)
     assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25, ...\texhaustive"
     assert checked.certainty == 0.75
     answer |= {"certificate": "optimal", "finished": 2}

@@ -367,7 +367,7 @@ def test_memory_does_not_grow_with_the_table(model, tmp_path, monkeypatch) -> No
         Transducer, "predictions", lambda self, queries, size: (canned for _ in queries)
     )
     monkeypatch.setattr(predict, "WINDOW", 100)
-    read = predict.with_layout(predict.Table(table, "words", None), transducer, (), None)
+    read = predict.with_layout(predict.PredictedTable(table, "words", None), transducer, (), None)
     tracemalloc.start()
     try:
         (read,) = predict.checked([read], transducer, None)

@@ -3,7 +3,8 @@
 import pytest
 
 from onmt_entmax.strings.checks import oddities, several_targets, unseen_languages
-from onmt_entmax.strings.tables import Row, guess_layout, rows_of
+from onmt_entmax.strings.guessing import guess_layout
+from onmt_entmax.strings.tables import Row, rows_of
 from onmt_entmax.strings.task import Query, StringTask
 from onmt_entmax.strings.units import Unit
 

@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.strings.tables import (
-    BadRow,
-    Layout,
-    Row,
-    TableError,
-    guess_layout,
-    guess_separator,
-    guess_tag_separator,
-    language_of_file,
-    rows_of,
-)
+from onmt_entmax.strings.guessing import guess_layout, guess_separator, guess_tag_separator
+from onmt_entmax.strings.languages import language_of_file
+from onmt_entmax.strings.tables import BadRow, Layout, Row, TableError, rows_of
 from onmt_entmax.strings.task import Query, StringTask
 from onmt_entmax.strings.units import Unit
 

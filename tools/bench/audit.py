@@ -23,7 +23,7 @@ from pathlib import Path
 from unittest import mock
 
 from onmt_entmax.cli import audit
-from onmt_entmax.cli.audit import Checked, surest_first
+from onmt_entmax.cli.audit import AuditedRow, surest_first
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.prepare_table import configuration
 from onmt_entmax.cli.tables import read_rows
@@ -55,7 +55,7 @@ def plant(rows: Sequence[Row], generator: random.Random) -> tuple[list[Row], set
     return changed, lines
 
 
-def checked_by(function: str, folder: Path, options: argparse.Namespace) -> list[Checked]:
+def checked_by(function: str, folder: Path, options: argparse.Namespace) -> list[AuditedRow]:
     """Audit the table of a folder with models whose attention and output have `function`."""
     words = [folder / "table.tsv", "--out", folder / function, "--language", options.language]
     if options.model:
@@ -77,7 +77,7 @@ def checked_by(function: str, folder: Path, options: argparse.Namespace) -> list
 
 def lists_of(
     options: argparse.Namespace, seed: int
-) -> Iterator[tuple[str, Sequence[Checked], set[int]]]:
+) -> Iterator[tuple[str, Sequence[AuditedRow], set[int]]]:
     """Yield the name of each list, its rows, and the lines with planted errors."""
     generator, folder = random.Random(seed), options.out / f"seed-{seed}"
     table_rows = read_rows(options.table)
@@ -104,7 +104,7 @@ def lists_of(
         yield f"{name} < {least:g}", below, errors
 
 
-def log_prob(each: Checked) -> float:
+def log_prob(each: AuditedRow) -> float:
     """Return the logarithm of the probability of a row's form."""
     return -math.inf if each.log_prob is None else each.log_prob
 
