@@ -34,6 +34,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from rapidfuzz.distance import Levenshtein
+
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.errors import UserError, counted
@@ -46,7 +48,6 @@ from onmt_entmax.report.measures import (
     correct_forms,
     coverage,
     coverage_text,
-    edit_distance,
     is_right,
     nearest_form,
     output_of,
@@ -152,7 +153,7 @@ def evaluate(options: argparse.Namespace) -> str:
         lists = [[words[n], *filter(None, words[n + 1 : n + nbest])] for n in starts]
         nearest = [
             min(
-                (edit_distance(form.split(), word.split()), rank, number, form, word)
+                (Levenshtein.distance(form.split(), word.split()), rank, number, form, word)
                 for rank, word in enumerate(each)
                 for number, form in enumerate(some)
             )

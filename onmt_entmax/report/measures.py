@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, get_args
 
+from rapidfuzz.distance import Levenshtein
+
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.search.certificate import Level
-from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.strings.units import UNKNOWN
 
 
@@ -295,7 +296,7 @@ def nearest_form(forms: Sequence[str], prediction: str) -> str:
     if len(forms) == 1:
         return forms[0]
     tokens = prediction.split()
-    return min(forms, key=lambda form: edit_distance(form.split(), tokens))
+    return min(forms, key=lambda form: Levenshtein.distance(form.split(), tokens))
 
 
 def score(pairs: Sequence[tuple[str, str]]) -> Score:
@@ -303,7 +304,7 @@ def score(pairs: Sequence[tuple[str, str]]) -> Score:
     return Score(
         words=len(pairs),
         accuracy=fmean(is_right(*pair) for pair in pairs),
-        edit_distance=fmean(0 if a == b else edit_distance(a.split(), b.split()) for a, b in pairs),
+        edit_distance=fmean(Levenshtein.distance(a.split(), b.split()) for a, b in pairs),
     )
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from rapidfuzz.distance import Levenshtein
+
 from onmt_entmax.report.tables import aligned_table
-from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.strings.details import LEVELS
 from onmt_entmax.strings.task import Query
 from onmt_entmax.strings.units import Unit
@@ -55,7 +56,7 @@ class Counts:
         right = is_right(gold, guess)
         units = unit.split(guess.text) if guess is not None and guess.text else []
         split = [unit.split(text) if text else [] for text in gold]
-        near = [(0 if units == each else edit_distance(each, units), -len(each)) for each in split]
+        near = [(Levenshtein.distance(each, units), -len(each)) for each in split]
         distance, length = min(near)
         self.queries += 1
         self.right += right

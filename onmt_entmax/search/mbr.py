@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
 
 from onmt_entmax.search.expansion import Floats
 
@@ -116,35 +118,6 @@ def _most(utility: Utility, text: str) -> float:
     return max(shorter, longer, 1 - 1 / (min(n, _ORDER) * n))
 
 
-def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the Levenshtein distance: the fewest insertions, deletions and substitutions.
-
-    A column of the table is two integers, whose bits say where it rises and falls (Myers 1999;
-    Hyyro 2003).
-
-    Args:
-        first: a string, compared by code point, or a sequence of symbols.
-        second: likewise.
-    """
-    places: dict[str, int] = {}
-    for place, symbol in enumerate(first):
-        places[symbol] = places.get(symbol, 0) | 1 << place
-    distance = len(first)
-    if not distance:
-        return len(second)
-    every, last = (1 << distance) - 1, 1 << (distance - 1)
-    rises, falls = every, 0
-    for symbol in second:
-        same = places.get(symbol, 0)
-        diagonal = (((same & rises) + rises) ^ rises) | same | falls
-        grows, shrinks = falls | ~(diagonal | rises) & every, diagonal & rises
-        distance += bool(grows & last) - bool(shrinks & last)
-        grows = grows << 1 | 1
-        rises = (shrinks << 1 | ~(diagonal | grows)) & every
-        falls = grows & diagonal
-    return distance
-
-
 def utilities(utility: Utility, candidates: Sequence[str], references: Sequence[str]) -> Floats:
     """Return the utility `(candidates, references)` of each candidate if a reference is right.
 
@@ -153,14 +126,8 @@ def utilities(utility: Utility, candidates: Sequence[str], references: Sequence[
     """
     if utility == "chrf":
         return _chrf(candidates, references)
-    tokens = [text.split() for text in references]
-    table = np.ones((len(candidates), len(references)))
-    for row, own in enumerate(text.split() for text in candidates):
-        for column, other in enumerate(tokens):
-            if own != other:
-                longer = max(len(own), len(other))
-                table[row, column] -= edit_distance(own, other) / longer
-    return table
+    own, other = ([text.split() for text in texts] for texts in (candidates, references))
+    return cdist(own, other, scorer=Levenshtein.normalized_similarity, dtype=np.float64)
 
 
 def _chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:

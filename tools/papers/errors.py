@@ -24,11 +24,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rapidfuzz.distance import Levenshtein
+
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned, read_lines
-from onmt_entmax.report.measures import edit_distance, is_right
+from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.reading import is_only, read_report
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
@@ -106,7 +108,7 @@ def error_kind(word: Word) -> str:
         "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
         for text in (word.prediction, word.form)
     ]
-    distance = edit_distance(word.form, word.prediction)
+    distance = Levenshtein.distance(word.form, word.prediction)
     fits = (
         not word.prediction,
         word.prediction == word.lemma,
