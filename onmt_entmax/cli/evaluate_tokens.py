@@ -6,6 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rapidfuzz.distance import Levenshtein
+
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwriting, write_files
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
@@ -21,7 +23,6 @@ from onmt_entmax.report.measures import (
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import output_of
 from onmt_entmax.report.tables import aligned_table
-from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.strings.task import language_of
 
 
@@ -128,7 +129,7 @@ def _nearest(references: Sequence[str], predictions: Sequence[str]) -> tuple[str
     # `min` takes the first of equal ones.
     return min(
         ((reference, prediction) for prediction in predictions for reference in references),
-        key=lambda pair: edit_distance(pair[0].split(), pair[1].split()),
+        key=lambda pair: Levenshtein.distance(pair[0].split(), pair[1].split()),
     )
 
 

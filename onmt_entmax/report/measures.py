@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from onmt_entmax.search.mbr import edit_distance
+from rapidfuzz.distance import Levenshtein
+
 from onmt_entmax.strings.units import UNKNOWN
 
 
@@ -65,7 +66,7 @@ def nearest_form(forms: Sequence[str], prediction: str) -> str:
     if len(forms) == 1:
         return forms[0]
     tokens = prediction.split()
-    return min(forms, key=lambda form: edit_distance(form.split(), tokens))
+    return min(forms, key=lambda form: Levenshtein.distance(form.split(), tokens))
 
 
 def score_words(pairs: Sequence[tuple[str, str]]) -> WordScore:
@@ -80,7 +81,7 @@ def score_words(pairs: Sequence[tuple[str, str]]) -> WordScore:
 def _distance(reference: str, prediction: str) -> int:
     if reference == prediction:  # as most are, which takes no time
         return 0
-    return edit_distance(reference.split(), prediction.split())
+    return Levenshtein.distance(reference.split(), prediction.split())
 
 
 def score_by_language(

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from rapidfuzz.distance import Levenshtein
+
 from onmt_entmax.report.tables import aligned_table
-from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.strings.details import LEVELS
 from onmt_entmax.strings.task import Query
 from onmt_entmax.strings.units import Unit
@@ -81,7 +82,7 @@ def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
     for target in gold:
         target_units = _units(target, unit)
         equal = units == target_units  # as most are, which takes no time
-        distance = 0 if equal else edit_distance(target_units, units)
+        distance = 0 if equal else Levenshtein.distance(target_units, units)
         candidate = distance, -len(target_units)
         nearest = candidate if nearest is None else min(nearest, candidate)
     assert nearest is not None, "each query has a target"

@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
 
 from onmt_entmax.search.expansion import Floats
 
@@ -116,38 +118,6 @@ def _most(utility: Utility, text: str) -> float:
     return max(shorter, longer, 1 - 1 / (min(n, _ORDER) * n))
 
 
-def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the Levenshtein distance: the fewest insertions, deletions and substitutions.
-
-    A column of the table is two integers, whose bits say where it rises and falls (Myers 1999;
-    Hyyro 2003).
-
-    Args:
-        first: a string, compared by code point, or a sequence of symbols.
-        second: likewise.
-    """
-    positions: dict[str, int] = {}  # of each symbol in the first string, as bits
-    for position, symbol in enumerate(first):
-        positions[symbol] = positions.get(symbol, 0) | 1 << position
-    distance = len(first)
-    if not distance:
-        return len(second)
-    every, last = (1 << distance) - 1, 1 << (distance - 1)
-    rises, falls = every, 0
-    for symbol in second:
-        same = positions.get(symbol, 0)
-        diagonal = (((same & rises) + rises) ^ rises) | same | falls
-        grows, shrinks = falls | ~(diagonal | rises) & every, diagonal & rises
-        if grows & last:
-            distance += 1
-        elif shrinks & last:
-            distance -= 1
-        grows = grows << 1 | 1
-        rises = (shrinks << 1 | ~(diagonal | grows)) & every
-        falls = grows & diagonal
-    return distance
-
-
 def utilities(utility: Utility, candidates: Sequence[str], references: Sequence[str]) -> Floats:
     """Return the utility `(candidates, references)` of each candidate if a reference is right.
 
@@ -156,14 +126,8 @@ def utilities(utility: Utility, candidates: Sequence[str], references: Sequence[
     """
     if utility == "chrf":
         return _chrf(candidates, references)
-    tokens = [text.split() for text in references]
-    table = np.ones((len(candidates), len(references)))
-    for row, candidate in enumerate(text.split() for text in candidates):
-        for column, reference in enumerate(tokens):
-            if candidate != reference:
-                longer = max(len(candidate), len(reference))
-                table[row, column] -= edit_distance(candidate, reference) / longer
-    return table
+    tokens = [[text.split() for text in texts] for texts in (candidates, references)]
+    return cdist(*tokens, scorer=Levenshtein.normalized_similarity, dtype=np.float64)
 
 
 def _chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:

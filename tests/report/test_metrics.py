@@ -1,6 +1,5 @@
 """The official measures against definitions, bounds and small cases by hand."""
 
-import functools
 import math
 from fractions import Fraction
 
@@ -16,23 +15,6 @@ from onmt_entmax.report.measures import (
     nearest_form,
     score_by_language,
 )
-from onmt_entmax.search.mbr import edit_distance
-
-WORDS = st.text(alphabet="abcé", max_size=7)
-
-
-@given(WORDS, WORDS)
-def test_edit_distance_is_the_recursive_definition(first, second):
-    @functools.cache
-    def distance(i: int, j: int) -> int:
-        if not i or not j:
-            return i + j
-        same = first[i - 1] == second[j - 1]
-        return min(
-            distance(i - 1, j - 1) + (not same), distance(i - 1, j) + 1, distance(i, j - 1) + 1
-        )
-
-    assert edit_distance(first, second) == distance(len(first), len(second))
 
 
 def test_every_language_counts_the_same_in_the_average():

@@ -1,6 +1,8 @@
 """Minimum Bayes risk: utilities, decisions by hand, and what each level claims."""
 
+import functools
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from sacrebleu.metrics import CHRF
 
 from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import decide
-from onmt_entmax.search.mbr import _most, edit_distance, utilities
+from onmt_entmax.search.mbr import _most, utilities
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "c "]), max_size=9).map(" ".join)
 
@@ -20,6 +22,21 @@ def parts(utility: str, text: str) -> object:
         return text.split()
     letters = "".join(text.split())
     return [Counter(letters[i : i + n] for i in range(len(letters) - n + 1)) for n in range(1, 7)]
+
+
+def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
+    """Levenshtein's distance by its recursive definition."""
+
+    @functools.cache
+    def distance(i: int, j: int) -> int:
+        if not i or not j:
+            return i + j
+        same = first[i - 1] == second[j - 1]
+        return min(
+            distance(i - 1, j - 1) + (not same), distance(i - 1, j) + 1, distance(i, j - 1) + 1
+        )
+
+    return distance(len(first), len(second))
 
 
 @given(TEXTS, TEXTS)

@@ -24,6 +24,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rapidfuzz.distance import Levenshtein
+
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
@@ -34,7 +36,6 @@ from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import is_only
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
-from onmt_entmax.search.mbr import edit_distance
 from onmt_entmax.strings.task import INFLECTION, language_of
 from onmt_entmax.strings.units import decode_word
 from onmt_entmax.translator import Translator
@@ -116,7 +117,7 @@ def read_words(prefix: Path, report: Path | None = None) -> list[Word]:
 
 def error_kind(word: Word) -> str:
     """Return what is wrong with a prediction: the first of `KINDS` that fits."""
-    distance = edit_distance(word.form, word.prediction)
+    distance = Levenshtein.distance(word.form, word.prediction)
     fits = (
         not word.prediction,
         word.prediction == word.lemma,
