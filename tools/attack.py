@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         world.mkdir()
         build(world)
         for case in cases(options):
-            description, failure = try_case(case, world)
+            description, failure = attempt(case, world)
             tried_cases[case.name] += 1
             if failure is not None:
                 failed[case.name] += 1
@@ -102,7 +102,7 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
             return
 
 
-def try_case(case: Case, world: Path) -> tuple[str, str | None]:
+def attempt(case: Case, world: Path) -> tuple[str, str | None]:
     """Return what a case did, and what went wrong if anything did."""
     if case.name != CERTIFICATES:
         return tried(case.name, world, case.seed)
