@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -108,12 +108,18 @@ class Layout:
             expected = f"expected {len(self.columns)} columns, {names}; found {len(cells)}"
             return BadRow(number, expected, line)
         values = dict(zip(self.columns, cells, strict=True))
-        tags = task.tags_of(values.get(TAGS, ""))
-        problem = _problem(values, tags, task, needs)
+        target = values.get(TARGET, "")
+        query = Query(
+            values[SOURCE],
+            task.tags_of(values.get(TAGS, "")),
+            values.get(LANGUAGE_COLUMN, language),
+        )
+        problem = _problem(query, target, task, needs)
         if problem:
             return BadRow(number, problem, line)
-        query = Query(values[SOURCE], tags, values.get(LANGUAGE_COLUMN, language))
-        return Row(number, query, values.get(TARGET, ""), cells)
+        if LANGUAGE_COLUMN in values and query.language.split() != [query.language]:
+            return BadRow(number, f"{LANGUAGE_COLUMN} is {query.language!r}, not one word", line)
+        return Row(number, query, target, cells)
 
     def text(self, cells: Sequence[str]) -> str:
         """Return the line of columns, the inverse of `cells`."""
@@ -130,27 +136,22 @@ def _quoted(cell: str) -> str:
     return f'"{doubled}"'
 
 
-def _problem(values: Mapping[str, str], tags: Sequence[str], task: StringTask, needs: bool) -> str:
+def _problem(query: Query, target: str, task: StringTask, needs: bool) -> str:
     """Return why a row cannot be read; nothing if it can.
 
     Args:
-        values: by column.
-        tags: of the row.
+        query: of the row.
+        target: of the row.
         task: the units of the columns.
         needs: whether the row must have a target.
     """
-    problem = task.source.problem(values[SOURCE])
+    problem = task.source.problem(query.source)
     if problem:
         return f"{SOURCE} {problem}"
-    if "" in tags:
-        return f"{TAGS} has an empty tag: {values[TAGS]!r}"
-    problem = task.target.problem(values.get(TARGET, "")) if needs else ""
-    if problem:
-        return f"{TARGET} {problem}"
-    language = values.get(LANGUAGE_COLUMN)
-    if language is not None and language.split() != [language]:
-        return f"{LANGUAGE_COLUMN} is {language!r}, not one word"
-    return ""
+    if "" in query.tags:
+        return f"{TAGS} has an empty tag: {task.tag_separator.join(query.tags)!r}"
+    problem = task.target.problem(target) if needs else ""
+    return f"{TARGET} {problem}" if problem else ""
 
 
 def rows_of(
