@@ -139,6 +139,10 @@ class System(ABC):
             raise PeerError(f"not installed: {self.how}")
         return str(self.bin / "python")
 
+    def script(self, name: str) -> str:
+        """Return the path of a command of its environment."""
+        return str(Path(self.python).parent / name)
+
     def write_configuration(self, name: str, content: Mapping[str, Any]) -> Path:
         """Write a file of YAML, of which JSON is a part; return its path."""
         path = self.folder / name
@@ -320,10 +324,9 @@ class Yoyodyne(System):
 
     def train(self) -> Command:
         """Train until it is stopped."""
-        return Command([self.python, "-m", "yoyodyne.cli.main", *self._words("fit")])
-
-    def _words(self, mode: str) -> list[str]:
-        return [mode, "--config", str(self.folder / "config.yaml")]
+        return Command(
+            [self.script("yoyodyne"), "fit", "--config", str(self.folder / "config.yaml")]
+        )
 
     def updates(self, log: str) -> int:
         """Read the updates off the last validation."""
@@ -348,7 +351,7 @@ class Yoyodyne(System):
         configuration["prediction"] = {"path": str(output)}
         path = self.write_configuration("predict.yaml", configuration)
         words = ["predict", "--config", str(path), "--ckpt_path", str(checkpoints[-1])]
-        return Command([self.python, "-m", "yoyodyne.cli.main", *words])
+        return Command([self.script("yoyodyne"), *words])
 
     def predictions(self, output: Path) -> list[str]:
         """Take the first column, the best of the beam."""
@@ -535,12 +538,12 @@ class Eole(System):
         }
         path = self.write_configuration("config.yaml", configuration)
         words = ["build_vocab", "-config", str(path), "-n_sample", "-1"]  # of all pairs
-        return [Command([self.python, "-m", "eole.bin.main", *words])]
+        return [Command([self.script("eole"), *words])]
 
     def train(self) -> Command:
         """Train until it is stopped."""
         config = str(self.folder / "config.yaml")
-        return Command([self.python, "-m", "eole.bin.main", "train", "-config", config])
+        return Command([self.script("eole"), "train", "-config", config])
 
     def updates(self, log: str) -> int:
         """Read the updates off the last line that tells them."""
@@ -552,9 +555,15 @@ class Eole(System):
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with the checkpoint of the best accuracy."""
-        words = ["predict", "-model_path", str(self._best()), "-src", str(source)]
-        more = ["-output", str(output), "-beam_size", str(BEAM), "-batch_size", "64"]
-        return Command([self.python, "-m", "eole.bin.main", *words, *more])
+        configuration = {
+            "model_path": str(self._best()),
+            "src": str(source),
+            "output": str(output),
+            "beam_size": BEAM,
+            "batch_size": 64,
+        }
+        path = self.write_configuration("predict.yaml", configuration)
+        return Command([self.script("eole"), "predict", "-config", str(path)])
 
     def _best(self) -> Path:
         """Return the saved checkpoint of the best validation, which its log tells."""
