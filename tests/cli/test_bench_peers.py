@@ -12,6 +12,7 @@ from tools.bench import peers
 from tools.bench.peer_systems import (
     Command,
     Data,
+    Eole,
     PeerError,
     System,
     Yoyodyne,
@@ -42,11 +43,11 @@ class Fake(System):
     def train(self):
         return Command([sys.executable, "-c", self.training])
 
-    def updates(self, log):
-        return last_number(r"Step ([\d,]+)", log)
+    def updates(self):
+        return last_number(r"Step ([\d,]+)", self.log)
 
-    def parameters(self, log):
-        return last_number(r"weights: (\d+)", log)
+    def parameters(self):
+        return last_number(r"weights: (\d+)", self.log)
 
     def decode(self, source, output):
         code = f"for line in open(0): print({ANSWERS!r}[line[line.index('PST') + 4:].strip()])"
@@ -165,6 +166,19 @@ def test_yoyodyne_reads_tags_as_features(tmp_path):
     table = (folder / "train.tsv").read_text(encoding="utf-8")
     assert table == '""" a"\ta e d\t+V +PST\nd\td e d\t+V\n'
     assert json.loads((folder / "config.yaml").read_text())["data"]["features_col"] == 3
+
+
+def test_eole_takes_the_best_checkpoint_that_is_there(tmp_path):
+    system = Eole(Data(tmp_path), tmp_path, None, 1)
+    lines = [f"INFO] Validation accuracy: {value}" for value in (41.5, 97.25, 60)]
+    (tmp_path / "train.log").write_text("\n".join(lines), encoding="utf-8")
+    steps = [tmp_path / "model" / f"step_{number * system.every}" for number in (1, 2, 3)]
+    for step in steps:
+        step.mkdir(parents=True)
+        (step / "config.json").touch()
+    assert system._best() == steps[1]
+    (steps[1] / "config.json").unlink()  # the training was ended before it was written
+    assert system._best() == steps[2]
 
 
 def test_an_existing_folder_is_kept(compare, tmp_path):

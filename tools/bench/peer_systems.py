@@ -35,10 +35,12 @@ from typing import Any, ClassVar
 
 from safetensors import safe_open
 
+from onmt_entmax.checkpoint import CheckpointError, find_model
 from onmt_entmax.files import read_lines
 from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.strings.task import is_language, is_tag
 
+LOG = "train.log"  # of a system's folder
 VALIDATE_EVERY = 2_000  # training examples, for the peers
 VALIDATE_ON = 200  # pairs of the development set, for the peers
 BEAM = 5
@@ -139,6 +141,11 @@ class System(ABC):
             raise PeerError(f"not installed: {self.how}")
         return str(self.bin / "python")
 
+    @property
+    def log(self) -> str:
+        """What the training printed."""
+        return (self.folder / LOG).read_text(encoding="utf-8", errors="replace")
+
     def script(self, name: str) -> str:
         """Return the path of a command of its environment."""
         return str(Path(self.python).parent / name)
@@ -158,15 +165,11 @@ class System(ABC):
         """Return the command that trains until its time is over."""
 
     @abstractmethod
-    def updates(self, log: str) -> int:
-        """Return the updates that a training made, at least those that its log tells.
-
-        Args:
-            log: what the training printed.
-        """
+    def updates(self) -> int:
+        """Return the updates that the training made, at least those that it tells."""
 
     @abstractmethod
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Return the number of weights."""
 
     @abstractmethod
@@ -204,28 +207,28 @@ class Ours(System):
         )
         return Command([*OURS, "train", "-config", str(self.folder / "train.yaml")])
 
-    def updates(self, log: str) -> int:
-        """Read the updates off the last line that tells them."""
-        return last_number(r"step (\d[\d,]*)", log)
+    def updates(self) -> int:
+        """Read the updates off the run's measurements."""
+        *_, last = read_lines(self.folder / "model" / "metrics.jsonl")
+        return int(json.loads(last)["step"])
 
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Add up the shapes of the weights."""
         total = 0
         with safe_open(self._model() / "model.safetensors", "pt") as weights:
-            for name in weights.keys():  # noqa: SIM118 (safe_open is no mapping)
+            for name in weights.keys():  # noqa: SIM118 (it is no mapping)
                 total += prod(weights.get_slice(name).get_shape())
         return total
 
     def _model(self) -> Path:
-        best = self.folder / "model" / "best.json"
-        if not best.exists():
-            raise PeerError("no checkpoint in this time")
-        return best.parent / json.loads(best.read_text(encoding="utf-8"))["checkpoint"]
+        try:
+            return find_model(self.folder / "model")
+        except CheckpointError as error:
+            raise PeerError(str(error)) from None
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with certificates, as users do."""
-        self._model()
-        words = ["translate", "-model", str(self.folder / "model"), "-beam_size", str(BEAM)]
+        words = ["translate", "-model", str(self._model()), "-beam_size", str(BEAM)]
         return Command([*OURS, *words, "-src", str(source), "-output", str(output)])
 
 
@@ -328,13 +331,13 @@ class Yoyodyne(System):
             [self.script("yoyodyne"), "fit", "--config", str(self.folder / "config.yaml")]
         )
 
-    def updates(self, log: str) -> int:
+    def updates(self) -> int:
         """Read the updates off the last validation."""
-        return last_number(r"global step (\d+)", log)
+        return last_number(r"global step (\d+)", self.log)
 
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Read the number off the log."""
-        return last_number(r"Trainable parameters: ([\d,]+)", log)
+        return last_number(r"Trainable parameters: ([\d,]+)", self.log)
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with the beam of all systems."""
@@ -469,13 +472,13 @@ class JoeyNMT(System):
         """Train until it is stopped."""
         return self._command("train", "--skip-test")
 
-    def updates(self, log: str) -> int:
+    def updates(self) -> int:
         """Read the updates off the last line that tells them."""
-        return last_number(r"Step:\s+(\d+)", log)
+        return last_number(r"Step:\s+(\d+)", self.log)
 
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Read the number off the log."""
-        return last_number(r"Total params: (\d+)", log)
+        return last_number(r"Total params: (\d+)", self.log)
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with the best checkpoint, which it finds."""
@@ -545,13 +548,13 @@ class Eole(System):
         config = str(self.folder / "config.yaml")
         return Command([self.script("eole"), "train", "-config", config])
 
-    def updates(self, log: str) -> int:
+    def updates(self) -> int:
         """Read the updates off the last line that tells them."""
-        return last_number(r"Step (\d+)\s*/", log)
+        return last_number(r"Step (\d+)\s*/", self.log)
 
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Read the number off the log."""
-        return last_number(r"number of parameters: (\d+)", log)
+        return last_number(r"number of parameters: (\d+)", self.log)
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with the checkpoint of the best accuracy."""
@@ -567,8 +570,7 @@ class Eole(System):
 
     def _best(self) -> Path:
         """Return the saved checkpoint of the best validation, which its log tells."""
-        log = (self.folder / "train.log").read_text(encoding="utf-8", errors="replace")
-        values = [float(text) for text in re.findall(r"Validation accuracy: ([\d.]+)", log)]
+        values = map(float, re.findall(r"Validation accuracy: ([\d.]+)", self.log))
         saved = [
             (value, number * self.every)
             for number, value in enumerate(values, 1)
