@@ -38,7 +38,7 @@ from safetensors import safe_open
 from onmt_entmax.checkpoint import CheckpointError, find_model
 from onmt_entmax.files import read_lines
 from onmt_entmax.options.reader import read_yaml
-from onmt_entmax.strings.task import is_language, is_tag
+from onmt_entmax.strings.task import INFLECTION
 
 LOG = "train.log"  # of a system's folder
 VALIDATE_EVERY = 2_000  # training examples, for the peers
@@ -584,15 +584,9 @@ class Eole(System):
 SYSTEMS: Sequence[type[System]] = (Ours, Yoyodyne, YoyodynePointer, JoeyNMT, Eole)
 
 
-def divided(source: str) -> tuple[list[str], list[str]]:
+def divided(source: str) -> tuple[Sequence[str], Sequence[str]]:
     """Return the marks (language and tags) and the units of a source."""
-    tokens = source.split()
-    number = 0
-    while number < len(tokens) and (
-        is_tag(tokens[number]) or (number == 0 and is_language(tokens[number]))
-    ):
-        number += 1
-    return tokens[:number], tokens[number:]
+    return INFLECTION.divided(source.split())
 
 
 def last_number(pattern: str, text: str) -> int:
