@@ -171,6 +171,20 @@ def test_yoyodyne_reads_tags_as_features(tmp_path):
     assert json.loads((folder / "config.yaml").read_text())["data"]["features_col"] == 3
 
 
+def test_yoyodyne_takes_the_best_checkpoint(tmp_path):
+    (tmp_path / "yoyodyne" / "bin").mkdir(parents=True)
+    (tmp_path / "yoyodyne" / "bin" / "python").touch()
+    for split, text in (("train", "+V a\n"), ("dev", "+V a\n")):
+        (tmp_path / f"{split}.src").write_text(text, encoding="utf-8")
+    system = Yoyodyne(Data(tmp_path), tmp_path, tmp_path, 1)
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for name in ("step=20-val_accuracy=0.1250", "step=100-val_accuracy=0.0950"):
+        (folder / f"{name}.ckpt").touch()
+    command = system.decode(tmp_path / "dev.src", tmp_path / "dev.predicted")
+    assert command.words[-1] == str(folder / "step=20-val_accuracy=0.1250.ckpt")
+
+
 def test_eole_takes_the_best_checkpoint_that_is_there(tmp_path):
     system = Eole(Data(tmp_path), tmp_path, None, 1)
     lines = [f"INFO] Validation accuracy: {value}" for value in (41.5, 97.25, 60)]

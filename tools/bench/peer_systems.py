@@ -296,6 +296,7 @@ class Yoyodyne(System):
             "trainer": {
                 "accelerator": "cpu",
                 "devices": 1,
+                "default_root_dir": str(self.folder),
                 "max_epochs": _ENDLESS,
                 "gradient_clip_val": 3,
                 "val_check_interval": VALIDATE_EVERY // self.batch,
@@ -341,9 +342,11 @@ class Yoyodyne(System):
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with the beam of all systems."""
-        checkpoints = sorted((self.folder / "checkpoints").glob("*.ckpt"))
+        checkpoints = list((self.folder / "checkpoints").glob("*.ckpt"))
         if not checkpoints:
             raise PeerError("no checkpoint in this time")
+        # The accuracy ends the name. There are two if the training was ended before it removed one.
+        best = max(checkpoints, key=lambda path: path.stem.rpartition("=")[2])
         table = output.with_suffix(".tsv")
         lines = [line.rstrip("\n") for line in read_lines(source)]
         self._write_rows(table, lines, [""] * len(lines))
@@ -353,7 +356,7 @@ class Yoyodyne(System):
         configuration["data"] |= {"target_col": 0}
         configuration["prediction"] = {"path": str(output)}
         path = self.write_configuration("predict.yaml", configuration)
-        words = ["predict", "--config", str(path), "--ckpt_path", str(checkpoints[-1])]
+        words = ["predict", "--config", str(path), "--ckpt_path", str(best)]
         return Command([self.script("yoyodyne"), *words])
 
     def predictions(self, output: Path) -> list[str]:
