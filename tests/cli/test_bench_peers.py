@@ -12,6 +12,7 @@ from tools.bench import peers
 from tools.bench.peer_systems import (
     Command,
     Data,
+    Eole,
     PeerError,
     System,
     Yoyodyne,
@@ -42,11 +43,11 @@ class Fake(System):
     def train(self):
         return Command([sys.executable, "-c", self.training])
 
-    def updates(self, log):
-        return last_number(r"Step ([\d,]+)", log)
+    def updates(self):
+        return last_number(r"Step ([\d,]+)", self.log)
 
-    def parameters(self, log):
-        return last_number(r"weights: (\d+)", log)
+    def parameters(self):
+        return last_number(r"weights: (\d+)", self.log)
 
     def decode(self, source, output):
         code = f"for line in open(0): print({ANSWERS!r}[line[line.index('PST') + 4:].strip()])"
@@ -118,10 +119,13 @@ def test_missing_predictions_are_refused():
         peers.exact_match(["a", "b"], ["x", "y"], ["x"])
 
 
-def test_the_core_is_free_again(compare):
-    cores = os.sched_getaffinity(0)
-    compare(Fake)
-    assert os.sched_getaffinity(0) == cores
+def test_the_cores_are_free_again(monkeypatch):
+    chosen = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda process, cores: chosen.append(cores))
+    with peers.on_one_core(None):
+        assert chosen == [{3}]
+    assert chosen[1:] == [{3, 5}]
 
 
 def test_a_core_that_there_is_not_is_refused(compare):
@@ -129,7 +133,7 @@ def test_a_core_that_there_is_not_is_refused(compare):
     assert "--core 4000: not allowed here" in printed
 
 
-BUSY = "while True: pass"
+BUSY = "import time\nwhile time.process_time() < 5: pass"
 
 
 def test_a_command_is_stopped_after_its_processor_time(tmp_path):
@@ -165,6 +169,33 @@ def test_yoyodyne_reads_tags_as_features(tmp_path):
     table = (folder / "train.tsv").read_text(encoding="utf-8")
     assert table == '""" a"\ta e d\t+V +PST\nd\td e d\t+V\n'
     assert json.loads((folder / "config.yaml").read_text())["data"]["features_col"] == 3
+
+
+def test_yoyodyne_takes_the_best_checkpoint(tmp_path):
+    (tmp_path / "yoyodyne" / "bin").mkdir(parents=True)
+    (tmp_path / "yoyodyne" / "bin" / "python").touch()
+    for split, text in (("train", "+V a\n"), ("dev", "+V a\n")):
+        (tmp_path / f"{split}.src").write_text(text, encoding="utf-8")
+    system = Yoyodyne(Data(tmp_path), tmp_path, tmp_path, 1)
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for name in ("step=20-val_accuracy=0.1250", "step=100-val_accuracy=0.0950"):
+        (folder / f"{name}.ckpt").touch()
+    command = system.decode(tmp_path / "dev.src", tmp_path / "dev.predicted")
+    assert command.words[-1] == str(folder / "step=20-val_accuracy=0.1250.ckpt")
+
+
+def test_eole_takes_the_best_checkpoint_that_is_there(tmp_path):
+    system = Eole(Data(tmp_path), tmp_path, None, 1)
+    lines = [f"INFO] Validation accuracy: {value}" for value in (41.5, 97.25, 60)]
+    (tmp_path / "train.log").write_text("\n".join(lines), encoding="utf-8")
+    steps = [tmp_path / "model" / f"step_{number * system.every}" for number in (1, 2, 3)]
+    for step in steps:
+        step.mkdir(parents=True)
+        (step / "config.json").touch()
+    assert system._best() == steps[1]
+    (steps[1] / "config.json").unlink()  # the training was ended before it was written
+    assert system._best() == steps[2]
 
 
 def test_an_existing_folder_is_kept(compare, tmp_path):

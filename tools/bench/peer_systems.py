@@ -35,10 +35,12 @@ from typing import Any, ClassVar
 
 from safetensors import safe_open
 
+from onmt_entmax.checkpoint import CheckpointError, find_model
 from onmt_entmax.files import read_lines
 from onmt_entmax.options.reader import read_yaml
-from onmt_entmax.strings.task import is_language, is_tag
+from onmt_entmax.strings.task import INFLECTION
 
+LOG = "train.log"  # of a system's folder
 VALIDATE_EVERY = 2_000  # training examples, for the peers
 VALIDATE_ON = 200  # pairs of the development set, for the peers
 BEAM = 5
@@ -139,6 +141,15 @@ class System(ABC):
             raise PeerError(f"not installed: {self.how}")
         return str(self.bin / "python")
 
+    @property
+    def log(self) -> str:
+        """What the training printed."""
+        return (self.folder / LOG).read_text(encoding="utf-8", errors="replace")
+
+    def script(self, name: str) -> str:
+        """Return the path of a command of its environment."""
+        return str(Path(self.python).parent / name)
+
     def write_configuration(self, name: str, content: Mapping[str, Any]) -> Path:
         """Write a file of YAML, of which JSON is a part; return its path."""
         path = self.folder / name
@@ -154,15 +165,11 @@ class System(ABC):
         """Return the command that trains until its time is over."""
 
     @abstractmethod
-    def updates(self, log: str) -> int:
-        """Return the updates that a training made, at least those that its log tells.
-
-        Args:
-            log: what the training printed.
-        """
+    def updates(self) -> int:
+        """Return the updates that the training made, at least those that it tells."""
 
     @abstractmethod
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Return the number of weights."""
 
     @abstractmethod
@@ -200,28 +207,28 @@ class Ours(System):
         )
         return Command([*OURS, "train", "-config", str(self.folder / "train.yaml")])
 
-    def updates(self, log: str) -> int:
-        """Read the updates off the last line that tells them."""
-        return last_number(r"step (\d[\d,]*)", log)
+    def updates(self) -> int:
+        """Read the updates off the run's measurements."""
+        *_, last = read_lines(self.folder / "model" / "metrics.jsonl")
+        return int(json.loads(last)["step"])
 
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Add up the shapes of the weights."""
         total = 0
         with safe_open(self._model() / "model.safetensors", "pt") as weights:
-            for name in weights.keys():  # noqa: SIM118 (safe_open is no mapping)
+            for name in weights.keys():  # noqa: SIM118 (it is no mapping)
                 total += prod(weights.get_slice(name).get_shape())
         return total
 
     def _model(self) -> Path:
-        best = self.folder / "model" / "best.json"
-        if not best.exists():
-            raise PeerError("no checkpoint in this time")
-        return best.parent / json.loads(best.read_text(encoding="utf-8"))["checkpoint"]
+        try:
+            return find_model(self.folder / "model")
+        except CheckpointError as error:
+            raise PeerError(str(error)) from None
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with certificates, as users do."""
-        self._model()
-        words = ["translate", "-model", str(self.folder / "model"), "-beam_size", str(BEAM)]
+        words = ["translate", "-model", str(self._model()), "-beam_size", str(BEAM)]
         return Command([*OURS, *words, "-src", str(source), "-output", str(output)])
 
 
@@ -289,6 +296,7 @@ class Yoyodyne(System):
             "trainer": {
                 "accelerator": "cpu",
                 "devices": 1,
+                "default_root_dir": str(self.folder),
                 "max_epochs": _ENDLESS,
                 "gradient_clip_val": 3,
                 "val_check_interval": VALIDATE_EVERY // self.batch,
@@ -320,24 +328,25 @@ class Yoyodyne(System):
 
     def train(self) -> Command:
         """Train until it is stopped."""
-        return Command([self.python, "-m", "yoyodyne.cli.main", *self._words("fit")])
+        return Command(
+            [self.script("yoyodyne"), "fit", "--config", str(self.folder / "config.yaml")]
+        )
 
-    def _words(self, mode: str) -> list[str]:
-        return [mode, "--config", str(self.folder / "config.yaml")]
-
-    def updates(self, log: str) -> int:
+    def updates(self) -> int:
         """Read the updates off the last validation."""
-        return last_number(r"global step (\d+)", log)
+        return last_number(r"global step (\d+)", self.log)
 
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Read the number off the log."""
-        return last_number(r"Trainable parameters: ([\d,]+)", log)
+        return last_number(r"Trainable parameters: ([\d,]+)", self.log)
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with the beam of all systems."""
-        checkpoints = sorted((self.folder / "checkpoints").glob("*.ckpt"))
+        checkpoints = list((self.folder / "checkpoints").glob("*.ckpt"))
         if not checkpoints:
             raise PeerError("no checkpoint in this time")
+        # The accuracy ends the name. There are two if the training was ended before it removed one.
+        best = max(checkpoints, key=lambda path: path.stem.rpartition("=")[2])
         table = output.with_suffix(".tsv")
         lines = [line.rstrip("\n") for line in read_lines(source)]
         self._write_rows(table, lines, [""] * len(lines))
@@ -347,8 +356,8 @@ class Yoyodyne(System):
         configuration["data"] |= {"target_col": 0}
         configuration["prediction"] = {"path": str(output)}
         path = self.write_configuration("predict.yaml", configuration)
-        words = ["predict", "--config", str(path), "--ckpt_path", str(checkpoints[-1])]
-        return Command([self.python, "-m", "yoyodyne.cli.main", *words])
+        words = ["predict", "--config", str(path), "--ckpt_path", str(best)]
+        return Command([self.script("yoyodyne"), *words])
 
     def predictions(self, output: Path) -> list[str]:
         """Take the first column, the best of the beam."""
@@ -466,13 +475,13 @@ class JoeyNMT(System):
         """Train until it is stopped."""
         return self._command("train", "--skip-test")
 
-    def updates(self, log: str) -> int:
+    def updates(self) -> int:
         """Read the updates off the last line that tells them."""
-        return last_number(r"Step:\s+(\d+)", log)
+        return last_number(r"Step:\s+(\d+)", self.log)
 
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Read the number off the log."""
-        return last_number(r"Total params: (\d+)", log)
+        return last_number(r"Total params: (\d+)", self.log)
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with the best checkpoint, which it finds."""
@@ -535,31 +544,36 @@ class Eole(System):
         }
         path = self.write_configuration("config.yaml", configuration)
         words = ["build_vocab", "-config", str(path), "-n_sample", "-1"]  # of all pairs
-        return [Command([self.python, "-m", "eole.bin.main", *words])]
+        return [Command([self.script("eole"), *words])]
 
     def train(self) -> Command:
         """Train until it is stopped."""
         config = str(self.folder / "config.yaml")
-        return Command([self.python, "-m", "eole.bin.main", "train", "-config", config])
+        return Command([self.script("eole"), "train", "-config", config])
 
-    def updates(self, log: str) -> int:
+    def updates(self) -> int:
         """Read the updates off the last line that tells them."""
-        return last_number(r"Step (\d+)\s*/", log)
+        return last_number(r"Step (\d+)\s*/", self.log)
 
-    def parameters(self, log: str) -> int:
+    def parameters(self) -> int:
         """Read the number off the log."""
-        return last_number(r"number of parameters: (\d+)", log)
+        return last_number(r"number of parameters: (\d+)", self.log)
 
     def decode(self, source: Path, output: Path) -> Command:
         """Decode with the checkpoint of the best accuracy."""
-        words = ["predict", "-model_path", str(self._best()), "-src", str(source)]
-        more = ["-output", str(output), "-beam_size", str(BEAM), "-batch_size", "64"]
-        return Command([self.python, "-m", "eole.bin.main", *words, *more])
+        configuration = {
+            "model_path": str(self._best()),
+            "src": str(source),
+            "output": str(output),
+            "beam_size": BEAM,
+            "batch_size": 64,
+        }
+        path = self.write_configuration("predict.yaml", configuration)
+        return Command([self.script("eole"), "predict", "-config", str(path)])
 
     def _best(self) -> Path:
         """Return the saved checkpoint of the best validation, which its log tells."""
-        log = (self.folder / "train.log").read_text(encoding="utf-8", errors="replace")
-        values = [float(text) for text in re.findall(r"Validation accuracy: ([\d.]+)", log)]
+        values = map(float, re.findall(r"Validation accuracy: ([\d.]+)", self.log))
         saved = [
             (value, number * self.every)
             for number, value in enumerate(values, 1)
@@ -573,15 +587,9 @@ class Eole(System):
 SYSTEMS: Sequence[type[System]] = (Ours, Yoyodyne, YoyodynePointer, JoeyNMT, Eole)
 
 
-def divided(source: str) -> tuple[list[str], list[str]]:
+def divided(source: str) -> tuple[Sequence[str], Sequence[str]]:
     """Return the marks (language and tags) and the units of a source."""
-    tokens = source.split()
-    number = 0
-    while number < len(tokens) and (
-        is_tag(tokens[number]) or (number == 0 and is_language(tokens[number]))
-    ):
-        number += 1
-    return tokens[:number], tokens[number:]
+    return INFLECTION.divided(source.split())
 
 
 def last_number(pattern: str, text: str) -> int:

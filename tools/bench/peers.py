@@ -48,7 +48,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, write_text
 from onmt_entmax.report.measures import correct_forms, is_right
 from onmt_entmax.report.tables import aligned_table
-from tools.bench.peer_systems import OURS, SYSTEMS, Command, Data, PeerError, System
+from tools.bench.peer_systems import LOG, OURS, SYSTEMS, Command, Data, PeerError, System
 
 _POLL = 0.5  # seconds between two looks at a training
 _PATIENCE = 60  # seconds that a process has after SIGTERM
@@ -216,10 +216,8 @@ def measure(system: System, minutes: float) -> Result:
     version, folder, data = version_of(system), system.folder, system.data
     for number, command in enumerate(system.prepare()):
         checked_run(command, folder / f"prepare{number}.log")
-    log = folder / "train.log"
-    training = checked_run(system.train(), log, 60 * minutes)
-    printed = text_of(log)
-    updates = system.updates(printed)
+    training = checked_run(system.train(), folder / LOG, 60 * minutes)
+    updates = system.updates()
     # The time for one source is that of the start.
     seconds = []
     for split in ("one", "dev"):
@@ -231,7 +229,7 @@ def measure(system: System, minutes: float) -> Result:
     return Result(
         system=system.name,
         version=version,
-        parameters=system.parameters(printed),
+        parameters=system.parameters(),
         updates=updates,
         examples_per_second=updates * system.batch / training.processor,
         exact_match=score,
