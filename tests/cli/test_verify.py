@@ -9,7 +9,7 @@ import torch
 from onmt_entmax.checkpoint import CheckpointError, RunFolder, remember_best
 from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
-from tests.test_model import SMALL, VOCABULARIES
+from tests.models import SMALL, VOCABULARIES
 
 
 @pytest.fixture
