@@ -19,7 +19,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files.checksums import differences, write_list
 from onmt_entmax.model import build_model
 from tests.commands import succeed
-from tests.test_model import SMALL, VOCABULARIES
+from tests.models import SMALL, VOCABULARIES
 
 
 def ended(*arguments: object) -> int:

@@ -10,7 +10,7 @@ from onmt_entmax.checkpoint import RunFolder, remember_best
 from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
 from tests.ended import ended, refused
-from tests.test_model import SMALL, VOCABULARIES
+from tests.models import SMALL, VOCABULARIES
 
 
 @pytest.fixture
