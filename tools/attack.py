@@ -29,7 +29,7 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from tests.commands import offer_server
-from tests.faults.attacks import ATTACKS, build, tried
+from tests.faults.attacks import ATTACKS, build, try_case
 from tests.faults.certificates import check_models
 
 CERTIFICATES = "certificates"
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
                     found = check_models(100, seed)[1]
                     case, wrong = f"100 models of seed {seed}", str(found) if found else None
                 else:
-                    case, wrong = tried(name, world, seed)
+                    case, wrong = try_case(name, world, seed)
                 cases[name] += 1
                 if wrong is not None:
                     failed[name] += 1

@@ -56,21 +56,27 @@ def page(
 
 
 def test_a_drawing_names_tokens_and_says_where_branches_lead() -> None:
+    """A branch is (token, probability, node), or (None, probability, hypothesis) at an end."""
+    lattice = build_lattice(TableStepper(7), [DRAW], [(W, N), (W,)])
+    content = drawing(lattice, ["a"], NAMES, EOS, backwards=False)
+    assert content["source"] == ["a"]
+    _, second, third = content["nodes"]
+    assert second["branches"] == [["e", 0.6], ["n", 0.32, 2], [None, 0.08, 1]]
+    assert third == {"branches": [[None, 1.0, 0]]}
+
+
+def test_a_drawing_has_attention_and_the_sum_of_unlisted_branches() -> None:
+    """The last number of branches is that of the unlisted ones."""
     lattice = build_lattice(TableStepper(7, attention=True), [DRAW], [(W, E, D), (W, N)], limit=1)
-    first, second, *_ = drawing(lattice, ["a"], NAMES, EOS, False)["nodes"]
+    first, second, *_ = drawing(lattice, ["a"], NAMES, EOS, backwards=False)["nodes"]
     assert first == {"branches": [["w", 1.0, 1]], "attention": []}
     assert second["branches"] == [["e", 0.6, 3], ["n", 0.32, 2]]
     assert second["others"] == [0.08, 1]
     assert second["attention"] == [0, 12.0]
-    tree = build_lattice(TableStepper(7), [DRAW], [(W, N), (W,)])
-    whole = drawing(tree, ["a"], NAMES, EOS, False)
-    assert whole["source"] == ["a"]
-    assert whole["nodes"][1]["branches"] == [["e", 0.6], ["n", 0.32, 2], [None, 0.08, 1]]
-    assert whole["nodes"][2] == {"branches": [[None, 1.0, 0]]}
 
 
 @given(st.text() | st.just(EVIL))
-def test_data_can_not_leave_its_element(text: str) -> None:
+def test_data_cannot_leave_its_element(text: str) -> None:
     written = to_json({"text": text, "list": (text, 0.5)})
     assert not set("<>&\u2028\u2029") & set(written)
     again = json.loads(written)
@@ -96,22 +102,39 @@ class Elements(HTMLParser):
             self.scripts[name] = self.scripts.get(name, "") + data
 
 
-def test_the_page_is_whole_and_refers_to_nothing_outside(tmp_path: Path) -> None:
-    text = page(tmp_path, RECORDS, [(0, draw_first())]).read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of all records, of which the first is drawn."""
+    folder = tmp_path_factory.mktemp("page")
+    return page(folder, RECORDS, [(0, draw_first())]).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def parsed(text: str) -> Elements:
     parser = Elements()
     parser.feed(text)
-    assert [tag for tag, _ in parser.elements].count("script") == 3
-    assert json.loads(parser.scripts["records"]) == RECORDS
-    assert json.loads(parser.scripts["drawing-0"]) == draw_first()
+    return parser
+
+
+def test_the_page_has_its_data(parsed: Elements) -> None:
+    assert [tag for tag, _ in parsed.elements].count("script") == 3
+    assert json.loads(parsed.scripts["records"]) == RECORDS
+    assert json.loads(parsed.scripts["drawing-0"]) == draw_first()
+
+
+def test_the_title_of_the_page_is_a_text(text: str) -> None:
+    assert text.count("A &lt;b&gt;report&lt;/b&gt;") == 2
+
+
+def test_the_page_refers_to_nothing_outside(text: str, parsed: Elements) -> None:
     links = [
         (tag, attributes[name])
-        for tag, attributes in parser.elements
+        for tag, attributes in parsed.elements
         for name in ("src", "href", "action")
         if name in attributes
     ]
     assert links == [("link", "data:,"), ("a", "#")]
-    assert text.count("A &lt;b&gt;report&lt;/b&gt;") == 2
-    assert set(re.findall(r"https?://[^\"' ]+", text)) == {"http://www.w3.org/2000/svg"}
+    assert set(re.findall(r"https?://[^\"' ]+", text)) == {"http://www.w3.org/2000/svg"}  # a name
     assert "@import" not in text
     assert "url(" not in text
 
@@ -143,31 +166,51 @@ def test_scores_are_not_called_probabilities(browser: Browser, tmp_path: Path) -
     assert "100.0 % highest scored output proven" in browser("at('summary').textContent")
 
 
-def test_a_page_shows_its_sentences_and_takes_texts_as_texts(opened: Browser) -> None:
+def test_a_page_shows_its_sentences_in_order(opened: Browser) -> None:
     assert opened(SHOWN) == [0, 1, 2, 3, 4]
+
+
+def test_texts_of_sentences_are_no_html(opened: Browser) -> None:
     cells = "[...document.querySelectorAll('#row-2 .source, #row-2 .best')].map(e => e.textContent)"
     assert opened(cells) == [" ".join(EVIL.split())] * 2
     assert opened("typeof hacked") == "undefined"
     assert opened("document.querySelectorAll('h1 b, .row b, .row script').length") == 0
     assert opened("document.title") == "A <b>report</b>"
+
+
+def test_a_page_has_a_summary(opened: Browser) -> None:
     assert "60.0 % most probable output proven" in opened("at('summary').textContent")
+
+
+def test_an_unfinished_output_is_marked(opened: Browser) -> None:
     best = opened("document.querySelector('#row-4 .best').textContent")
     assert best == "unfinished: a a a a"
 
 
-def test_filters_and_search(opened: Browser) -> None:
+def test_sentences_of_a_certificate_can_be_hidden(opened: Browser) -> None:
     opened("document.querySelector('[data-kind=none]').click()")
     assert opened(SHOWN) == [0, 1, 3]
     assert opened("at('count').textContent") == "3 of 5"
     opened("document.querySelector('[data-kind=exhaustive]').click()")
     assert opened(SHOWN) == [0]
     opened("document.querySelector('[data-kind=exhaustive]').click()")
+    assert opened(SHOWN) == [0, 1, 3]
+
+
+def test_sentences_can_be_searched(opened: Browser) -> None:
+    """In sources and all hypotheses, with words in any order and symbols without spaces."""
     assert type_query(opened, "TREE") == [1]
     assert type_query(opened, "tree der") == [1]
     assert type_query(opened, "wn") == [0]  # w n, a hypothesis that is not the best
     assert type_query(opened, "d r a") == [0]
     assert type_query(opened, "nothing has this") == []
     assert opened("at('empty').hidden") is False
+    assert type_query(opened, "") == [0, 1, 2, 3, 4]
+
+
+def test_a_search_is_among_the_sentences_that_are_not_hidden(opened: Browser) -> None:
+    opened("document.querySelector('[data-kind=none]').click()")
+    assert type_query(opened, "tree") == [1]
     assert type_query(opened, "") == [0, 1, 3]
 
 
