@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,10 +87,12 @@ def finished(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Distille
 
 
 @pytest.fixture
-def distilled(finished: Distilled, tmp_path: Path) -> Distilled:
-    """A copy, to change, with times of last changes."""
-    folder = Path(shutil.copytree(finished.folder, tmp_path / "folder"))
-    return Distilled(folder, finished.printed)
+def distilled(finished: Distilled, tmp_path: Path) -> Iterator[Distilled]:
+    """The same, to change: its record has the paths of the models, so it stays where it is."""
+    kept = shutil.copytree(finished.folder, tmp_path / "kept")
+    yield finished
+    shutil.rmtree(finished.folder)
+    shutil.copytree(kept, finished.folder)
 
 
 def test_the_command_translates_with_each_model_and_averages(finished: Distilled) -> None:

@@ -100,7 +100,7 @@ SOURCES = [f"lang=english +V {text}" for text in ("a", "b", "a b", "b a", "a a b
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_model(tmp_path_factory.mktemp("errors") / "model", 5, end=0.5)
+    return write_model(tmp_path_factory.mktemp("errors") / "model", 3, end=0.5)
 
 
 def best_log_probs(model: Path, beam_size: int) -> list[float]:
