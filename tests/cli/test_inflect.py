@@ -369,7 +369,7 @@ def test_a_person_is_answered_line_by_line(
     inflection_model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Terminal(io.TextIOWrapper):
-        def isatty():
+        def isatty(self) -> bool:
             return True
 
     monkeypatch.setattr("sys.stdin", Terminal(io.BytesIO(b"english a\nenglish a V\n")))
