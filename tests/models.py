@@ -1,9 +1,11 @@
-"""Small networks and vocabularies."""
+"""Small networks, vocabularies and a batch."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 
 
@@ -24,3 +26,58 @@ def small_transformer(**changes: Any) -> ModelConfig:
     """A Transformer of size 8 with two heads."""
     kinds = dict.fromkeys(("encoder_type", "decoder_type"), "transformer")
     return small(**{**kinds, "heads": 2, "transformer_ff": 8, **changes})
+
+
+SMALL = ModelConfig(
+    encoder_type="brnn", rnn_size=8, src_word_vec_size=6, tgt_word_vec_size=6, dropout=0.0
+)
+TRANSFORMER = small_transformer(
+    transformer_ff=16, position_encoding=True, dropout=0.0, attention_dropout=0.0
+)
+LEARNED = replace(
+    TRANSFORMER,
+    encoder_attention_alpha="learned",
+    decoder_attention_alpha="learned",
+    context_attention_alpha="learned",
+)
+SHARED = replace(
+    SMALL,
+    src_word_vec_size=8,
+    tgt_word_vec_size=8,
+    share_embeddings=True,
+    share_decoder_embeddings=True,
+)
+VOCABULARIES = words("abcdef", "uvwxyz")
+BATCH = make_batch(
+    [Example([2, 3, 4], [5, 6], 0), Example([7, 3], [4], 1), Example([5], [9, 8, 7, 4], 2)],
+    VOCABULARIES,
+)
+CONFIGS = {
+    "brnn": SMALL,
+    "rnn": replace(SMALL, encoder_type="rnn"),
+    "mean": replace(SMALL, encoder_type="mean", src_word_vec_size=8),
+    "gru": replace(SMALL, rnn_type="GRU"),
+    "bridge": replace(SMALL, bridge=True),
+    "bridge of a GRU": replace(SMALL, bridge=True, rnn_type="GRU"),
+    "gate": replace(SMALL, context_gate="both"),
+    "no input feeding": replace(SMALL, input_feed=False),
+    "no attention": replace(SMALL, global_attention="none"),
+    "sparse": replace(SMALL, global_attention_alpha=1.5, generator_alpha=2.0),
+    "positions": replace(SMALL, position_encoding=True),
+    "transformer": TRANSFORMER,
+    "sparse transformer": replace(
+        TRANSFORMER,
+        encoder_attention_alpha=1.5,
+        decoder_attention_alpha=2.0,
+        context_attention_alpha=1.3,
+    ),
+    "learned alphas": LEARNED,
+    "learned alphas, relative positions": replace(LEARNED, max_relative_positions=2),
+    "shared alphas": replace(
+        TRANSFORMER,
+        encoder_attention_alpha="learned_shared",
+        context_attention_alpha="learned_shared",
+    ),
+    "average attention": replace(TRANSFORMER, self_attn_type="average"),
+    "average attention, deep": replace(TRANSFORMER, self_attn_type="average", aan_useffn=True),
+}

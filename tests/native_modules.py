@@ -1,16 +1,17 @@
-"""Helpers of the native modules' tests: whether they are built, and each instruction set."""
+"""The C++ modules in tests: fail where one was not built, and run under one instruction set."""
 
 import os
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 import pytest
 
 
 def assert_built(module: ModuleType | None) -> None:
-    """Fail if a module is missing although it can be built: only speed would show that."""
+    """Fail if a module is missing although it can be built: nothing else but speed shows that."""
     if sys.platform != "linux" or not (shutil.which("c++") or shutil.which("g++")):
         pytest.skip("no C++ compiler, or not Linux")
     if os.environ.get("ONMT_ENTMAX_NATIVE") == "0":
@@ -18,12 +19,21 @@ def assert_built(module: ModuleType | None) -> None:
     assert module is not None, "install the package again: pip install -e ."
 
 
-def under(module: ModuleType | None, number: int) -> Iterator[int]:
-    """Yield from a fixture while a module uses an instruction set; skip if there is none such."""
-    assert module is not None
-    best = module.use_instruction_set()
+@contextmanager
+def with_instruction_set(module: ModuleType | None, number: int) -> Iterator[None]:
+    """Let a module use an instruction set; skip the test if the processor has none such.
+
+    Args:
+        module: the C++ module.
+        number: 1: that of every processor; 2: AVX2; 3: AVX-512.
+    """
+    if module is None:
+        pytest.skip("not built")
+    best = module.use_instruction_set()  # without a number: the best one, which it returns
     if number > best:
         pytest.skip(f"this processor has instruction sets up to {best}")
     module.use_instruction_set(number)
-    yield number
-    module.use_instruction_set()
+    try:
+        yield
+    finally:
+        module.use_instruction_set()

@@ -11,7 +11,7 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import _opennmt_options, build_model
 from onmt_entmax.opennmt import Embeddings, NMTModel, str2dec, str2enc
-from tests.test_model import TRANSFORMER, VOCABULARIES
+from tests.models import TRANSFORMER, VOCABULARIES
 
 RECURRENT = ModelConfig(
     encoder_type="brnn", rnn_size=12, src_word_vec_size=7, tgt_word_vec_size=9, dropout=0.0

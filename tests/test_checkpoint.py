@@ -30,7 +30,7 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
-from tests.test_model import BATCH, CONFIGS, SMALL, VOCABULARIES
+from tests.models import BATCH, CONFIGS, SMALL, VOCABULARIES
 
 FILES = ["config.yaml", "vocab.json", "model.safetensors", "training/state.pt", "SHA256SUMS"]
 

@@ -17,7 +17,7 @@ from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import build_model
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
-from tests.test_model import SMALL, TRANSFORMER, VOCABULARIES
+from tests.models import SMALL, TRANSFORMER, VOCABULARIES
 
 HUGE = 10**400
 RULES = {name: option.rule for name, option in declared(ModelConfig).items()}

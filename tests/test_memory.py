@@ -9,7 +9,7 @@ import torch
 from onmt_entmax.errors import TooLargeError, exhaustion, named_exhaustion
 from onmt_entmax.model import refuse_too_large
 from tests.commands import fail
-from tests.test_model import SMALL, VOCABULARIES
+from tests.models import SMALL, VOCABULARIES
 from tests.toy import write_config
 
 CPU = torch.device("cpu")

@@ -6,39 +6,13 @@ from itertools import cycle
 import pytest
 import torch
 
-from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.model import build_model, count_parameters, with_tokens_in_order
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
 from onmt_entmax.sparse import entmax, entmax_loss
-from tests.models import small_transformer, words
-
-SMALL = ModelConfig(
-    encoder_type="brnn", rnn_size=8, src_word_vec_size=6, tgt_word_vec_size=6, dropout=0.0
-)
-TRANSFORMER = small_transformer(
-    transformer_ff=16, position_encoding=True, dropout=0.0, attention_dropout=0.0
-)
-LEARNED = dataclasses.replace(
-    TRANSFORMER,
-    encoder_attention_alpha="learned",
-    decoder_attention_alpha="learned",
-    context_attention_alpha="learned",
-)
-SHARED = dataclasses.replace(
-    SMALL,
-    src_word_vec_size=8,
-    tgt_word_vec_size=8,
-    share_embeddings=True,
-    share_decoder_embeddings=True,
-)
-VOCABULARIES = words("abcdef", "uvwxyz")
-BATCH = make_batch(
-    [Example([2, 3, 4], [5, 6], 0), Example([7, 3], [4], 1), Example([5], [9, 8, 7, 4], 2)],
-    VOCABULARIES,
-)
+from tests.models import BATCH, CONFIGS, SHARED, SMALL, VOCABULARIES
 
 
 @pytest.mark.parametrize("attn_type", ["dot", "general", "mlp"])
@@ -65,39 +39,6 @@ def test_attention_weights_are_entmax_of_the_scores(alpha: float) -> None:
         scores = queries[row] @ attention.linear_in.weight.t() @ memory[row, :length].t()
         torch.testing.assert_close(weights[row, :length], entmax(scores, alpha))
         assert (weights[row, length:] == 0).all()
-
-
-CONFIGS = {
-    "brnn": SMALL,
-    "rnn": dataclasses.replace(SMALL, encoder_type="rnn"),
-    "mean": dataclasses.replace(SMALL, encoder_type="mean", src_word_vec_size=8),
-    "gru": dataclasses.replace(SMALL, rnn_type="GRU"),
-    "bridge": dataclasses.replace(SMALL, bridge=True),
-    "bridge of a GRU": dataclasses.replace(SMALL, bridge=True, rnn_type="GRU"),
-    "gate": dataclasses.replace(SMALL, context_gate="both"),
-    "no input feeding": dataclasses.replace(SMALL, input_feed=False),
-    "no attention": dataclasses.replace(SMALL, global_attention="none"),
-    "sparse": dataclasses.replace(SMALL, global_attention_alpha=1.5, generator_alpha=2.0),
-    "positions": dataclasses.replace(SMALL, position_encoding=True),
-    "transformer": TRANSFORMER,
-    "sparse transformer": dataclasses.replace(
-        TRANSFORMER,
-        encoder_attention_alpha=1.5,
-        decoder_attention_alpha=2.0,
-        context_attention_alpha=1.3,
-    ),
-    "learned alphas": LEARNED,
-    "learned alphas, relative positions": dataclasses.replace(LEARNED, max_relative_positions=2),
-    "shared alphas": dataclasses.replace(
-        TRANSFORMER,
-        encoder_attention_alpha="learned_shared",
-        context_attention_alpha="learned_shared",
-    ),
-    "average attention": dataclasses.replace(TRANSFORMER, self_attn_type="average"),
-    "average attention, deep": dataclasses.replace(
-        TRANSFORMER, self_attn_type="average", aan_useffn=True
-    ),
-}
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -14,7 +14,7 @@ from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.parallel.sharding import packed, unpacked
 from tests.commands import ROOT
-from tests.test_model import SMALL, VOCABULARIES
+from tests.models import SMALL, VOCABULARIES
 
 PACKAGE = ROOT / "onmt_entmax"
 

@@ -5,71 +5,123 @@ import random
 import subprocess
 from pathlib import Path
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, packed, unpacked
-from onmt_entmax.report.answers import Answer, Decoded
-from onmt_entmax.search import Certificate, Hypothesis, SearchResult, Verification
+from onmt_entmax.report.alignment import Alignment
+from onmt_entmax.report.writers import Answer
+from onmt_entmax.report.answers import Decoded, Drawn
+from onmt_entmax.search import (
+    Decision,
+    Hypothesis,
+    Penalties,
+    Sample,
+    SearchResult,
+    Verification,
+)
 from tests.commands import ENVIRONMENT, succeed
+from tests.reports import certificate
 from tests.test_processes import torchrun
 
+LINES = 2100  # three windows, of which the last is short
+FILE_LENGTHS = st.integers(1, 200_000)
+PROCESS_COUNTS = st.integers(1, 70)
 
-@given(lines=st.integers(1, 200_000), count=st.integers(1, 70))
-def test_every_line_is_one_process_s(lines: int, count: int) -> None:
-    processes = Processes()
-    processes.count = count
-    windows = Windows.of(lines, processes)
-    assert 1024 <= windows.size <= 4096
-    assert windows.size == Windows.of(lines, Processes()).size
-    owners = [
-        [rank for rank in range(count) if Windows(windows.size, rank, count).has(window)]
-        for window in range(-(-lines // windows.size))
-    ]
-    assert all(len(ranks) == 1 for ranks in owners)
-    if lines >= 16 * 1024:  # there is work for sixteen, or nearly
-        assert len(owners) >= 15
+
+def processes(count: int) -> Processes:
+    """Return the first of some processes, which are not started."""
+    first = Processes()
+    first.count = count
+    return first
+
+
+@given(lines=FILE_LENGTHS, count=PROCESS_COUNTS)
+def test_windows_are_large_enough_for_batches_and_small_enough_to_stream(
+    lines: int, count: int
+) -> None:
+    assert 1024 <= Windows.of(lines, processes(count)).size <= 4096
+
+
+@given(lines=FILE_LENGTHS, count=PROCESS_COUNTS)
+def test_windows_do_not_depend_on_the_number_of_processes(lines: int, count: int) -> None:
+    assert Windows.of(lines, processes(count)).size == Windows.of(lines, processes(1)).size
+
+
+@given(lines=FILE_LENGTHS, count=PROCESS_COUNTS)
+def test_every_window_is_of_one_process(lines: int, count: int) -> None:
+    size = Windows.of(lines, processes(count)).size
+    for window in range(-(-lines // size)):
+        owners = [rank for rank in range(count) if Windows(size, rank, count).has(window)]
+        assert len(owners) == 1
+
+
+@given(lines=st.integers(16 * 1024, 200_000))
+def test_a_long_file_has_work_for_fifteen_processes(lines: int) -> None:
+    size = Windows.of(lines, processes(1)).size
+    assert -(-lines // size) >= 15
+
+
+def test_an_answer_is_the_same_after_it_was_sent() -> None:
+    """With an instance of each class that an answer may hold."""
+    best = Hypothesis(tokens=(5,), log_prob=-1.0, score=-1.0, attention=torch.ones(1, 2))
+    alignment = Alignment(source=("a",), target=("b",), links=((0, 0, 1.0),), dense=False)
+    result = SearchResult(
+        hypotheses=(best,),
+        certificate=certificate(level="none", log_bound=-1.0, gap=0.0, proven=0, mass=0.5),
+        finished=1,
+        unfinished=None,
+        rows=4,
+        support=6,
+    )
+    answer = Answer(
+        id=3,
+        source="a",
+        result=result,
+        hypotheses=(Decoded("b", best, alignment),),
+        attended=(2,),
+        verification=Verification(agrees=None),
+        merged=True,
+        penalties=Penalties("avg"),
+        mbr=Decision("exact_match", ("b",), expected=(0.4,), slack=0.1, level="found"),
+        samples=(Drawn("b", Sample(tokens=(5,), log_prob=-1.0, complete=True)),),
+    )
+    assert unpacked(packed([answer]))[0].record() == answer.record()
+
+
+def test_the_text_of_an_error_can_be_sent() -> None:
+    assert unpacked(packed("an error")) == "an error"
 
 
 def write_source(folder: Path, lines: int) -> Path:
+    """Write sentences of letters; every hundredth line is blank."""
     generator = random.Random(4)
     path = folder / "source"
     with open(path, "w", encoding="utf-8") as file:
         for number in range(lines):
-            words = [] if number % 100 == 7 else generator.choices("abcdef", k=1 + number % 6)
-            file.write(" ".join(words) + "\n")
+            tokens = [] if number % 100 == 7 else generator.choices("abcdef", k=1 + number % 6)
+            file.write(" ".join(tokens) + "\n")
     return path
 
 
-def arguments(trained: Path, source: Path, output: Path) -> list[object]:
+def translate_options(trained: Path, source: Path, output: Path) -> list[object]:
     options: list[object] = ["-model", trained / "run", "-src", source, "-output", output]
     return [*options, "-beam_size", 3, "-n_best", 2, "-exactness_report", f"{output}.jsonl"]
 
 
-def translate_shared(*options: object) -> subprocess.CompletedProcess[str]:
+def translate_with_two_processes(*options: object) -> subprocess.CompletedProcess[str]:
     command = torchrun(2, *options, script="translate.py")
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
 
 
-def test_a_message_may_have_all_that_an_answer_has() -> None:
-    """Each class in a message must be named in `_PARTS`."""
-    certificate = Certificate("none", -1.0, 0.0, 0, 0.5, 1, 0, 0.0, -3.0, False)
-    best = Hypothesis((5,), -1.0, -1.0, torch.ones(1, 2))
-    result = SearchResult((best,), certificate, 1, None, rows=4, support=6)
-    verification = Verification(None)
-    answer = Answer(3, "a", result, (Decoded("b", best),), None, (2,), verification, True)
-    (again,) = unpacked(packed([answer]))
-    assert again.record() == answer.record()
-    assert unpacked(packed("an error")) == "an error"
-
-
 def test_two_processes_write_what_one_writes(trained: Path, tmp_path: Path) -> None:
-    source = write_source(tmp_path, 2100)  # three windows, of which the last is short
+    source = write_source(tmp_path, LINES)
     one, two = tmp_path / "one", tmp_path / "two"
-    printed = succeed("translate.py", *arguments(trained, source, one))
-    done = translate_shared(*arguments(trained, source, two))
+    printed = succeed("translate.py", *translate_options(trained, source, one))
+    done = translate_with_two_processes(*translate_options(trained, source, two))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("sentences") == 1
     assert done.stdout in printed
@@ -81,15 +133,26 @@ def test_two_processes_write_what_one_writes(trained: Path, tmp_path: Path) -> N
     assert summaries[0] == summaries[1]
 
 
-def test_an_error_in_another_process_is_one_line(trained: Path, tmp_path: Path) -> None:
-    source = write_source(tmp_path, 2100)
-    prefixes = tmp_path / "prefixes"
-    prefixes.write_text("\n" * 1700 + "never\n" + "\n" * 399)
-    output = tmp_path / "out"
-    options = arguments(trained, source, output)
-    done = translate_shared(*options, "-tgt", prefixes, "-tgt_prefix")
-    assert done.returncode != 0
-    errors = [line for line in done.stderr.splitlines() if "translate.py: error" in line]
-    assert len(errors) == 1
-    assert "prefix of line 1701: 'never' is not in the target vocabulary" in errors[0]
-    assert not list(tmp_path.glob("*out*"))
+class TestAnErrorInAnotherProcess:
+    """The second of two processes meets a prefix that is not in the vocabulary."""
+
+    @pytest.fixture(scope="class")
+    def folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        return tmp_path_factory.mktemp("translations")
+
+    @pytest.fixture(scope="class")
+    def failed(self, trained: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+        source, prefixes = write_source(folder, LINES), folder / "prefixes"
+        wrong_line = 1701  # in the second window, which is the second process's
+        prefixes.write_text("\n" * (wrong_line - 1) + "never\n" + "\n" * (LINES - wrong_line))
+        options = translate_options(trained, source, folder / "out")
+        return translate_with_two_processes(*options, "-tgt", prefixes, "-tgt_prefix")
+
+    def test_is_one_line(self, failed: subprocess.CompletedProcess[str]) -> None:
+        assert failed.returncode != 0
+        errors = [line for line in failed.stderr.splitlines() if "translate.py: error" in line]
+        assert len(errors) == 1
+        assert "prefix of line 1701: 'never' is not in the target vocabulary" in errors[0]
+
+    def test_leaves_no_output(self, failed: object, folder: Path) -> None:
+        assert not list(folder.glob("*out*"))

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from tests.commands import offer_server
-from tests.faults.attacks import ATTACKS, build, tried
+from tests.faults.attacks import ATTACKS, build, try_case
 from tests.faults.certificates import check_models
 
 CERTIFICATES = "certificates"
@@ -105,7 +105,7 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
 def attempt(case: Case, world: Path) -> tuple[str, str | None]:
     """Return what a case did, and what went wrong if anything did."""
     if case.name != CERTIFICATES:
-        return tried(case.name, world, case.seed)
+        return try_case(case.name, world, case.seed)
     _, failed_seeds = check_models(MODELS, case.seed)
     description = f"{MODELS} models of seed {case.seed}"
     return description, str(failed_seeds) if failed_seeds else None

@@ -1,10 +1,12 @@
-"""Data of a shared task, and a small model of inflection."""
+"""Data of a shared task, small models of inflection, and cells of paradigms."""
 
 import os
 from pathlib import Path
 
 import pytest
 
+from onmt_entmax.strings.cells import cells_text
+from tests.cli.paradigms import CELLS
 from tests.commands import ROOT
 from tests.inflection_models import write_model
 
@@ -22,3 +24,16 @@ def conll2018() -> Path:
 def inflection_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a random model of inflection; tests only read it."""
     return write_model(tmp_path_factory.mktemp("inflection") / "model", 22)
+
+
+@pytest.fixture(scope="session")
+def paradigm_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model with a handful of forms for a cell; tests only read it."""
+    return write_model(tmp_path_factory.mktemp("paradigm") / "model", 4, end=4)
+
+
+@pytest.fixture(scope="session")
+def cells_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cells") / "cells.tsv"
+    path.write_text(cells_text(CELLS), encoding="utf-8")
+    return path

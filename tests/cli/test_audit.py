@@ -1,8 +1,9 @@
-"""onmt-entmax audit: rows that models of the other rows exclude."""
+"""`onmt-entmax audit`: rows that models of the other rows exclude."""
 
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -31,41 +32,97 @@ def write_table(path: Path, rows: int) -> list[str]:
     return lines
 
 
+class Audit(NamedTuple):
+    """An audit of a table whose line 7 is wrong."""
+
+    lines: list[str]
+    command: list[object]
+    suspects: dict[int, list[str]]
+    """Columns by the number of the line."""
+    out: Path
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    folder = tmp_path_factory.mktemp("audit")
+    lines = write_table(folder / "table", 400)
+    command = ["audit", folder / "table", "--out", folder / "out", "--folds", 2]
+    command += ["--updates", 500, "--ask", 5]
+    succeed("onmt_entmax", *command)
+    rows = (folder / "out" / "suspects.tsv").read_text().splitlines()
+    suspects = {int(number): columns for number, *columns in (row.split("\t") for row in rows)}
+    return Audit(lines, command, suspects, folder / "out")
+
+
 @pytest.mark.slow
-def test_a_planted_error_is_excluded_and_the_command_continues(tmp_path: Path) -> None:
-    lines = write_table(tmp_path / "table", 400)
-    words = ("audit", tmp_path / "table", "--out", tmp_path / "out", "--folds", 2)
-    words += ("--updates", 500, "--ask", 5)
-    succeed("onmt_entmax", *words)
-    suspects = [x.split("\t") for x in (tmp_path / "out/suspects.tsv").read_text().splitlines()]
-    numbers = [int(columns[0]) for columns in suspects]
-    assert 7 in numbers
-    for number, *columns, _, _ in suspects:
-        assert "\t".join([columns[0], columns[1], columns[2]]) == lines[int(number) - 1]
-    assert len(suspects) < 40  # hardly any other of the 400
-    assert next(x for x in suspects if x[0] == "7")[4].startswith("abax ")
-    assert len((tmp_path / "out/ask.tsv").read_text().splitlines()) == 5
-    # What is done is not done again.
-    assert "onmt-entmax train" not in run("onmt_entmax", *words).stdout
+def test_a_planted_error_is_excluded_and_hardly_any_other_row(planted: Audit) -> None:
+    """The model has the right form instead."""
+    assert planted.suspects[7][3].startswith("abax ")
+    assert len(planted.suspects) < 40
 
 
-def test_a_named_model_excludes_the_rows_that_it_cannot_produce(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_suspects_are_rows_of_the_table(planted: Audit) -> None:
+    for number, columns in planted.suspects.items():
+        assert "\t".join(columns[:3]) == planted.lines[number - 1]
+
+
+@pytest.mark.slow
+def test_as_many_rows_as_asked_for_are_to_be_looked_at(planted: Audit) -> None:
+    assert len((planted.out / "ask.tsv").read_text().splitlines()) == 5
+
+
+@pytest.mark.slow
+def test_an_audit_that_is_done_is_not_done_again(planted: Audit) -> None:
+    assert "onmt-entmax train" not in run("onmt_entmax", *planted.command).stdout
+
+
+class Named(NamedTuple):
+    """A table whose last form a model cannot produce, and the call that audits it."""
+
+    table: Path
+    forms: list[str]
+    arguments: list[object]
+    """All but the language."""
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Named:
     model = write_model(tmp_path / "model", 8, end=3)
-    produced = {form.text for form in Inflector([model], 0).inflect("german", "ab", "V").forms}
-    forms = [*sorted(filter(str.isalpha, produced)), "bbbb"]
+    possible = {form.text for form in Inflector([model], 0).inflect("german", "ab", "V").forms}
+    forms = [*sorted(filter(str.isalpha, possible)), "bbbb"]
     assert len(forms) > 2
-    assert "bbbb" not in produced
+    assert "bbbb" not in possible
     table = tmp_path / "table"
     table.write_text("".join(f"ab\t{form}\tV \n" for form in forms), encoding="utf-8")
-    words = [table, "--out", tmp_path / "out", "--model", model, "--language"]
-    succeed("onmt_entmax", "audit", *words, "german")
-    [suspect] = (tmp_path / "out/suspects.tsv").read_text("utf-8").splitlines()
-    assert suspect.startswith(f"{len(forms)}\tab\tbbbb\tV\t")
-    # A corrected table is another table.
-    table.write_text(f"ab\t{forms[0]}\tV\n" * len(forms), encoding="utf-8")
-    assert "name another --out" in refused(audit.main, [*words, "german"])
-    assert "knows no language 'dutch'" in refused(audit.main, [*words, "dutch"])
-    assert "--model names one" in refused(audit.main, [*words, "german", "--folds", 5])
+    arguments = [table, "--out", tmp_path / "out", "--model", model, "--language"]
+    return Named(table, forms, arguments)
+
+
+def test_a_named_model_excludes_the_rows_that_it_cannot_produce(named: Named) -> None:
+    succeed("onmt_entmax", "audit", *named.arguments, "german")
+    out = named.table.with_name("out")
+    (suspect,) = (out / "suspects.tsv").read_text("utf-8").splitlines()
+    assert suspect.startswith(f"{len(named.forms)}\tab\tbbbb\tV\t")
+
+
+def test_a_corrected_table_needs_another_folder(named: Named) -> None:
+    assert ended(audit.main, [*map(str, named.arguments), "german"]) == 0
+    named.table.write_text(f"ab\t{named.forms[0]}\tV\n" * len(named.forms), encoding="utf-8")
+    assert "name another --out" in refused(audit.main, [*named.arguments, "german"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["dutch"], "knows no language 'dutch'"),
+        (["german", "--folds", 5], "--model names one"),
+    ],
+)
+def test_options_that_do_not_fit_a_named_model_are_refused(
+    named: Named, options: list[object], message: str
+) -> None:
+    assert message in refused(audit.main, [*named.arguments, *options])
 
 
 def checked_row(form: str, log_prob: float | None, best: str, copies: int = 1, line: int = 1):
@@ -170,27 +227,37 @@ def test_a_row_is_written_with_all_that_the_model_admits() -> None:
     assert checked.columns().endswith(", ...\toptimal")
 
 
-def test_mistakes_are_one_line(tmp_path: Path) -> None:
-    write_table(tmp_path / "table", 15)
-    out = ["--out", tmp_path / "out"]
-    assert "50 rows or more are needed for 5 --folds, not 15" in refused(
-        audit.main, [tmp_path / "table", *out]
-    )
-    assert "cannot be read" in refused(audit.main, [tmp_path / "none", *out])
-    (tmp_path / "table").write_text("a b\n")
-    assert "table: no tabs, nor commas, divide columns" in refused(
-        audit.main, [tmp_path / "table", *out]
-    )
-    (tmp_path / "table").write_text("a\tb\tV\nc\td\tV;;X\n" * 2)
-    columns = ["--columns", "form,lemma,tags"]
-    assert "2 of 4 rows cannot be read; mend them" in refused(
-        audit.main, [tmp_path / "table", *out, *columns], progress=True
-    )
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        pytest.param(
+            "ab\tabx\tV;PST\n" * 15,
+            [],
+            "50 rows or more are needed for 5 --folds, not 15",
+            id="too few rows",
+        ),
+        pytest.param(None, [], "cannot be read", id="no table"),
+        pytest.param("a b\n", [], "table: no tabs, nor commas, divide columns", id="no columns"),
+        pytest.param(
+            "a\tb\tV\nc\td\tV;;X\n" * 2,
+            ["--columns", "form,lemma,tags"],
+            "2 of 4 rows cannot be read; mend them",
+            id="bad rows",
+        ),
+    ],
+)
+def test_mistakes_are_one_line_and_nothing_is_written(
+    tmp_path: Path, content: str | None, options: list[str], message: str
+) -> None:
+    if content is not None:
+        (tmp_path / "table").write_text(content)
+    arguments = [tmp_path / "table", "--out", tmp_path / "out", *options]
+    assert message in refused(audit.main, arguments, progress=True)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("scores", "said"),
+    ("scores", "message"),
     [
         ('{"log_prob": -1.0}\n{"log_p', "scores.jsonl:2: cut or damaged; delete the file"),
         ('{"log_prob": -1.0}\n', "scores.jsonl: cut or damaged, 1 line, not 2; delete the file"),
@@ -199,9 +266,9 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         ("[]\n[]\n", "scores.jsonl:1: cut or damaged"),
     ],
 )
-def test_scores_that_are_cut_are_one_line(tmp_path: Path, scores: str, said: str) -> None:
+def test_scores_that_are_cut_are_one_line(tmp_path: Path, scores: str, message: str) -> None:
     (tmp_path / "scores.jsonl").write_text(scores)
-    with pytest.raises(UserError, match=f"^{tmp_path}/{said}"):
+    with pytest.raises(UserError, match=f"^{tmp_path}/{message}"):
         audit.read_scores(tmp_path / "scores.jsonl", 2)
 
 

@@ -1,25 +1,48 @@
-"""The benchmark of training steps, as a command and in its parts."""
+"""The benchmark of training steps of recurrent models."""
 
 import json
 import sys
+from typing import Any
 
 import pytest
 
 from tests.commands import ROOT, execute
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
-def test_the_contenders_compute_the_same_step() -> None:
-    """Softmax here and OpenNMT-py's have the same loss on the same batch and weights."""
-    small = "--batch 8 --steps 1 --dropout 0 --variants 1.5,1,1:bf16 --warmup 2 --support 9"
-    command = [sys.executable, "-m", "tools.bench.recurrence", *small.split()]
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, dict[str, Any]]:
+    """The results of the command, by contender."""
+    options = "--batch 8 --steps 1 --dropout 0 --variants 1.5,1,1:bf16 --warmup 2 --support 9"
+    command = [sys.executable, "-m", "tools.bench.recurrence", *options.split()]
     done = execute(command, ROOT)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    found = {line["contender"]: line for line in lines}
-    assert list(found) == ["stock", "1.5", "1", "1:bf16"]
-    assert found["1"]["loss"] == pytest.approx(found["stock"]["loss"], abs=2e-3)
-    assert found["1:bf16"]["loss"] == pytest.approx(found["stock"]["loss"], rel=0.02)
-    assert found["1"]["support"] == 776
-    assert 1 <= found["1.5"]["support"] < 40
-    assert all(line["ms"] > 0 and line["GF"] > 0 for line in lines)
+    return {line["contender"]: line for line in lines}
+
+
+def test_every_contender_is_measured(results: dict[str, dict[str, Any]]) -> None:
+    assert list(results) == ["stock", "1.5", "1", "1:bf16"]
+    assert all(result["ms"] > 0 and result["GF"] > 0 for result in results.values())
+
+
+def test_softmax_and_the_stock_model_have_the_same_loss(
+    results: dict[str, dict[str, Any]],
+) -> None:
+    """Their weights and batches are the same, too."""
+    assert results["1"]["loss"] == pytest.approx(results["stock"]["loss"], abs=2e-3)
+
+
+def test_rounded_products_have_nearly_the_same_loss(results: dict[str, dict[str, Any]]) -> None:
+    assert results["1:bf16"]["loss"] == pytest.approx(results["stock"]["loss"], rel=0.02)
+
+
+def test_softmax_has_the_whole_vocabulary_as_its_support(
+    results: dict[str, dict[str, Any]],
+) -> None:
+    assert results["1"]["support"] == 776
+
+
+def test_entmax_has_a_small_support(results: dict[str, dict[str, Any]]) -> None:
+    assert 1 <= results["1.5"]["support"] < 40

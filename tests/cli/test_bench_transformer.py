@@ -1,6 +1,8 @@
 """The benchmark of a Transformer's training steps."""
 
-from pathlib import Path
+import io
+from contextlib import redirect_stdout
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -9,16 +11,33 @@ from tests.ended import ended
 from tools.bench import transformer
 
 
-def test_the_contenders_take_the_same_steps(tmp_path: Path, monkeypatch, capsys) -> None:
-    """Without dropout, OpenNMT-py's modules and ours with softmax have one loss."""
-    output = tmp_path / "results.jsonl"
-    tiny = transformer.Size(layers=1, hidden=16, heads=2, feed_forward=32)
-    monkeypatch.setitem(transformer.SIZES, "small", tiny)
-    small = "--batch 8 --warmup 1 --steps 3 --dropout 0 --output".split()
-    assert ended(transformer.main, [*small, str(output)]) == 0
-    found = json_lines(output)
-    assert [line["contender"] for line in found] == ["softmax", "1.5", "learned", "stock"]
-    softmax, _, _, stock = found
-    assert stock["loss"] == pytest.approx(softmax["loss"], abs=2e-3)
-    assert all(line["ms"] > 0 for line in found)
-    assert "contender learned ms " in capsys.readouterr().out
+class Run(NamedTuple):
+    """Results of the tiny size, without dropout, and what was printed."""
+
+    results: list[dict[str, Any]]
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    output = tmp_path_factory.mktemp("transformer") / "results.jsonl"
+    arguments = f"--size tiny --batch 8 --warmup 1 --steps 3 --dropout 0 --output {output}"
+    with redirect_stdout(io.StringIO()) as printed:
+        assert ended(transformer.main, arguments.split()) == 0
+    return Run(json_lines(output), printed.getvalue())
+
+
+def test_every_contender_is_timed(run: Run) -> None:
+    contenders = [result["contender"] for result in run.results]
+    assert contenders == ["softmax", "1.5", "learned", "stock"]
+    assert all(result["ms"] > 0 for result in run.results)
+
+
+def test_softmax_and_the_stock_modules_have_the_same_loss(run: Run) -> None:
+    """Their weights and batches are the same, too."""
+    losses = {result["contender"]: result["loss"] for result in run.results}
+    assert losses["stock"] == pytest.approx(losses["softmax"], abs=2e-3)
+
+
+def test_the_times_are_printed(run: Run) -> None:
+    assert "contender learned ms " in run.printed

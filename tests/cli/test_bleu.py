@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from sacrebleu import corpus_bleu
@@ -33,6 +34,7 @@ def texts(tmp_path_factory) -> Path:
 
 
 def sacrebleu(folder: Path, *arguments: str) -> str:
+    """Return what sacrebleu's command prints."""
     command = [sys.executable, "-m", "sacrebleu", "ref", *arguments, "--force"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
     return done.stdout
@@ -110,30 +112,61 @@ def test_errors_are_one_line(texts: Path, monkeypatch, arguments: list[str], mes
     assert message in line
 
 
-def test_n_best_lists(texts: Path, tmp_path: Path, monkeypatch, capsys) -> None:
-    """The first hypotheses are measured, and the best of each list by each measure."""
+class Lists(NamedTuple):
+    """Scores of n-best lists of two systems, which begin with the same hypotheses."""
+
+    first: dict[str, float]
+    """Values of these first hypotheses alone, by measure."""
+    better: dict[str, float]
+    """Values of lists whose second hypotheses have fewer errors."""
+    best: dict[str, float]
+    """Values of lists whose second hypotheses are the references."""
+    printed: str
+
+
+@pytest.fixture
+def lists(
+    texts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Lists:
+    """Lists of two, which blank lines fill up to three."""
     monkeypatch.chdir(tmp_path)
-    sides = {name: (texts / name).read_text().splitlines() for name in ("ref", "one", "two")}
-    (tmp_path / "ref").write_text((texts / "ref").read_text())
-    (tmp_path / "first").write_text((texts / "two").read_text())
-    lists = [  # worse, better, blank: a list of two
-        "".join(f"{two}\n{one}\n\n" for one, two in zip(sides["one"], sides["two"], strict=True)),
-        "".join(f"{two}\n{ref}\n\n" for ref, two in zip(sides["ref"], sides["two"], strict=True)),
-    ]
-    (tmp_path / "a").write_text(lists[0])
-    (tmp_path / "b").write_text(lists[1])
+    ref, one, two = ((texts / name).read_text().splitlines() for name in ("ref", "one", "two"))
+    for name, second in (("better", one), ("best", ref)):
+        pairs = zip(two, second, strict=True)
+        Path(name).write_text("".join(f"{first}\n{other}\n\n" for first, other in pairs))
+    Path("ref").write_text("\n".join(ref) + "\n")
+    Path("first").write_text("\n".join(two) + "\n")
     assert ended(bleu.main, ["first", "--reference", "ref", "--output", "first.json"]) == 0
-    command = ["a", "b", "--reference", "ref", "--nbest", "3", "--resamples", "20"]
-    assert ended(bleu.main, [*command, "--output", "lists.json"]) == 0
-    assert "BLEU 13a, best of 3" in capsys.readouterr().out
-    first = json.loads((tmp_path / "first.json").read_text())["systems"]["first"]
-    lists = json.loads((tmp_path / "lists.json").read_text())["systems"]
-    for name in ("BLEU 13a", "chrF2", "TER"):
-        values = [lists[system][name]["value"] for system in "ab"]
-        assert values == [first[name]["value"]] * 2
-        best = [lists[system][f"{name}, best of 3"]["value"] for system in "ab"]
-        assert best[1] == pytest.approx(0 if name == "TER" else 100)
-        assert (best[0] < values[0]) == (name == "TER")
+    options = ["--reference", "ref", "--nbest", "3", "--resamples", "20", "--output", "lists.json"]
+    assert ended(bleu.main, ["better", "best", *options]) == 0
+    systems = {}
+    for file in ("first.json", "lists.json"):
+        for system, measures in json.loads(Path(file).read_text())["systems"].items():
+            systems[system] = {name: measure["value"] for name, measure in measures.items()}
+    return Lists(**systems, printed=capsys.readouterr().out)
+
+
+MEASURES = ("BLEU 13a", "chrF2", "TER")
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_first_hypotheses_of_lists_are_measured(lists: Lists, measure: str) -> None:
+    assert lists.better[measure] == lists.best[measure] == lists.first[measure]
+
+
+@pytest.mark.parametrize(("measure", "perfect"), [("BLEU 13a", 100), ("chrF2", 100), ("TER", 0)])
+def test_the_best_of_each_list_is_measured(lists: Lists, measure: str, perfect: float) -> None:
+    """TER counts errors: less is better."""
+    assert lists.best[f"{measure}, best of 3"] == pytest.approx(perfect)
+    first, better = lists.better[measure], lists.better[f"{measure}, best of 3"]
+    assert abs(better - perfect) < abs(first - perfect)
+
+
+def test_the_best_of_lists_is_printed(lists: Lists) -> None:
+    assert "BLEU 13a, best of 3" in lists.printed
 
 
 def test_bleu_of_the_sentences_that_are_kept(tmp_path: Path) -> None:
@@ -154,69 +187,128 @@ def test_bleu_of_the_sentences_that_are_kept(tmp_path: Path) -> None:
     assert kept["exhaustive"] == (0.0, None)
 
 
-def n_best_report(texts: Path, path: Path) -> list[dict]:
-    """Write a report of lists of three, in which the longer hypotheses are right more often."""
+Record = dict[str, Any]
+
+
+def random_hypotheses(candidates: set[str], generator: random.Random) -> list[Record]:
+    """Return three of the candidates with falling probabilities; the shorter ones tend to lead."""
+    chosen = generator.sample(sorted(candidates), 3)
+    chosen.sort(key=lambda text: len(text) + 20 * generator.random())
+    probs = sorted((generator.uniform(0.01, 0.3) for _ in chosen), reverse=True)
+    return [
+        {"text": text.replace(" ", ""), "tokens": text, "prob": prob, "log_prob": math.log(prob)}
+        for text, prob in zip(chosen, probs, strict=True)
+    ]
+
+
+def write_report(texts: Path, path: Path) -> list[Record]:
+    """Write a report of lists of three, in which the longer hypotheses are right more often.
+
+    The eighth sentence has none that ended.
+    """
     generator, records = random.Random(9), []
     lines = [(texts / name).read_text().splitlines() for name in ("ref", "one", "two")]
-    for n, (right, one, two) in enumerate(zip(*lines, strict=True)):
-        listed = [right, one, two, right[: len(right) // 2], "", one[: 3 * len(one) // 4]]
-        listed = generator.sample(sorted(set(listed)), 3)
-        listed.sort(key=lambda text: len(text) + 20 * generator.random())
-        probs = sorted((generator.uniform(0.01, 0.3) for _ in listed), reverse=True)
-        hypotheses = [
-            {"text": text.replace(" ", ""), "tokens": text, "prob": p, "log_prob": math.log(p)}
-            for text, p in zip(listed, probs, strict=True)
-        ]
+    for number, (reference, one, two) in enumerate(zip(*lines, strict=True)):
+        shorter = {reference[: len(reference) // 2], "", one[: 3 * len(one) // 4]}
+        hypotheses = random_hypotheses({reference, one, two, *shorter}, generator)
         level, bound = generator.choice([("exhaustive", 0.0), ("none", 0.4), ("optimal", 0.005)])
-        if n == 7:
+        if number == 7:
             level, bound, hypotheses = "none", 0.5, []
         records.append(
-            {"id": n, "source": "s", "certificate": level, "bound": bound, "mass": 0.5}
-            | {"finished": len(hypotheses) + n % 2, "hypotheses": hypotheses, "unfinished": right}
-            | {"source_tokens": generator.randint(1, 14), "dropped": 0}
+            {
+                "id": number,
+                "source": "s",
+                "certificate": level,
+                "bound": bound,
+                "mass": 0.5,
+                "finished": len(hypotheses) + number % 2,
+                "hypotheses": hypotheses,
+                "unfinished": reference,
+                "source_tokens": generator.randint(1, 14),
+                "dropped": 0,
+            }
         )
-    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return records
 
 
-def test_a_length_reward_is_tuned_on_n_best_lists(texts: Path, tmp_path: Path) -> None:
-    records = n_best_report(texts, tmp_path / "report")
-    reference = (texts / "ref").read_text().replace(" ", "").replace(".", " . ").splitlines()
-    (tmp_path / "ref").write_text("\n".join(reference) + "\n")
-    shown = succeed(
-        *("onmt_entmax", "bleu", tmp_path / "report", "--reference", tmp_path / "ref"),
-        *("--tune", "length_reward", "--tokenize", "char", "--output", tmp_path / "json"),
-    )
-    rows = json.loads((tmp_path / "json").read_text())["rewards"]
-    assert rows[0]["length_reward"] == 0
-    assert len({(row["length_reward"], row["length_ratio"]) for row in rows}) == len(rows) > 9
-    for row in rows:
-        texts_chosen, proven = [], 0
-        for each in records:
-            most = row["length_reward"] * row["length_ratio"] * each["source_tokens"]
-            scored = [
-                (
-                    h["log_prob"]
-                    + min(row["length_reward"] * (len(h["tokens"].split()) + 1), most),
-                    h,
-                )
-                for h in each["hypotheses"]
-            ]
-            if not scored:
-                texts_chosen.append(each["unfinished"])
-                continue
-            score, best = max(scored, key=lambda pair: pair[0])
-            texts_chosen.append(best["text"])
-            rest = [each["bound"]] if each["certificate"] != "exhaustive" else []
-            rest += [scored[-1][1]["prob"]] * (each["finished"] > len(scored))
-            proven += all(score >= math.log(other) + most - 1e-12 for other in rest)
-        expected = corpus_bleu(texts_chosen, [reference], tokenize="char").score
+class Tuned(NamedTuple):
+    """A report, references without spaces, and what the command measured and printed."""
+
+    records: list[Record]
+    references: list[str]
+    rows: list[Record]
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def tuned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+    folder = tmp_path_factory.mktemp("tuned")
+    records = write_report(texts, folder / "report")
+    references = (texts / "ref").read_text().replace(" ", "").replace(".", " . ").splitlines()
+    (folder / "ref").write_text("\n".join(references) + "\n")
+    options = ["--tune", "length_reward", "--tokenize", "char", "--output", folder / "json"]
+    files = ["bleu", folder / "report", "--reference", folder / "ref"]
+    printed = succeed("onmt_entmax", *files, *options)
+    return Tuned(records, references, json.loads((folder / "json").read_text())["rewards"], printed)
+
+
+class Chosen(NamedTuple):
+    """The output of a record under a length reward."""
+
+    text: str
+    is_proven: bool
+    """Whether nothing that is not listed may have a higher score."""
+
+
+def choose(record: Record, reward: float, ratio: float) -> Chosen:
+    """Rank the hypotheses of a record, by the definition of the reward."""
+    if not record["hypotheses"]:
+        return Chosen(record["unfinished"], is_proven=False)
+    largest_reward = reward * ratio * record["source_tokens"]
+    scored = []
+    for hypothesis in record["hypotheses"]:
+        length = len(hypothesis["tokens"].split()) + 1  # with the end symbol
+        score = hypothesis["log_prob"] + min(reward * length, largest_reward)
+        scored.append((score, hypothesis["text"]))
+    score, text = max(scored, key=lambda pair: pair[0])
+    others = []  # probabilities that other outputs may have
+    if record["certificate"] != "exhaustive":
+        others.append(record["bound"])
+    if record["finished"] > len(scored):
+        others.append(record["hypotheses"][-1]["prob"])
+    is_proven = all(score >= math.log(prob) + largest_reward - 1e-12 for prob in others)
+    return Chosen(text, is_proven)
+
+
+def choices(row: Record, records: list[Record]) -> list[Chosen]:
+    return [choose(record, row["length_reward"], row["length_ratio"]) for record in records]
+
+
+def test_rewards_are_tried_once_each_and_none_first(tuned: Tuned) -> None:
+    assert tuned.rows[0]["length_reward"] == 0
+    rewards = {(row["length_reward"], row["length_ratio"]) for row in tuned.rows}
+    assert len(rewards) == len(tuned.rows) > 9
+
+
+def test_a_reward_has_the_bleu_of_the_outputs_that_it_chooses(tuned: Tuned) -> None:
+    for row in tuned.rows:
+        texts = [chosen.text for chosen in choices(row, tuned.records)]
+        expected = corpus_bleu(texts, [tuned.references], tokenize="char").score
         assert row["bleu"] == pytest.approx(expected, abs=1e-9)
-        assert row["proven"] == proven / len(records)
-    best = max(rows, key=lambda row: row["bleu"])
+
+
+def test_a_reward_has_the_share_of_proven_outputs(tuned: Tuned) -> None:
+    for row in tuned.rows:
+        proven = sum(chosen.is_proven for chosen in choices(row, tuned.records))
+        assert row["proven"] == proven / len(tuned.records)
+    assert len({row["proven"] for row in tuned.rows}) > 1
+
+
+def test_the_best_reward_is_printed(tuned: Tuned) -> None:
+    best = max(tuned.rows, key=lambda row: row["bleu"])
     assert best["length_reward"] > 0
-    assert f"best: -length_reward {best['length_reward']:g} -length_ratio" in shown
-    assert {row["proven"] for row in rows} != {rows[0]["proven"]}
+    assert f"best: -length_reward {best['length_reward']:g} -length_ratio" in tuned.printed
 
 
 @pytest.mark.parametrize(
@@ -232,10 +324,18 @@ def test_a_length_reward_is_tuned_on_n_best_lists(texts: Path, tmp_path: Path) -
         ({}, ["one"], "--tune takes one report as SYSTEM"),
     ],
 )
-def test_what_cannot_be_tuned(texts, tmp_path, monkeypatch, change, more, message) -> None:
+def test_what_cannot_be_tuned_is_refused(
+    texts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Record,
+    more: list[str],
+    message: str,
+) -> None:
+    """Also a number that is too large for a float, which JSON may have."""
     monkeypatch.chdir(tmp_path)
-    record = n_best_report(texts, tmp_path / "report")[0]
-    Path("report").write_text(json.dumps(record | change).replace('"1e400"', "1e400"))
+    first, *_ = write_report(texts, tmp_path / "report")
+    Path("report").write_text(json.dumps(first | change).replace('"1e400"', "1e400"))
     Path("ref").write_text("a\n")
     command = ["report", *more, "--reference", "ref", "--tune", "length_reward", "--output", "o"]
     assert message in refused(bleu.main, command)

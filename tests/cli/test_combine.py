@@ -4,19 +4,20 @@ import json
 import math
 from itertools import product
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from onmt_entmax.cli import combine
 from onmt_entmax.report.reading import read_report
 from tests.commands import succeed
-from tests.ended import ended
+from tests.ended import ended, refused
 from tests.reports import record
 
 
-def combined(*arguments: object) -> int:
-    """The command, within this process."""
-    return ended(combine.main, [str(argument) for argument in arguments])
+def run(*arguments: object) -> None:
+    """Run the command in this process."""
+    assert ended(combine.main, [str(argument) for argument in arguments]) == 0
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -24,17 +25,28 @@ def write(path: Path, *lines: str) -> Path:
     return path
 
 
-def average(folder: Path, *lines: str) -> dict:
-    """The record of the average of reports of one line each."""
+def average(folder: Path, *lines: str) -> dict[str, Any]:
+    """Return the record of the average of reports of one line each."""
     paths = [write(folder / f"{number}.jsonl", line) for number, line in enumerate(lines, 1)]
     report = folder / "r.jsonl"
-    assert combined("--reports", *paths, "--output", folder / "o", "--report", report) == 0
-    (found,) = read_report(report)
-    return found
+    run("--reports", *paths, "--output", folder / "o", "--report", report)
+    (record,) = read_report(report)
+    return record
 
 
-def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Worked by hand; reports read from left to right, whichever way their models write."""
+class Average(NamedTuple):
+    """The average of a left-to-right and a right-to-left model for three sources, x, y and z."""
+
+    reports: list[Path]
+    output: str
+    records: list[dict[str, Any]]
+    summary: dict[str, Any]
+    printed: str
+
+
+@pytest.fixture
+def directions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Average:
+    """Reports have their texts in natural order, whichever way their models write."""
     forward = write(
         tmp_path / "forward.jsonl",
         record("x", "exhaustive", ("a b", 0.6), ("a c", 0.4)),
@@ -48,23 +60,55 @@ def test_from_left_and_from_right(tmp_path: Path, capsys: pytest.CaptureFixture)
         record("z", "none", ("f", 0.4), bound=0.45),
     )
     output, report = tmp_path / "both.pred", tmp_path / "both.jsonl"
-    arguments = ["--reports", forward, backward, "--output", output]
-    assert combined(*arguments, "--report", report) == 0
-    assert output.read_text() == "a c\nd\nf\n"
-    first, second, third = read_report(report)
-    assert [h["text"] for h in first["hypotheses"]] == ["a c", "a b", "b"]
-    assert [h["prob"] for h in first["hypotheses"]] == pytest.approx([0.65, 0.3, 0.05])
+    run("--reports", forward, backward, "--output", output, "--report", report)
+    summary = json.loads((tmp_path / "both.jsonl.summary.json").read_text())
+    records = list(read_report(report))
+    return Average(
+        [forward, backward], output.read_text(), records, summary, capsys.readouterr().out
+    )
+
+
+def test_the_output_is_the_most_probable_of_the_average(directions: Average) -> None:
+    assert directions.output == "a c\nd\nf\n"
+
+
+def test_probabilities_of_equal_texts_are_averaged(directions: Average) -> None:
+    hypotheses = directions.records[0]["hypotheses"]
+    assert [hypothesis["text"] for hypothesis in hypotheses] == ["a c", "a b", "b"]
+    probs = [hypothesis["prob"] for hypothesis in hypotheses]
+    assert probs == pytest.approx([(0.4 + 0.9) / 2, 0.6 / 2, 0.1 / 2])
+
+
+def test_an_average_of_exhaustive_reports_is_exhaustive(directions: Average) -> None:
+    first, second, _ = directions.records
     assert (first["certificate"], first["proven"], first["bound"]) == ("exhaustive", 3, 0.0)
     assert (second["certificate"], second["finished"], second["gap"]) == ("exhaustive", 1, None)
-    # `e f` may have 0.45 with the second model: more than `f` has.
-    assert (third["certificate"], third["bound"]) == ("none", pytest.approx(0.275))
-    assert third["gap"] == pytest.approx(math.log(0.3 / 0.475))
-    summary = json.loads((tmp_path / "both.jsonl.summary.json").read_text())
-    assert (summary["sentences"], summary["reports"]) == (3, [str(forward), str(backward)])
-    rates = [line.split()[-2] for line in capsys.readouterr().out.splitlines()[1:4]]
-    assert rates == ["66.67", "66.67", "33.33"]  # exhaustive, proven, only one
-    # With nine tenths of the weight the first model decides.
-    assert combined(*arguments, "--weights", 9, 1) == 0
+
+
+def test_a_text_that_a_report_lacks_may_have_its_bound(directions: Average) -> None:
+    """`e f` may have 0.45 with the second model: more than `f` has."""
+    third = directions.records[2]
+    assert third["certificate"] == "none"
+    assert third["bound"] == pytest.approx((0.1 + 0.45) / 2)
+    assert third["gap"] == pytest.approx(math.log((0.2 + 0.4) / (0.5 + 0.45)))
+
+
+def test_the_summary_names_the_reports(directions: Average) -> None:
+    assert directions.summary["sentences"] == 3
+    assert directions.summary["reports"] == [str(report) for report in directions.reports]
+
+
+def test_rates_of_certificates_are_printed(directions: Average) -> None:
+    _, exhaustive, proven, only_one, *_ = directions.printed.splitlines()
+    rates = [line.split()[-2] for line in (exhaustive, proven, only_one)]
+    assert rates == ["66.67", "66.67", "33.33"]
+
+
+def test_with_nine_tenths_of_the_weight_the_first_model_decides(
+    directions: Average, tmp_path: Path
+) -> None:
+    output = tmp_path / "weighted"
+    run("--reports", *directions.reports, "--weights", 9, 1, "--output", output)
     assert output.read_text() == "a b\nd\ne f\n"
 
 
@@ -139,7 +183,7 @@ def test_excluded_probability_is_averaged_by_weight(tmp_path: Path) -> None:
     one = write(tmp_path / "one", record("s", "exhaustive", ("a", 0.6), excluded=0.4))
     two = write(tmp_path / "two", record("s", "exhaustive", ("a", 1.0)))
     files = ("--reports", one, two, "--output", tmp_path / "o", "--report", tmp_path / "r")
-    assert combined(*files, "--weights", 3, 1) == 0
+    run(*files, "--weights", 3, 1)
     (found,) = read_report(tmp_path / "r")
     assert found["excluded"] == pytest.approx(0.3)
     assert found["hypotheses"][0]["prob"] == pytest.approx(0.7)
@@ -172,7 +216,7 @@ def test_the_highest_expected_utility_of_the_average(tmp_path: Path, capsys) -> 
     second = write(tmp_path / "2", other)
     report = tmp_path / "both"
     arguments = ("--reports", first, second, "--output", tmp_path / "o", "--report", report)
-    assert combined(*arguments, "--mbr", "edit_distance") == 0
+    run(*arguments, "--mbr", "edit_distance")
     assert (tmp_path / "o").read_text() == "a b c e\n"
     found = json.loads(report.read_text())
     assert found["hypotheses"][0]["text"] == "a b c d"
@@ -208,26 +252,27 @@ def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
         assert after["certificate"] != "exhaustive" or before["certificate"] == "exhaustive"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "the following arguments are required: --reports"),
+        ("--reports one two", "one: 1 sentence, but another report has more"),
+        ("--reports one other", "other:1: another source than in"),
+        ("--reports broken", "broken:1: not a record of an -exactness_report"),
+        ("--reports none", "cannot be read"),
+        ("--reports one one --weights 1", "--weights has 1 number for 2 reports"),
+        ("--reports one one --weights nan 1", "--weights must be positive numbers"),
+        ("--reports one --reports one --weights 1e308 1e308", "a float can hold"),
+    ],
+)
 def test_bad_input_is_one_line_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
 ) -> None:
-    one = write(tmp_path / "one.jsonl", record("x", "exhaustive", ("a", 1.0)))
-    two = write(tmp_path / "two.jsonl", *[record("x", "exhaustive", ("a", 1.0))] * 2)
-    other = write(tmp_path / "other.jsonl", record("y", "exhaustive", ("a", 1.0)))
-    broken = write(tmp_path / "broken.jsonl", '{"id": 0}')
-    output = tmp_path / "output"
-    for arguments, message in (
-        ([], "the following arguments are required: --reports"),
-        (["--reports", one, two], "one.jsonl: 1 sentence, but another report has more"),
-        (["--reports", one, other], "other.jsonl:1: another source than in"),
-        (["--reports", broken], "broken.jsonl:1: not a record of an -exactness_report"),
-        (["--reports", tmp_path / "none"], "cannot be read"),
-        (["--reports", one, one, "--weights", 1], "--weights has 1 number for 2 reports"),
-        (["--reports", one, one, "--weights", "nan", 1], "--weights must be positive numbers"),
-        (["--reports", one, "--reports", one, "--weights", 1e308, 1e308], "a float can hold"),
-    ):
-        assert combined(*arguments, "--output", output) == 2
-        lines = capsys.readouterr().err.splitlines()
-        assert len(lines) == 1
-        assert message in lines[0]
-        assert not output.exists()
+    monkeypatch.chdir(tmp_path)
+    line = record("x", "exhaustive", ("a", 1.0))
+    write(tmp_path / "one", line)
+    write(tmp_path / "two", line, line)
+    write(tmp_path / "other", record("y", "exhaustive", ("a", 1.0)))
+    write(tmp_path / "broken", '{"id": 0}')
+    assert message in refused(combine.main, [*arguments.split(), "--output", "output"])
+    assert not Path("output").exists()

@@ -1,7 +1,10 @@
 """`onmt-entmax distill`: from trained models to pairs for another, in one command."""
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -11,99 +14,151 @@ from onmt_entmax.strings.task import INFLECTION
 from tests.commands import run, succeed
 from tests.inflection_models import write_model
 
-QUESTIONS = [
+SOURCES = [
     "lang=english +V +PST a b",
     "lang=english +V b",
     "lang=german +V a",
     "lang=german +V b a",
 ]
+MODELS = ["--train", "train.src", "--models", "forward", "backward", "--each", 1, "--beam", 3]
+LEAST = 0.01  # probability of a pair
+
+Pairs = set[tuple[str, str]]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Training questions, and a model of each direction."""
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with training sources, and a model of each direction."""
     folder = tmp_path_factory.mktemp("distill")
-    (folder / "train.src").write_text("".join(line + "\n" for line in QUESTIONS))
+    (folder / "train.src").write_text("".join(f"{line}\n" for line in SOURCES))
     write_model(folder / "forward", 1)
     write_model(folder / "backward", 2, options={"target_order": "right_to_left"})
     return folder
 
 
-def distilled(folder: Path, *more: object, out: str = "distilled") -> str:
-    """The command in the folder, which must succeed; returns what it printed."""
-    return succeed(
-        "onmt_entmax",
-        "distill",
-        *("--train", "train.src", "--models", "forward", "backward"),
-        *("--each", 1, "--beam", 3, "--prob", 0.01, "--out", out, *more),
-        cwd=folder,
-    )
+def distill(folder: Path, least: float = LEAST) -> str:
+    """Run the command in the folder; return what it printed."""
+    options = ["--prob", least, "--out", "distilled"]
+    return succeed("onmt_entmax", "distill", *MODELS, *options, cwd=folder)
 
 
-def refused(folder: Path, *given: object) -> str:
-    """The one line of a command that must be refused."""
-    done = run("onmt_entmax", "distill", *given, cwd=folder)
+def refusal(folder: Path, *arguments: object) -> str:
+    """Return the one line of a command that must be refused."""
+    done = run("onmt_entmax", "distill", *arguments, cwd=folder)
     assert done.returncode == 2
     assert done.stderr.startswith("onmt-entmax distill: error: ")
     assert done.stderr.count("\n") == 1
     return done.stderr
 
 
-def test_from_models_to_pairs(folder: Path) -> None:
-    """The pairs are what the average of the two models answers; once answered, always answered."""
-    printed = distilled(folder)
-    assert printed.count("$ onmt-entmax") == 3  # two models, combine
-    work = folder / "distilled.work"
-    asked = (work / "queries.src").read_text().splitlines()
-    assert asked
-    assert not set(asked) & set(QUESTIONS)
-    best = {
-        record["source"]: record["hypotheses"][0]
-        for record in read_report(work / "combined.jsonl")
-        if record["certificate"] != "none" and record["hypotheses"]
-    }
+def written_pairs(folder: Path) -> Pairs:
+    sides = ((folder / f"distilled.{side}").read_text().splitlines() for side in ("src", "tgt"))
+    return set(zip(*sides, strict=True))
 
-    def likely(least: float) -> set[tuple[str, str]]:
+
+class Distilled(NamedTuple):
+    """A folder after the command, and what that printed."""
+
+    folder: Path
+    printed: str
+
+    def proven(self) -> dict[str, dict[str, Any]]:
+        """Return the proven best outputs of the averaged models, by source."""
         return {
-            (source, answer["text"])
-            for source, answer in best.items()
-            if least <= answer["prob"] <= 0.95 and "<unk>" not in answer["text"]
+            record["source"]: record["hypotheses"][0]
+            for record in read_report(self.folder / "distilled.work" / "combined.jsonl")
+            if record["certificate"] != "none" and record["hypotheses"]
         }
 
-    wanted = likely(0.01)
-    largest = max(best[source]["prob"] for source, _ in wanted)
+    def pairs_from(self, least: float) -> Pairs:
+        """Return the pairs that are likely, but not certain, and have no unknown symbol."""
+        return {
+            (source, output["text"])
+            for source, output in self.proven().items()
+            if least <= output["prob"] <= 0.95 and "<unk>" not in output["text"]
+        }
 
-    def pairs() -> set[tuple[str, str]]:
-        sides = ((folder / f"distilled.{side}").read_text().splitlines() for side in ("src", "tgt"))
-        return set(zip(*sides, strict=True))
 
-    assert pairs() == wanted
-    # Both directions are averaged by the texts, which stand in natural order.
-    both = Inflector([folder / "forward", folder / "backward"], n_best=3, beam_size=3)
-    for source, best_text in best.items():
+@pytest.fixture(scope="module")
+def finished(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Distilled:
+    folder = tmp_path_factory.mktemp("finished") / "folder"
+    shutil.copytree(models, folder)
+    return Distilled(folder, distill(folder))
+
+
+@pytest.fixture
+def distilled(finished: Distilled, tmp_path: Path) -> Iterator[Distilled]:
+    """The same, to change: its record has the paths of the models, so it stays where it is."""
+    kept = shutil.copytree(finished.folder, tmp_path / "kept")
+    yield finished
+    shutil.rmtree(finished.folder)
+    shutil.copytree(kept, finished.folder)
+
+
+def test_the_command_translates_with_each_model_and_averages(finished: Distilled) -> None:
+    assert finished.printed.count("$ onmt-entmax") == 3
+
+
+def test_queries_are_no_training_sources(finished: Distilled) -> None:
+    queries = (finished.folder / "distilled.work" / "queries.src").read_text().splitlines()
+    assert queries
+    assert not set(queries) & set(SOURCES)
+
+
+def test_pairs_are_likely_outputs_of_the_average(finished: Distilled) -> None:
+    pairs = finished.pairs_from(LEAST)
+    assert pairs
+    assert written_pairs(finished.folder) == pairs
+
+
+def test_outputs_are_those_of_an_average_of_both_directions(finished: Distilled) -> None:
+    """By their texts, which stand in natural order."""
+    models = [finished.folder / "forward", finished.folder / "backward"]
+    both = Inflector(models, n_best=3, beam_size=3)
+    for source, output in finished.proven().items():
         query = INFLECTION.decode_source(source.split())
         form = both.inflect(query.language, query.source, query.tags).forms[0]
-        assert form.text == INFLECTION.target.decode(best_text["text"].split())
-        assert form.prob == pytest.approx(best_text["prob"])
-    os.utime(work / "1.jsonl", (0, 0))
-    printed = distilled(folder, "--prob", largest)
-    assert printed.count("$ onmt-entmax") == 1  # combine
+        assert form.text == INFLECTION.target.decode(output["text"].split())
+        assert form.prob == pytest.approx(output["prob"])
+
+
+def test_another_least_probability_translates_nothing_again(distilled: Distilled) -> None:
+    report = distilled.folder / "distilled.work" / "1.jsonl"
+    os.utime(report, (0, 0))
+    proven = distilled.proven()
+    largest = max(proven[source]["prob"] for source, _ in distilled.pairs_from(LEAST))
+    printed = distill(distilled.folder, largest)
+    assert printed.count("$ onmt-entmax") == 1  # the average
     assert printed.count("is done already") == 2
-    assert (work / "1.jsonl").stat().st_mtime == 0
-    assert pairs() == likely(largest) < wanted
-    (work / "2.jsonl").unlink()  # as if it had been stopped before the second model had answered
-    assert distilled(folder).count("$ onmt-entmax") == 2
-    assert pairs() == wanted
-    first = (work / "1.jsonl").read_text()
-    (work / "1.jsonl").write_text(first[: first.rindex("\n", 0, -1) + 1])  # as by a full disk
-    given = ["--train", "train.src", "--models", "forward", "backward", "--each", 1]
-    said = refused(folder, *given, "--beam", 3, "--out", "distilled")
-    assert "1.jsonl: cut or damaged, " in said
-    (work / "1.jsonl").write_text(first)
+    assert report.stat().st_mtime == 0
+    pairs = written_pairs(distilled.folder)
+    assert pairs == distilled.pairs_from(largest) < distilled.pairs_from(LEAST)
+
+
+def test_a_command_that_was_stopped_goes_on(distilled: Distilled) -> None:
+    """Here before the second model had answered."""
+    (distilled.folder / "distilled.work" / "2.jsonl").unlink()
+    assert distill(distilled.folder).count("$ onmt-entmax") == 2
+    assert written_pairs(distilled.folder) == distilled.pairs_from(LEAST)
+
+
+def test_a_report_that_was_cut_is_refused(distilled: Distilled) -> None:
+    """As by a full disk."""
+    report = distilled.folder / "distilled.work" / "1.jsonl"
+    lines = report.read_text().splitlines(keepends=True)
+    report.write_text("".join(lines[:-1]))
+    message = refusal(distilled.folder, *MODELS, "--out", "distilled")
+    assert "1.jsonl: cut or damaged, " in message
+
+
+def test_reports_of_a_model_that_was_trained_anew_are_refused(distilled: Distilled) -> None:
+    write_model(distilled.folder / "forward", 4)
+    message = refusal(distilled.folder, *MODELS, "--out", "distilled")
+    assert "are for other values of models; delete it" in message
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("options", "message"),
     [
         (["--out", "train"], "train.src"),
         (["--out", "x", "--weights", 1], "--weights has 1 number for 2 models"),
@@ -115,16 +170,10 @@ def test_from_models_to_pairs(folder: Path) -> None:
         (["--out", "x", "--train", "none.src"], "none.src: cannot be read"),
     ],
 )
-def test_a_mistake_is_one_line_and_nothing_is_written(folder: Path, more: list, message) -> None:
-    before = sorted(folder.rglob("*"))
-    given = ["--train", "train.src", "--models", "forward", "backward", *more]
-    assert message in refused(folder, *given)
-    assert sorted(folder.rglob("*")) == before
-
-
-def test_a_model_that_was_trained_anew_answers_anew(folder: Path) -> None:
-    write_model(folder / "other", 3)
-    given = ["--train", "train.src", "--models", "other", "--each", 1, "--beam", 3]
-    succeed("onmt_entmax", "distill", *given, "--prob", 0.01, "--out", "anew", cwd=folder)
-    write_model(folder / "other", 4)
-    assert "are for other values of models; delete it" in refused(folder, *given, "--out", "anew")
+def test_a_mistake_is_one_line_and_nothing_is_written(
+    models: Path, options: list[object], message: str
+) -> None:
+    before = sorted(models.rglob("*"))
+    inputs = ["--train", "train.src", "--models", "forward", "backward"]
+    assert message in refusal(models, *inputs, *options)
+    assert sorted(models.rglob("*")) == before

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,6 +19,7 @@ from onmt_entmax import Transducer
 from onmt_entmax.cli import evaluate, predict
 from onmt_entmax.errors import counted
 from onmt_entmax.files.continued import Continued
+from onmt_entmax.transducer import Output
 from tests.commands import ENVIRONMENT, ROOT, run, succeed
 from tests.ended import ended, refused
 from tests.inflection_models import write_model
@@ -43,18 +46,21 @@ def inflection(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(model: Path) -> dict[str, str]:
-    found = {source: Transducer(model).predict(source).text for source in SOURCES}
-    assert any(" " in text for text in found.values())
-    return found
+    """The best output of each source, some of several symbols."""
+    outputs = {source: Transducer(model).predict(source).text for source in SOURCES}
+    assert any(" " in text for text in outputs.values())
+    return outputs
 
 
 def write(path: Path, *rows: str) -> Path:
+    """Write a table; return its path."""
     path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
     return path
 
 
 def predicted(model: Path, *arguments: object) -> int:
-    return ended(predict.main, [str(each) for each in (model, *arguments)])
+    """Run the command in this process; return the exit status."""
+    return ended(predict.main, [str(word) for word in (model, *arguments)])
 
 
 @pytest.mark.parametrize("target", [None, "", "p a"], ids=["absent", "empty", "ignored"])
@@ -68,13 +74,14 @@ def test_a_table_comes_back_with_its_target(model, expected, tmp_path, target) -
     assert sorted(each.name for each in tmp_path.iterdir()) == ["out.tsv", "words.tsv"]
 
 
-def test_a_table_is_read_aloud(model, tmp_path, capsys) -> None:
+def test_how_a_table_is_read_is_printed(model, tmp_path, capsys) -> None:
     """Its columns, targets that are replaced, and a word that may be a heading."""
     table = write(tmp_path / "t", "word\tgloss", "ab\thouse")
     assert predicted(model, table, "--output", tmp_path / "out") == 0
-    told = capsys.readouterr().err
-    assert "t: columns source, target between tabs; targets, such as 'gloss', are replaced" in told
-    assert "t:1: 'word' may be a heading; it is read as a row" in told
+    errors = capsys.readouterr().err
+    columns = "t: columns source, target between tabs; targets, such as 'gloss', are replaced"
+    assert columns in errors
+    assert "t:1: 'word' may be a heading; it is read as a row" in errors
 
 
 def test_heading_order_and_other_columns_stay(model, expected, tmp_path, capsys) -> None:
@@ -102,15 +109,16 @@ def test_an_absent_target_stands_where_training_has_it(inflection, tmp_path, cap
 def test_details_are_those_of_the_predictions(model, tmp_path, capsys) -> None:
     table = write(tmp_path / "words.tsv", "abq", "c")
     assert predicted(model, table, "--n_best", 2) == 0
-    transducer, lines = Transducer(model, n_best=2), []
+    expected = []
     for source in ("abq", "c"):
-        found = transducer.predict(source)
-        for rank, each in enumerate(found.outputs, 1):
-            cells = (source, each.text, str(rank), f"{each.prob:.6g}", found.level)
-            lines.append("\t".join((*cells, "; ".join(found.warnings))))
+        prediction = Transducer(model, n_best=2).predict(source)
+        for rank, output in enumerate(prediction.outputs, 1):
+            details = [str(rank), f"{output.prob:.6g}", prediction.level]
+            warnings = "; ".join(prediction.warnings)
+            expected.append("\t".join([source, output.text, *details, warnings]))
     captured = capsys.readouterr()
-    assert captured.out.splitlines() == lines
-    assert len(lines) == 4
+    assert captured.out.splitlines() == expected
+    assert len(expected) == 4
     assert "unknown character q (rows with warnings: 1 of 2)" in captured.err
 
 
@@ -124,34 +132,70 @@ def test_all_possible_outputs_are_listed(tmp_path, capsys) -> None:
     assert [line.split("\t")[1] for line in lines] == [each.text for each in found.outputs]
 
 
-@pytest.mark.parametrize("written", [True, False], ids=["file", "printed"])
-def test_improbable_outputs_are_counted_and_not_listed(tmp_path, capsys, written) -> None:
-    """A row that has no other keeps its line."""
+class Least(NamedTuple):
+    """Rows of outputs of at least a probability, which only three of four sources have."""
+
+    least: float
+    possible: dict[str, Sequence[Output]]
+    """All outputs of each source."""
+    rows: list[list[str]]
+    """Source, output, rank, probability, certificate and warnings."""
+    errors: str
+
+    def rows_of(self, source: str) -> list[list[str]]:
+        return [row for row in self.rows if row[0] == source]
+
+    def kept(self, source: str) -> list[str]:
+        """Return the outputs that are probable enough."""
+        return [each.text for each in self.possible[source] if each.prob >= self.least]
+
+
+@pytest.fixture(params=[True, False], ids=["file", "printed"])
+def least(
+    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Least:
     model = write_phones(tmp_path / "model", 12, end=3)
     table = write(tmp_path / "words.tsv", *SOURCES)
+    possible = {source: Transducer(model, n_best=0).predict(source).outputs for source in SOURCES}
+    lowest, second, *_ = sorted(outputs[0].prob for outputs in possible.values())
+    least = round((lowest + second) / 2, 6)
     output = tmp_path / "out.tsv"
-    outputs = [Transducer(model, n_best=0).predict(source).outputs for source in SOURCES]
-    most = sorted(some[0].prob for some in outputs)
-    least = round((most[0] + most[1]) / 2, 6)  # one row has nothing as probable
-    more = ("--output", output) if written else ()
-    assert predicted(model, table, "--all", "--least", least, *more) == 0
+    options = ("--output", output) if request.param else ()
+    assert predicted(model, table, "--all", "--least", least, *options) == 0
     captured = capsys.readouterr()
-    text = output.read_text(encoding="utf-8") if written else captured.out
-    rows = [line.split("\t") for line in text.splitlines()]
-    for source, some in zip(SOURCES, outputs, strict=True):
-        kept = [each.text for each in some if each.prob >= least]
-        own = [cells for cells in rows if cells[0] == source]
-        assert [cells[1] for cells in own] == (kept or [""])
-        assert [cells[2] for cells in own] == ([str(n) for n in range(1, len(kept) + 1)] or [""])
-        cut = len(some) - len(kept)
-        said = f"{counted(cut, 'output')} below {least:g} left out" if cut else ""
-        assert {cells[5] for cells in own} == {said}
-        assert kept or own[0][3] == ""
-    cut = sum(each.prob < least for some in outputs for each in some)
-    assert cut > 1
-    said = f"{cut} outputs below {least:g} left out; rows that have no other: 1 of 4"
-    assert said in captured.err
-    assert "rows with warnings" not in captured.err
+    text = output.read_text(encoding="utf-8") if request.param else captured.out
+    return Least(least, possible, [row.split("\t") for row in text.splitlines()], captured.err)
+
+
+def test_improbable_outputs_are_not_listed(least: Least) -> None:
+    listed = [source for source in SOURCES if least.kept(source)]
+    assert len(listed) == 3
+    for source in listed:
+        rows = least.rows_of(source)
+        assert [row[1] for row in rows] == least.kept(source)
+        assert [row[2] for row in rows] == [str(rank) for rank in range(1, len(rows) + 1)]
+
+
+def test_a_row_that_has_no_probable_output_keeps_its_line(least: Least) -> None:
+    (source,) = (source for source in SOURCES if not least.kept(source))
+    (row,) = least.rows_of(source)
+    assert row[1:4] == ["", "", ""]
+
+
+def test_outputs_left_out_are_counted_in_each_row(least: Least) -> None:
+    for source in SOURCES:
+        count = len(least.possible[source]) - len(least.kept(source))
+        note = f"{counted(count, 'output')} below {least.least:g} left out" if count else ""
+        assert {row[5] for row in least.rows_of(source)} == {note}
+
+
+def test_outputs_left_out_are_counted_at_the_end(least: Least) -> None:
+    """They are no warnings."""
+    count = sum(len(least.possible[source]) - len(least.kept(source)) for source in SOURCES)
+    assert count > 1
+    note = f"{count} outputs below {least.least:g} left out; rows that have no other: 1 of 4"
+    assert note in least.errors
+    assert "rows with warnings" not in least.errors
 
 
 def test_several_tables_go_into_a_folder_each_in_its_language(inflection, tmp_path) -> None:

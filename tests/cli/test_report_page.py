@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -33,79 +34,145 @@ def run(tmp_path: Path) -> Path:
 
 
 def arguments(
-    folder: Path, *more: str, model: str = "model0", report: str = "report.jsonl"
-) -> list:
-    return ["-model", str(folder / model), "-report", str(folder / report),
-            "-output", str(folder / "page.html"), *more]  # fmt: skip
+    folder: Path, *options: str, model: str = "model0", report: str = "report.jsonl"
+) -> list[str]:
+    files = {"model": model, "report": report, "output": "page.html"}
+    paths = [word for name, file in files.items() for word in (f"-{name}", str(folder / file))]
+    return [*paths, *options]
 
 
-@pytest.mark.parametrize(("details", "drawn"), [("all", 3), ("2", 2), ("0", 0)])
-def test_the_command_draws_as_many_sentences_as_asked(run: Path, details: str, drawn: int) -> None:
-    assert ended(report_page.main, arguments(run, "-details", details, "-title", "My <title>")) == 0
+class Page(NamedTuple):
+    """A page, and the data in it, by the names of their elements."""
+
+    text: str
+    data: dict[str, Any]
+
+
+def write_page(run: Path, *options: str) -> Page:
+    """Make the page of the report."""
+    assert ended(report_page.main, arguments(run, *options)) == 0
     text = (run / "page.html").read_text(encoding="utf-8")
-    assert "<title>My &lt;title&gt;</title>" in text
-    data = dict(re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text))
-    records = json.loads(data.pop("records"))
-    data.pop("notes", None)
+    elements = re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text)
+    return Page(text, {name: json.loads(content) for name, content in elements})
+
+
+def test_the_title_of_a_page_is_a_text(run: Path) -> None:
+    page = write_page(run, "-details", "0", "-title", "My <title>")
+    assert "<title>My &lt;title&gt;</title>" in page.text
+
+
+@pytest.mark.parametrize(("details", "count"), [("all", 3), ("2", 2), ("0", 0)])
+def test_the_command_draws_as_many_sentences_as_asked(run: Path, details: str, count: int) -> None:
+    """The first that have hypotheses."""
+    data = write_page(run, "-details", details).data
+    records = data["records"]
     assert len(records) == 4
-    found = [i for i, content in enumerate(records) if content["hypotheses"]]
-    assert list(data) == [f"drawing-{i}" for i in found[:drawn]]
-    for name, content in ((name, json.loads(text)) for name, text in data.items()):
-        ends = [b for node in content["nodes"] for b in node["branches"] if b[0] is None]
-        position = int(name.removeprefix("drawing-"))
-        hypotheses = records[position]["hypotheses"]
-        assert sorted(b[2] for b in ends if len(b) == 3) == list(range(len(hypotheses)))
+    with_hypotheses = [number for number, record in enumerate(records) if record["hypotheses"]]
+    drawings = [name for name in data if name.startswith("drawing-")]
+    assert drawings == [f"drawing-{number}" for number in with_hypotheses[:count]]
 
 
-def test_errors_are_one_line(run: Path) -> None:
-    def told(*more: str, **files: str) -> str:
-        return refused(report_page.main, arguments(run, *more, **files), progress=True)
+def test_every_hypothesis_ends_once_in_its_drawing(run: Path) -> None:
+    """A branch is (token, probability), and (None, probability, hypothesis) at an end."""
+    data = write_page(run).data
+    drawings = {name: content for name, content in data.items() if name.startswith("drawing-")}
+    assert drawings
+    for name, content in drawings.items():
+        branches = [branch for node in content["nodes"] for branch in node["branches"]]
+        ends = [branch[2] for branch in branches if branch[0] is None and len(branch) == 3]
+        record = data["records"][int(name.removeprefix("drawing-"))]
+        assert sorted(ends) == list(range(len(record["hypotheses"])))
 
-    assert "no such" in told(model="nowhere").lower()
-    assert "cannot be read" in told(report="nowhere")
+
+@pytest.mark.parametrize(
+    ("files", "options", "message"),
+    [
+        pytest.param({"model": "nowhere"}, [], "no such", id="no model"),
+        pytest.param({"report": "nowhere"}, [], "cannot be read", id="no report"),
+        pytest.param({"report": "bad"}, [], "bad:1: not a record", id="no record"),
+        pytest.param({"model": "model1"}, [], "other probabilities", id="another model"),
+        pytest.param({}, ["-transforms", "magic"], "no transform 'magic'", id="transform"),
+        pytest.param(
+            {}, ["-details", "-1"], "-details: must be all or a whole number from 0", id="details"
+        ),
+        pytest.param(
+            {},
+            ["-details", "0", "-title", "a \udcff"],
+            "cannot be written in utf-8",
+            id="title",
+        ),
+        pytest.param(
+            {}, ["-bleu", "13a"], "-bleu: is only read with -reference", id="no reference"
+        ),
+    ],
+)
+def test_errors_are_one_line_and_leave_no_page(
+    run: Path, files: dict[str, str], options: list[str], message: str
+) -> None:
     (run / "bad").write_text('{"id": 1}\n')
-    assert "bad:1: not a record" in told(report="bad")
-    assert "other probabilities" in told(model="model1")
-    assert "no transform 'magic'" in told("-transforms", "magic")
-    assert "-details: must be all or a whole number from 0" in told("-details", "-1")
-    title = told("-details", "0", "-title", "a \udcff")
-    assert "cannot be written in utf-8" in title
+    line = refused(report_page.main, arguments(run, *options, **files), progress=True)
+    assert message in line
     assert not list(run.glob("*page.html*"))
 
 
-def test_references_show_what_is_right(run: Path) -> None:
-    records = json_lines(run / "report.jsonl")
-    best = [r["hypotheses"][0]["text"] if r["hypotheses"] else "" for r in records]
-    (run / "ref").write_text("".join(f"{text}\n" for text in ["wrong", *best[1:]]))
-    reference = ["--reference", str(run / "ref"), "--title", "T", "-details", "0"]
-    for more, measure, whole in (
-        ([], "Accuracy (%)", pytest.approx(200 / 3)),
-        (["-bleu", "none"], "BLEU none", None),
-    ):
-        assert ended(report_page.main, arguments(run, *reference, *more)) == 0
-        text = (run / "page.html").read_text(encoding="utf-8")
-        data = dict(re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text))
-        written, curve = json.loads(data["records"]), json.loads(data["coverage"])
-        assert [each.pop("right") for each in written] == [False, True, True, True]
-        assert [each.pop("reference") for each in written] == ["wrong", *best[1:]]
-        assert written == records
-        assert curve["measure"] == measure
-        assert curve["points"][0]["rule"] == "all"
-        assert whole is None or curve["points"][0]["quality"] == whole
-    (run / "ref").write_text("one\n")
-    told = refused(report_page.main, arguments(run, *reference), progress=True)
-    assert "ref: 1 line, but" in told
-    told = refused(report_page.main, arguments(run, "-bleu", "13a"), progress=True)
-    assert "-bleu: is only read with -reference" in told
+class Judged(NamedTuple):
+    """A report, and references of which the first is not the best output."""
+
+    run: Path
+    records: list[dict[str, Any]]
+    references: list[str]
+    options: list[str]
 
 
-def test_facts_are_on_the_page_and_advice_for_the_command_is_not(run: Path) -> None:
+@pytest.fixture
+def judged(run: Path) -> Judged:
     records = json_lines(run / "report.jsonl")
-    for each in records:
-        each["certificate"] = "none"
-    (run / "report.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
-    assert ended(report_page.main, arguments(run, "-details", "0")) == 0
-    text = (run / "page.html").read_text(encoding="utf-8")
-    (notes,) = re.findall(r'id="notes">(.*)</script>', text)
-    assert "nothing is certified" in json.loads(notes)
-    assert not re.search(r"-(search|budget|details|n_best|max_length)\b", text)
+    best = [record["hypotheses"][0]["text"] if record["hypotheses"] else "" for record in records]
+    references = ["wrong", *best[1:]]
+    (run / "ref").write_text("".join(f"{text}\n" for text in references))
+    return Judged(run, records, references, ["--reference", str(run / "ref"), "-details", "0"])
+
+
+@pytest.mark.parametrize("bleu", [[], ["-bleu", "none"]], ids=["accuracy", "BLEU"])
+def test_references_show_what_is_right(judged: Judged, bleu: list[str]) -> None:
+    records = write_page(judged.run, *judged.options, *bleu).data["records"]
+    assert [record.pop("right") for record in records] == [False, True, True, True]
+    assert [record.pop("reference") for record in records] == judged.references
+    assert records == judged.records
+
+
+def test_a_curve_begins_with_the_accuracy_of_all(judged: Judged) -> None:
+    """A blank line does not count."""
+    curve = write_page(judged.run, *judged.options).data["coverage"]
+    assert curve["measure"] == "Accuracy (%)"
+    assert curve["points"][0]["rule"] == "all"
+    assert curve["points"][0]["quality"] == pytest.approx(200 / 3)
+
+
+def test_a_curve_may_be_of_bleu(judged: Judged) -> None:
+    curve = write_page(judged.run, *judged.options, "-bleu", "none").data["coverage"]
+    assert curve["measure"] == "BLEU none"
+    assert curve["points"][0]["rule"] == "all"
+
+
+def test_references_of_another_length_are_refused(judged: Judged) -> None:
+    (judged.run / "ref").write_text("one\n")
+    line = refused(report_page.main, arguments(judged.run, *judged.options), progress=True)
+    assert "ref: 1 line, but" in line
+
+
+@pytest.fixture
+def uncertified(run: Path) -> Page:
+    """The page of a report without any certificate, of which the command has advice."""
+    records = json_lines(run / "report.jsonl")
+    lines = [json.dumps(record | {"certificate": "none"}) for record in records]
+    (run / "report.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    return write_page(run, "-details", "0")
+
+
+def test_facts_are_on_the_page(uncertified: Page) -> None:
+    assert "nothing is certified" in uncertified.data["notes"]
+
+
+def test_advice_for_the_command_is_not_on_the_page(uncertified: Page) -> None:
+    assert not re.search(r"-(search|budget|details|n_best|max_length)\b", uncertified.text)

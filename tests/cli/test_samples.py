@@ -1,7 +1,8 @@
-"""The sample data: right grammar, the files that the script makes, the counts of the README."""
+"""The sample data: grammar, the files that the script makes, how training and dev differ."""
 
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
 
@@ -60,32 +61,73 @@ FORMS = """
 @pytest.mark.parametrize("line", FORMS.strip().splitlines(), ids=str.strip)
 def test_grammar(line: str) -> None:
     language, lemma, tags, forms = line.split()
-    cell = (lemma.replace("_", " "), tags)
-    known = {(each.lemma, each.tags): each.forms for each in LANGUAGES[language].cells()}
-    assert "/".join(known[cell]) == forms.replace("_", " ")
-
-
-def read(name: str) -> list[tuple[str, str, str]]:
-    lines = (SAMPLES / name).read_text(encoding="utf-8").splitlines()
-    return [tuple(line.split("\t")) for line in lines]
+    cells = LANGUAGES[language].cells()
+    forms_of = {(cell.lemma, cell.tags): cell.forms for cell in cells}
+    assert "/".join(forms_of[lemma.replace("_", " "), tags]) == forms.replace("_", " ")
 
 
 def test_the_committed_files_are_what_the_script_makes() -> None:
     command = [sys.executable, "-m", "data.make_samples", "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_development_cells_are_new_and_can_be_known(language: str) -> None:
-    train, dev = read(f"{language}-train"), read(f"{language}-dev")
-    asked = {(lemma, tags) for lemma, _, tags in dev}
-    assert len(asked) == len(dev), "one row a cell"
-    assert len(set(train)) == len(train)
-    assert not asked & {(lemma, tags) for lemma, _, tags in train}
-    lemmas = {lemma for lemma, _, _ in train}
-    new = {lemma for lemma, _, _ in dev} - lemmas
-    assert 0 < len(new) <= make_samples.LANGUAGES[language].new_lemmas
-    assert {tags for _, tags in asked} <= {tags for _, _, tags in train}
-    characters = {c for lemma, form, _ in train for c in lemma + form}
-    assert {c for lemma, form, _ in dev for c in lemma + form} <= characters
+class Row(NamedTuple):
+    """A line of a file."""
+
+    lemma: str
+    form: str
+    tags: str
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        return self.lemma, self.tags
+
+    @property
+    def characters(self) -> set[str]:
+        return {*self.lemma, *self.form}
+
+
+def read_rows(name: str) -> list[Row]:
+    lines = (SAMPLES / name).read_text(encoding="utf-8").splitlines()
+    return [Row(*line.split("\t")) for line in lines]
+
+
+class Sample(NamedTuple):
+    """The two files of a language."""
+
+    language: str
+    train: list[Row]
+    dev: list[Row]
+
+
+@pytest.fixture(params=LANGUAGES)
+def sample(request: pytest.FixtureRequest) -> Sample:
+    language = request.param
+    return Sample(language, read_rows(f"{language}-train"), read_rows(f"{language}-dev"))
+
+
+def test_no_training_row_stands_twice(sample: Sample) -> None:
+    assert len(set(sample.train)) == len(sample.train)
+
+
+def test_a_development_cell_has_one_row(sample: Sample) -> None:
+    assert len({row.cell for row in sample.dev}) == len(sample.dev)
+
+
+def test_development_cells_are_new(sample: Sample) -> None:
+    assert not {row.cell for row in sample.dev} & {row.cell for row in sample.train}
+
+
+def test_a_few_development_lemmas_are_new(sample: Sample) -> None:
+    new = {row.lemma for row in sample.dev} - {row.lemma for row in sample.train}
+    assert 0 < len(new) <= make_samples.LANGUAGES[sample.language].new_lemmas
+
+
+def test_training_has_all_tags_of_development_rows(sample: Sample) -> None:
+    assert {row.tags for row in sample.dev} <= {row.tags for row in sample.train}
+
+
+def test_training_has_all_characters_of_development_rows(sample: Sample) -> None:
+    training = set().union(*(row.characters for row in sample.train))
+    assert set().union(*(row.characters for row in sample.dev)) <= training

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import score
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.model import build_model
+from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
@@ -21,7 +21,9 @@ from tests.models import small, small_transformer, words
 VOCABULARIES = words("ab", "xyz")
 
 
-def write_model(folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, **options: Any):
+def write_model(
+    folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, **options: Any
+) -> SparseNMTModel:
     torch.manual_seed(seed)
     config = small(generator_alpha=1.5, param_init=0.7)
     model = build_model(config, vocabularies).eval()
@@ -34,7 +36,8 @@ def write_lines(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> list[dict]:
+def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> list[dict[str, Any]]:
+    """Score lines; return the records."""
     files = write_lines(folder / "src", source), write_lines(folder / "tgt", target)
     output = folder / "scores.jsonl"
     arguments = ["-src", files[0], "-tgt", files[1], "-output", output, "-model", *models]
@@ -66,40 +69,91 @@ def test_texts_are_read_as_translate_writes_them(tmp_path, order) -> None:
     assert same > 1
 
 
-def test_scores_are_those_of_training_in_the_order_of_the_file(tmp_path, capsys) -> None:
+class Scored(NamedTuple):
+    """A pair, its record, and the log-probabilities of its target and end in a training pass."""
+
+    target: list[str]
+    record: dict[str, Any]
+    expected: list[float]
+
+
+class Scores(NamedTuple):
+    """Pairs of which some are impossible, and what was printed."""
+
+    pairs: list[Scored]
+    printed: str
+
+
+def training_log_probs(model: SparseNMTModel, source: str, target: str) -> list[float]:
+    """Return the log-probabilities of the target and the end symbol."""
+    source_ids = VOCABULARIES.source.encode(source.split())
+    target_ids = VOCABULARIES.target.encode(target.split())
+    batch = make_batch([Example(source_ids, target_ids, 0)], VOCABULARIES)
+    with torch.no_grad():
+        hidden, gold = model.hidden_states(batch)
+        log_probs = model.generator.log_probs(hidden)
+    expected: list[float] = log_probs.gather(1, gold[:, None])[:, 0].tolist()
+    return expected
+
+
+@pytest.fixture
+def scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Scores:
     model = write_model(tmp_path / "model", 0)
     source = ["a b a", "b", "a a a a", "b a"]
     target = ["x y", "z", "", "x x y z"]
     records = run(tmp_path, tmp_path / "model", source=source, target=target)
-    assert [record["id"] for record in records] == [0, 1, 2, 3]
-    possible = 0
-    for src, tgt, record in zip(source, target, records, strict=True):
-        ids = VOCABULARIES.target.encode(tgt.split())
-        batch = make_batch([Example(VOCABULARIES.source.encode(src.split()), ids, 0)], VOCABULARIES)
-        with torch.no_grad():
-            hidden, gold = model.hidden_states(batch)
-            log_probs = model.generator.log_probs(hidden)
-        expected = log_probs.gather(1, gold[:, None])[:, 0].tolist()
-        assert [step["token"] for step in record["steps"]] == [*tgt.split(), "</s>"]
-        for step, value in zip(record["steps"], expected, strict=True):
-            if value == -math.inf:
+    pairs = [
+        Scored([*tgt.split(), "</s>"], record, training_log_probs(model, src, tgt))
+        for src, tgt, record in zip(source, target, records, strict=True)
+    ]
+    return Scores(pairs, capsys.readouterr().out)
+
+
+def test_records_stand_in_the_order_of_the_file(scores: Scores) -> None:
+    assert [pair.record["id"] for pair in scores.pairs] == [0, 1, 2, 3]
+
+
+def test_a_record_has_a_step_for_each_token_and_the_end(scores: Scores) -> None:
+    for target, record, _ in scores.pairs:
+        assert [step["token"] for step in record["steps"]] == target
+
+
+def test_scores_are_those_of_training(scores: Scores) -> None:
+    """That of an impossible token is null."""
+    for _, record, expected in scores.pairs:
+        for step, log_prob in zip(record["steps"], expected, strict=True):
+            if log_prob == -math.inf:
                 assert step["log_prob"] is None
             else:
-                assert step["log_prob"] == pytest.approx(value, abs=1e-5)
-        excluded = [i for i, value in enumerate(expected) if value == -math.inf]
-        assert record["excluded_at"] == (excluded[0] if excluded else None)
-        assert (record["log_prob"] is None) == bool(excluded)
-        possible += not excluded
-    assert f"possible {possible} " in capsys.readouterr().out
+                assert step["log_prob"] == pytest.approx(log_prob, abs=1e-5)
 
 
-def test_a_token_that_no_output_has_cannot_be_produced(tmp_path, capsys) -> None:
+def test_the_first_impossible_token_excludes_a_target(scores: Scores) -> None:
+    impossible = [pair for pair in scores.pairs if -math.inf in pair.expected]
+    assert 0 < len(impossible) < len(scores.pairs)
+    for _, record, expected in impossible:
+        assert record["excluded_at"] == expected.index(-math.inf)
+        assert record["log_prob"] is None
+
+
+def test_a_possible_target_has_a_log_probability(scores: Scores) -> None:
+    possible = [pair for pair in scores.pairs if -math.inf not in pair.expected]
+    for _, record, expected in possible:
+        assert record["excluded_at"] is None
+        assert record["log_prob"] == pytest.approx(sum(expected), abs=1e-4)
+    assert f"possible {len(possible)} " in scores.printed
+
+
+def test_a_token_that_no_output_has_cannot_be_produced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unknown one, and the start symbol."""
     write_model(tmp_path / "model", 0)
     target = ["x ö", "<s> y", "x"]
     records = run(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)
-    for record, place, token in zip(records, (1, 0), ("ö", "<s>"), strict=False):
-        assert (record["log_prob"], record["excluded_at"]) == (None, place)
-        step = record["steps"][place]
+    for record, position, token in zip(records[:2], (1, 0), ("ö", "<s>"), strict=True):
+        assert (record["log_prob"], record["excluded_at"]) == (None, position)
+        step = record["steps"][position]
         assert (step["token"], step["log_prob"], step["rank"]) == (token, None, step["support"] + 1)
         assert record["unknown_target"] == {token: 1}
     assert "unknown_target" not in records[2]
@@ -125,33 +179,56 @@ def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path, second
         )
 
 
-def test_what_does_not_fit_is_refused(tmp_path) -> None:
-    check_refused(tmp_path, "model")
+def check_refusal(folder: Path, message: str, *models: str) -> None:
+    """Fail unless the command prints one line with the message, and leaves nothing half-written."""
+    files = ["-src", folder / "src", "-tgt", folder / "tgt", "-output", folder / "out"]
+    folders = [folder / name for name in models or ("model",)]
+    assert message in refused(score.main, [*files, "-model", *folders])
+    assert not (folder / "out").exists()
+
+
+def test_a_missing_model_is_refused(tmp_path: Path) -> None:
+    check_refusal(tmp_path, "model")
+
+
+def test_a_missing_source_is_refused(tmp_path: Path) -> None:
     write_model(tmp_path / "model", 0)
-    check_refused(tmp_path, "src: cannot be read (No such file")
-    for source, target, message in (
+    check_refusal(tmp_path, "src: cannot be read (No such file")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
         (["a", "b"], ["x"], "they must correspond"),
         (["a"], ["x", "y"], "they must correspond"),
         (["a", ""], ["x", "y"], ":2: the line is blank"),
-    ):
-        write_lines(tmp_path / "src", source)
-        write_lines(tmp_path / "tgt", target)
-        check_refused(tmp_path, message)
+    ],
+    ids=["more sources", "more targets", "blank line"],
+)
+def test_lines_that_do_not_correspond_are_refused(
+    tmp_path: Path, source: list[str], target: list[str], message: str
+) -> None:
+    write_model(tmp_path / "model", 0)
+    write_lines(tmp_path / "src", source)
+    write_lines(tmp_path / "tgt", target)
+    check_refusal(tmp_path, message)
+
+
+def test_models_of_different_target_vocabularies_are_refused(tmp_path: Path) -> None:
+    write_model(tmp_path / "model", 0)
     write_model(tmp_path / "other", 0, words("ab", "xyw"))
-    check_refused(tmp_path, "the target vocabulary of model", "other")
+    write_lines(tmp_path / "src", ["a"])
+    write_lines(tmp_path / "tgt", ["x"])
+    check_refusal(tmp_path, "the target vocabulary of model", "model", "other")
 
 
-def check_refused(folder: Path, message: str, *more: str) -> None:
-    files = ["-src", folder / "src", "-tgt", folder / "tgt", "-output", folder / "out"]
-    models = [folder / name for name in ("model", *more)]
-    assert message in refused(score.main, [*files, "-model", *models])
-    assert not (folder / "out").exists(), "nothing half-written is left"
-
-
-def test_the_line_of_an_error_is_that_of_the_file(tmp_path, monkeypatch) -> None:
+def test_the_line_of_an_error_is_that_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after the first window of lines."""
     monkeypatch.setattr(score, "WINDOW", 2)
     config = small_transformer(position_encoding=True)
     save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     write_lines(tmp_path / "src", ["a", "b", "a", "a " * 5002])
     write_lines(tmp_path / "tgt", ["x"] * 4)
-    check_refused(tmp_path, "line 4 (5,002 tokens): is longer than a Transformer model reads")
+    check_refusal(tmp_path, "line 4 (5,002 tokens): is longer than a Transformer model reads")

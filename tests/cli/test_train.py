@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,21 +16,35 @@ from tests.commands import ROOT, fail, json_lines, succeed
 from tests.toy import write_config
 
 
-def test_a_run_leaves_what_it_should(trained: Path) -> None:
-    folder = trained / "run"
-    best = json.loads((folder / "best.json").read_text())
+def validations(run: Path) -> list[dict[str, Any]]:
+    return [row for row in json_lines(run / "metrics.jsonl") if row["kind"] == "valid"]
+
+
+def test_validations_are_logged(trained: Path) -> None:
+    rows = validations(trained / "run")
+    assert [row["step"] for row in rows] == [100, 200, 300, 400]
+    assert rows[-1]["support"] < 4
+
+
+def test_the_best_checkpoint_is_that_of_the_best_validation(trained: Path) -> None:
+    best = json.loads((trained / "run" / "best.json").read_text())
     assert best["metric"] == "exact_match"
+    assert best["value"] == max(row["exact_match"] for row in validations(trained / "run"))
     assert best["value"] > 50
-    metrics = json_lines(folder / "metrics.jsonl")
-    valid = [m for m in metrics if m["kind"] == "valid"]
-    assert [m["step"] for m in valid] == [100, 200, 300, 400]
-    assert max(m["exact_match"] for m in valid) == best["value"]
-    assert valid[-1]["support"] < 4
+
+
+def test_a_run_writes_for_tensorboard(trained: Path) -> None:
     assert list((trained / "board").iterdir())
-    names = {path.name for path in (folder / "step_400").iterdir()}
+
+
+def test_a_checkpoint_has_its_files(trained: Path) -> None:
+    names = {path.name for path in (trained / "run" / "step_400").iterdir()}
     assert names == {"config.yaml", "vocab.json", "model.safetensors", "training", "SHA256SUMS"}
-    described = yaml.safe_load((folder / "step_400" / "config.yaml").read_text())
-    assert described["options"]["adam_beta1"] == 0.9  # defaults are filled in
+
+
+def test_a_checkpoint_records_defaults(trained: Path) -> None:
+    config = yaml.safe_load((trained / "run" / "step_400" / "config.yaml").read_text())
+    assert config["options"]["adam_beta1"] == 0.9
 
 
 def test_a_run_is_not_overwritten_by_mistake(trained: Path) -> None:

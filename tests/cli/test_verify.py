@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax.checkpoint import CheckpointError, RunFolder, remember_best
+from onmt_entmax.checkpoint import RunFolder, remember_best
 from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
-from tests.test_model import SMALL, VOCABULARIES
+from tests.ended import ended, refused
+from tests.models import SMALL, VOCABULARIES
 
 
 @pytest.fixture
@@ -23,55 +24,60 @@ def run(tmp_path: Path) -> Path:
     return folder.path
 
 
-def ended(*arguments: object) -> int:
-    return main([str(argument) for argument in arguments])
-
-
-def test_whole_folders(run: Path, capsys) -> None:
-    assert ended(run, run / "step_1") == 0
+def test_whole_folders_are_as_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(main, [str(run), str(run / "step_1")]) == 0
     printed = capsys.readouterr()
     assert printed.out == f"{run}: 3 checkpoints as written\n{run}/step_1: all files as written\n"
     assert printed.err == ""
-    with pytest.raises(CheckpointError, match="not a model folder"):
-        ended(run.parent)
 
 
-def flip(path: Path) -> None:
+def test_a_folder_without_checkpoints_is_refused(run: Path) -> None:
+    assert "not a model folder" in refused(main, [run.parent])
+
+
+def flip_a_bit(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 4
+    content[len(content) // 3] ^= 0b100  # in the middle of the content of each of these files
     path.write_bytes(content)
 
 
-CHANGES: dict[str, Callable[[Path], object]] = {
-    **{
-        f"step_{n}/{name}": lambda run, file=f"step_{n}/{name}": flip(run / file)
-        for n, name in enumerate(
-            ("config.yaml", "vocab.json", "model.safetensors"), 1
-        )
-    },
-    "step_2/training/state.pt": lambda run: flip(run / "step_2/training/state.pt"),
-    "step_1/SHA256SUMS": lambda run: (run / "step_1/SHA256SUMS").unlink(),
-    "step_3/vocab.json": lambda run: (run / "step_3/vocab.json").unlink(),
-    "step_3/notes.txt": lambda run: (run / "step_3/notes.txt").touch(),
-    "best.json": lambda run: remember_best(run, 7, "loss", 0.5),
-    "best.json:": lambda run: (run / "best.json").write_text("{"),
-}  # fmt: skip
+def name_a_step_without_checkpoint(best: Path) -> None:
+    remember_best(best.parent, 7, "loss", 0.5)
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_what_is_wrong_is_named(run: Path, name: str, capsys) -> None:
-    CHANGES[name](run)
-    assert ended(run) == 1
+def cut(path: Path) -> None:
+    path.write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        pytest.param("step_1/config.yaml", flip_a_bit, id="flip in the configuration"),
+        pytest.param("step_2/vocab.json", flip_a_bit, id="flip in the vocabularies"),
+        pytest.param("step_3/model.safetensors", flip_a_bit, id="flip in the weights"),
+        pytest.param("step_2/training/state.pt", flip_a_bit, id="flip in the trainer's state"),
+        pytest.param("step_1/SHA256SUMS", Path.unlink, id="no list"),
+        pytest.param("step_3/vocab.json", Path.unlink, id="missing file"),
+        pytest.param("step_3/notes.txt", Path.touch, id="unlisted file"),
+        pytest.param("best.json", name_a_step_without_checkpoint, id="best without checkpoint"),
+        pytest.param("best.json", cut, id="best cut"),
+    ],
+)
+def test_a_wrong_file_is_named(
+    run: Path, name: str, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(run / name)
+    assert ended(main, [str(run)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{run / name.rstrip(':')}: ")
+    assert line.startswith(f"{run / name}: ")
 
 
 def test_a_flip_in_the_list_is_noticed(run: Path) -> None:
     """Whether it changes a checksum or a name."""
     path = run / "step_2" / "SHA256SUMS"
-    whole = path.read_bytes()
-    for bit in range(0, 8 * len(whole), 37):
-        flipped = bytearray(whole)
-        flipped[bit // 8] ^= 1 << bit % 8
+    content = path.read_bytes()
+    for position in range(0, 8 * len(content), 37):  # a prime: each bit of a byte is met
+        flipped = bytearray(content)
+        flipped[position // 8] ^= 1 << position % 8
         path.write_bytes(flipped)
-        assert ended(run) == 1, bit
+        assert ended(main, [str(run)]) == 1, position

@@ -19,7 +19,7 @@ from onmt_entmax.nn.transformer import (
 )
 from onmt_entmax.opennmt import MultiHeadedAttention
 from onmt_entmax.sparse import entmax
-from tests.test_model import LEARNED, TRANSFORMER, VOCABULARIES
+from tests.models import LEARNED, TRANSFORMER, VOCABULARIES
 
 PAD = VOCABULARIES.target.pad
 

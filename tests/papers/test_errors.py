@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,76 +14,127 @@ from tests.reports import record
 from tools.papers import errors
 
 
-def word(form: str, prediction: str, lemma: str = "lemma") -> errors.Word:
-    return errors.Word("x", ("V",), lemma, form, prediction, "none", 0.5, form == prediction)
-
-
 @pytest.mark.parametrize(
     ("form", "prediction", "kind"),
     [
-        ("abc", "", 0),
-        ("abc", "lemma", 1),
-        ("ábc", "abc", 2),
-        ("abc", "Abc", 3),
-        ("abc", "abd", 4),
-        ("abc", "bcd", 5),
-        ("abc", "xyz", 6),
+        ("abc", "", "nothing predicted"),
+        ("abc", "lemma", "the lemma itself"),
+        ("ábc", "abc", "accents and other marks only"),
+        ("abc", "Abc", "small and capital letters only"),
+        ("abc", "abd", "one character"),
+        ("abc", "bcd", "two characters"),
+        ("abc", "xyz", "three characters or more"),
     ],
 )
-def test_kinds_of_errors(form: str, prediction: str, kind: int) -> None:
-    assert errors.error_kind(word(form, prediction)) == errors.KINDS[kind]
+def test_kinds_of_errors(form: str, prediction: str, kind: str) -> None:
+    word = errors.Word("x", ("V",), "lemma", form, prediction, "none", 0.5, right=False)
+    assert errors.error_kind(word) == kind
 
 
-def test_tables_of_words(tmp_path: Path, monkeypatch, capsys) -> None:
+class Report(NamedTuple):
+    """Three words in the working directory, the arguments to read them, and their reports."""
+
+    arguments: list[str]
+    lines: list[str]
+
+
+@pytest.fixture
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
+    """The second of the words is wrong: the model gives its lemma."""
     monkeypatch.chdir(tmp_path)
-    queries = ["lang=x +V a b", "lang=x +V c", "lang=y +N a"]
-    for name, lines in {
+    sources = ["lang=x +V a b", "lang=x +V c", "lang=y +N a"]
+    files = {
         "train.src": ["lang=x +V a b", "lang=y +V c"],
         "train.tgt": ["b a", "d"],
-        "dev.src": queries,
+        "dev.src": sources,
         "dev.tgt": ["b a", "c d", "a"],
-    }.items():
+    }
+    for name, lines in files.items():
         Path(name).write_text("".join(f"{line}\n" for line in lines))
-    lines = [
-        record(queries[0], "exhaustive", ("b a", 1.0)),
-        record(queries[1], "optimal", ("c", 0.6), ("d", 0.3)),
-        record(queries[2], "none", ("a", 0.2)),
+    records = [
+        record(sources[0], "exhaustive", ("b a", 1.0)),
+        record(sources[1], "optimal", ("c", 0.6), ("d", 0.3)),
+        record(sources[2], "none", ("a", 0.2)),
     ]
-    Path("report").write_text("\n".join(lines) + "\n")
-    arguments = "words --train train --dev dev --report report".split()
-    assert ended(errors.main, arguments) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("3 words: 66.67 % right, 1 errors.")
-    for line in (
-        "| one form has all the probability | 1 | 100.0 | 0.0 |",
-        "| the most probable form proven | 1 | 0.0 | 100.0 |",
-        "| 0.5 to 0.7 | 1 | 0.0 | 100.0 |",
-        "| 1 or 2 | 2 | 50.0 | 100.0 |",
-        "| never | 1 | 100.0 | 0.0 |",
-        "| unseen in its language | 2 | 50.0 | 100.0 |",
-        "| the lemma itself | 1 | 100.0 |",
-    ):
-        assert line in text
-    Path("report").write_text(lines[0] + "\n")
-    assert "report: not of dev.src" in refused(errors.main, arguments)
+    Path("report").write_text("\n".join(records) + "\n")
+    return Report("words --train train --dev dev --report report".split(), records)
 
 
-def test_search_errors_are_those_of_the_most_probable_output(tmp_path: Path, capsys) -> None:
-    model = write_model(tmp_path / "model", 5, end=0.5)
-    sources = [f"lang=english +V {text}" for text in ("a", "b", "a b", "b a", "a a b", "b b")]
-    (tmp_path / "src").write_text("".join(f"{line}\n" for line in sources))
-    limit = {"max_length": 4}
+@pytest.fixture
+def tables(report: Report, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the command prints of the words."""
+    assert ended(errors.main, report.arguments) == 0
+    return capsys.readouterr().out
 
-    def best(width: int) -> list[float]:
-        task = SearchTask(SearchConfig(width, **limit))
-        answers = Translator.from_folders([model], task).answers(sources)
-        return [a.hypotheses[0].hypothesis.log_prob if a.hypotheses else -math.inf for a in answers]
 
-    missed = sum(one < all_ - 1e-5 for one, all_ in zip(best(1), best(500), strict=True))
-    arguments = ["search", str(model), "--source", str(tmp_path / "src"), "--max_length", "4"]
-    assert ended(errors.main, [*arguments, "--beam_size", "1"]) == 0
-    text = capsys.readouterr().out
-    assert f"| missed by the beam | {missed} |" in text
-    assert "| beam 1 | of 6 |" in text
-    assert ended(errors.main, [*arguments, "--beam_size", "500"]) == 0
-    assert "| missed by the beam | 0 |" in capsys.readouterr().out
+def test_words_and_errors_are_counted(tables: str) -> None:
+    assert tables.startswith("3 words: 66.67 % right, 1 errors.")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param("| one form has all the probability | 1 | 100.0 | 0.0 |", id="exhaustive"),
+        pytest.param("| the most probable form proven | 1 | 0.0 | 100.0 |", id="optimal"),
+        pytest.param("| 0.5 to 0.7 | 1 | 0.0 | 100.0 |", id="probability"),
+        pytest.param("| 1 or 2 | 2 | 50.0 | 100.0 |", id="length"),
+        pytest.param("| never | 1 | 100.0 | 0.0 |", id="cell never seen"),
+        pytest.param("| unseen in its language | 2 | 50.0 | 100.0 |", id="unseen lemma"),
+        pytest.param("| the lemma itself | 1 | 100.0 |", id="kind of error"),
+    ],
+)
+def test_a_table_has_words_and_their_shares(tables: str, row: str) -> None:
+    """Right ones, and of all errors."""
+    assert row in tables
+
+
+def test_a_report_of_other_words_is_refused(report: Report) -> None:
+    Path("report").write_text(report.lines[0] + "\n")
+    assert "report: not of dev.src" in refused(errors.main, report.arguments)
+
+
+# --- errors of beam search ---
+
+SOURCES = [f"lang=english +V {text}" for text in ("a", "b", "a b", "b a", "a a b", "b b")]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("errors") / "model", 3, end=0.5)
+
+
+def best_log_probs(model: Path, beam_size: int) -> list[float]:
+    """Return the log-probability of the best output of each source; -inf if none ended."""
+    task = SearchTask(SearchConfig(beam_size, max_length=4))
+    answers = Translator.from_folders([model], task).answers(SOURCES)
+    return [
+        answer.hypotheses[0].hypothesis.log_prob if answer.hypotheses else -math.inf
+        for answer in answers
+    ]
+
+
+def search_table(model: Path, folder: Path, beam_size: int, capsys: Any) -> str:
+    """Return the printed table of a beam."""
+    (folder / "src").write_text("".join(f"{line}\n" for line in SOURCES))
+    arguments = ["search", str(model), "--source", str(folder / "src"), "--max_length", "4"]
+    assert ended(errors.main, [*arguments, "--beam_size", str(beam_size)]) == 0
+    text: str = capsys.readouterr().out
+    return text
+
+
+def test_search_errors_are_those_of_the_most_probable_output(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which a beam of 500 finds."""
+    pairs = zip(best_log_probs(model, 1), best_log_probs(model, 500), strict=True)
+    missed = sum(greedy < best - 1e-5 for greedy, best in pairs)
+    assert missed > 0
+    table = search_table(model, tmp_path, 1, capsys)
+    assert f"| missed by the beam | {missed} |" in table
+    assert "| beam 1 | of 6 |" in table
+
+
+def test_a_beam_that_holds_all_outputs_misses_none(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "| missed by the beam | 0 |" in search_table(model, tmp_path, 500, capsys)

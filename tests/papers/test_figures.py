@@ -1,16 +1,20 @@
 """`tools.papers.figures`: every figure is written, and shows what the model says."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.model import build_model
+from onmt_entmax.report.lattice import Node
 from onmt_entmax.translator import Translator
 from tests.ended import ended, refused
 from tests.models import small, words
+from tests.papers.texts import write_texts
 from tools.papers import figures, pictures, sparsity
 
 VOCABULARIES = words("abcd", "uvw")
@@ -24,119 +28,202 @@ def write_model(folder: Path, alpha: float) -> Path:
     return folder
 
 
-def draw(*arguments: object) -> None:
-    """Draw a figure, whose files are there afterwards, twice the same."""
-    for name in ("one", "two"):
-        output = Path(f"{name}.png")
-        assert ended(figures.main, [*map(str, arguments), "--output", str(output)]) == 0
-    for ending, start in (("pdf", b"%PDF"), ("png", b"\x89PNG")):
-        contents = [Path(f"{name}.{ending}").read_bytes() for name in ("one", "two")]
-        assert contents[0].startswith(start)
-        assert contents[0] == contents[1]
-
-
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch) -> Path:
+def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are written to the working directory."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
-def write_run(run: Path) -> None:
-    rows = [
-        {"kind": kind, "step": step, "seconds": 60.0 * step, "loss": 2 / step, **more}
-        for step in (1, 2, 3)
-        for kind, more in (("train", {}), ("valid", {"token_accuracy": 30.0 * step}))
-    ]
-    write_model(run / "step_3", 1.5)
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (run / "metrics.jsonl").write_text(text + '{"kind": "val')  # killed
+def write_run(folder: Path) -> None:
+    """Write a run of three steps that was killed while it wrote its log."""
+    write_model(folder / "step_3", 1.5)
+    rows = []
+    for step in (1, 2, 3):
+        row = {"step": step, "seconds": 60.0 * step, "loss": 2 / step}
+        rows.append({"kind": "train", **row})
+        rows.append({"kind": "valid", **row, "token_accuracy": 30.0 * step})
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "metrics.jsonl").write_text(lines + '{"kind": "val')
 
 
-def test_every_figure_is_drawn() -> None:
-    model = write_model(Path("model"), 1.5)
-    draw("attention", model, "--source", "a b c")
-    for command in ("attention", "forced"):
-        draw(command, model, "--source", "a b c", "--target", "u $v$ w")
-    draw("mappings")
+def draw_twice(arguments: Sequence[str]) -> None:
+    for name in ("one", "two"):
+        assert ended(figures.main, [*arguments, "--output", f"{name}.png"]) == 0
+
+
+@pytest.mark.parametrize(("ending", "start"), [("pdf", b"%PDF"), ("png", b"\x89PNG")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "attention run/step_3 --source a+b+c",
+        "attention run/step_3 --source a+b+c --target u+$v$+w",
+        "forced run/step_3 --source a+b+c --target u+$v$+w",
+        "mappings",
+        "time run run --names x x",
+        "curves run",
+        "sweep run",
+    ],
+)
+def test_every_figure_is_drawn(command: str, ending: str, start: bytes) -> None:
+    """The files of two runs are the same, bit for bit. (+ stands for a space.)"""
     write_run(Path("run"))
-    draw("time", "run", "run", "--names", "x", "x")
-    draw("curves", "run")
-    draw("sweep", "run")
+    draw_twice([word.replace("+", " ") for word in command.split()])
+    first = Path(f"one.{ending}").read_bytes()
+    assert first.startswith(start)
+    assert Path(f"two.{ending}").read_bytes() == first
 
 
-def test_a_sweep_is_the_mean_over_seeds_and_csv_is_the_same(folder: Path) -> None:
-    lines = ["attention_alpha,output_alpha,bleu"]
-    for attention, output, bleu in ((1.0, 1.5, 30.0), (1.5, 1.5, 32.0), (1.5, 2.0, 28.0)):
-        for seed in (1, 2):
-            place = folder / "sweep" / f"{attention}-{output}" / f"seed-{seed}"
-            place.mkdir(parents=True)
-            row = {"attention_alpha": attention, "output_alpha": output, "bleu": bleu + seed}
-            (place / "figures.json").write_text(json.dumps(row))
-            lines.append(f"{attention},{output},{bleu + seed}")
-    Path("table.csv").write_text("\n".join(lines) + "\n", encoding="utf-8-sig")
-    pictures.prepare()
-    for path in (Path("sweep"), Path("table.csv")):
-        picture = figures.draw_sweep([path], None, None, 1.5)
-        points = [axis.lines[0].get_xydata().tolist() for axis in picture.axes]
-        assert points == [[[1.0, 31.5], [1.5, 33.5]], [[1.5, 33.5], [2.0, 29.5]]]
-        assert picture.axes[0].get_ylabel() == "BLEU"
-    for words_, said in (
-        ("sweep sweep --measure accuracy", "no accuracy in it"),
-        ("time sweep --names a b", "2 for 1 model"),
-        ("attention absent --source a", "no such model folder"),
-    ):
-        assert said in refused(figures.main, [*words_.split(), "--output", "out"])
-    assert not Path("out.pdf").exists()
+# --- sweeps over alphas ---
+
+
+class Result(NamedTuple):
+    """The result of a pair of alphas, of which each seed has this BLEU and its number."""
+
+    attention: float
+    output: float
+    bleu: float
+
+
+RESULTS = (Result(1.0, 1.5, 30.0), Result(1.5, 1.5, 32.0), Result(1.5, 2.0, 28.0))
 
 
 @pytest.fixture
-def files() -> list[str]:
-    for name, lines in (("src", SOURCES), ("tgt", TARGETS)):
-        Path(name).write_text("".join(f"{line}\n" for line in lines))
-    return ["--source", "src", "--target", "tgt"]
+def sweep_folder() -> Path:
+    """The runs of a sweep, with two seeds."""
+    for result in RESULTS:
+        for seed in (1, 2):
+            run = Path("sweep") / f"{result.attention}-{result.output}" / f"seed-{seed}"
+            run.mkdir(parents=True)
+            row = {"attention_alpha": result.attention, "output_alpha": result.output}
+            (run / "figures.json").write_text(json.dumps({**row, "bleu": result.bleu + seed}))
+    return Path("sweep")
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.5])
-def test_nonzeros_are_those_of_the_distributions(alpha: float, files: list[str], capsys) -> None:
-    """Compared with the lattice of each target."""
-    model = write_model(Path("model"), alpha)
-    assert ended(figures.main, ["sparsity", str(model), *files, "--output", "counts"]) == 0
-    found = json.loads(Path("counts.json").read_text())["model"]["forced"]
-    nodes = [
-        (len(source.split()), place, node)
+@pytest.fixture
+def sweep_table() -> Path:
+    """The same sweep as a CSV file of a spreadsheet."""
+    lines = ["attention_alpha,output_alpha,bleu"]
+    for result in RESULTS:
+        lines += [f"{result.attention},{result.output},{result.bleu + seed}" for seed in (1, 2)]
+    Path("table.csv").write_text("\n".join(lines) + "\n", encoding="utf-8-sig")
+    return Path("table.csv")
+
+
+@pytest.mark.parametrize("sweep", ["sweep_folder", "sweep_table"])
+def test_a_sweep_is_the_mean_over_seeds(sweep: str, request: pytest.FixtureRequest) -> None:
+    """One panel varies alpha of attention, the other that of the output."""
+    pictures.prepare()
+    picture = figures.draw_sweep([request.getfixturevalue(sweep)], None, None, 1.5)
+    attention, output = (axis.lines[0].get_xydata().tolist() for axis in picture.axes)
+    assert attention == [[1.0, 31.5], [1.5, 33.5]]
+    assert output == [[1.5, 33.5], [2.0, 29.5]]
+    assert picture.axes[0].get_ylabel() == "BLEU"
+
+
+@pytest.mark.usefixtures("sweep_folder")
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("sweep sweep --measure accuracy", "no accuracy in it"),
+        ("time sweep --names a b", "2 for 1 model"),
+        ("attention absent --source a", "no such model folder"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line_and_no_file(command: str, message: str) -> None:
+    assert message in refused(figures.main, [*command.split(), "--output", "out"])
+    assert not Path("out.pdf").exists()
+
+
+# --- numbers of positive probabilities ---
+
+
+class Step(NamedTuple):
+    """A step of a target that the model is made to write."""
+
+    source_length: int
+    position: int
+    node: Node
+
+
+def steps_of(model: Path) -> list[Step]:
+    """Return all steps of the targets, from the lattice of each."""
+    return [
+        Step(len(source.split()), position, node)
         for source, target in zip(SOURCES, TARGETS, strict=True)
-        for place, node in enumerate(figures.sentence([model], source, target).nodes, 1)
+        for position, node in enumerate(figures.sentence([model], source, target).nodes, 1)
     ]
-    supports = [node.support for _, _, node in nodes]
-    attended = [
-        length if alpha == 1 else sum(weight > 0 for weight in node.attention)
-        for length, _, node in nodes
-    ]
-    for side, counts in (("output", supports), ("attention", attended)):
-        measured = found[side]
-        assert measured["steps"] == len(counts)
-        assert measured["mean"] == pytest.approx(sum(counts) / len(counts))
-        assert measured["most"] == max(counts)
-        assert measured["share_of_one"] == pytest.approx(counts.count(1) / len(counts))
-        first = [count for count, (_, place, _) in zip(counts, nodes, strict=True) if place == 1]
-        assert measured["by_position"]["1"]["mean"] == pytest.approx(sum(first) / len(first))
-        assert measured["by_rank"]["end"]["steps"] == len(TARGETS)
-    assert "| model |" in capsys.readouterr().out
+
+
+class Sparsity(NamedTuple):
+    """A model, and what the command measured and printed of it."""
+
+    alpha: float
+    model: Path
+    measured: dict[str, Any]
+    printed: str
+
+
+@pytest.fixture(params=[1.0, 1.5], ids=["softmax", "entmax"])
+def sparse(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Sparsity:
+    model = write_model(Path("model"), request.param)
+    texts = write_texts(Path(), SOURCES, TARGETS)
+    assert ended(figures.main, ["sparsity", str(model), *texts, "--output", "counts"]) == 0
+    measured = json.loads(Path("counts.json").read_text())["model"]["forced"]
+    return Sparsity(request.param, model, measured, capsys.readouterr().out)
+
+
+def check_counts(measured: dict[str, Any], counts: list[int], steps: list[Step]) -> None:
+    """Fail unless the measures are those of a count at each step."""
+    first = [count for count, step in zip(counts, steps, strict=True) if step.position == 1]
+    assert measured["steps"] == len(counts)
+    assert measured["mean"] == pytest.approx(sum(counts) / len(counts))
+    assert measured["most"] == max(counts)
+    assert measured["share_of_one"] == pytest.approx(counts.count(1) / len(counts))
+    assert measured["by_position"]["1"]["mean"] == pytest.approx(sum(first) / len(first))
+    assert measured["by_rank"]["end"]["steps"] == len(TARGETS)
+
+
+def test_nonzeros_of_the_output_are_those_of_the_distributions(sparse: Sparsity) -> None:
+    steps = steps_of(sparse.model)
+    check_counts(sparse.measured["output"], [step.node.support for step in steps], steps)
+
+
+def test_nonzeros_of_attention_are_those_of_the_distributions(sparse: Sparsity) -> None:
+    """Softmax attends to all, even where a weight rounds to zero."""
+    steps = steps_of(sparse.model)
+    if sparse.alpha == 1:
+        counts = [step.source_length for step in steps]
+    else:
+        counts = [sum(weight > 0 for weight in step.node.attention) for step in steps]
+    check_counts(sparse.measured["attention"], counts, steps)
+
+
+def test_nonzeros_are_printed_and_drawn(sparse: Sparsity) -> None:
+    assert "| model |" in sparse.printed
     assert Path("counts.png").stat().st_size > 1000
-    translator = Translator.from_folders([model], attention=True)
-    pairs = sparsity.read_pairs(translator, Path("src"), Path("tgt"))
-    steps = [sorted(sparsity.steps_of(translator, pairs, size)) for size in (1, 3)]
-    assert steps[0] == steps[1]
 
 
-def test_frequency_classes() -> None:
-    ids = {
-        4: "1-10",
-        13: "1-10",
-        14: "11-100",
-        103: "11-100",
-        10_004: "10001-",
-        3: "end",
-        0: "unknown",
-    }
-    assert {token: sparsity.rank_class(token, 3) for token in ids} == ids
+def test_nonzeros_do_not_depend_on_the_batch_size(sparse: Sparsity) -> None:
+    translator = Translator.from_folders([sparse.model], attention=True)
+    pairs = sparsity.read_pairs(translator, Path("source.txt"), Path("target.txt"))
+    one, three = (sorted(sparsity.steps_of(translator, pairs, size)) for size in (1, 3))
+    assert one == three
+
+
+UNKNOWN, END, FIRST = 0, 3, 4  # ids of <unk>, </s> and the most frequent token
+
+
+@pytest.mark.parametrize(
+    ("token", "name"),
+    [
+        (FIRST, "1-10"),
+        (FIRST + 9, "1-10"),
+        (FIRST + 10, "11-100"),
+        (FIRST + 99, "11-100"),
+        (FIRST + 10_000, "10001-"),
+        (END, "end"),
+        (UNKNOWN, "unknown"),
+    ],
+)
+def test_frequency_classes(token: int, name: str) -> None:
+    assert sparsity.rank_class(token, END) == name

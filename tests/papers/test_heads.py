@@ -1,17 +1,22 @@
 """`tools.papers.heads`: measures against plain loops, and what the command writes."""
 
+import io
 import json
 import math
+from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch
 
-from onmt_entmax.checkpoint import load, save
+from onmt_entmax.checkpoint import LoadedModel, load, save
 from onmt_entmax.model import build_model
 from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
 from tests.models import small_transformer, words
+from tests.papers.texts import write_texts
 from tools.papers import head_measures, heads
 
 VOCABULARIES = words(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
@@ -24,10 +29,14 @@ PAIRS = [
 ALPHAS = {"softmax": 1.0, "learned": "learned"}
 
 
-def sparse_weights(seed: int, heads: int, size: int, causal: bool = False) -> np.ndarray:
-    """Random distributions with zeros of two layers; causal ones have nothing ahead."""
+def sparse_weights(seed: int, head_count: int, size: int, causal: bool = False) -> np.ndarray:
+    """Return random distributions of two layers, with zeros; causal ones have nothing ahead.
+
+    Returns:
+        Weights (layers, heads, queries, keys).
+    """
     generator = np.random.default_rng(seed)
-    weights = generator.random((2, heads, size, size))
+    weights = generator.random((2, head_count, size, size))
     weights[generator.random(weights.shape) < 0.5] = 0.0
     weights[..., range(size), range(size)] += 0.1
     weights = np.tril(weights) if causal else weights
@@ -38,65 +47,126 @@ def entropy(distribution: np.ndarray) -> float:
     return -sum(p * math.log(p) for p in distribution if p > 0)
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_density_and_divergence_are_those_of_plain_loops(causal: bool) -> None:
-    weights, kind = sparse_weights(1, 3, 5, causal), "decoder" if causal else "encoder"
-    measures = heads.Measures(kind, np.full((2, 3), 1.5))
+class Summary(NamedTuple):
+    """Weights of two layers with three heads, and what the measures say of them."""
+
+    weights: np.ndarray
+    """(layers, heads, queries, keys)"""
+    available: list[int]
+    """Keys that each query may attend to."""
+    measured: Mapping[str, Any]
+
+
+@pytest.fixture(params=[False, True], ids=["encoder", "causal decoder"])
+def summary(request: pytest.FixtureRequest) -> Summary:
+    causal = request.param
+    weights = sparse_weights(1, 3, 5, causal)
+    measures = heads.Measures("decoder" if causal else "encoder", np.full((2, 3), 1.5))
     measures.add(0, weights, ["a"] * 5)
-    found = measures.summary()
-    available = [query + 1 if causal else 5 for query in range(5)]
+    return Summary(weights, [1, 2, 3, 4, 5] if causal else [5] * 5, measures.summary())
+
+
+def test_divergence_is_that_of_plain_loops(summary: Summary) -> None:
     for layer in range(2):
-        differences = []
-        for query, keys in enumerate(available):
-            rows = weights[layer, :, query]
+        divergences = []
+        for query, keys in enumerate(summary.available):
+            rows = summary.weights[layer, :, query]
             if keys > 1:  # a single key leaves no choice
                 spread = entropy(rows.mean(0)) - np.mean([entropy(row) for row in rows])
-                differences.append(spread / math.log(keys))
-        assert found["divergence"][layer] == pytest.approx(np.mean(differences))
-        for head in range(3):
-            counts = [(row > 0).sum() for row in weights[layer, head]]
-            shares = [count / keys for count, keys in zip(counts, available, strict=True)]
-            assert found["density"][layer][head] == pytest.approx(np.mean(shares))
-            assert found["attended"][layer][head] == pytest.approx(np.mean(counts))
+                divergences.append(spread / math.log(keys))
+        assert summary.measured["divergence"][layer] == pytest.approx(np.mean(divergences))
 
 
-def test_clusters_are_words_of_subwords_with_their_hyphens() -> None:
-    joiner = ["ein", "Fuß￭", "ball￭", "er", "￭,", "rot￭", "￭-￭", "weiß", "￭."]
-    assert heads.clusters(joiner) == [0, 1, 1, 1, 4, 5, 5, 5, 8]
-    assert heads.clusters(["▁ein", "▁Fuß", "ball", "er", ".", "▁ja"]) == [0, 1, 1, 1, 4, 5]
-    assert heads.clusters(["a", "fo@@", "x", "@-@", "y", "."]) == [0, 1, 1, 1, 1, 5]
-    assert heads.clusters(["a", "-", "b"]) == [0, 1, 2]  # a dash between words
-    assert heads.clusters(["name", "￭@￭", "host"]) == [0, 1, 2]  # no hyphen
+def test_density_is_that_of_plain_loops(summary: Summary) -> None:
+    for layer, head in np.ndindex(2, 3):
+        counts = [(row > 0).sum() for row in summary.weights[layer, head]]
+        shares = [count / keys for count, keys in zip(counts, summary.available, strict=True)]
+        assert summary.measured["density"][layer][head] == pytest.approx(np.mean(shares))
+        assert summary.measured["attended"][layer][head] == pytest.approx(np.mean(counts))
 
 
-def test_weight_inside_clusters_and_their_merging() -> None:
+@pytest.mark.parametrize(
+    ("tokens", "clusters"),
+    [
+        pytest.param(
+            "ein Fuß￭ ball￭ er ￭, rot￭ ￭-￭ weiß ￭.", [0, 1, 1, 1, 4, 5, 5, 5, 8], id="joiners"
+        ),
+        pytest.param("▁ein ▁Fuß ball er . ▁ja", [0, 1, 1, 1, 4, 5], id="spacers"),
+        pytest.param("a fo@@ x @-@ y .", [0, 1, 1, 1, 1, 5], id="continuation marks"),
+        pytest.param("a - b", [0, 1, 2], id="a dash between words"),
+        pytest.param("name ￭@￭ host", [0, 1, 2], id="a mark that is no hyphen"),
+    ],
+)
+def test_clusters_are_words_of_subwords_with_their_hyphens(
+    tokens: str, clusters: list[int]
+) -> None:
+    assert heads.clusters(tokens.split()) == clusters
+
+
+def test_weight_inside_clusters() -> None:
+    """Of the second token, to itself and to the third, which is of the same word."""
     weights = sparse_weights(4, 2, 4)
-    within, scores = (
-        each(weights, [0, 1, 1, 3]) for each in (head_measures.inside, head_measures.merging)
-    )
-    assert within[..., 1] == pytest.approx(weights[..., 1, 1] + weights[..., 1, 2])
-    assert scores.shape == (2, 2, 3)
-    assert (scores[..., 0] == weights[..., 0, 0]).all()  # a word of its own: what it gives itself
-    merged = np.maximum(weights[..., 1, 2], weights[..., 2, 1])
-    assert scores[..., 1] == pytest.approx(merged)
+    inside = head_measures.inside(weights, [0, 1, 1, 3])
+    assert inside[..., 1] == pytest.approx(weights[..., 1, 1] + weights[..., 1, 2])
 
 
-def test_a_head_is_positional_if_its_largest_weight_is_there_for_nine_tenths() -> None:
-    size = 11
-    sure, unsure = np.eye(size, k=-1), np.eye(size, k=-1)
-    sure[0, 0] = unsure[0, 0] = 1.0
-    sure[1] = np.eye(size)[5]  # 9 of the 10 tokens that have one before
-    unsure[[1, 2]] = np.eye(size)[[5, 5]]
-    sure[2] = 0.4 * np.eye(size)[5] + 0.6 * np.eye(size)[1]
+def test_merging_is_the_largest_weight_within_a_word() -> None:
+    """Of a word of one token, what it gives itself."""
+    weights = sparse_weights(4, 2, 4)
+    merging = head_measures.merging(weights, [0, 1, 1, 3])
+    assert merging.shape == (2, 2, 3)  # layers, heads, words
+    assert (merging[..., 0] == weights[..., 0, 0]).all()
+    assert merging[..., 1] == pytest.approx(np.maximum(weights[..., 1, 2], weights[..., 2, 1]))
+
+
+def attend_to_previous(size: int, elsewhere: Mapping[int, Mapping[int, float]]) -> np.ndarray:
+    """Return the weights (queries, keys) of a head that attends to the token before.
+
+    Args:
+        size: number of tokens; the first attends to itself.
+        elsewhere: by query, the weights of keys instead.
+    """
+    weights = np.eye(size, k=-1)
+    weights[0, 0] = 1.0
+    for query, row in elsewhere.items():
+        weights[query] = 0.0
+        for key, weight in row.items():
+            weights[query, key] = weight
+    return weights
+
+
+@pytest.fixture
+def positional() -> Mapping[str, Any]:
+    """Measures of two heads of eleven tokens, of which ten have one before.
+
+    The largest weight is there for 9 of the 10 in the first head, for 8 in the second.
+    """
+    nine = attend_to_previous(11, {1: {5: 1.0}, 2: {1: 0.6, 5: 0.4}})
+    eight = attend_to_previous(11, {1: {5: 1.0}, 2: {5: 1.0}})
     measures = heads.Measures("encoder", np.array([[1.0, 1.5]]))
-    measures.add(0, np.stack([sure, unsure])[None], ["a"] * size)
-    found = measures.summary()
-    (head,) = heads.positional_heads(found, -1)
-    assert tuple(head) == (1, 1, 1.0, pytest.approx(0.86))  # (8 + 0.6 + 0) / 10
-    assert heads.positional_heads(found, 1) == []
-    # Softmax is dense, even where a weight rounds to zero.
-    assert found["density"][0][0] == 1.0
-    assert found["density"][0][1] < 1
+    measures.add(0, np.stack([nine, eight])[None], ["a"] * 11)
+    measured: Mapping[str, Any] = measures.summary()
+    return measured
+
+
+def test_a_head_is_positional_if_its_largest_weight_is_there_for_nine_tenths(
+    positional: Mapping[str, Any],
+) -> None:
+    (head,) = heads.positional_heads(positional, offset=-1)
+    assert (head.layer, head.head, head.alpha) == (1, 1, 1.0)
+    assert head.score == pytest.approx((8 + 0.6 + 0) / 10)
+
+
+def test_no_head_is_positional_for_another_offset(positional: Mapping[str, Any]) -> None:
+    assert heads.positional_heads(positional, offset=1) == []
+
+
+def test_softmax_is_dense_even_where_a_weight_rounds_to_zero(
+    positional: Mapping[str, Any],
+) -> None:
+    ((softmax, sparse),) = positional["density"]
+    assert softmax == 1.0
+    assert sparse < 1
 
 
 def write_model(folder: Path, alpha: float | str) -> None:
@@ -109,51 +179,92 @@ def write_model(folder: Path, alpha: float | str) -> None:
     save(folder, model, config, VOCABULARIES, {})
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    for name, lines in (("src", SOURCES), ("tgt", TARGETS)):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    texts = ["--source", str(tmp_path / "src"), "--target", str(tmp_path / "tgt")]
-    return [*texts, "--out", str(tmp_path / "out")]
+@pytest.fixture(params=ALPHAS.values(), ids=ALPHAS)
+def loaded(request: pytest.FixtureRequest, tmp_path: Path) -> LoadedModel:
+    write_model(tmp_path / "model", request.param)
+    return load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("alpha", ALPHAS.values())
-def test_weights_of_a_batch_are_those_of_each_sentence_alone(tmp_path: Path, alpha) -> None:
-    write_model(tmp_path / "model", alpha)
-    loaded = load(tmp_path / "model")
+def test_weights_of_a_batch_are_those_of_each_sentence_alone(loaded: LoadedModel) -> None:
     together = dict(heads.attend(loaded, PAIRS, 4))
     assert sorted(together) == [0, 1, 2, 3]
-    for index, (source, target) in enumerate(PAIRS):
-        ((_, alone),) = heads.attend(loaded, [PAIRS[index]])
-        sizes = {"encoder": (len(source),) * 2, "decoder": (len(target) + 1,) * 2}
-        sizes["context"] = (len(target) + 1, len(source))
+    for index, pair in enumerate(PAIRS):
+        ((_, alone),) = heads.attend(loaded, [pair])
         for kind, weights in alone.items():
+            np.testing.assert_allclose(together[index][kind], weights, atol=1e-6)
+
+
+def test_weights_are_distributions_of_layers_heads_and_queries(loaded: LoadedModel) -> None:
+    for source, target in PAIRS:
+        steps = len(target) + 1
+        sizes = {
+            "encoder": (len(source), len(source)),
+            "decoder": (steps, steps),
+            "context": (steps, len(source)),
+        }
+        ((_, attention),) = heads.attend(loaded, [(source, target)])
+        for kind, weights in attention.items():
             assert weights.shape == (2, 2, *sizes[kind])
             np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
-            np.testing.assert_allclose(together[index][kind], weights, atol=1e-6)
-    for layers in attentions(loaded.model).values():  # left as they were
+
+
+def test_no_hook_is_left_in_the_model(loaded: LoadedModel) -> None:
+    list(heads.attend(loaded, PAIRS))
+    for layers in attentions(loaded.model).values():
         assert [layer._forward_hooks for layer in layers] == [{}, {}]
 
 
-def test_tables_json_and_pictures_of_two_models(tmp_path: Path, files, capsys) -> None:
+class Run(NamedTuple):
+    """What the command printed and wrote of a model with softmax and one with learned alphas."""
+
+    printed: str
+    folder: Path
+    measured: Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("heads")
     for name, alpha in ALPHAS.items():
-        write_model(tmp_path / name / "step_3", alpha)
+        write_model(folder / name / "step_3", alpha)
     rows = [{"kind": "alpha", "step": n, "context": [[1.1, 1.2]] * 2} for n in (1, 2, 3)]
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "learned" / "metrics.jsonl").write_text(text)
-    folders, out = [str(tmp_path / name) for name in ALPHAS], tmp_path / "out"
-    assert heads.main([*folders, *files, "--language", "en"]) == 0
-    printed = capsys.readouterr().out
-    found = json.loads((out / "heads.json").read_text(encoding="utf-8"))
-    for name in ALPHAS:
-        assert found[name]["sentences"] == 4
-        asked = found[name]["encoder"]["interrogation"]
-        assert (asked["words_in_questions"], asked["words_elsewhere"]) == (1, 1)
-        assert f"| {name} |" in printed
-    assert found["softmax"]["encoder"]["density"] == [[1.0, 1.0], [1.0, 1.0]]
-    assert np.mean(found["learned"]["encoder"]["density"]) < 1
-    names = "alphas densities layers divergence positional merging interrogation trajectories"
-    for name in names.split():
-        assert (out / f"{name}.png").stat().st_size > 1000
-        assert (out / f"{name}.pdf").stat().st_size > 1000
-    assert "positional head" in (out / "heads.md").read_text(encoding="utf-8")
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "learned" / "metrics.jsonl").write_text(lines)
+    models = [str(folder / name) for name in ALPHAS]
+    texts = write_texts(folder, SOURCES, TARGETS)
+    with redirect_stdout(io.StringIO()) as printed:
+        options = ["--out", str(folder / "out"), "--language", "en"]
+        assert heads.main([*models, *texts, *options]) == 0
+    measured = json.loads((folder / "out" / "heads.json").read_text(encoding="utf-8"))
+    return Run(printed.getvalue(), folder / "out", measured)
+
+
+@pytest.mark.parametrize("name", ALPHAS)
+def test_a_printed_table_has_every_model(run: Run, name: str) -> None:
+    assert f"| {name} |" in run.printed
+
+
+@pytest.mark.parametrize("name", ALPHAS)
+def test_question_words_are_counted_in_questions_and_elsewhere(run: Run, name: str) -> None:
+    assert run.measured[name]["sentences"] == 4
+    interrogation = run.measured[name]["encoder"]["interrogation"]
+    assert interrogation["words_in_questions"] == 1
+    assert interrogation["words_elsewhere"] == 1
+
+
+def test_densities_of_the_models(run: Run) -> None:
+    assert run.measured["softmax"]["encoder"]["density"] == [[1.0, 1.0], [1.0, 1.0]]
+    assert np.mean(run.measured["learned"]["encoder"]["density"]) < 1
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf"])
+@pytest.mark.parametrize(
+    "name",
+    "alphas densities layers divergence positional merging interrogation trajectories".split(),
+)
+def test_every_picture_is_drawn(run: Run, name: str, ending: str) -> None:
+    assert (run.folder / f"{name}.{ending}").stat().st_size > 1000
+
+
+def test_a_page_has_the_specialised_heads(run: Run) -> None:
+    assert "positional head" in (run.folder / "heads.md").read_text(encoding="utf-8")

@@ -47,24 +47,27 @@ def test_what_the_index_names_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "last"),
+    ("text", "counts"),
     [
         (SPARSE, {"Eq.": 60, "Fig.": 6, "Table": 3, "Algorithm": 2, "Proposition": 3, "Lemma": 3}),
         (ADAPTIVE, {"Eq.": 39, "Fig.": 14, "Table": 1, "Proposition": 1, "Lemma": 1}),
         (SPARSEMAX, {"Algorithm": 1, "Table": 2}),
     ],
+    ids=["Peters et al. 2019", "Correia et al. 2019", "Martins and Astudillo 2016"],
 )
-def test_every_numbered_item_has_a_row(text: str, last: dict[str, int]) -> None:
+def test_every_numbered_item_has_a_row(text: str, counts: dict[str, int]) -> None:
+    """A row may have several, such as `Eq. 3, 5 to 7`."""
     items = "\n".join(re.findall(r"^\| (.+?) \|", text, re.M))
-    for kind, number in last.items():
-        found = set()
+    for kind, count in counts.items():
+        listed = set()
         for numbers in re.findall(rf"{kind} (\d[\d, to]*)", items):
-            for low, high in re.findall(r"(\d+)(?: to (\d+))?", numbers):
-                found |= {*range(int(low), int(high or low) + 1)}
-        assert found == {*range(1, number + 1)}
+            for first, last in re.findall(r"(\d+)(?: to (\d+))?", numbers):
+                listed |= {*range(int(first), int(last or first) + 1)}
+        assert listed == {*range(1, count + 1)}
 
 
 def anchors(path: Path) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them."""
     heads = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.M)
     return {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads}
 
@@ -73,6 +76,6 @@ def anchors(path: Path) -> set[str]:
 def test_links_lead_somewhere(path: Path) -> None:
     for link in re.findall(r"\]\((?!http)([^)\s]+)\)", path.read_text("utf-8")):
         file, _, anchor = link.partition("#")
-        goal = path.parent / file if file else path
-        assert goal.exists(), link
-        assert not anchor or anchor in anchors(goal), link
+        target = path.parent / file if file else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link

@@ -1,9 +1,13 @@
 """`tools.papers.sparsemax`: multi-label classifiers and attention over sentence pairs."""
 
+import io
 import json
 import math
+import shutil
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -29,21 +33,18 @@ GRID = Grid(
 
 
 @pytest.fixture(autouse=True)
-def corpus(tmp_path: Path, monkeypatch) -> None:
-    """Sentence pairs in the current folder: the animal of the premise decides."""
+def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = ["sentence_A\tsentence_B\tentailment_judgment"]
-    for n in range(24):
-        animal, verb = ("dog", "cat", "bird")[n % 3], ("runs", "sleeps")[n // 3 % 2]
-        rows.append(f"A {animal} {verb}{' today' * (n % 4)}\tit {verb}\t{nli.LABELS[n % 3]}")
-    Path("pairs.tsv").write_text("\n".join(rows) + "\n")
 
 
 # --- multi-label -----------------------------------------------------------------------------
 
 
-def some_examples(rows: int = 30, seed: int = 0) -> Examples:
-    """Rows whose three labels are the signs of linear functions, with noise; each has a label."""
+def random_examples(rows: int = 30, seed: int = 0) -> Examples:
+    """Return rows whose three labels are the signs of linear functions, with noise.
+
+    Each has at least one label, that of the largest function.
+    """
     generator = np.random.default_rng(seed)
     table = generator.normal(size=(rows, 4)) * 3 + 1
     scores = (table - 1) @ generator.normal(size=(4, 3))
@@ -58,7 +59,7 @@ def test_a_fit_is_a_minimum_whatever_its_neighbours(loss: Loss, form: str, monke
     """The gradient vanishes at the model in the coordinates of the features."""
     monkeypatch.setattr(multilabel_fit, "TOLERANCE", 1e-8)
     monkeypatch.setattr(multilabel_fit, "ITERATIONS", 2000)
-    sets = [some_examples(), some_examples(21, seed=1)]
+    sets = [random_examples(), random_examples(21, seed=1)]
     if form == "sparse":
         sets = [each._replace(features=csr_matrix(each.features)) for each in sets]
     for l2, models in multilabel.fit(sets, loss, (0.1, 1.0), form == "standardised"):
@@ -82,17 +83,26 @@ def test_a_fit_is_a_minimum_whatever_its_neighbours(loss: Loss, form: str, monke
             assert max(weights.grad.abs().max(), bias.grad.abs().max()) < 1e-4
 
 
-def test_predictions_and_settings() -> None:
-    scores = torch.tensor([[1.0, 0.8, -1.0]]).double()
-    for loss, setting, expected in (
+@pytest.mark.parametrize(
+    ("loss", "setting", "expected"),
+    [
         (LOGISTIC, 0.5, [True, True, False]),
         (SOFTMAX, 0.5, [True, False, False]),
         (SOFTMAX, 0.05, [True, True, True]),
         (SPARSEMAX, 1.0, [True, True, False]),
-        (SPARSEMAX, 6.0, [True, False, False]),  # 1.2 apart
-    ):
-        assert loss.predict(scores, setting).tolist() == [expected]
-    grid = Grid()  # the authors'
+        (SPARSEMAX, 6.0, [True, False, False]),  # scores that are 1.2 apart
+    ],
+)
+def test_predicted_labels_are_above_the_threshold(
+    loss: Loss, setting: float, expected: list[bool]
+) -> None:
+    """Or in the support, for sparsemax, whose scores are scaled."""
+    scores = torch.tensor([[1.0, 0.8, -1.0]]).double()
+    assert loss.predict(scores, setting).tolist() == [expected]
+
+
+def test_settings_to_choose_from_are_those_of_the_authors() -> None:
+    grid = Grid()
     assert grid.settings(LOGISTIC, 20) == pytest.approx([0.05 * n for n in range(1, 11)])
     assert grid.settings(SOFTMAX, 174) == pytest.approx([n / 174 for n in range(1, 11)])
     assert grid.settings(SPARSEMAX, 20) == (1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5)
@@ -106,69 +116,120 @@ def test_a_cut_file_is_one_line() -> None:
 
 
 def test_rows_of_an_outer_fold_influence_neither_choice_nor_model() -> None:
-    """Other labels in one fold leave predictions and choices for it as they were."""
-    examples = some_examples(24)
+    """Other labels in the second fold leave predictions and choices for it as they were."""
+    examples = random_examples(24)
     _, held_out = multilabel.split(24, GRID.folds, seed=2)[1]
-    changed = examples._replace(labels=examples.labels.clone())
-    changed.labels[held_out] = ~changed.labels[held_out]
-    changed.labels[held_out, 0] = True
-    first, second = (multilabel.cross_validate(e, SOFTMAX, GRID, 2) for e in (examples, changed))
+    labels = examples.labels.clone()
+    labels[held_out] = ~labels[held_out]
+    labels[held_out, 0] = True
+    before = multilabel.cross_validate(examples, SOFTMAX, GRID, 2)
+    after = multilabel.cross_validate(examples._replace(labels=labels), SOFTMAX, GRID, 2)
     for chooser in CHOOSERS:
-        assert first[chooser].choices[1] == second[chooser].choices[1]
-        for kind in ("predicted", "probabilities"):
-            one, other = (getattr(each[chooser], kind)[held_out] for each in (first, second))
-            assert torch.equal(one, other)
-    assert first["micro_f1"].choices[0] != second["micro_f1"].choices[0]
+        assert before[chooser].choices[1] == after[chooser].choices[1]
+        assert before[chooser].predicted[held_out].equal(after[chooser].predicted[held_out])
+        assert before[chooser].probabilities[held_out].equal(after[chooser].probabilities[held_out])
+    # They do change the choice for another fold.
+    assert before["micro_f1"].choices[0] != after["micro_f1"].choices[0]
 
 
-def test_f1_is_that_of_scikit_learn() -> None:
-    from sklearn.metrics import f1_score, precision_recall_fscore_support  # takes a second
-
-    generator = torch.Generator().manual_seed(0)
-    for _ in range(5):
-        labels, predicted = (torch.rand(6, 5, generator=generator) < 0.3 for _ in range(2))
-        ours = multilabel.f1(labels, predicted)
-        for average, name in (("micro", "micro_f1"), ("macro", "label_mean_f1")):
-            theirs = f1_score(labels, predicted, average=average, zero_division=0)
-            assert ours[name] == pytest.approx(100 * theirs)
-        precision, recall, _, _ = precision_recall_fscore_support(
-            labels, predicted, average="macro", zero_division=0
-        )
-        both = precision + recall
-        assert ours["macro_f1"] == pytest.approx(200 * precision * recall / both if both else 0)
+@pytest.fixture(params=range(5))
+def flags(request: pytest.FixtureRequest) -> tuple[torch.Tensor, torch.Tensor]:
+    """Labels and predictions of six rows."""
+    generator = torch.Generator().manual_seed(request.param)
+    labels, predicted = (torch.rand(6, 5, generator=generator) < 0.3 for _ in range(2))
+    return labels, predicted
 
 
-def write_labels() -> None:
-    names = "".join(f'<label name="{name}"></label>' for name in ("it's", "y"))
-    Path("labels.xml").write_text(f'<labels xmlns="http://mulan">{names}</labels>')
+@pytest.mark.parametrize(("average", "name"), [("micro", "micro_f1"), ("macro", "label_mean_f1")])
+def test_f1_is_that_of_scikit_learn(
+    flags: tuple[torch.Tensor, torch.Tensor], average: str, name: str
+) -> None:
+    from sklearn.metrics import f1_score  # takes a second
+
+    expected = f1_score(*flags, average=average, zero_division=0)
+    assert multilabel.f1(*flags)[name] == pytest.approx(100 * expected)
 
 
-def test_a_table_is_made_once(capsys, monkeypatch) -> None:
+def test_macro_f1_is_that_of_mean_precision_and_recall(
+    flags: tuple[torch.Tensor, torch.Tensor],
+) -> None:
+    from sklearn.metrics import precision_recall_fscore_support  # takes a second
+
+    precision, recall, _, _ = precision_recall_fscore_support(
+        *flags, average="macro", zero_division=0
+    )
+    expected = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    assert multilabel.f1(*flags)["macro_f1"] == pytest.approx(100 * expected)
+
+
+SETTINGS = {
+    "name": "scene",
+    "train": "d.svm",
+    "labels": "labels.xml",
+    "out": "out",
+    "folds": 2,
+    "seeds": 2,
+    "losses": ["sparsemax", 1.25],
+    "l2": [0.1],
+    "standardise": False,
+}
+
+
+def write_settings(**changes: object) -> None:
+    Path("m.yaml").write_text(yaml.safe_dump({**SETTINGS, **changes}))
+
+
+@pytest.fixture
+def table(capsys: pytest.CaptureFixture[str]) -> str:
+    """What the command prints of a data set, whose test set is the same."""
     from sklearn.datasets import dump_svmlight_file
 
-    examples = some_examples(24)
-    write_labels()
+    examples = random_examples(24)
+    names = "".join(f'<label name="{name}"></label>' for name in ("it's", "y"))
+    Path("labels.xml").write_text(f'<labels xmlns="http://mulan">{names}</labels>')
     labels = examples.labels[:, :2].numpy().astype(int)
     for name in ("d.svm", "t.svm"):
         dump_svmlight_file(examples.features, labels, name, zero_based=False, multilabel=True)
-    settings = {"name": "scene", "train": "d.svm", "labels": "labels.xml", "out": "out", "folds": 2}
-    settings |= {"seeds": 2, "losses": ["sparsemax", 1.25], "l2": [0.1], "standardise": False}
-    Path("m.yaml").write_text(yaml.safe_dump(settings))
+    write_settings()
     assert ended(sparsemax.main, ["multilabel", "m.yaml"]) == 0
-    first = capsys.readouterr().out
-    assert "| sparsemax |" in first
-    assert "73.45 / 74.57" in first
+    return capsys.readouterr().out
+
+
+def test_a_table_stands_beside_that_of_the_paper(table: str) -> None:
+    assert "| sparsemax |" in table
+    assert "73.45 / 74.57" in table
+
+
+@pytest.mark.usefixtures("table")
+def test_every_row_is_predicted_once() -> None:
     lines = Path("out/1.25.predictions.jsonl").read_text().splitlines()
-    assert [json.loads(line)["row"] for line in lines] == list(range(1, 25))
-    assert sum(json.loads(lines[0])["probabilities"].values()) == pytest.approx(1, abs=1e-5)
-    monkeypatch.setattr(multilabel, "cross_validate", None)  # nothing is fitted again
+    predictions = [json.loads(line) for line in lines]
+    assert [prediction["row"] for prediction in predictions] == list(range(1, 25))
+    probabilities = predictions[0]["probabilities"]
+    assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_table_is_made_once(
+    table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second call prints it again, and fits nothing."""
+    monkeypatch.setattr(multilabel, "cross_validate", None)
     assert ended(sparsemax.main, ["multilabel", "m.yaml"]) == 0
-    assert capsys.readouterr().out == first
+    assert capsys.readouterr().out == table
+
+
+@pytest.mark.usefixtures("table")
+def test_a_test_set_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(sparsemax.main, ["multilabel", "m.yaml", "--test", "t.svm"]) == 0
     assert "scene, test, " in capsys.readouterr().out
-    for wrong in ({"fold": 2}, {"folds": 0}, {"l2": []}, {"losses": [0.5]}):
-        Path("m.yaml").write_text(yaml.safe_dump({**settings, **wrong}))
-        assert f"m.yaml: {min(wrong)}" in refused(sparsemax.main, ["multilabel", "m.yaml"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("fold", 2), ("folds", 0), ("l2", []), ("losses", [0.5])]
+)
+def test_wrong_settings_are_named(name: str, value: object) -> None:
+    write_settings(**{name: value})
+    assert f"m.yaml: {name}" in refused(sparsemax.main, ["multilabel", "m.yaml"])
 
 
 # --- sentence pairs --------------------------------------------------------------------------
@@ -191,35 +252,53 @@ SMALL = nli.Settings(
 )
 
 
-def train(settings: nli.Settings, name: str = "run") -> nli.Measures:
-    return nli.train(settings, Path(name), lambda line: None)
+def write_pairs(path: Path) -> Path:
+    """Write sentence pairs: the animal of the premise decides."""
+    rows = ["sentence_A\tsentence_B\tentailment_judgment"]
+    for number in range(24):
+        animal = ("dog", "cat", "bird")[number % 3]
+        verb = ("runs", "sleeps")[number // 3 % 2]
+        premise = f"A {animal} {verb}{' today' * (number % 4)}"
+        rows.append(f"{premise}\tit {verb}\t{nli.LABELS[number % 3]}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_are_those_of_the_formula(kind: float | str) -> None:
     attention = nli.PremiseAttention(4, kind).double()
-    states, query = torch.randn(3, 5, 4).double(), torch.randn(3, 4).double()
+    states, query = 3 * torch.randn(3, 5, 4).double(), torch.randn(3, 4).double()
     lengths = torch.tensor([5, 1, 3])
-    weights = attention(3 * states, query, lengths)
-    for n, length in enumerate(lengths.tolist()):
+    weights = attention(states, query, lengths)
+    for sentence, length in enumerate(lengths.tolist()):
         scores = []
-        for t in range(length):
-            hidden = attention.premise.weight @ (3 * states[n, t])
-            hidden = hidden + attention.hypothesis.weight @ query[n] + attention.hypothesis.bias
+        for state in states[sentence, :length]:
+            hidden = attention.premise.weight @ state
+            hidden = hidden + attention.hypothesis.weight @ query[sentence]
+            hidden = hidden + attention.hypothesis.bias
             scores.append((attention.score.weight[0] @ hidden.tanh()).item())
         if kind == "logistic":
-            expected = torch.tensor([1 / (1 + math.exp(-z)) for z in scores]).double()
+            expected = torch.tensor([1 / (1 + math.exp(-score)) for score in scores]).double()
         else:
             expected = entmax_oracle(torch.tensor(scores), nli.alpha_of(kind))
-        assert torch.allclose(weights[n, :length], expected, atol=1e-6)
-        assert not weights[n, length:].any()
+        assert torch.allclose(weights[sentence, :length], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_has_no_weight(kind: float | str) -> None:
+    attention = nli.PremiseAttention(4, kind)
+    weights = attention(torch.randn(3, 5, 4), torch.randn(3, 4), torch.tensor([5, 1, 3]))
+    assert not weights[1, 1:].any()
+    assert not weights[2, 3:].any()
 
 
 @pytest.mark.parametrize(
     ("kind", "attended"),
     [("none", None), ("logistic", 2.5), ("softmax", 2.5), (1, 2.5), ("entmax15", 2), (2, 2)],
 )
-def test_measures(kind: float | str, attended: float | None) -> None:
+def test_accuracy_and_mean_numbers_of_attended_and_of_all_words(
+    kind: float | str, attended: float | None
+) -> None:
     """Softmax and the logistic function attend to all words, even with a weight that is 0."""
     pairs = [nli.Pair(("a",) * 2, ("b",), 0, 1), nli.Pair(("a",) * 3, ("b",), 2, 2)]
     weights = [[0.5, 0.5], [0.1, 0, 0.9]]
@@ -228,49 +307,139 @@ def test_measures(kind: float | str, attended: float | None) -> None:
     assert measures == (50, attended, 2.5)
 
 
-def test_loss_and_probabilities() -> None:
+@pytest.fixture
+def corpus() -> Path:
+    return write_pairs(Path("pairs.tsv"))
+
+
+class Update(NamedTuple):
+    """A model after one update that changes nothing, and the pairs of that update."""
+
+    settings: nli.Settings
+    model: nli.Classifier
+    encoded: list[Any]
+    """The training pairs."""
+    batch: Any
+    """All of them."""
+
+
+@pytest.fixture
+def update(corpus: Path) -> Update:
     settings = replace(SMALL, output=2, epochs=1, batch_size=100, learning_rate=1e-9)
-    train(settings)
-    _, words, model = nli.load(Path("run"))
-    kept, selection = nli.hold_out(nli.read_pairs(Path("pairs.tsv"), True), SMALL.held_out)
+    nli.train(settings, Path("run"), lambda line: None)
+    _, vocabulary, model = nli.load(Path("run"))
+    kept, _ = nli.hold_out(nli.read_pairs(corpus, True), SMALL.held_out)
+    encoded = nli.encode(kept, vocabulary)
+    return Update(settings, model, encoded, nli.make_batch(encoded))
+
+
+def test_a_held_out_part_shares_no_premise_with_training(corpus: Path) -> None:
+    kept, selection = nli.hold_out(nli.read_pairs(corpus, True), SMALL.held_out)
+    assert selection
     assert not {pair.premise for pair in kept} & {pair.premise for pair in selection}
-    encoded = nli.encode(kept, words)
-    batch = nli.make_batch(encoded)
-    scores = model(batch)[0].detach()
-    probabilities = [p.probabilities for p in nli.predict(model, settings, encoded)]
-    assert torch.allclose(torch.tensor(probabilities).double(), entmax_oracle(scores, 2))
-    losses = loss_oracle(scores, torch.nn.functional.one_hot(batch.labels, 3).double(), 2)
+
+
+def test_probabilities_are_those_of_the_mapping(update: Update) -> None:
+    scores = update.model(update.batch)[0].detach()
+    predictions = nli.predict(update.model, update.settings, update.encoded)
+    probabilities = torch.tensor([each.probabilities for each in predictions]).double()
+    assert torch.allclose(probabilities, entmax_oracle(scores, 2))
+
+
+def test_the_loss_is_that_of_the_mapping(update: Update) -> None:
+    scores = update.model(update.batch)[0].detach()
+    one_hot = torch.nn.functional.one_hot(update.batch.labels, 3).double()
+    expected = loss_oracle(scores, one_hot, 2).mean().item()
     loss = json.loads(Path("run/metrics.jsonl").read_text())["loss"]
-    assert loss == pytest.approx(losses.mean().item(), abs=1e-5)
+    assert loss == pytest.approx(expected, abs=1e-5)
 
 
-def test_commands_of_sentence_pairs(capsys) -> None:
-    content = {**vars(SMALL), "held_out": 0.0, "dev": "pairs.tsv", "epochs": 12}
+TRAIN = ["nli", "train", "nli.yaml", "--out"]
+
+
+def write_nli_settings(**changes: object) -> None:
+    content = {**vars(SMALL), "held_out": 0.0, "dev": "pairs.tsv", "epochs": 12, **changes}
     Path("nli.yaml").write_text(yaml.safe_dump(content))
-    command = ["nli", "train", "nli.yaml", "--out"]
-    for kind in ("sparsemax", "none"):
-        assert ended(sparsemax.main, [*command, kind, "--attention", kind]) == 0
-    assert "best epoch: accuracy " in capsys.readouterr().out
-    assert "is there already" in refused(sparsemax.main, [*command, "none"])
-    Path("nli.yaml").write_text(yaml.safe_dump({**content, "epochs": 0}))
-    assert "nli.yaml: epochs: must be" in refused(sparsemax.main, [*command, "zero"])
-    Path("d.jsonl").write_text(
-        json.dumps(
-            {
-                "gold_label": "neutral",
-                "sentence1_binary_parse": "( ( A cat ) runs )",
-                "sentence2_binary_parse": "( it runs )",
-            }
-        )
-        + "\n"
-    )
-    capsys.readouterr()
-    for data in ("pairs.tsv", "d.jsonl"):
-        words = ["nli", "evaluate", "sparsemax", "none", "--data", data, "--output", "out.jsonl"]
-        assert ended(sparsemax.main, words) == 0
-        assert capsys.readouterr().out.count("100.00") >= 2
+
+
+class Trained(NamedTuple):
+    """A folder with two trained models, `sparsemax` and `none`, and what was printed."""
+
+    folder: Path
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("nli")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
+        patch.chdir(folder)
+        write_pairs(Path("pairs.tsv"))
+        write_nli_settings()
+        for kind in ("sparsemax", "none"):
+            assert ended(sparsemax.main, [*TRAIN, kind, "--attention", kind]) == 0
+    return Trained(folder, printed.getvalue())
+
+
+@pytest.fixture
+def models(trained: Trained) -> None:
+    """The models in the working directory."""
+    shutil.copytree(trained.folder, Path(), dirs_exist_ok=True)
+
+
+def test_training_prints_its_best_epoch(trained: Trained) -> None:
+    assert "best epoch: accuracy " in trained.printed
+
+
+@pytest.mark.usefixtures("models")
+def test_a_model_is_not_overwritten() -> None:
+    assert "is there already" in refused(sparsemax.main, [*TRAIN, "none"])
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_training_without_epochs_is_refused() -> None:
+    write_nli_settings(epochs=0)
+    assert "nli.yaml: epochs: must be" in refused(sparsemax.main, [*TRAIN, "zero"])
+
+
+@pytest.fixture
+def snli(models: None) -> Path:
+    """A pair in the format of SNLI, with parses."""
+    pair = {
+        "gold_label": "neutral",
+        "sentence1_binary_parse": "( ( A cat ) runs )",
+        "sentence2_binary_parse": "( it runs )",
+    }
+    Path("snli.jsonl").write_text(json.dumps(pair) + "\n")
+    return Path("snli.jsonl")
+
+
+EVALUATE = ["nli", "evaluate", "sparsemax", "none", "--output", "out.jsonl", "--data"]
+
+
+@pytest.mark.usefixtures("snli")
+@pytest.mark.parametrize("data", ["pairs.tsv", "snli.jsonl"])
+def test_both_models_are_evaluated(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both know all pairs."""
+    assert ended(sparsemax.main, [*EVALUATE, data]) == 0
+    assert capsys.readouterr().out.count("100.00") >= 2
+
+
+def test_predictions_have_the_words_of_the_parses(snli: Path) -> None:
+    assert ended(sparsemax.main, [*EVALUATE, str(snli)]) == 0
     assert json.loads(Path("out.jsonl").read_text())["premise"] == ["a", "cat", "runs"]
-    draw = ["nli", "figures", "sparsemax", "--data", "pairs.tsv", "--out", "pictures", "--lines"]
-    assert ended(sparsemax.main, [*draw, "2", "5"]) == 0
-    assert Path("pictures/line-5.png").stat().st_size > 1000
-    assert "line 99 has no pair" in refused(sparsemax.main, [*draw, "99"], progress=True)
+
+
+DRAW = ["nli", "figures", "sparsemax", "--data", "pairs.tsv", "--out", "pictures", "--lines"]
+
+
+@pytest.mark.usefixtures("models")
+def test_attention_of_lines_is_drawn() -> None:
+    assert ended(sparsemax.main, [*DRAW, "2", "5"]) == 0
+    for line in (2, 5):
+        assert Path(f"pictures/line-{line}.png").stat().st_size > 1000
+
+
+@pytest.mark.usefixtures("models")
+def test_a_line_that_is_not_there_is_named() -> None:
+    assert "line 99 has no pair" in refused(sparsemax.main, [*DRAW, "99"], progress=True)

@@ -2,30 +2,43 @@
 
 import torch
 
-from onmt_entmax.report.alignment import alignment
+from onmt_entmax.report.alignment import Alignment, alignment
 
-WEIGHTS = torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])  # the last: the end
-
-
-def test_positions_of_positive_weight() -> None:
-    found = alignment(WEIGHTS, ["a", "b", "c"], ["x", "y"], dense=False, backwards=False)
-    assert found.links == ((0, 0, 0.25), (1, 0, 0.75), (2, 1, 1.0))
-    assert found.pharaoh() == "0-0 1-0 2-1"
+# Attention of the outputs x and y, and of the end symbol, to the sources a, b and c.
+WEIGHTS = torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+LINKS = ((0, 0, 0.25), (1, 0, 0.75), (2, 1, 1.0))  # source, target, weight
 
 
-def test_a_model_that_writes_backwards() -> None:
-    found = alignment(WEIGHTS, ["a", "b", "c"], ["x", "y"], dense=False, backwards=True)
-    assert found.target == ("y", "x")
-    assert found.pharaoh() == "0-1 1-1 2-0"
+def aligned(dense: bool = False, backwards: bool = False) -> Alignment:
+    return alignment(WEIGHTS, ["a", "b", "c"], ["x", "y"], dense=dense, backwards=backwards)
 
 
-def test_of_softmax_the_largest_is_written_and_all_are_reported() -> None:
-    found = alignment(WEIGHTS, ["a", "b", "c"], ["x", "y"], dense=True, backwards=False)
-    assert found.pharaoh() == "1-0 2-1"
-    assert found.as_dict()["links"] == ((0, 0, 0.25), (1, 0, 0.75), (2, 1, 1.0))
+def test_links_are_the_positions_of_positive_weight() -> None:
+    assert aligned().links == LINKS
+    assert aligned().pharaoh() == "0-0 1-0 2-1"
 
 
-def test_padding_and_an_empty_output_have_no_links() -> None:
-    padded = torch.tensor([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]])
-    assert alignment(padded, ["a", "b"], ["x"], False, False).pharaoh() == "0-0 1-0"
-    assert alignment(padded[1:], ["a", "b"], [], False, False).pharaoh() == ""
+def test_links_of_a_right_to_left_model_are_in_natural_order() -> None:
+    assert aligned(backwards=True).target == ("y", "x")
+    assert aligned(backwards=True).pharaoh() == "0-1 1-1 2-0"
+
+
+def test_the_line_of_softmax_has_the_largest_weights() -> None:
+    assert aligned(dense=True).pharaoh() == "1-0 2-1"
+
+
+def test_the_record_of_softmax_has_all_weights() -> None:
+    assert aligned(dense=True).as_dict()["links"] == LINKS
+
+
+PADDED = torch.tensor([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]])  # of one output, to two sources
+
+
+def test_padding_has_no_links() -> None:
+    padded = alignment(PADDED, ["a", "b"], ["x"], dense=False, backwards=False)
+    assert padded.pharaoh() == "0-0 1-0"
+
+
+def test_an_empty_output_has_no_links() -> None:
+    empty = alignment(PADDED[1:], ["a", "b"], [], dense=False, backwards=False)
+    assert empty.pharaoh() == ""

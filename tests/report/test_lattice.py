@@ -11,7 +11,8 @@ from tests.search.networks import DECODERS, network, sentences, stepper
 from tests.search.tables import BOS, DRAW, EOS, D, E, Fixed, N, TableStepper, W
 
 
-def listed(node: Node) -> dict[int, float]:
+def branches_of(node: Node) -> dict[int, float]:
+    """Return the probabilities of the listed tokens."""
     return {branch.token: math.exp(branch.log_prob) for branch in node.branches}
 
 
@@ -19,16 +20,26 @@ def draw(hypotheses: list[tuple[int, ...]], **keywords: object) -> Lattice:
     return build_lattice(TableStepper(7), [DRAW], hypotheses, **keywords)
 
 
-def test_nodes_are_the_prefixes_with_all_their_next_tokens() -> None:
-    lattice = draw([(W, E, D), (W, N)])
+@pytest.fixture
+def lattice() -> Lattice:
+    """The lattice of two hypotheses of one word."""
+    return draw([(W, E, D), (W, N)])
+
+
+def test_nodes_are_the_prefixes_of_the_hypotheses(lattice: Lattice) -> None:
     assert [node.prefix for node in lattice.nodes] == [(), (W,), (W, N), (W, E), (W, E, D)]
+
+
+def test_nodes_have_the_probabilities_of_their_prefixes(lattice: Lattice) -> None:
     probabilities = [math.exp(node.log_prob) for node in lattice.nodes]
     assert probabilities == pytest.approx([1, 1, 0.32, 0.6, 0.45])
-    assert [listed(node) for node in lattice.nodes] == [
-        pytest.approx(DRAW.model[node.prefix]) for node in lattice.nodes
-    ]
+
+
+def test_nodes_list_all_their_next_tokens(lattice: Lattice) -> None:
+    for node in lattice.nodes:
+        assert branches_of(node) == pytest.approx(DRAW.model[node.prefix])
+        assert node.others == node.others_count == 0
     assert [node.support for node in lattice.nodes] == [1, 3, 1, 2, 1]
-    assert all(node.others == node.others_count == 0 for node in lattice.nodes)
 
 
 def test_a_hypothesis_that_the_model_excludes_is_shown_as_impossible() -> None:
@@ -39,29 +50,41 @@ def test_a_hypothesis_that_the_model_excludes_is_shown_as_impossible() -> None:
     assert lattice.log_probs() == {0: -math.inf, 1: 0}
 
 
-def test_beyond_the_limit_tokens_are_summed_but_hypotheses_are_listed() -> None:
-    lattice = draw([(W,)], limit=2)
-    assert listed(lattice.nodes[1]) == pytest.approx({E: 0.6, EOS: 0.08})
-    assert lattice.nodes[1].others == pytest.approx(0.32)
-    assert (lattice.nodes[1].others_count, lattice.nodes[1].support) == (1, 3)
-    assert listed(draw([(W,)], limit=0).nodes[1]) == pytest.approx({EOS: 0.08})
+def test_beyond_the_limit_tokens_are_summed() -> None:
+    _, node = draw([(W,)], limit=2).nodes
+    assert branches_of(node) == pytest.approx({E: 0.6, EOS: 0.08})
+    assert node.others == pytest.approx(0.32)
+    assert (node.others_count, node.support) == (1, 3)
 
 
-def test_a_dense_model_lists_what_is_likely_enough_and_symbols_of_no_string_never() -> None:
+def test_hypotheses_are_listed_beyond_the_limit() -> None:
+    _, node = draw([(W,)], limit=0).nodes
+    assert branches_of(node) == pytest.approx({EOS: 0.08})
+
+
+def root_of(dense: bool) -> Node:
+    """Return the first node of a model with two rare tokens, EOS (in the hypothesis) and E."""
     table = Fixed({(): {BOS: 0.05, EOS: 0.0009, W: 0.7, N: 0.2482, E: 0.0009}})
     stepper = TableStepper(7)
-    stepper.dense = True
+    stepper.dense = dense
     (root,) = build_lattice(stepper, [table], [()]).nodes
-    assert listed(root) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009})
+    return root
+
+
+def test_a_sparse_model_lists_rare_tokens_but_no_start_symbol() -> None:
+    assert branches_of(root_of(False)) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009, E: 0.0009})
+
+
+def test_a_dense_model_lists_likely_tokens_and_hypotheses() -> None:
+    root = root_of(dense=True)
+    assert branches_of(root) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009})
     assert root.others == pytest.approx(0.05 + 0.0009)
     assert (root.others_count, root.support) == (2, 5)
-    stepper.dense = False
-    (root,) = build_lattice(stepper, [table], [()]).nodes
-    assert listed(root) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009, E: 0.0009})
 
 
 @pytest.mark.parametrize("kind", DECODERS)
 def test_a_lattice_agrees_with_the_search_that_found_its_hypotheses(kind: str) -> None:
+    """In log-probabilities and attention."""
     model = stepper(network(kind, 1.5, 8), attention=True)
     compared = 0
     for batch in sentences(4):
@@ -69,11 +92,11 @@ def test_a_lattice_agrees_with_the_search_that_found_its_hypotheses(kind: str) -
         if not result.hypotheses:
             continue
         lattice = build_lattice(model, batch, [h.tokens for h in result.hypotheses])
-        for i, hypothesis in enumerate(result.hypotheses):
-            assert lattice.log_probs()[i] == pytest.approx(hypothesis.log_prob, abs=1e-5)
-            rows = [
-                n.attention for n in lattice.nodes if n.prefix == hypothesis.tokens[: len(n.prefix)]
-            ]
+        attention = {node.prefix: node.attention for node in lattice.nodes}
+        for number, hypothesis in enumerate(result.hypotheses):
+            assert lattice.log_probs()[number] == pytest.approx(hypothesis.log_prob, abs=1e-5)
+            tokens = hypothesis.tokens
+            rows = [attention[tokens[:length]] for length in range(len(tokens) + 1)]
             torch.testing.assert_close(
                 torch.tensor(rows), hypothesis.attention.float(), atol=1e-5, rtol=0
             )

@@ -1,117 +1,248 @@
-"""Records and summary of a report."""
+"""Output lines, records and summary of a report."""
 
 import io
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pytest
 
-from onmt_entmax.report.answers import Answer, Decoded
-from onmt_entmax.report.summary import Summary
-from onmt_entmax.report.writers import AnswerWriter
-from onmt_entmax.search import (
-    Certificate,
-    Hypothesis,
-    Penalties,
-    SearchResult,
-)
+from onmt_entmax.report.writers import Answer, AnswerWriter, Summary
+from onmt_entmax.report.answers import Decoded
+from onmt_entmax.search import Hypothesis, Penalties, SearchResult
+from tests.reports import certificate
 
 
-def answer(level: str, finished: int, unfinished: bool = False, excluded: float = 0.0) -> Answer:
-    found = tuple(Hypothesis((5 + i,), -1.0 - i, -1.0 - i) for i in range(finished))
-    most = math.log(excluded) if excluded else -math.inf
-    certificate = Certificate(
-        level, -2.0, 1.0, int(level != "none"), 0.5, 1, int(unfinished), excluded, most, False
+def decoded(text: str, log_prob: float) -> Decoded:
+    return Decoded(text, Hypothesis((5,), log_prob, log_prob))
+
+
+def answer(
+    level: str, hypothesis_count: int = 0, unfinished: str | None = None, excluded: float = 0.0
+) -> Answer:
+    """Return an answer with so many hypotheses of one text, of log-probabilities -1, -2, ...
+
+    Args:
+        level: of the certificate.
+        hypothesis_count: number of finished hypotheses, all listed.
+        unfinished: text of a hypothesis that the length limit cut.
+        excluded: probability of what constraints exclude.
+    """
+    proof = certificate(
+        level=level,
+        log_bound=-2.0,
+        gap=1.0,
+        proven=0 if level == "none" else 1,
+        mass=0.5,
+        dropped=1,
+        truncated=0 if unfinished is None else 1,
+        excluded=excluded,
+        log_excluded_bound=math.log(excluded) if excluded else -math.inf,
+        strict=False,
     )
-    prefix = Hypothesis((5,), -1.0, -1.0) if unfinished else None
-    result = SearchResult(found, certificate, finished, prefix, rows=4, support=6)
-    texts = tuple(Decoded("x", hypothesis) for hypothesis in found)
-    return Answer(0, "a", result, texts, unfinished="x" if unfinished else None)
+    hypotheses = tuple(decoded("x", -float(rank)) for rank in range(1, hypothesis_count + 1))
+    result = SearchResult(
+        tuple(each.hypothesis for each in hypotheses),
+        proof,
+        hypothesis_count,
+        None if unfinished is None else Hypothesis((5,), -1.0, -1.0),
+        rows=4,
+        support=6,
+    )
+    return Answer(0, "a", result, hypotheses, unfinished=unfinished)
+
+
+def record_of(answer: Answer) -> dict[str, Any]:
+    """Return the record as the report has it: JSON without infinity and NaN."""
+    report = io.StringIO()
+    AnswerWriter(io.StringIO(), report, 1).write(answer)
+    record: dict[str, Any] = json.loads(report.getvalue(), parse_constant=pytest.fail)
+    return record
+
+
+# --- counts of the summary ---
+
+KINDS = ("single_hypothesis_percent", "several_hypotheses_percent", "impossible", "unfinished")
 
 
 @pytest.mark.parametrize(
-    ("given", "counted"),
+    ("sentence", "kinds"),
     [
-        (answer("exhaustive", 1), "single_hypothesis_percent"),
-        (answer("exhaustive", 2), "several_hypotheses_percent"),
-        (answer("exhaustive", 0), "impossible"),
-        (answer("none", 0, unfinished=True), "unfinished"),
-        (answer("none", 0), "unfinished"),
-        (answer("exhaustive", 1, excluded=0.3), None),
-        (answer("optimal", 1), None),
+        pytest.param(answer("exhaustive", 1), ["single_hypothesis_percent"], id="one possible"),
+        pytest.param(
+            answer("exhaustive", 2), ["several_hypotheses_percent"], id="several possible"
+        ),
+        pytest.param(answer("exhaustive", 0), ["impossible"], id="none possible"),
+        pytest.param(answer("none", 0, unfinished="x"), ["unfinished"], id="cut"),
+        pytest.param(answer("none", 0), ["unfinished"], id="not even a prefix"),
+        pytest.param(answer("exhaustive", 1, excluded=0.3), [], id="others excluded"),
+        pytest.param(answer("optimal", 1), [], id="optimal"),
     ],
 )
-def test_a_sentence_counts_once(given: Answer, counted: str | None) -> None:
+def test_a_sentence_counts_once(sentence: Answer, kinds: list[str]) -> None:
     summary = Summary()
-    summary.add(given)
-    kinds = [
-        "single_hypothesis_percent",
-        "several_hypotheses_percent",
-        "impossible",
-        "unfinished",
-    ]
+    summary.add(sentence)
     rates = summary.as_dict()
-    assert [name for name in kinds if rates[name]] == ([counted] if counted else [])
+    assert [kind for kind in KINDS if rates[kind]] == kinds
 
 
-@pytest.mark.parametrize(("least", "abstains"), [(0.0, False), (0.5, False), (0.51, True)])
-def test_an_output_of_less_probability_is_left_out(least: float, abstains: bool) -> None:
-    """Two hypotheses are one text, of probability 0.503; a blank line is no abstention."""
-    output, report, aligned = io.StringIO(), io.StringIO(), io.StringIO()
-    writer = AnswerWriter(output, report, 2, aligned, least)
-    for each in (answer("exhaustive", 2), Answer(1, " "), answer("none", 0, unfinished=True)):
-        writer.write(each)
-    kept = ["", ""] if abstains else ["x", "x"]
-    cut = ["", ""] if least else ["x", ""]
-    assert output.getvalue().split("\n") == [*kept, "", "", *cut, ""]
-    assert aligned.getvalue() == "\n" * 6
+# --- abstentions ---
+
+
+class Written(NamedTuple):
+    """What a writer wrote."""
+
+    lines: list[str]
+    records: list[dict[str, Any]]
+    alignment: str
+    summary: Summary
+
+
+def written(least_probability: float) -> Written:
+    """Write a text of probability e^-1 + e^-2 = 0.503, a blank line, and an unfinished sentence."""
+    output, report, alignment = io.StringIO(), io.StringIO(), io.StringIO()
+    writer = AnswerWriter(output, report, 2, alignment, least_probability)
+    for sentence in (answer("exhaustive", 2), Answer(1, " "), answer("none", unfinished="x")):
+        writer.write(sentence)
     records = [json.loads(line) for line in report.getvalue().splitlines()]
-    assert [each.get("abstained", False) for each in records] == [abstains, False, least > 0]
-    assert [len(each["hypotheses"]) for each in records] == [2, 0, 0]
+    return Written(output.getvalue().splitlines(), records, alignment.getvalue(), writer.summary)
+
+
+@pytest.mark.parametrize(
+    ("least_probability", "lines"),
+    [
+        (0.0, ["x", "x", "", "", "x", ""]),
+        (0.5, ["x", "x", "", "", "", ""]),
+        (0.51, ["", "", "", "", "", ""]),
+    ],
+)
+def test_an_output_of_less_probability_is_left_out(
+    least_probability: float, lines: list[str]
+) -> None:
+    """Two hypotheses are one text, whose probability is their sum."""
+    assert written(least_probability).lines == lines
+
+
+@pytest.mark.parametrize(
+    ("least_probability", "abstained"),
+    [(0.0, [False, False, False]), (0.5, [False, False, True]), (0.51, [True, False, True])],
+)
+def test_a_record_says_that_it_abstains(least_probability: float, abstained: list[bool]) -> None:
+    """A blank line is no abstention."""
+    records = written(least_probability).records
+    assert [record.get("abstained", False) for record in records] == abstained
+
+
+@pytest.mark.parametrize("least_probability", [0.0, 0.5, 0.51])
+def test_a_record_keeps_its_hypotheses(least_probability: float) -> None:
+    records = written(least_probability).records
+    assert [len(record["hypotheses"]) for record in records] == [2, 0, 0]
     assert records[2]["unfinished"] == "x"
-    summary = writer.summary
-    assert (summary.as_dict()["abstained"], summary.blank) == (abstains + (least > 0), 1)
-    assert (f"{abstains + 1} abstained" in summary.text()) == (least > 0)
 
 
-def test_an_output_is_one_line_whatever_it_holds() -> None:
-    """Tokens have no line ends, but a transform may make one when it is undone."""
-    given = answer("exhaustive", 2)
-    texts = ["a\nb\r\nc\r", "d\u2028e"]
-    made = (replace(one, text=text) for one, text in zip(given.hypotheses, texts, strict=True))
-    given = replace(given, hypotheses=tuple(made))
-    output, report = io.StringIO(newline=""), io.StringIO()
-    AnswerWriter(output, report, n_best=3).write(given)
+@pytest.mark.parametrize(("least_probability", "abstained"), [(0.0, 0), (0.5, 1), (0.51, 2)])
+def test_the_summary_counts_abstentions(least_probability: float, abstained: int) -> None:
+    summary = written(least_probability).summary
+    assert summary.as_dict()["abstained"] == abstained
+    assert summary.blank == 1
+
+
+def test_the_summary_names_abstentions() -> None:
+    assert "abstained" not in written(0.0).summary.text()
+    assert "1 abstained" in written(0.5).summary.text()
+    assert "2 abstained" in written(0.51).summary.text()
+
+
+def test_an_alignment_file_has_a_line_for_each_output_without_attention_too() -> None:
+    assert written(0.0).alignment == "\n" * 6
+
+
+# --- texts ---
+
+TEXTS = ["a\nb\r\nc\r", "d\u2028e"]
+
+
+@pytest.fixture
+def with_line_ends() -> Answer:
+    """An answer whose texts have line ends, as a transform may make when it is undone."""
+    hypotheses = tuple(
+        decoded(text, log_prob) for text, log_prob in zip(TEXTS, (-1.0, -2.0), strict=True)
+    )
+    return replace(answer("exhaustive", 2), hypotheses=hypotheses)
+
+
+def test_an_output_is_one_line_whatever_it_holds(with_line_ends: Answer) -> None:
+    output = io.StringIO(newline="")
+    AnswerWriter(output, io.StringIO(), n_best=3).write(with_line_ends)
     assert output.getvalue() == "a b  c \nd\u2028e\n\n"
-    assert [h["text"] for h in json.loads(report.getvalue())["hypotheses"]] == texts
 
 
-def test_how_much_more_a_text_may_have() -> None:
-    """The hypotheses have e^-1 and e^-2; other token sequences may become the same texts."""
-    for given in (answer("exhaustive", 2), answer("optimal", 2)):
-        assert "slack" not in given.record()
+def test_a_record_has_the_texts_as_they_are(with_line_ends: Answer) -> None:
+    hypotheses = record_of(with_line_ends)["hypotheses"]
+    assert [hypothesis["text"] for hypothesis in hypotheses] == TEXTS
+
+
+# --- slack: what the probability of a text may have beyond its listed hypotheses ---
+
+UNLISTED = 1 - math.exp(-1) - math.exp(-2)  # beside hypotheses of log-probabilities -1 and -2
+
+
+@pytest.mark.parametrize("level", ["exhaustive", "optimal"])
+def test_without_merged_texts_there_is_no_slack(level: str) -> None:
+    assert "slack" not in answer(level, 2).record()
+
+
+def test_if_all_hypotheses_are_listed_there_is_no_slack() -> None:
     assert "slack" not in replace(answer("exhaustive", 2), merged=True).record()
-    left = pytest.approx(1 - math.exp(-1) - math.exp(-2), abs=1e-4)
-    assert replace(answer("optimal", 2), merged=True).record()["slack"] == left
-    cut = answer("exhaustive", 3)
-    cut = replace(cut, merged=True, hypotheses=cut.hypotheses[:2])
-    assert cut.record()["slack"] == left
-    # Where floats say that nothing is left, a little may be.
-    certain = (Decoded("x", Hypothesis((5,), 0.0, 0.0)),)
-    assert replace(answer("optimal", 1), merged=True, hypotheses=certain).record()["slack"] > 0
 
 
-def test_scores_are_in_a_record_where_penalties_rank_be_they_none_or_infinite() -> None:
-    given = replace(answer("optimal", 2), penalties=Penalties("avg"))
-    assert [h["score"] for h in given.record()["hypotheses"]] == [-1.0, -2.0]
-    assert "score" not in replace(given, penalties=Penalties()).record()["hypotheses"][0]
-    worst = replace(given.hypotheses[1].hypothesis, score=-math.inf)
-    infinite = replace(given, hypotheses=(given.hypotheses[0], Decoded("y", worst)))
-    output, report = io.StringIO(), io.StringIO()
-    AnswerWriter(output, report, 1).write(infinite)
-    (record,) = [json.loads(line, parse_constant=pytest.fail) for line in [report.getvalue()]]
-    assert [h["score"] for h in record["hypotheses"]] == [-1.0, None]
+def test_a_merged_text_may_have_all_probability_that_was_not_found() -> None:
+    record = replace(answer("optimal", 2), merged=True).record()
+    assert record["slack"] == pytest.approx(UNLISTED, abs=1e-4)
+
+
+def test_a_merged_text_may_have_all_probability_that_is_not_listed() -> None:
+    three = answer("exhaustive", 3)
+    record = replace(three, merged=True, hypotheses=three.hypotheses[:2]).record()
+    assert record["slack"] == pytest.approx(UNLISTED, abs=1e-4)
+
+
+def test_a_little_may_be_left_where_floats_say_nothing() -> None:
+    certain = replace(answer("optimal", 1), merged=True, hypotheses=(decoded("x", 0.0),))
+    assert certain.record()["slack"] > 0
+
+
+# --- scores under penalties ---
+
+
+def scores_of(record: dict[str, Any]) -> Sequence[float | None]:
+    return [hypothesis["score"] for hypothesis in record["hypotheses"]]
+
+
+@pytest.fixture
+def penalised() -> Answer:
+    """An answer under a length penalty."""
+    return replace(answer("optimal", 2), penalties=Penalties("avg"))
+
+
+def test_under_penalties_a_record_has_scores(penalised: Answer) -> None:
+    assert scores_of(record_of(penalised)) == [-1.0, -2.0]
+
+
+def test_without_penalties_a_record_has_no_scores(penalised: Answer) -> None:
+    record = record_of(replace(penalised, penalties=Penalties()))
+    assert all("score" not in hypothesis for hypothesis in record["hypotheses"])
+
+
+def test_an_infinite_score_is_null(penalised: Answer) -> None:
+    first, second = penalised.hypotheses
+    worst = replace(second, hypothesis=replace(second.hypothesis, score=-math.inf))
+    assert scores_of(record_of(replace(penalised, hypotheses=(first, worst)))) == [-1.0, None]
+
+
+def test_the_summary_speaks_of_scores_under_penalties(penalised: Answer) -> None:
     summary = Summary()
-    summary.add(given)
+    summary.add(penalised)
     assert "highest scored output proven (or the above)" in summary.text()

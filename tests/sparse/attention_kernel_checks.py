@@ -10,6 +10,7 @@ from onmt_entmax import entmax_attention, entmax_attention_weights
 from onmt_entmax.sparse.attention import composed
 from onmt_entmax.sparse.backends import triton_attention
 from onmt_entmax.sparse.inputs import Inputs
+from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.kernel_checks import DEVICE, kernels_are_there  # noqa: F401
 
 INF = float("inf")

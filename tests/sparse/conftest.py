@@ -8,28 +8,25 @@ import torch
 
 from onmt_entmax.sparse import backends, reference
 from onmt_entmax.sparse.backends import cpu
-from tests.native_modules import under
+from tests.native_modules import with_instruction_set
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-
-
+CPP = {"C++": 1, "C++ AVX2": 2, "C++ AVX-512": 3}
+CPU = [] if INTERPRETED else ["PyTorch", *CPP]
 GPU = ["Triton"] if INTERPRETED or torch.cuda.is_available() else []
-CPU = [] if INTERPRETED else ["PyTorch", "C++ 1", "C++ 2", "C++ 3"]
 
 
 @pytest.fixture(params=[*CPU, *GPU])
-def device(request: pytest.FixtureRequest, monkeypatch) -> Iterator[str]:
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The device on which an implementation works, C++ with each instruction set.
 
     test_kernels.py runs Triton, in its interpreter where there is no GPU.
     """
-    name = request.param
-    if name == "PyTorch":
-        monkeypatch.setattr(backends, "of", lambda *_: reference)
-    if name.startswith("C++"):
-        if cpu.module is None:
-            pytest.skip("not built")
-        for _ in under(cpu.module, int(name[-1])):
+    implementation = request.param
+    if implementation in CPP:
+        with with_instruction_set(cpu.module, CPP[implementation]):
             yield "cpu"
-    else:
-        yield "cuda" if name == "Triton" and torch.cuda.is_available() else "cpu"
+        return
+    if implementation == "PyTorch":
+        monkeypatch.setattr(backends, "of", lambda *_: reference)
+    yield "cuda" if implementation == "Triton" and torch.cuda.is_available() else "cpu"

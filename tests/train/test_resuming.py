@@ -27,7 +27,7 @@ from onmt_entmax.files import FileError, locked
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from tests.commands import weights
-from tests.test_model import SMALL, VOCABULARIES
+from tests.models import SMALL, VOCABULARIES
 from tests.toy import write_config
 
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.report.mcnemar import mcnemar
 from onmt_entmax.report.measures import (
     WordScore,
     correct_forms,
@@ -15,9 +14,10 @@ from onmt_entmax.report.measures import (
     nearest_form,
     score_by_language,
 )
+from onmt_entmax.report.mcnemar import mcnemar
 
 
-def test_every_language_counts_the_same_in_the_average():
+def test_every_language_counts_the_same_in_the_average() -> None:
     languages = ["big"] * 4 + ["small"]
     references = ["a a", "b b", "c c", "d d", "e e"]
     predictions = ["a a", "b b", "c c", "d x", "x x"]
@@ -26,34 +26,48 @@ def test_every_language_counts_the_same_in_the_average():
     assert scores.average == WordScore(5, 0.375, 1.125)
 
 
-def test_tokens_are_compared_and_not_the_words_that_they_spell():
+def test_tokens_are_compared_and_not_the_words_that_they_spell() -> None:
     scores = score_by_language(["x"] * 2, ["t s a", "t s a"], ["ts a", " t s  a"])
     assert scores.average == WordScore(2, 0.5, 1.0)
 
 
-def test_an_unknown_token_is_never_right():
+def test_an_unknown_token_is_never_right() -> None:
     assert is_right("a b", "a b")
     assert not is_right("a <unk>", "a <unk>")
 
 
-def test_a_prediction_is_compared_with_the_nearest_correct_form():
+DREAMED, DREAMT, RAN = (" ".join(word) for word in ("dreamed", "dreamt", "ran"))
+
+
+def test_all_references_of_a_source_are_correct_forms() -> None:
+    """Once each, in the order in which they come first."""
     sources = ["dream PST", "run PST", "dream PST", "dream PST"]
-    dreamed, dreamt, ran = map(" ".join, ("dreamed", "dreamt", "ran"))
-    forms = correct_forms(sources, [dreamed, ran, dreamt, dreamed])
-    assert forms == [(dreamed, dreamt), (ran,), (dreamed, dreamt), (dreamed, dreamt)]
-    assert nearest_form(forms[0], dreamt) == dreamt
-    assert nearest_form(forms[0], " ".join("dreams")) == dreamt
-    assert nearest_form(forms[0], " ".join("dreamez")) == dreamed
-    assert nearest_form(forms[1], dreamt) == ran
+    forms = correct_forms(sources, [DREAMED, RAN, DREAMT, DREAMED])
+    assert forms == [(DREAMED, DREAMT), (RAN,), (DREAMED, DREAMT), (DREAMED, DREAMT)]
 
 
-def test_lists_that_do_not_match_are_refused():
+@pytest.mark.parametrize(
+    ("forms", "prediction", "nearest"),
+    [
+        pytest.param((DREAMED, DREAMT), DREAMT, DREAMT, id="a correct form"),
+        pytest.param((DREAMED, DREAMT), "d r e a m s", DREAMT, id="one edit rather than two"),
+        pytest.param((DREAMED, DREAMT), "d r e a m e z", DREAMED, id="another one is nearer"),
+        pytest.param((RAN,), DREAMT, RAN, id="only one form"),
+    ],
+)
+def test_a_prediction_is_compared_with_the_nearest_correct_form(
+    forms: tuple[str, ...], prediction: str, nearest: str
+) -> None:
+    assert nearest_form(forms, prediction) == nearest
+
+
+def test_lists_that_do_not_match_are_refused() -> None:
     with pytest.raises(ValueError, match="shorter"):
         score_by_language(["x", "x"], ["a", "b"], ["a"])
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.sampled_from([1, 30]))
-def test_mcnemar_is_the_tail_of_a_fair_coin(won, lost, times) -> None:
+def test_mcnemar_is_the_tail_of_a_fair_coin(won: int, lost: int, times: int) -> None:
     """Also of more words than are summed exactly."""
     won, lost = won * times, lost * times
     number = won + lost
@@ -62,7 +76,7 @@ def test_mcnemar_is_the_tail_of_a_fair_coin(won, lost, times) -> None:
     assert mcnemar(won, lost) == pytest.approx(expected, rel=1e-9)
 
 
-def test_mcnemar_of_a_large_table_takes_no_time() -> None:
-    """Beside the normal approximation with continuity correction, which is near there."""
+def test_mcnemar_of_a_large_table_is_near_the_normal_approximation() -> None:
+    """With continuity correction."""
     z = (1000 - 1) / math.sqrt(1_001_000)
     assert mcnemar(500_000, 501_000) == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-6)

@@ -1,0 +1,139 @@
+"""`onmt-entmax distill`: the new queries, and the pairs that are kept."""
+
+import random
+from argparse import Namespace
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onmt_entmax.cli import distill
+from onmt_entmax.cli.distill import new_queries, pseudo_labels
+from onmt_entmax.strings.task import INFLECTION, Query
+from tests.reports import record
+
+# --- queries ---
+
+TAGS = st.sampled_from([("V", "PST"), ("V", "PRS"), ("N", "SG"), ("N", "PL"), ("N",)])
+QUERIES = st.lists(
+    st.builds(Query, st.text("ab", min_size=1, max_size=2), TAGS), min_size=1, max_size=8
+)
+
+
+def new_combinations(training: list[Query]) -> set[Query]:
+    """Return every query that may be asked: a source with tags of its part of speech."""
+    combinations = {
+        Query(one.source, other.tags)
+        for one in training
+        for other in training
+        if one.tags[0] == other.tags[0]
+    }
+    return combinations - set(training)
+
+
+@given(QUERIES, st.integers(1, 12), st.integers(0, 99))
+def test_queries_are_different_new_combinations(
+    training: list[Query], count: int, seed: int
+) -> None:
+    queries = new_queries(training, count, random.Random(seed))
+    assert len(queries) == len(set(queries)) <= count
+    assert set(queries) <= new_combinations(training)
+
+
+@given(QUERIES, st.integers(1, 12), st.integers(0, 99))
+def test_the_seed_determines_the_queries(training: list[Query], count: int, seed: int) -> None:
+    first, second = (new_queries(training, count, random.Random(seed)) for _ in range(2))
+    assert first == second
+
+
+def test_tags_are_drawn_as_often_as_training_has_them() -> None:
+    """Of 1,000 lemmas, those that training has with a tag are not asked with it."""
+    counts = {"many": 600, "some": 300, "few": 100}
+    training = [
+        Query(f"{tag}{number}", ("V", tag))
+        for tag, count in counts.items()
+        for number in range(count)
+    ]
+    queries = new_queries(training, 200, random.Random(1))
+    drawn = Counter(query.tags[1] for query in queries)
+    possible = {tag: count * (1000 - count) for tag, count in counts.items()}
+    for tag, weight in possible.items():
+        assert drawn[tag] / 200 == pytest.approx(weight / sum(possible.values()), abs=0.1)
+
+
+def write_queries(train: Path, out: Path, each: int = 2) -> list[str]:
+    """Return the lines of queries that the command writes."""
+    distill.write_queries(Namespace(train=train, each=each, seed=1), out)
+    return out.read_text().splitlines()
+
+
+def test_queries_of_a_file_stay_in_their_language(tmp_path: Path) -> None:
+    """And in the part of speech."""
+    train = tmp_path / "train.src"
+    train.write_text("lang=x +V +PST a b\nlang=x +V +PRS c ▁ d\nlang=y +N e\nlang=x +N f\n")
+    lines = write_queries(train, tmp_path / "new" / "queries.src")
+    assert set(lines) == {"lang=x +V +PRS a b", "lang=x +V +PST c ▁ d"}
+    assert {INFLECTION.decode_source(line.split()) for line in lines} == {
+        Query("ab", ("V", "PRS"), "x"),
+        Query("c d", ("V", "PST"), "x"),
+    }
+
+
+@pytest.mark.parametrize("each", [1, 3])
+def test_a_source_gets_as_many_queries_as_asked_for(tmp_path: Path, each: int) -> None:
+    train = tmp_path / "train.src"
+    train.write_text("".join(f"lang=x +V +{n} {lemma}\n" for n, lemma in enumerate("abcdef")))
+    assert len(set(write_queries(train, tmp_path / "queries.src", each))) == 6 * each
+
+
+# --- pairs ---
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """Certain, likely and unlikely outputs, one of no proof, none, and an unknown symbol."""
+    lines = [
+        record("lang=x +V a", "exhaustive", ("b", 1.0)),
+        record("lang=x +V c", "optimal", ("d", 0.75), ("e", 0.2)),
+        record("lang=x +V f", "optimal", ("g", 0.5)),
+        record("lang=x +V h", "none", ("i", 0.9)),
+        record("lang=x +V j", "exhaustive"),
+        record("lang=x +V k", "exhaustive", ("<unk> k", 1.0)),
+    ]
+    path = tmp_path / "report.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+CERTAIN, LIKELY, UNLIKELY = ("lang=x +V a", "b"), ("lang=x +V c", "d"), ("lang=x +V f", "g")
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "pairs"),
+    [
+        (0.75, 1.0, [CERTAIN, LIKELY]),
+        (0.76, 1.0, [CERTAIN]),
+        (0.5, 0.75, [LIKELY, UNLIKELY]),
+        (0.5, 0.74, [UNLIKELY]),
+    ],
+)
+def test_proven_outputs_between_two_probabilities_are_kept(
+    report: Path, least: float, most: float, pairs: list[tuple[str, str]]
+) -> None:
+    assert list(pseudo_labels(report, least, most)) == pairs
+
+
+def test_outputs_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
+    """A query whose draw has an unknown symbol is left out."""
+    report = tmp_path / "report.jsonl"
+    uncertain = record("lang=x +V a", "optimal", ("b", 0.5), ("c", 0.3), ("<unk>", 0.2))
+    certain = record("lang=x +V d", "exhaustive", ("e", 1.0))
+    report.write_text(f"{uncertain}\n" * 2000 + f"{certain}\n")
+    labels = pseudo_labels(report, 0.4, 1.0, random.Random(1))
+    counts = Counter(text for _, text in labels)
+    assert set(counts) == {"b", "c", "e"}
+    assert counts["b"] / 2000 == pytest.approx(0.5, abs=0.05)
+    assert counts["c"] / 2000 == pytest.approx(0.3, abs=0.05)
+    assert counts["e"] == 1

@@ -1,0 +1,126 @@
+"""Cells of paradigms: counted in training sources, kept by training, read from a file."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from onmt_entmax.checkpoint import read_cells
+from onmt_entmax.cli import export, paradigm, verify
+from onmt_entmax.paradigm import cells_of
+from onmt_entmax.strings.cells import count_cells
+from tests.cli.paradigms import CELLS
+from tests.commands import succeed
+from tests.ended import ended, refused
+
+
+def test_cells_of_sources_are_counted() -> None:
+    """Lines without a language or tags have none."""
+    sources = [
+        f"lang={language} {' '.join(f'+{tag}' for tag in tags)} a"
+        for language, counts in CELLS.items()
+        for tags, count in counts.items()
+        for _ in range(count)
+    ]
+    assert count_cells(["", "a b", "lang=german a", *sources]) == CELLS
+
+
+def test_cells_are_read_back(cells_file: Path) -> None:
+    assert read_cells(cells_file.parent) == CELLS
+
+
+def test_a_folder_without_cells_has_none(tmp_path: Path) -> None:
+    assert read_cells(tmp_path) == {}
+
+
+def test_the_same_tags_in_another_order_are_one_cell() -> None:
+    cells = {"x": {("V", "A", "B"): 2, ("V", "B", "A"): 1}}
+    assert cells_of(cells, "x", "V") == [("V", "A", "B")]
+
+
+@pytest.mark.parametrize("line", ["x\tV", "\tV\t1", "x y\tV\t1", "x\t\t1", "x\tV\t²", "x\tV\t1\t"])
+def test_other_lines_are_no_cells(paradigm_model: Path, tmp_path: Path, line: str) -> None:
+    (tmp_path / "cells").write_text(f"german\tV\t1\n{line}\n", encoding="utf-8")
+    words = ["german", "ab", "--model", paradigm_model, "--cells", tmp_path / "cells"]
+    assert "cells:2: expected language, tags and number" in refused(paradigm.main, words)
+
+
+def test_a_file_without_cells_is_named(paradigm_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "cells").touch()
+    words = ["german", "ab", "--model", paradigm_model, "--cells", tmp_path / "cells"]
+    assert "cells: has no cells; its lines are language, tags" in refused(paradigm.main, words)
+
+
+def test_a_model_without_cells_says_where_they_come_from(paradigm_model: Path) -> None:
+    words = ["german", "ab", "--model", paradigm_model]
+    assert "trained by a version that kept no cells.tsv" in refused(paradigm.main, words)
+
+
+# --- cells of a training ---
+
+
+class Trained(NamedTuple):
+    """A prepared folder, its model with the cells of that, and the model's exported folder."""
+
+    data: Path
+    model: Path
+    cells: dict[str, dict[tuple[str, ...], int]]
+    exported: Path
+
+
+TRAINED_CELLS = {("V", "PST"): 2, ("N",): 1, ("V", "NOM(3,SG)"): 1}
+QUICK = "-rnn_size 8 -word_vec_size 8 -valid_steps 2 -save_checkpoint_steps 2".split()
+
+
+@pytest.fixture(scope="module")
+def cells_trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("trained")
+    rows = ["ab\tabx\tV;PST", "b\tbx\tV;PST", "a\ta\tV;NOM(3,SG)", "a\ta\tN"]
+    for part in ("train", "dev"):
+        (folder / f"x-{part}").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    data, exported = folder / "data", folder / "exported"
+    succeed("onmt_entmax", "prepare", "sigmorphon", "--data", folder, "--out", data)
+    train = ("train", "-config", data / "train.yaml", *QUICK, "-train_steps", 2)
+    succeed("onmt_entmax", *train)
+    assert ended(export.main, [str(data / "model"), str(exported)]) == 0
+    return Trained(data, data / "model", read_cells(data / "model" / "step_2"), exported)
+
+
+def test_training_keeps_the_cells(cells_trained: Trained) -> None:
+    assert cells_trained.cells == {"x": TRAINED_CELLS}
+
+
+def test_folders_with_cells_are_verified(cells_trained: Trained) -> None:
+    folders = [str(cells_trained.exported), str(cells_trained.model)]
+    assert ended(verify.main, folders) == 0
+
+
+@pytest.mark.parametrize("folder", ["model", "exported"])
+def test_a_paradigm_has_the_cells_of_training(cells_trained: Trained, folder: str) -> None:
+    model = getattr(cells_trained, folder)
+    words = ("paradigm", "x", "ab", "--pos", "V", "--format", "json", "--model", model)
+    sections = json.loads(succeed("onmt_entmax", *words))["sections"]
+    tags = {cell["tags"] for section in sections for cell in section["cells"]}
+    assert tags == {"V;PST", "V;NOM(3,SG)"}
+
+
+def test_cells_of_an_earlier_training_stay(cells_trained: Trained) -> None:
+    """Those that are counted again are not added to."""
+    for path in (cells_trained.data / "train.src", cells_trained.data / "dev.src"):
+        text = path.read_text().replace("+N ", "+PRS ").replace("lang=x", "lang=y", 1)
+        path.write_text(text)
+    config = cells_trained.data / "train.yaml"
+    resume = ("-train_steps", 4, "-train_from", cells_trained.model)
+    succeed("onmt_entmax", "train", "-config", config, *QUICK, *resume)
+    cells = read_cells(cells_trained.model / "step_4")
+    assert cells["x"] == {**TRAINED_CELLS, ("V", "PST"): 1, ("PRS",): 1}
+
+
+def test_a_changed_file_of_cells_is_refused(cells_trained: Trained, tmp_path: Path) -> None:
+    exported = shutil.copytree(cells_trained.exported, tmp_path / "exported")
+    with open(exported / "cells.tsv", "a", encoding="utf-8") as file:
+        file.write("x\tV;FUT\t1\n")
+    words = ["x", "ab", "--pos", "V", "--model", exported]
+    assert "cells.tsv: its content is not what was written" in refused(paradigm.main, words)
