@@ -1,14 +1,15 @@
-"""Batches: padding, order, grouping."""
+"""Batches: padding, order, grouping, and the few shapes of CUDA graphs."""
 
 from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.data.batch import Example, Shapes, make_batch
+from onmt_entmax.data.batch import Example, Shape, Shapes, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 
 VOCABULARIES = Vocabularies(
@@ -77,3 +78,57 @@ def test_groups_are_as_large_as_they_may_be(
         more = [*group, following[0]]
         padded = max(max(len(e.source), len(e.target or ()) + 2) for e in more)
         assert len(more) * (1 if kind == "sents" else padded) > limit
+
+
+class TestShapes:
+    """Groups of sentences with 1 to 30 source and 0 to 20 target tokens, rounded up to shapes."""
+
+    # A wider shape holds fewer sentences of as many tokens: a group that is carried over to the
+    # next width may stay short.
+    @pytest.fixture(params=[Shapes(32), Shapes(600, "tokens")], ids=["sents", "tokens"])
+    def shapes(self, request: pytest.FixtureRequest) -> Shapes:
+        return request.param
+
+    @pytest.fixture
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        generator = torch.Generator().manual_seed(0)
+        source = torch.randint(1, 31, (500,), generator=generator).numpy()
+        return source, torch.randint(0, 21, (500,), generator=generator).numpy()
+
+    @pytest.fixture
+    def groups(self, shapes: Shapes, lengths: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
+        return [np.asarray(group) for group in shapes.group_lengths(*lengths)]
+
+    @pytest.fixture
+    def shapes_of_groups(self, shapes: Shapes, lengths, groups: list[np.ndarray]) -> list[Shape]:
+        source, target = lengths
+        return [
+            # Decoder steps: the end symbol is one more.
+            shapes.of_lengths(int(source[group].max()), int(target[group].max()) + 1)
+            for group in groups
+        ]
+
+    def test_every_sentence_is_in_one_group(self, groups: list[np.ndarray]) -> None:
+        assert sorted(np.concatenate(groups).tolist()) == list(range(500))
+
+    def test_groups_fit_their_shapes(self, groups, shapes_of_groups: list[Shape]) -> None:
+        for group, shape in zip(groups, shapes_of_groups, strict=True):
+            assert len(group) <= shape.sentences
+
+    def test_lengths_are_rounded_up(self, shapes_of_groups: list[Shape]) -> None:
+        for shape in shapes_of_groups:
+            assert shape.source % 8 == shape.target % 4 == 0
+
+    def test_few_groups_are_not_full(
+        self, shapes: Shapes, groups: list[np.ndarray], shapes_of_groups: list[Shape]
+    ) -> None:
+        short = [
+            group
+            for group, shape in zip(groups, shapes_of_groups, strict=True)
+            if len(group) < shape.sentences
+        ]
+        assert len(short) <= {"sents": 1, "tokens": 5}[shapes.batch_type]
+
+    def test_shapes_are_few(self, shapes_of_groups: list[Shape]) -> None:
+        """Four lengths of sources, 8 to 32, six of targets, 4 to 24, and the last group's."""
+        assert len({*shapes_of_groups}) <= 4 * 6 + 1

@@ -16,16 +16,16 @@ from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import CorpusError, DataConfig
 from onmt_entmax.errors import UserError
 from tests.commands import ENVIRONMENT
-from tests.data.corpora import TOKENDROP, corpus, data, stream
+from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, stream
 
 
 def config(folder: Path, **changes: object) -> DataConfig:
     """Return two corpora with a random transform and a filter: over three buckets per epoch."""
     options = {**TOKENDROP, "src_seq_length": 4, "tgt_seq_length": 4}
     transforms = ("filtertoolong", "tokendrop")
-    small = corpus(folder, "small", 10, weight=2, transforms=transforms)
-    large = corpus(folder, "large", 40, transforms=transforms)
-    return data(small, large, bucket_size=35, transform_options=options, **changes)
+    small = numbered_corpus(folder, "small", 10, weight=2, transforms=transforms)
+    large = numbered_corpus(folder, "large", 40, transforms=transforms)
+    return data_config(small, large, bucket_size=35, transform_options=options, **changes)
 
 
 def taken(batches: TrainingBatches, count: int) -> list[object]:

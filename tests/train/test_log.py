@@ -17,7 +17,7 @@ from onmt_entmax.train import log
 from onmt_entmax.train.log import Log, Standing
 from onmt_entmax.train.run import next_command
 from tests.commands import json_lines
-from tests.data.corpora import data, written
+from tests.data.corpora import data_config, write_corpus
 from tests.toy import write_config
 
 CONFIG = TrainingConfig(OptimizerConfig(), train_steps=4000, selection="exact_match")
@@ -95,8 +95,8 @@ def test_history_is_on_disk_before_the_first_new_line(tmp_path):
 
 def command_after(folder: Path, sources: list[str], task: StringTask) -> str:
     """Return the next command after a training on these sources."""
-    corpus = written(folder, "x", sources, ["a b"] * len(sources))
-    config = replace(data(corpus), task=task)
+    corpus = write_corpus(folder, "x", sources, ["a b"] * len(sources))
+    config = replace(data_config(corpus), task=task)
     return next_command(Path("my run"), TrainingData(config, VocabularyConfig()))
 
 
