@@ -1,7 +1,7 @@
 """docs/mappings.md: its snippets print what it says, and its algorithms are those of the tests."""
 
 import doctest
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,13 +27,6 @@ def results(snippets: doctest.DocTest) -> Iterator[doctest.TestResults]:
     torch.set_printoptions(profile="default")  # a snippet changes them
 
 
-@pytest.fixture
-def function(
-    snippets: doctest.DocTest, results: doctest.TestResults, name: str
-) -> Callable[..., Tensor]:
-    return snippets.globs[name]
-
-
 def test_snippets_print_what_the_page_says(results: doctest.TestResults) -> None:
     assert results.failed == 0
 
@@ -46,23 +39,29 @@ def scores_with_ties(length: int, spread: float) -> Tensor:
     return (torch.randn(length).double() * spread * 4).round() / 4
 
 
-@pytest.mark.parametrize("length", [1, 2, 9, 60])
-@pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 20.0])
-class TestAlgorithms:
-    """Those of the page give what the definition gives."""
+lengths = pytest.mark.parametrize("length", [1, 2, 9, 60])
+spreads = pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 20.0])
 
-    @pytest.mark.parametrize(("name", "alpha"), [("sparsemax", 2.0), ("entmax15", 1.5)])
-    def test_of_one_alpha(
-        self, function: Callable[[Tensor], Tensor], alpha: float, length: int, spread: float
-    ) -> None:
-        row = scores_with_ties(length, spread)
-        torch.testing.assert_close(function(row), entmax_oracle(row, alpha), rtol=0, atol=1e-12)
 
-    @pytest.mark.parametrize("name", ["by_bisection"])
-    @pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
-    def test_of_any_alpha(
-        self, function: Callable[[Tensor, float], Tensor], alpha: float, length: int, spread: float
-    ) -> None:
-        row = scores_with_ties(length, spread)
-        expected = entmax_oracle(row, alpha)
-        torch.testing.assert_close(function(row, alpha), expected, rtol=0, atol=1e-12)
+@lengths
+@spreads
+@pytest.mark.parametrize(("name", "alpha"), [("sparsemax", 2.0), ("entmax15", 1.5)])
+@pytest.mark.usefixtures("results")
+def test_algorithms_of_one_alpha_equal_the_definition(
+    snippets: doctest.DocTest, name: str, alpha: float, length: int, spread: float
+) -> None:
+    row = scores_with_ties(length, spread)
+    p = snippets.globs[name](row)
+    torch.testing.assert_close(p, entmax_oracle(row, alpha), rtol=0, atol=1e-12)
+
+
+@lengths
+@spreads
+@pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
+@pytest.mark.usefixtures("results")
+def test_bisection_equals_the_definition(
+    snippets: doctest.DocTest, alpha: float, length: int, spread: float
+) -> None:
+    row = scores_with_ties(length, spread)
+    p = snippets.globs["by_bisection"](row, alpha)
+    torch.testing.assert_close(p, entmax_oracle(row, alpha), rtol=0, atol=1e-12)
