@@ -3,6 +3,7 @@
 import copy
 import gc
 import math
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -353,60 +354,69 @@ def test_a_loss_of_nan_stops_and_changes_nothing(tmp_path: Path, padded: bool, o
 NAN_STEPS = (3, 4, 13)
 
 
-def skipping_trainer(folder: Path, optim: str, delay: int) -> Trainer:
-    """Return a trainer of 13 updates, of which three have a loss of nan and are skipped."""
+class Skipping(NamedTuple):
+    """A training of 13 updates, of which three have a loss of nan and are skipped."""
+
+    trainer: Trainer
+    weights: list[list[Tensor]]
+    """Those before the first update, and after each."""
+    averages: list[list[Tensor]]
+    """Those after each update."""
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["packed", "padded"])
+def skipping_padded(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """As `padded`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "PADDED_ON_CPU", request.param)
+        yield bool(request.param)
+
+
+@pytest.fixture(scope="module", params=[("adam", 3), ("sgd", 0)], ids=["late", "at once"])
+def skipping(
+    request: pytest.FixtureRequest,
+    skipping_padded: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Skipping:
+    """Losses are read some updates later, as on a GPU, or at once."""
+    optim, delay = request.param
     run = trainer_of(
-        folder, on_nonfinite="skip", average_decay=0.3, optim=optim, train_steps=13,
-        valid_steps=100,
+        tmp_path_factory.mktemp("skipping"), on_nonfinite="skip", average_decay=0.3, optim=optim,
+        train_steps=13, valid_steps=100,
     )  # fmt: skip
     read_reports_late(run, delay)
     give_dev_losses(run, 1.0)
     make_losses_nan(run, {*NAN_STEPS})
-    return run
+    result = Skipping(run, [weights(run.model)], [])
 
+    def note_weights() -> None:
+        result.weights.append(weights(run.model))
+        with run.average.applied():
+            result.averages.append(weights(run.model))
 
-late_or_not = pytest.mark.parametrize(("optim", "delay"), [("adam", 3), ("sgd", 0)])
-
-
-@late_or_not
-def test_a_skipped_update_changes_no_weight(
-    tmp_path: Path, padded: bool, optim: str, delay: int
-) -> None:
-    run = skipping_trainer(tmp_path, optim, delay)
-    steps = [weights(run.model)]
-    after_each_update(run, lambda: steps.append(weights(run.model)))
+    after_each_update(run, note_weights)
     assert run.train().step == 13
+    return result
+
+
+def test_a_skipped_update_changes_no_weight(skipping: Skipping) -> None:
     unchanged = [
-        step for step in range(1, 14) if all(map(Tensor.equal, steps[step], steps[step - 1]))
+        step
+        for step in range(1, 14)
+        if all(map(Tensor.equal, skipping.weights[step], skipping.weights[step - 1]))
     ]
     assert unchanged == [*NAN_STEPS]
 
 
-@late_or_not
-def test_a_skipped_update_changes_no_average(
-    tmp_path: Path, padded: bool, optim: str, delay: int
-) -> None:
-    run = skipping_trainer(tmp_path, optim, delay)
-    averages: list[list[Tensor]] = []
-
-    def add_average() -> None:
-        with run.average.applied():
-            averages.append(weights(run.model))
-
-    after_each_update(run, add_average)
-    run.train()
+def test_a_skipped_update_changes_no_average(skipping: Skipping) -> None:
     for step in NAN_STEPS:
-        assert_equal(averages[step - 1], averages[step - 2])
+        assert_equal(skipping.averages[step - 1], skipping.averages[step - 2])
 
 
-@late_or_not
-def test_skipped_updates_are_counted_and_saved(
-    tmp_path: Path, padded: bool, optim: str, delay: int
-) -> None:
-    run = skipping_trainer(tmp_path, optim, delay)
-    run.train()
-    assert run.state.skipped == 3
-    assert read_training_state(tmp_path / "run" / "step_13")["run"]["skipped"] == 3
+def test_skipped_updates_are_counted_and_saved(skipping: Skipping) -> None:
+    assert skipping.trainer.state.skipped == 3
+    checkpoint = skipping.trainer.run.path / "step_13"
+    assert read_training_state(checkpoint)["run"]["skipped"] == 3
 
 
 def test_a_run_that_skips_every_update_ends(tmp_path: Path) -> None:
