@@ -85,7 +85,8 @@ def allowed_symbols(source: str) -> set[str]:
 def log_probs_of(translator: Translator, source: str) -> dict[tuple[str, ...], float]:
     """Return the log-probabilities of outputs, each as its symbols."""
     (answer,) = translator.answers([source])
-    return {(*each.text.split(),): each.hypothesis.log_prob for each in answer.hypotheses}
+    outputs = answer.hypotheses
+    return {(*output.text.split(),): output.hypothesis.log_prob for output in outputs}
 
 
 def translator_of(folder: Path, symbols: str, **more: object) -> Translator:
@@ -173,10 +174,11 @@ def test_a_symbol_that_is_copied_is_written_by_its_placeholder_alone(tmp_path: P
     translator = translator_of(model, "language")
     (answer,) = translator.answers([source])
     tokens = [
-        translator.vocabularies.target.decode(each.hypothesis.tokens) for each in answer.hypotheses
+        translator.vocabularies.target.decode(output.hypothesis.tokens)
+        for output in answer.hypotheses
     ]
     assert {*itertools.chain(*tokens)} - {"<unk>"} == {"a", "b", "<copy1>"}
-    texts = [each.text for each in answer.hypotheses]
+    texts = [output.text for output in answer.hypotheses]
     assert len({*texts}) == len(texts)
 
 
