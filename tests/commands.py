@@ -38,7 +38,10 @@ def offer_server() -> None:
 
 
 def server() -> str | None:
-    """Path of the server's socket; None where commands are to be processes of their own."""
+    """Return the path of the server's socket, and start the server if it is not running.
+
+    None: no server is offered here, and each command is a new process.
+    """
     if _SERVER not in os.environ:
         return None
     folder, owner = os.environ[_SERVER].rsplit(":", 1)
@@ -102,7 +105,7 @@ def _forked(
 
 
 def succeed(script: str, *arguments: object, cwd: Path | None = None) -> str:
-    """Run a command that must succeed without a warning; returns what it printed."""
+    """Run a command that must succeed without a warning; return what it printed."""
     done = run(script, *arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
@@ -110,7 +113,7 @@ def succeed(script: str, *arguments: object, cwd: Path | None = None) -> str:
 
 
 def fail(script: str, *arguments: object, cwd: Path | None = None) -> str:
-    """Run a command that must fail with one line; returns that line."""
+    """Run a command that must fail with one line; return that line."""
     done = run(script, *arguments, cwd=cwd)
     lines = done.stderr.strip().splitlines()
     assert done.returncode == 2, done.stderr
@@ -142,12 +145,16 @@ def json_lines(path: Path) -> list[Any]:
     return list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
 
 
-def weights(run_folder: Path, step: int) -> dict:
+def weights(run_folder: Path, step: int) -> dict[str, torch.Tensor]:
+    """Return the weights of a checkpoint."""
     return load_file(run_folder / f"step_{step}" / "model.safetensors")
 
 
 def toy_ende(folder: Path) -> None:
-    """Small files under the names of OpenNMT-py's quick start."""
+    """Write small files under the names of OpenNMT-py's quick start, in the folder `toy-ende`.
+
+    Targets are the capital letters of their sources.
+    """
     generator = random.Random(5)
     (folder / "toy-ende").mkdir()
     for side, letters in (("src", "abcdefgh"), ("tgt", "ABCDEFGH")):

@@ -17,7 +17,7 @@ def name_of(main: Main) -> str:
 
 
 def ended(main: Main, arguments: Sequence[str]) -> int:
-    """Return the exit status; messages begin with the name of the command's file."""
+    """Run a command and return its exit status; its messages begin with its file's name."""
     with mock.patch("sys.argv", [name_of(main)]):
         return ending(name_of(main), lambda: main(arguments))
 
@@ -26,13 +26,13 @@ def refused(main: Main, arguments: Iterable[object], progress: bool = False) -> 
     """Return the one line that a command prints to the standard error when it refuses a call.
 
     Args:
-        main: of the command.
-        arguments: what it refuses.
-        progress: whether it may say before how far it is.
+        main: the function of the command.
+        arguments: those of the call.
+        progress: whether other lines may come first, such as those of a training's progress.
     """
-    with redirect_stderr(io.StringIO()) as said:
+    with redirect_stderr(io.StringIO()) as printed:
         assert ended(main, [str(argument) for argument in arguments]) == 2
-    *before, line = said.getvalue().splitlines()
+    *before, line = printed.getvalue().splitlines()
     assert progress or not before
     assert line.startswith(f"{name_of(main)}: error: ")
     return line

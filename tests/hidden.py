@@ -1,6 +1,6 @@
 """Run the package in a process where some libraries are not installed.
 
-python -m tests.hidden onmt,pyonmttok COMMAND ...     as `onmt-entmax COMMAND ...`
+python tests/hidden.py onmt,pyonmttok COMMAND ...     as `onmt-entmax COMMAND ...`
 """
 
 import subprocess
@@ -13,13 +13,13 @@ from tests.commands import run
 
 
 class Hiding:
-    """A finder of modules, before all others, that refuses those of some libraries."""
+    """A finder of modules that refuses those of some libraries; it comes before all others."""
 
     def __init__(self, libraries: Sequence[str]) -> None:
         self.libraries = libraries
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Raise what Python raises for a module that is not there."""
+        """Raise Python's error for a module that is not installed."""
         if name.partition(".")[0] in self.libraries:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
@@ -28,8 +28,9 @@ def without(
     libraries: str, *arguments: object, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of the package without some libraries, whose names have commas between them."""
-    loaded = "onmt" in libraries.split(",")  # in the process that the server of commands forks
-    return run("tests/hidden.py", libraries, *arguments, cwd=cwd, fresh=loaded)
+    # The server of commands has loaded OpenNMT-py, and its forks could not hide it.
+    fresh = "onmt" in libraries.split(",")
+    return run("tests/hidden.py", libraries, *arguments, cwd=cwd, fresh=fresh)
 
 
 def main() -> NoReturn:

@@ -21,7 +21,18 @@ def write_model(
     end: float = 2,
     options: Mapping[str, object] | None = None,
 ) -> Path:
-    """A random model; `end` makes forms short, or never end where it is very negative."""
+    """Write a random model.
+
+    Args:
+        folder: of the model.
+        seed: of its weights.
+        vocabularies: its tokens.
+        end: added to the score of the end symbol; very negative: forms never end.
+        options: recorded in the folder.
+
+    Returns:
+        The folder.
+    """
     torch.manual_seed(seed)
     config = small(generator_alpha=1.5, param_init=1.0)
     model = build_model(config, vocabularies).eval()

@@ -10,24 +10,25 @@ from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabu
 
 
 def words(source: Iterable[str], target: Iterable[str]) -> Vocabularies:
-    """Vocabularies of these tokens, after the special ones."""
+    """Return vocabularies of these tokens, after the special ones."""
     return Vocabularies(
         Vocabulary((*SOURCE_SPECIALS, *source)), Vocabulary((*TARGET_SPECIALS, *target))
     )
 
 
 def small(**changes: Any) -> ModelConfig:
-    """A network of size 8, recurrent unless the changes say otherwise."""
+    """Return the configuration of a network of size 8, recurrent unless it is changed."""
     sizes = dict.fromkeys(("rnn_size", "src_word_vec_size", "tgt_word_vec_size"), 8)
     return ModelConfig(**{**sizes, **changes})
 
 
 def small_transformer(**changes: Any) -> ModelConfig:
-    """A Transformer of size 8 with two heads."""
+    """Return the configuration of a Transformer of size 8 with two heads."""
     kinds = dict.fromkeys(("encoder_type", "decoder_type"), "transformer")
     return small(**{**kinds, "heads": 2, "transformer_ff": 8, **changes})
 
 
+# Of the tests of networks and model folders.
 SMALL = ModelConfig(
     encoder_type="brnn", rnn_size=8, src_word_vec_size=6, tgt_word_vec_size=6, dropout=0.0
 )

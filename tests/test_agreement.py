@@ -65,26 +65,25 @@ def test_thirty_updates_give_the_same_losses(name: str) -> None:
     ours, theirs = build_model(config, VOCABULARIES), untouched(config)
     theirs.load_state_dict(ours.state_dict())
     pad = VOCABULARIES.target.pad
-    losses: tuple[list[float], list[float]] = ([], [])
+    our_losses: list[float] = []
+    their_losses: list[float] = []
     optimizers = [torch.optim.Adam(model.parameters(), lr=0.01) for model in (ours, theirs)]
     for batch in batches(30):
         hidden, target = ours.hidden_states(batch)
-        first = ours.generator.loss(hidden, target, pad).loss
+        our_loss = ours.generator.loss(hidden, target, pad).loss
         outputs, _ = theirs(batch.source, batch.target, batch.source_lengths)
         scores = theirs.generator(outputs)
-        second = nn.functional.cross_entropy(
+        their_loss = nn.functional.cross_entropy(
             scores.flatten(0, 1), batch.target[1:].flatten(), ignore_index=pad, reduction="sum"
         )
-        for loss, optimizer, record in zip((first, second), optimizers, losses, strict=True):
+        for loss, optimizer in zip((our_loss, their_loss), optimizers, strict=True):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            record.append(loss.item())
-    torch.testing.assert_close(
-        torch.tensor(losses[0]), torch.tensor(losses[1]), rtol=1e-5, atol=1e-5
-    )
-    assert losses[0][-1] < 0.9 * losses[0][0]
-    for (name, mine), (_, other) in zip(
-        ours.named_parameters(), theirs.named_parameters(), strict=True
-    ):
-        torch.testing.assert_close(mine, other, rtol=2e-3, atol=2e-3, msg=name)
+        our_losses.append(our_loss.item())
+        their_losses.append(their_loss.item())
+    assert our_losses == pytest.approx(their_losses, rel=1e-5, abs=1e-5)
+    assert our_losses[-1] < 0.9 * our_losses[0]
+    their_weights = dict(theirs.named_parameters())
+    for name, weight in ours.named_parameters():
+        torch.testing.assert_close(weight, their_weights[name], rtol=2e-3, atol=2e-3, msg=name)

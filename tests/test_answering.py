@@ -1,5 +1,6 @@
 """Answers of the page of `serve`: every task of strings, several models, and what it opens with."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.strings.cells import cells_text
-from onmt_entmax.transducer import Transducer
+from onmt_entmax.transducer import Output, Prediction, Transducer
 from tests.inflection_models import write_model
 from tests.models import words
 from tests.string_models import PHONES, task_options, write_phones
@@ -19,61 +20,115 @@ from tests.string_models import PHONES, task_options, write_phones
 TASK = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=6), "exact", Budget(500))
 
 
-def pairs(record: dict[str, Any]) -> list[tuple[str, float]]:
-    return [(each["text"], pytest.approx(each["prob"], abs=1e-6)) for each in record["hypotheses"]]
+def outputs_of(record: dict[str, Any]) -> list[tuple[str, float]]:
+    """Return texts and probabilities of a record, to compare with outputs of a transducer."""
+    return [
+        (hypothesis["text"], pytest.approx(hypothesis["prob"], abs=1e-6))
+        for hypothesis in record["hypotheses"]
+    ]
 
 
-def test_pronunciations_are_symbols_between_spaces(tmp_path: Path) -> None:
-    folder = write_phones(tmp_path / "model", 3)
-    answer = Answering(folder, TASK).answer({"source": " abc "})
-    expected = Transducer(folder, 4, 4, 6).predict("abc")
-    assert len(expected.outputs) > 1
-    assert any(" " in output.text for output in expected.outputs)
-    assert pairs(answer["record"]) == [(each.text, each.prob) for each in expected.outputs]
-    assert answer["record"]["written"]
-    assert answer["drawing"]["source"] == ["a", "b", "c"]
-    assert answer["tags"] == ()
+def texts_and_probs(outputs: Sequence[Output]) -> list[tuple[str, float]]:
+    return [(output.text, output.prob) for output in outputs]
 
 
-def test_symbols_of_a_source_have_their_separator(tmp_path: Path) -> None:
-    options = task_options(separators={"source": "-", "target": " "})
-    folder = write_model(tmp_path / "model", 3, words(("ts", "a"), PHONES), options=options)
-    answering = Answering(folder, TASK)
-    assert answering.description()["source"] == {
-        "label": "Symbols",
-        "placeholder": "symbols between '-', such as ts-a",
-        "kind": "symbols",
-    }
-    assert answering.answer({"source": "ts-a"})["drawing"]["source"] == ["ts", "a"]
-    with pytest.raises(UserError, match="empty symbol: '-' at an end"):
-        answering.answer({"source": "ts-"})
+class TestPronunciation:
+    """Symbols between spaces."""
+
+    @pytest.fixture
+    def expected(self, tmp_path: Path) -> Prediction:
+        prediction = Transducer(write_phones(tmp_path / "model", 3), 4, 4, 6).predict("abc")
+        assert len(prediction.outputs) > 1
+        assert any(" " in output.text for output in prediction.outputs)
+        return prediction
+
+    @pytest.fixture
+    def answer(self, expected: Prediction, tmp_path: Path) -> dict[str, Any]:
+        """The answer to a source with spaces around it."""
+        return Answering(tmp_path / "model", TASK).answer({"source": " abc "})
+
+    def test_is_the_prediction(self, answer: dict[str, Any], expected: Prediction) -> None:
+        assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs)
+
+    def test_has_texts_as_people_write_them(self, answer: dict[str, Any]) -> None:
+        assert answer["record"]["written"]
+
+    def test_is_drawn_with_its_source(self, answer: dict[str, Any]) -> None:
+        assert answer["drawing"]["source"] == ["a", "b", "c"]
+
+    def test_has_no_tags(self, answer: dict[str, Any]) -> None:
+        assert answer["tags"] == ()
 
 
-def test_tags_need_no_language(tmp_path: Path) -> None:
-    options = task_options(("source", "target", "tags"), {"tags": "|"})
-    folder = write_model(tmp_path / "model", 3, words(("+V", "+PST", *"ab"), "ab"), options=options)
-    answering = Answering(folder, TASK)
-    answer = answering.answer({"source": "ab", "tags": "V|PST"})
-    assert answer["drawing"]["source"] == ["+V", "+PST", "a", "b"]
-    assert answer["tags"] == ("V", "PST")
-    for name in ("source", "lemma", "sentence"):  # as release 1.0 named it, too
+class TestSymbolsOfASource:
+    """Their separator is `-`."""
+
+    @pytest.fixture
+    def answering(self, tmp_path: Path) -> Answering:
+        options = task_options(separators={"source": "-", "target": " "})
+        folder = write_model(tmp_path / "model", 3, words(("ts", "a"), PHONES), options=options)
+        return Answering(folder, TASK)
+
+    def test_are_described(self, answering: Answering) -> None:
+        assert answering.description()["source"] == {
+            "label": "Symbols",
+            "placeholder": "symbols between '-', such as ts-a",
+            "kind": "symbols",
+        }
+
+    def test_are_read(self, answering: Answering) -> None:
+        assert answering.answer({"source": "ts-a"})["drawing"]["source"] == ["ts", "a"]
+
+    def test_are_not_empty(self, answering: Answering) -> None:
+        with pytest.raises(UserError, match="empty symbol: '-' at an end"):
+            answering.answer({"source": "ts-"})
+
+
+class TestTagsWithoutLanguages:
+    @pytest.fixture
+    def answering(self, tmp_path: Path) -> Answering:
+        options = task_options(("source", "target", "tags"), {"tags": "|"})
+        vocabularies = words(("+V", "+PST", *"ab"), "ab")
+        return Answering(write_model(tmp_path / "model", 3, vocabularies, options=options), TASK)
+
+    def test_are_read(self, answering: Answering) -> None:
+        answer = answering.answer({"source": "ab", "tags": "V|PST"})
+        assert answer["drawing"]["source"] == ["+V", "+PST", "a", "b"]
+        assert answer["tags"] == ("V", "PST")
+
+    @pytest.mark.parametrize("name", ["source", "lemma", "sentence"])
+    def test_are_not_needed(self, answering: Answering, name: str) -> None:
+        """Release 1.0 had other names for the source."""
         assert answering.answer({name: "ab"})["drawing"]["source"] == ["a", "b"]
-    said = answering.description()
-    assert (said["languages"], said["tags"]) == (None, ["PST", "V"])
-    assert (said["tag_separator"], said["needs_tags"]) == ("|", False)
+
+    def test_are_described(self, answering: Answering) -> None:
+        description = answering.description()
+        assert (description["languages"], description["tags"]) == (None, ["PST", "V"])
+        assert (description["tag_separator"], description["needs_tags"]) == ("|", False)
 
 
-def test_languages_need_no_tags(tmp_path: Path) -> None:
-    letters = words(("lang=tur", "lang=x", *"kitap"[:5]), PHONES)
-    options = task_options(("language", "source", "target"), {"target": " "})
-    answering = Answering(write_model(tmp_path / "model", 3, letters, options=options), TASK)
-    said = answering.description()
-    assert (said["languages"], said["tags"]) == (["tur", "x"], None)
-    assert said["example"] == {"language": "tur", "source": "kitap"}
-    answer = answering.answer({"language": "turkish", "source": "ta"})
-    assert answer["drawing"]["source"] == ["lang=tur", "t", "a"]
-    with pytest.raises(UserError, match="no language 'y'"):
-        answering.answer({"language": "y", "source": "ta"})
+class TestLanguagesWithoutTags:
+    @pytest.fixture
+    def answering(self, tmp_path: Path) -> Answering:
+        vocabularies = words(("lang=tur", "lang=x", *"kitap"), PHONES)
+        options = task_options(("language", "source", "target"), {"target": " "})
+        return Answering(write_model(tmp_path / "model", 3, vocabularies, options=options), TASK)
+
+    def test_are_described(self, answering: Answering) -> None:
+        description = answering.description()
+        assert (description["languages"], description["tags"]) == (["tur", "x"], None)
+
+    def test_have_an_example(self, answering: Answering) -> None:
+        example = answering.description()["example"]
+        assert example == {"language": "tur", "source": "kitap"}
+
+    def test_are_known_by_name_and_code(self, answering: Answering) -> None:
+        answer = answering.answer({"language": "turkish", "source": "ta"})
+        assert answer["drawing"]["source"] == ["lang=tur", "t", "a"]
+
+    def test_that_the_model_lacks_are_named(self, answering: Answering) -> None:
+        with pytest.raises(UserError, match="no language 'y'"):
+            answering.answer({"language": "y", "source": "ta"})
 
 
 @pytest.mark.parametrize("listed", [1, 4])
@@ -88,7 +143,7 @@ def test_models_of_two_directions_are_averaged(tmp_path: Path, listed: int) -> N
     expected = Transducer(folders, 0, 4, 6, budget=500).predict("ab")
     assert len(expected.outputs) > 4
     record = answer["record"]
-    assert pairs(record) == [(each.text, each.prob) for each in expected.outputs[:listed]]
+    assert outputs_of(record) == texts_and_probs(expected.outputs[:listed])
     assert record["finished"] == len(expected.outputs)
     assert record["certificate"] == expected.certificate.level
     assert record["bound"] == expected.certificate.bound
@@ -100,7 +155,7 @@ def test_models_of_one_vocabulary_have_pictures(tmp_path: Path) -> None:
     folders = [write_phones(tmp_path / str(seed), seed) for seed in (3, 4)]
     answer = Answering(folders, TASK).answer({"source": "ab"})
     expected = Transducer(folders, 4, 4, 6).predict("ab")
-    assert pairs(answer["record"]) == [(each.text, each.prob) for each in expected.outputs]
+    assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs)
     assert answer["drawing"]["source"] == ["a", "b"]
 
 
@@ -117,9 +172,11 @@ def test_copied_symbols_are_named(tmp_path: Path) -> None:
     assert answering.answer({"source": "aö"})["record"]["copied"] == {"character ö": 1}
 
 
-@pytest.mark.parametrize(("kind", "longest"), [("", 80), ("-", 500)])
-def test_long_sources_are_refused(tmp_path: Path, kind: str, longest: int) -> None:
-    options = task_options(separators={"source": kind} if kind else {})
+@pytest.mark.parametrize(
+    ("separators", "longest"), [({}, 80), ({"source": "-"}, 500)], ids=["characters", "symbols"]
+)
+def test_long_sources_are_refused(tmp_path: Path, separators: dict[str, str], longest: int) -> None:
+    options = task_options(separators=separators)
     answering = Answering(
         write_model(tmp_path / "model", 3, words("a", "a"), options=options), TASK
     )
@@ -131,7 +188,8 @@ def test_long_sources_are_refused(tmp_path: Path, kind: str, longest: int) -> No
 # --- what the page opens with ---------------------------------------------------------------------
 
 
-def inflection(folder: Path, languages: str, letters: str, tags: str, cells: Any) -> Answering:
+def answering_of(folder: Path, languages: str, letters: str, tags: str, cells: Any) -> Answering:
+    """Return the answers of a model of inflection that records these cells."""
     marks = [f"lang={name}" for name in languages.split()] + [f"+{tag}" for tag in tags.split()]
     model = write_model(folder, 3, words((*marks, *letters), letters))
     (model / CELLS).write_text(cells_text(cells), encoding="utf-8")
@@ -142,7 +200,7 @@ def inflection(folder: Path, languages: str, letters: str, tags: str, cells: Any
 def test_a_word_whose_cell_the_folder_records(tmp_path: Path) -> None:
     """In the order of the cell, under the name that the model has for the language."""
     cells = {"tur": {("N", "DAT"): 9, ("N", "SG", "ACC"): 2}, "aaa": {("V",): 9}}
-    answering = inflection(tmp_path / "m", "aaa tur", "kitap", "N SG ACC DAT V", cells)
+    answering = answering_of(tmp_path / "m", "aaa tur", "kitap", "N SG ACC DAT V", cells)
     assert answering.description()["example"] == {
         "language": "tur", "source": "kitap", "tags": "N;SG;ACC",
     }  # fmt: skip
@@ -150,7 +208,7 @@ def test_a_word_whose_cell_the_folder_records(tmp_path: Path) -> None:
 
 def test_else_the_most_frequent_cell_of_the_part_of_speech(tmp_path: Path) -> None:
     cells = {"turkish": {("V", "X"): 9, ("N", "DAT"): 5, ("N", "GEN"): 2}}
-    answering = inflection(tmp_path / "m", "turkish", "kitap", "N V X DAT GEN", cells)
+    answering = answering_of(tmp_path / "m", "turkish", "kitap", "N V X DAT GEN", cells)
     assert answering.description()["example"]["tags"] == "N;DAT"
 
 
@@ -160,13 +218,17 @@ def test_without_a_word_language_and_tags_are_filled_in(
 ) -> None:
     """No word is known of the language, or one with letters that the model lacks."""
     cells = {language: {("N", "ACC", "SG"): 9, ("V",): 2}}
-    answering = inflection(tmp_path / "m", language, letters, "N ACC SG V", cells)
+    answering = answering_of(tmp_path / "m", language, letters, "N ACC SG V", cells)
     assert answering.description()["example"] == {
         "language": language, "source": "", "tags": "N;ACC;SG",
     }  # fmt: skip
 
 
 def test_nothing_is_known_of_words_without_a_language(tmp_path: Path) -> None:
-    said = Answering(write_phones(tmp_path / "model", 3), TASK).description()
-    assert said["example"] == {}
-    assert said["source"] == {"label": "Word", "placeholder": "type a word", "kind": "characters"}
+    description = Answering(write_phones(tmp_path / "model", 3), TASK).description()
+    assert description["example"] == {}
+    assert description["source"] == {
+        "label": "Word",
+        "placeholder": "type a word",
+        "kind": "characters",
+    }

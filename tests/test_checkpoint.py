@@ -1,12 +1,12 @@
 """Model folders: what was saved comes back, and what is damaged is named in one line."""
 
 import json
-import math
 import os
 import random
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ from tests.models import BATCH, CONFIGS, SMALL, VOCABULARIES
 FILES = ["config.yaml", "vocab.json", "model.safetensors", "training/state.pt", "SHA256SUMS"]
 
 
+State = dict[str, torch.Tensor]
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "model"
@@ -48,6 +51,7 @@ def folder(saved: Path, tmp_path: Path) -> Path:
 
 
 def refusal(work: Callable[[], object]) -> str:
+    """Return the one line with which work is refused."""
     with pytest.raises(CheckpointError) as raised:
         work()
     message = str(raised.value)
@@ -61,29 +65,45 @@ def test_a_model_comes_back_as_it_was(tmp_path: Path, name: str) -> None:
     model = build_model(config, VOCABULARIES).eval()
     options = {"data": {"c": {"path_src": "ä"}}}
     save(tmp_path / "m", model, config, VOCABULARIES, options)
-    state = torch.get_rng_state()
     loaded = load(tmp_path / "m")
-    assert torch.get_rng_state().equal(state)  # no weight was drawn, as all are read
     assert (loaded.config, loaded.vocabularies, loaded.options) == (config, VOCABULARIES, options)
     with torch.no_grad():
         expected, _ = model.hidden_states(BATCH)
         hidden, _ = loaded.model.hidden_states(BATCH)
     assert torch.equal(model.generator.scores(expected), loaded.model.generator.scores(hidden))
-    modes = {path.stat().st_mode for path in (tmp_path / "m").iterdir()}
-    assert len(modes) == 1  # safetensors' own file is for its owner alone
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_loading_draws_no_random_number(tmp_path: Path, name: str) -> None:
+    """All weights are read."""
+    save(tmp_path / "m", build_model(CONFIGS[name], VOCABULARIES), CONFIGS[name], VOCABULARIES, {})
+    state = torch.get_rng_state()
+    load(tmp_path / "m")
+    assert torch.get_rng_state().equal(state)
+
+
+def test_all_files_have_the_same_permissions(saved: Path) -> None:
+    """Safetensors' own file is for its owner alone."""
+    assert len({path.stat().st_mode for path in saved.iterdir() if path.is_file()}) == 1
+
+
+def test_a_model_without_a_training_state_says_so(tmp_path: Path) -> None:
+    save(tmp_path / "m", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})
     assert "no training state" in refusal(lambda: read_training_state(tmp_path / "m"))
 
 
-def test_of_a_checkpoint_deleted_meanwhile_the_best_of_now_is_read(tmp_path, monkeypatch) -> None:
+def test_if_a_checkpoint_is_deleted_while_it_is_read_the_best_of_now_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, read = RunFolder(tmp_path, SMALL, VOCABULARIES, {}, keep=1), checkpoint.read_checked
     run.save(1, build_model(SMALL, VOCABULARIES), {})
 
-    def deleted(folder: Path, name: str, at_most: int) -> bytes:
+    def read_too_late(folder: Path, name: str, at_most: int) -> bytes:
         if name == "model.safetensors" and folder.name == "step_1":
             run.save(2, build_model(SMALL, VOCABULARIES), {})
         return read(folder, name, at_most)
 
-    monkeypatch.setattr(checkpoint, "read_checked", deleted)
+    monkeypatch.setattr(checkpoint, "read_checked", read_too_late)
     assert load(tmp_path).folder == tmp_path / "step_2"
 
 
@@ -120,7 +140,7 @@ def test_damage_that_is_listed_is_one_line_that_names_the_file(
         path.write_bytes(contents[damage])
     write_list(folder)
     message = refusal(lambda: read_all(folder))
-    assert name in message or (damage == "missing" and str(folder) in message)
+    assert (str(folder) if damage == "missing" else name) in message
 
 
 def test_a_folder_without_a_list_loads_with_a_warning(folder: Path) -> None:
@@ -133,6 +153,7 @@ def test_a_folder_without_a_list_loads_with_a_warning(folder: Path) -> None:
 def change_config(
     folder: Path, change: Callable[[dict[str, Any]], object], listed: bool = True
 ) -> None:
+    """Change the content of config.yaml; write its checksum again, if there is a list."""
     path = folder / "config.yaml"
     content = yaml.safe_load(path.read_text())
     change(content)
@@ -142,7 +163,7 @@ def change_config(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"format_version": "2.0"}, "format 2.0 is newer"),
         ({"format_version": None}, "no format_version"),
@@ -154,11 +175,11 @@ def change_config(
         ({"model": {"head": 8}}, "head: no such key; did you mean 'heads'?"),
     ],
 )
-def test_configurations_that_are_refused(folder: Path, change: dict, said: str) -> None:
+def test_configurations_that_are_refused(folder: Path, change: dict, message: str) -> None:
     change_config(folder, lambda content: content.update(change))
-    message = refusal(lambda: load(folder))
-    assert message.startswith(f"{folder}/config.yaml: ")
-    assert said in message
+    line = refusal(lambda: load(folder))
+    assert line.startswith(f"{folder}/config.yaml: ")
+    assert message in line
 
 
 def test_a_pretrained_model_loads() -> None:
@@ -167,56 +188,105 @@ def test_a_pretrained_model_loads() -> None:
     assert load(folder).config.rnn_size == 512
 
 
-def test_the_best_checkpoint_of_a_run(tmp_path: Path) -> None:
-    for step in (1, 2, 12):
-        (tmp_path / f"step_{step}").mkdir()
-    assert find_model(tmp_path).name == "step_12"
-    remember_best(tmp_path, 2, "loss", 0.25)
-    assert find_model(tmp_path).name == "step_2"
-    assert checkpoint_steps(tmp_path)[-1] == 12
-    (tmp_path / "step_2").rmdir()
-    with pytest.warns(UserWarning, match=r"best.json: names step_2, which is not .*, step_12$"):
-        assert find_model(tmp_path).name == "step_12"
-    for step in ("NaN", "true", '"2"', "null", "[2]", "9" * 5000, "[" * 10**5, "\0", "1}, {"):
-        (tmp_path / "best.json").write_text(f'{{"step": {step}}}')
-        assert best_step(tmp_path) is None
-        assert "best.json: " in refusal(lambda: find_model(tmp_path))
+class TestTheBestCheckpointOfARun:
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> Path:
+        """A run folder with checkpoints, and no file that names the best."""
+        for step in (1, 2, 12):
+            (tmp_path / f"step_{step}").mkdir()
+        return tmp_path
+
+    def test_is_the_newest_if_none_is_named(self, run: Path) -> None:
+        assert find_model(run).name == "step_12"
+
+    def test_is_the_one_that_is_named(self, run: Path) -> None:
+        remember_best(run, 2, "loss", 0.25)
+        assert find_model(run).name == "step_2"
+        assert checkpoint_steps(run)[-1] == 12
+
+    def test_is_the_newest_if_the_one_that_is_named_is_missing(self, run: Path) -> None:
+        remember_best(run, 2, "loss", 0.25)
+        (run / "step_2").rmdir()
+        with pytest.warns(UserWarning, match=r"best.json: names step_2, which is not .*, step_12$"):
+            assert find_model(run).name == "step_12"
+
+    @pytest.mark.parametrize(
+        "step",
+        ["NaN", "true", '"2"', "null", "[2]", "9" * 5000, "[" * 10**5, "\0", "1}, {"],
+        ids=lambda step: repr(step[:5]),
+    )
+    def test_is_not_read_from_a_damaged_file(self, run: Path, step: str) -> None:
+        (run / "best.json").write_text(f'{{"step": {step}}}')
+        assert best_step(run) is None
+        assert "best.json: " in refusal(lambda: find_model(run))
+
+    @pytest.mark.parametrize(("value", "is_finite"), [(inf, False), (nan, False), (0.5, True)])
+    def test_may_have_a_value_that_is_not_finite(
+        self, run: Path, value: float, is_finite: bool
+    ) -> None:
+        """As where no validation has had a finite one yet."""
+        remember_best(run, 3, "loss", value)
+        best = read_best(run)
+        assert (best["step"], best["metric"]) == (3, "loss")
+        assert isfinite(best["value"]) is is_finite
 
 
-def test_names_of_opennmts_checkpoints_lead_to_ours(tmp_path: Path) -> None:
+class TestNamesOfOpenNMTsCheckpoints:
     """It writes `model_step_5.pt`; an imported folder beside such a file stands for it."""
-    (tmp_path / "model/step_5").mkdir(parents=True)
-    message = refusal(lambda: find_model(tmp_path / "model_step_5.pt"))
-    assert message.endswith(f"no such model folder; did you mean {tmp_path}/model/step_5?")
-    assert "did you mean" not in refusal(lambda: find_model(tmp_path / "model_step_6.pt"))
-    (tmp_path / "other.pt").touch()
-    imported = tmp_path / "other"
-    assert refusal(lambda: find_model(tmp_path / "other.pt")).endswith(f"/other.pt {imported}")
-    imported.mkdir()
-    (imported / "config.yaml").touch()
-    assert find_model(tmp_path / "other.pt") == imported
-    os.utime(tmp_path / "other.pt", (2**33, 2**33))  # newer than the folder
-    assert refusal(lambda: find_model(tmp_path / "other.pt")).endswith("/other.pt.imported")
+
+    def test_lead_to_our_checkpoint_of_the_step(self, tmp_path: Path) -> None:
+        (tmp_path / "model/step_5").mkdir(parents=True)
+        message = refusal(lambda: find_model(tmp_path / "model_step_5.pt"))
+        assert message.endswith(f"no such model folder; did you mean {tmp_path}/model/step_5?")
+
+    def test_of_another_step_lead_nowhere(self, tmp_path: Path) -> None:
+        (tmp_path / "model/step_5").mkdir(parents=True)
+        message = refusal(lambda: find_model(tmp_path / "model_step_6.pt"))
+        assert "did you mean" not in message
+
+    def test_lead_to_the_command_that_imports_them(self, tmp_path: Path) -> None:
+        (tmp_path / "other.pt").touch()
+        message = refusal(lambda: find_model(tmp_path / "other.pt"))
+        assert message.endswith(f"/other.pt {tmp_path}/other")
+
+    @pytest.fixture
+    def imported(self, tmp_path: Path) -> Path:
+        """The folder of an imported file, beside the file."""
+        (tmp_path / "other.pt").touch()
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "config.yaml").touch()
+        return tmp_path / "other"
+
+    def test_stand_for_their_imported_folder(self, imported: Path, tmp_path: Path) -> None:
+        assert find_model(tmp_path / "other.pt") == imported
+
+    def test_are_imported_again_if_they_are_newer(self, imported: Path, tmp_path: Path) -> None:
+        os.utime(tmp_path / "other.pt", (2**33, 2**33))
+        message = refusal(lambda: find_model(tmp_path / "other.pt"))
+        assert message.endswith("/other.pt.imported")
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("missing", "no such model folder"),
         ("empty", "not a model folder (it has neither config.yaml nor step_N)"),
-        ("data", "not a model folder (it has neither config.yaml nor step_N); did you mean"),
         ("model.pt", "a file, and models are folders; convert a checkpoint of OpenNMT-py: onmt-en"),
     ],
 )
-def test_paths_that_hold_no_model(tmp_path: Path, name: str, said: str) -> None:
-    """Of data that `prepare` wrote, the model is in the folder `model`."""
+def test_paths_that_hold_no_model(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "model.pt").touch()
+    line = refusal(lambda: find_model(tmp_path / name))
+    assert line.startswith(f"{tmp_path / name}: {message}")
+
+
+def test_a_folder_of_prepare_leads_to_its_model(tmp_path: Path) -> None:
     for run in ("a", "model"):
         (tmp_path / f"data/{run}/step_5").mkdir(parents=True)
-    (tmp_path / "model.pt").touch()
-    hint = f" {tmp_path}/data/model?" if name == "data" else ""
-    message = refusal(lambda: find_model(tmp_path / name))
-    assert message.startswith(f"{tmp_path / name}: {said}{hint}")
+    line = refusal(lambda: find_model(tmp_path / "data"))
+    message = "not a model folder (it has neither config.yaml nor step_N); did you mean"
+    assert line.startswith(f"{tmp_path}/data: {message} {tmp_path}/data/model?")
 
 
 def test_weights_that_are_views_of_one_block_are_saved(tmp_path: Path) -> None:
@@ -234,41 +304,59 @@ def test_weights_that_are_views_of_one_block_are_saved(tmp_path: Path) -> None:
         assert torch.equal(loaded[name], weight), name
 
 
-CHANGED_WEIGHTS: dict[str, Callable[[dict[str, torch.Tensor]], object]] = {
-    "missing": lambda w: w.pop("generator.bias"),
-    "unknown": lambda w: w.update(more=torch.ones(2)),
-    "integers": lambda w: w.update({"generator.bias": w["generator.bias"].long()}),
-    "another shape": lambda w: w.update({"generator.bias": torch.ones(3)}),
-    "transposed": lambda w: w.update({"generator.bias": w["generator.bias"][None]}),
-    "nan": lambda w: w["generator.bias"].fill_(torch.nan),
-    "infinite": lambda w: w["generator.bias"][1:2].fill_(-torch.inf),
+BIAS = "generator.bias"
+
+
+def change_bias(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[State], object]:
+    return lambda weights: weights.update({BIAS: change(weights[BIAS])})
+
+
+CHANGED_WEIGHTS: dict[str, Callable[[State], object]] = {
+    "missing": lambda weights: weights.pop(BIAS),
+    "integers": change_bias(torch.Tensor.long),
+    "another shape": change_bias(lambda _: torch.ones(3)),
+    "transposed": change_bias(lambda bias: bias.unsqueeze(0)),
+    "nan": change_bias(lambda bias: torch.full_like(bias, torch.nan)),
+    "infinite": change_bias(lambda bias: bias.index_fill(0, torch.tensor([1]), -torch.inf)),
 }
 
 
-@pytest.mark.parametrize("name", CHANGED_WEIGHTS)
-def test_weights_that_do_not_fit_are_one_line(folder: Path, name: str) -> None:
+def refusal_of_weights(folder: Path, change: Callable[[State], object]) -> str:
+    """Return the error for a folder with changed weights, whose checksums are right."""
     path = folder / "model.safetensors"
     weights = safetensors.torch.load(path.read_bytes())
-    CHANGED_WEIGHTS[name](weights)
+    change(weights)
     path.write_bytes(safetensors.torch.save(weights))
     write_list(folder)
     message = refusal(lambda: load(folder))
     assert message.startswith(f"{path}: ")
-    assert ("more" if name == "unknown" else "generator.bias") in message
+    return message
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_shared_weights_have_either_name_or_both(tmp_path: Path, both: bool) -> None:
+@pytest.mark.parametrize("change", CHANGED_WEIGHTS.values(), ids=list(CHANGED_WEIGHTS))
+def test_weights_that_do_not_fit_are_named(folder: Path, change: Callable[[State], object]) -> None:
+    assert BIAS in refusal_of_weights(folder, change)
+
+
+def test_weights_that_the_network_lacks_are_named(folder: Path) -> None:
+    message = refusal_of_weights(folder, lambda weights: weights.update(more=torch.ones(2)))
+    assert "more" in message
+
+
+TABLE = "decoder.embeddings.make_embedding.emb_luts.0.weight"
+
+
+@pytest.mark.parametrize("names", [(TABLE,), ("generator.weight",), (TABLE, "generator.weight")])
+def test_shared_weights_have_either_name_or_both(tmp_path: Path, names: tuple[str, ...]) -> None:
     config = replace(SMALL, share_decoder_embeddings=True, tgt_word_vec_size=SMALL.rnn_size)
     model = build_model(config, VOCABULARIES)
     save(tmp_path / "m", model, config, VOCABULARIES, {})
     path = tmp_path / "m" / "model.safetensors"
     weights = safetensors.torch.load(path.read_bytes())
-    table = "decoder.embeddings.make_embedding.emb_luts.0.weight"
-    kept, other = (table, "generator.weight")[:: 1 if table in weights else -1]
-    assert other not in weights
-    weights[other] = weights[kept].clone() if both else weights.pop(kept)
-    path.write_bytes(safetensors.torch.save(weights))
+    shared = weights.pop(TABLE, None)
+    if shared is None:
+        shared = weights.pop("generator.weight")
+    path.write_bytes(safetensors.torch.save(weights | {name: shared.clone() for name in names}))
     write_list(tmp_path / "m")
     loaded = load(tmp_path / "m").model
     assert loaded.generator.weight.equal(model.generator.weight)
@@ -286,12 +374,3 @@ def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any) -> 
     (folder / "vocab.json").write_text(json.dumps(content))
     write_list(folder)
     assert str(folder) in refusal(lambda: load(folder))
-
-
-@pytest.mark.parametrize("value", [math.inf, math.nan, 0.5])
-def test_a_best_loss_that_is_not_finite_can_be_read(tmp_path, value):
-    """As where no validation has had a finite one yet."""
-    remember_best(tmp_path, 3, "loss", value)
-    best = read_best(tmp_path)
-    assert (best["step"], best["metric"]) == (3, "loss")
-    assert math.isfinite(best["value"]) == math.isfinite(value)

@@ -38,40 +38,46 @@ class Silent(Contact):
 def contacts(
     store: dist.TCPStore, count: int, last: type[Contact] = Contact
 ) -> tuple[list[Contact], list[str]]:
-    """Return contacts that have met, and what they say of lost ones."""
-    lost: list[str] = []
-    made: dict[int, Contact] = {}
+    """Return contacts that have met, and the messages of lost ones.
 
-    def make(rank: int) -> None:
-        # A connection of its own, as of each process.
-        own = dist.TCPStore("localhost", store.port, is_master=False, wait_for_workers=False)
+    Args:
+        store: where they meet.
+        count: of contacts.
+        last: class of the last one.
+    """
+    messages: list[str] = []
+    by_rank: dict[int, Contact] = {}
+
+    def meet(rank: int) -> None:
+        # Each process has its own connection.
+        client = dist.TCPStore("localhost", store.port, is_master=False, wait_for_workers=False)
         kind = last if rank == count - 1 else Contact
-        made[rank] = kind(own, rank, count, lost.append)
+        by_rank[rank] = kind(client, rank, count, messages.append)
 
-    threads = [threading.Thread(target=make, args=(rank,)) for rank in range(count)]
+    threads = [threading.Thread(target=meet, args=(rank,)) for rank in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return [made[rank] for rank in range(count)], lost
+    return [by_rank[rank] for rank in range(count)], messages
 
 
 def test_processes_that_work_for_long_and_those_that_have_ended_are_not_lost(store) -> None:
-    (first, second, third), lost = contacts(store, 3)
-    time.sleep(2)  # no process does anything else
+    (first, second, third), messages = contacts(store, 3)
+    time.sleep(2)  # longer than SILENCE, without any other sign of life
     third.leave()
     time.sleep(2)
-    assert lost == []
+    assert messages == []
     first.leave()
     second.leave()
 
 
 def test_a_process_that_gives_no_sign_is_named(store) -> None:
-    (first, _), lost = contacts(store, 2, Silent)
-    first._watching.join(20)
-    assert lost[0].startswith("process 1 on ")
-    assert "has not been heard of for 1.5 seconds" in lost[0]
-    assert len(lost) == 1
+    (first, _), messages = contacts(store, 2, Silent)
+    first._watching.join(20)  # the thread ends when it has found a lost process
+    (message,) = messages
+    assert message.startswith("process 1 on ")
+    assert "has not been heard of for 1.5 seconds" in message
     first.leave()
 
 
@@ -97,8 +103,8 @@ def test_a_process_ends_when_the_other_one_is_stopped(tmp_path: Path, stopped: i
     try:
         assert any(" 30/10" in line for line in process.stderr)
         workers = children(process.pid)
-        rank_of = {int(_environment(pid)["RANK"]): pid for pid in workers}
-        os.kill(rank_of[stopped], signal.SIGSTOP)
+        by_rank = {int(_environment(pid)["RANK"]): pid for pid in workers}
+        os.kill(by_rank[stopped], signal.SIGSTOP)
         line = next(line for line in process.stderr if "has not been heard of" in line)
     finally:
         for pid in children(process.pid):
@@ -110,5 +116,6 @@ def test_a_process_ends_when_the_other_one_is_stopped(tmp_path: Path, stopped: i
 
 
 def _environment(pid: int) -> dict[str, str]:
+    """Return the environment variables of a process."""
     text = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
     return dict(line.partition("=")[::2] for line in text.split("\0"))

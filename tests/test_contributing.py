@@ -13,7 +13,7 @@ from tests.toy import write_config
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 DIFFS = dict(re.findall(r"^### (.+?)$.*?^```diff\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
-each = pytest.mark.parametrize("title", DIFFS)
+each_diff = pytest.mark.parametrize("title", DIFFS)
 
 
 def test_there_is_a_diff_for_each_example() -> None:
@@ -21,14 +21,14 @@ def test_there_is_a_diff_for_each_example() -> None:
     assert len(DIFFS) == TEXT.count("```diff") == 2
 
 
-@each
+@each_diff
 def test_a_diff_changes_at_most_three_files_of_the_package(title: str) -> None:
     files = re.findall(r"^\+\+\+ b/(.+)$", DIFFS[title], re.MULTILINE)
     assert 1 <= len(files) <= 3
     assert all(file.startswith("onmt_entmax/") for file in files)
 
 
-@each
+@each_diff
 def test_a_diff_applies(title: str) -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("needs git and a checkout")

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,102 +36,166 @@ from tests.commands import ENVIRONMENT
 
 
 def names(folder: Path) -> set[str]:
+    """Return the paths of all that a folder holds."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
-def test_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
-    path = tmp_path / "text"
-    path.write_bytes("\ufeffa b\rc\r\nd\u2028e\x0bf\n\n\ufeffg".encode())
-    assert list(read_lines(path)) == ["a b\rc", "d\u2028e\x0bf", "", "\ufeffg"]
-    assert count_lines(path) == 4
-    (tmp_path / "b").write_text("1\n2\n3")
-    with pytest.raises(FileError, match=r"b: 3 lines, but .*text has 4"):
-        read_aligned(path, tmp_path / "b")
-    (tmp_path / "b").write_text("1\n2\n3\n4")
-    assert read_aligned(path, tmp_path / "b")[1] == ["1", "2", "3", "4"]
+# --- reading ---------------------------------------------------------------------------------
 
 
-def kinds(folder: Path) -> list[Path]:
-    """Return paths of which none can be read as a regular file of ten bytes, for any user."""
-    for name, content in (("large", b"x" * 11), ("bytes", b"a\n\xff")):
-        (folder / name).write_bytes(content)
+class TestLines:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        """A file of four lines with other marks of lines in them, and two byte order marks."""
+        path = tmp_path / "text"
+        path.write_bytes("\ufeffa b\rc\r\nd\u2028e\x0bf\n\n\ufeffg".encode())
+        return path
+
+    def test_end_at_line_feeds_only(self, path: Path) -> None:
+        """The byte order mark at the beginning is no text."""
+        assert list(read_lines(path)) == ["a b\rc", "d\u2028e\x0bf", "", "\ufeffg"]
+
+    def test_are_counted_as_they_are_read(self, path: Path) -> None:
+        assert count_lines(path) == 4
+
+    def test_of_two_files_are_read_together(self, path: Path, tmp_path: Path) -> None:
+        (tmp_path / "b").write_text("1\n2\n3\n4")
+        assert read_aligned(path, tmp_path / "b")[1] == ["1", "2", "3", "4"]
+
+    def test_of_two_files_are_as_many(self, path: Path, tmp_path: Path) -> None:
+        (tmp_path / "b").write_text("1\n2\n3")
+        with pytest.raises(FileError, match=r"b: 3 lines, but .*text has 4"):
+            read_aligned(path, tmp_path / "b")
+
+    def test_that_are_no_text_are_named(self, tmp_path: Path) -> None:
+        (tmp_path / "bytes").write_bytes(b"a\n\xff")
+        with pytest.raises(FileError, match=r"bytes:2: not UTF-8 text"):
+            list(read_lines(tmp_path / "bytes"))
+
+
+UNREADABLE = ("none", "large", "pipe", "folder", "loop", "device", "a\0b")
+
+
+def make_unreadable_files(folder: Path) -> None:
+    """Make files of which none can be read as a regular file of ten bytes, for any user."""
+    (folder / "large").write_bytes(b"x" * 11)
     os.mkfifo(folder / "pipe")
     (folder / "folder").mkdir()
     (folder / "loop").symlink_to("loop")
     (folder / "device").symlink_to("/dev/zero")
-    return [folder / name for name in ("none", "large", "pipe", "folder", "loop", "device", "a\0b")]
 
 
-def test_what_cannot_be_read_is_one_line_that_names_it(tmp_path: Path) -> None:
-    for path in kinds(tmp_path):
-        with pytest.raises(FileError) as raised:
-            read_bytes(path, 10)
-        assert str(raised.value).startswith((str(path), repr(str(path)))), path
-        assert "\n" not in str(raised.value)
-    (tmp_path / "link").symlink_to("large")
-    assert read_bytes(tmp_path / "link", 11) == b"x" * 11
-    with pytest.raises(FileError, match=r"bytes:2: not UTF-8 text"):
-        list(read_lines(tmp_path / "bytes"))
+@pytest.mark.parametrize("name", UNREADABLE, ids=repr)
+def test_a_file_that_cannot_be_read_is_one_line_that_names_it(tmp_path: Path, name: str) -> None:
+    make_unreadable_files(tmp_path)
+    path = tmp_path / name
+    with pytest.raises(FileError) as raised:
+        read_bytes(path, 10)
+    assert str(raised.value).startswith((str(path), repr(str(path))))
+    assert "\n" not in str(raised.value)
+
+
+def test_links_to_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "link").symlink_to("file")
+    assert read_bytes(tmp_path / "link", 7) == b"content"
+
+
+def test_an_object_is_read_from_json(tmp_path: Path) -> None:
+    (tmp_path / "object").write_text('{"a": [1]}')
+    assert read_object(tmp_path / "object") == {"a": [1]}
+
+
+def test_json_that_is_no_text_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"a\n\xff")
     with pytest.raises(FileError, match=r"bytes: damaged"):
         read_object(tmp_path / "bytes")
-    (tmp_path / "bytes").write_text('{"a": [1]}')
-    assert read_object(tmp_path / "bytes") == {"a": [1]}
 
 
-def test_several_files_take_their_names_together_or_not_at_all(tmp_path: Path) -> None:
-    paths = [tmp_path / "new" / "a", tmp_path / "b"]
-    paths[1].write_text("before")
-    paths[1].chmod(0o640)
-
-    def stop_halfway() -> None:
-        with replaced_when_done(paths) as files:
-            files[1].write("half")
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        stop_halfway()
-    assert paths[1].read_text() == "before"
-    assert names(tmp_path) <= {"b", "new"}
-    write_files(dict.fromkeys(paths, "whole"))
-    assert [path.read_text() for path in paths] == ["whole", "whole"]
-    assert names(tmp_path) == {"b", "new", "new/a"}
-    umask = os.umask(0)
-    os.umask(umask)
-    modes = [stat.S_IMODE(path.stat().st_mode) for path in paths]
-    assert modes == [0o666 & ~umask, 0o640]  # a new file's, and the old one's
+# --- writing ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_process_that_is_ended_leaves_the_old(tmp_path: Path, number: int, what: str) -> None:
-    (tmp_path / "file").write_text("before")
-    (tmp_path / "folder").mkdir()
-    code = """
+class TestSeveralFiles:
+    @pytest.fixture
+    def paths(self, tmp_path: Path) -> list[Path]:
+        """A file in a new folder, and one that is there, for its owner and group."""
+        old = tmp_path / "b"
+        old.write_text("before")
+        old.chmod(0o640)
+        return [tmp_path / "new" / "a", old]
+
+    def test_stay_as_they_were_after_an_error(self, paths: list[Path], tmp_path: Path) -> None:
+        def stop_halfway() -> None:
+            with replaced_when_done(paths) as files:
+                files[1].write("half")
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            stop_halfway()
+        assert paths[1].read_text() == "before"
+        assert names(tmp_path) <= {"b", "new"}
+
+    def test_take_their_names_together(self, paths: list[Path], tmp_path: Path) -> None:
+        write_files(dict.fromkeys(paths, "whole"))
+        assert [path.read_text() for path in paths] == ["whole", "whole"]
+        assert names(tmp_path) == {"b", "new", "new/a"}
+
+    def test_keep_their_permissions_and_new_ones_have_the_usual(self, paths: list[Path]) -> None:
+        write_files(dict.fromkeys(paths, "whole"))
+        umask = os.umask(0)
+        os.umask(umask)
+        new, old = (stat.S_IMODE(path.stat().st_mode) for path in paths)
+        assert (new, old) == (0o666 & ~umask, 0o640)
+
+
+_WRITING = """
 import sys, time
 from pathlib import Path
 from onmt_entmax.files import replaced_when_done, write_folder
-def wait(where):
+
+def wait():
     print("ready", flush=True)
     time.sleep(60)
+
+def fill(folder):
+    folder.mkdir()
+    wait()
+
 if sys.argv[1] == "file":
     with replaced_when_done([Path("file")]) as (file,):
         file.write("half")
-        wait(file)
-write_folder(Path("folder"), lambda place: (place.mkdir(), wait(place)))
+        wait()
+else:
+    write_folder(Path("folder"), fill)
 """
-    command = [sys.executable, "-c", code, what]
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "left"),
+    [
+        (signal.SIGKILL, -signal.SIGKILL, 1),  # nobody can remove the temporary file
+        (signal.SIGTERM, 128 + signal.SIGTERM, 0),
+        (signal.SIGHUP, 128 + signal.SIGHUP, 0),
+        (signal.SIGINT, -signal.SIGINT, 0),
+    ],
+)
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_process_that_is_ended_leaves_the_old(
+    tmp_path: Path, number: int, status: int, left: int, kind: str
+) -> None:
+    (tmp_path / "file").write_text("before")
+    (tmp_path / "folder").mkdir()
+    command = [sys.executable, "-c", _WRITING, kind]
     with subprocess.Popen(
         command, stdout=-1, stderr=subprocess.DEVNULL, cwd=tmp_path, env=ENVIRONMENT
     ) as process:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(number)
-        status = process.wait(30)
-    caught = number in (signal.SIGTERM, signal.SIGHUP)
-    assert status == (128 + number if caught else -number)
+        assert process.wait(30) == status
     assert (tmp_path / "file").read_text() == "before"
-    left = names(tmp_path) - {"file", "folder"}
-    assert len(left) == (number == signal.SIGKILL)
-    assert all(name.startswith(f".{what}.") and name.endswith(".tmp") for name in left)
+    temporary = names(tmp_path) - {"file", "folder"}
+    assert len(temporary) == left
+    assert all(name.startswith(f".{kind}.") and name.endswith(".tmp") for name in temporary)
 
 
 def test_an_open_file_is_written_where_it_stands(tmp_path: Path) -> None:
@@ -152,25 +216,44 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "there" / "file").read_text() == "new"
 
 
-def test_what_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, monkeypatch) -> None:
-    kinds(tmp_path)
-    for name in ("folder", "loop/x", "large/x", "a\0b", "x" * 300):
-        with pytest.raises(FileError, match=r"^[^\n]+$") as raised:
-            write_text(tmp_path / name, "text")
-        assert repr(name)[1:-1] in str(raised.value)
-    (tmp_path / "to").symlink_to("large")
-    for folder in ("large", "to"):
-        with pytest.raises(FileError, match=f"since {tmp_path / folder} is a file, not a folder"):
-            write_text(tmp_path / folder / "below" / "x", "text")
-    with pytest.raises(FileError, match="large: is a file"):
-        write_folder(tmp_path / "large", Path.mkdir)
-    (tmp_path / "second").symlink_to("large")
-    with pytest.raises(FileError, match="is to be written twice"):
-        write_files({tmp_path / "large": "", tmp_path / "second": ""})
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything
-    with pytest.raises(FileError, match=r"large: cannot be written .Permission denied"):
-        write_text(tmp_path / "large", "text")
-    assert (tmp_path / "large").read_text() == "x" * 11
+@pytest.mark.parametrize("name", ["folder", "loop/x", "large/x", "a\0b", "x" * 300], ids=repr)
+def test_a_file_that_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, name: str) -> None:
+    make_unreadable_files(tmp_path)
+    with pytest.raises(FileError, match=r"^[^\n]+$") as raised:
+        write_text(tmp_path / name, "text")
+    assert repr(name)[1:-1] in str(raised.value)
+
+
+class TestAFile:
+    """Stays as it is where something else should be written."""
+
+    @pytest.fixture(autouse=True)
+    def file(self, tmp_path: Path) -> Iterator[Path]:
+        file = tmp_path / "file"
+        file.write_text("before")
+        (tmp_path / "link").symlink_to("file")
+        yield file
+        assert file.read_text() == "before"
+
+    @pytest.mark.parametrize("name", ["file", "link"])
+    def test_is_no_folder_for_another(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(FileError, match=f"since {tmp_path / name} is a file, not a folder"):
+            write_text(tmp_path / name / "below" / "x", "text")
+
+    def test_is_not_replaced_by_a_folder(self, file: Path) -> None:
+        with pytest.raises(FileError, match="file: is a file"):
+            write_folder(file, Path.mkdir)
+
+    def test_is_not_written_under_two_names(self, tmp_path: Path, file: Path) -> None:
+        with pytest.raises(FileError, match="is to be written twice"):
+            write_files({file: "", tmp_path / "link": ""})
+
+    def test_is_not_replaced_without_permission(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything
+        with pytest.raises(FileError, match=r"file: cannot be written .Permission denied"):
+            write_text(file, "text")
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
@@ -188,38 +271,53 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old(
     write("newer")
     replace = os.replace
 
-    def full(source: Path, target: Path) -> None:
+    def replace_or_fail(source: Path, target: Path) -> None:
         if str(source).endswith(".tmp"):
             raise error
         replace(source, target)
 
-    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(os, "replace", replace_or_fail)
     with pytest.raises((FileError, KeyboardInterrupt), match=r"No space left|^$"):
         write("newest")
     assert (tmp_path / "step_1" / "weights").read_text() == "newer"
     assert names(tmp_path) == {"step_1", "step_1/weights"}
 
 
-def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
+def test_other_files_may_be_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
-    (tmp_path / "link").symlink_to("a")
     refuse_overwriting([tmp_path / "a", None, Path("/dev/stdin")], [tmp_path / "b", None])
-    with pytest.raises(FileError, match="link: is read, and would be overwritten"):
-        refuse_overwriting([tmp_path / "a"], [tmp_path / "link"])
-    (tmp_path / "hard").hardlink_to(tmp_path / "a")  # as a name in another case, on some disks
-    with pytest.raises(FileError, match="hard: is read, and would be overwritten"):
-        refuse_overwriting([tmp_path / "a"], [tmp_path / "hard"])
+
+
+@pytest.mark.parametrize("name", ["soft", "hard"])
+def test_inputs_are_not_overwritten_under_another_name(tmp_path: Path, name: str) -> None:
+    """A hard link is as a name in another case, on some disks."""
+    (tmp_path / "a").touch()
+    (tmp_path / "soft").symlink_to("a")
+    (tmp_path / "hard").hardlink_to(tmp_path / "a")
+    with pytest.raises(FileError, match=f"{name}: is read, and would be overwritten"):
+        refuse_overwriting([tmp_path / "a"], [tmp_path / name])
+
+
+def test_a_hyphen_is_no_output() -> None:
     with pytest.raises(FileError, match="-: the standard output is /dev/stdout"):
         refuse_overwriting([], [Path("-")])
 
 
-def test_files_of_a_model_are_not_overwritten(tmp_path: Path) -> None:
-    for name in ("model.safetensors", "vocab.json", "output"):
-        (tmp_path / name).touch()
+@pytest.mark.parametrize("name", ["model.safetensors", "vocab.json", "SHA256SUMS"])
+def test_files_of_a_model_are_not_overwritten(tmp_path: Path, name: str) -> None:
+    for file in ("model.safetensors", "vocab.json"):
+        (tmp_path / file).touch()
+    with pytest.raises(FileError, match=f"{name}: is a file of a model"):
+        refuse_overwriting([], [tmp_path / name])
+
+
+def test_other_files_of_a_models_folder_may_be_overwritten(tmp_path: Path) -> None:
+    for file in ("model.safetensors", "vocab.json", "output"):
+        (tmp_path / file).touch()
     refuse_overwriting([], [tmp_path / "output"])
-    for name in ("model.safetensors", "vocab.json", "SHA256SUMS"):
-        with pytest.raises(FileError, match=f"{name}: is a file of a model"):
-            refuse_overwriting([], [tmp_path / name])
+
+
+# --- locks and temporary folders -------------------------------------------------------------
 
 
 def test_a_lock_notices_that_its_folder_was_replaced(tmp_path: Path) -> None:
@@ -247,15 +345,17 @@ def test_a_lock_does_not_tidy_up_in_another_folder(tmp_path: Path) -> None:
     assert (tmp_path / "run" / ".lock").exists()
 
 
-def test_a_second_signal_does_not_end_the_removal(tmp_path: Path, monkeypatch) -> None:
+def test_a_second_signal_does_not_end_the_removal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rmtree = shutil.rmtree
 
-    def signalled(*arguments: object, **keywords: object) -> None:
+    def remove_under_a_signal(*arguments: object, **keywords: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         rmtree(*arguments, **keywords)
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(shutil, "rmtree", signalled)
+    monkeypatch.setattr(shutil, "rmtree", remove_under_a_signal)
     with pytest.raises(SystemExit), temporary_folder():
         os.kill(os.getpid(), signal.SIGTERM)
     assert list(tmp_path.iterdir()) == []
@@ -284,9 +384,7 @@ def test_a_temporary_folder_is_removed_when_a_signal_ends_the_process(number: in
     assert not folder.exists()
 
 
-def test_one_process_works_in_a_folder(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    code = """
+_WORKING = """
 import sys, time
 from pathlib import Path
 from onmt_entmax.files import locked
@@ -294,67 +392,127 @@ with locked(Path(sys.argv[1])):
     print("ready", flush=True)
     time.sleep(60)
 """
-    command = [sys.executable, "-c", code, run]
+
+
+def test_one_process_works_in_a_folder(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    command = [sys.executable, "-c", _WORKING, run]
     with subprocess.Popen(command, stdout=-1, env=ENVIRONMENT) as process:
         assert process.stdout.readline() == b"ready\n"
         with pytest.raises(FileError, match="run: another process works here"), locked(run):
             pytest.fail("both work there")
         process.kill()
-    with locked(run):
+    with locked(run):  # another process may work there afterwards
         (run / "file").touch()
 
-    def fail(folder: Path) -> None:
-        with locked(folder):
-            raise ZeroDivisionError
 
-    link, scratch = tmp_path / "link", tmp_path / "scratch"
-    scratch.mkdir()
-    link.symlink_to(scratch)
-    for folder, left in ((run, True), (tmp_path / "new", False), (link, True)):
-        with pytest.raises(ZeroDivisionError):
-            fail(folder)
-        assert folder.exists() == left
+def fail_in(folder: Path) -> None:
+    with pytest.raises(ZeroDivisionError), locked(folder):
+        raise ZeroDivisionError
 
 
-CHANGES: dict[str, Callable[[Path], object]] = {
-    "a: its content is not what was written": lambda folder: (folder / "a").write_text("other"),
-    "a: is missing": lambda folder: (folder / "a").unlink(),
-    "c: was not there": lambda folder: (folder / "c").touch(),
-    "b/a: is not a regular file": lambda folder: replaced_by_pipe(folder / "b" / "a"),
-    "SHA256SUMS: cannot be read": lambda folder: (folder / "SHA256SUMS").unlink(),
+def test_a_new_folder_that_is_empty_is_removed_after_an_error(tmp_path: Path) -> None:
+    fail_in(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_with_a_file_stays_after_an_error(tmp_path: Path) -> None:
+    write_files({tmp_path / "run" / "file": ""})
+    fail_in(tmp_path / "run")
+    assert (tmp_path / "run" / "file").exists()
+
+
+def test_a_link_to_an_empty_folder_stays_after_an_error(tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "link").symlink_to("scratch")
+    fail_in(tmp_path / "link")
+    assert (tmp_path / "link").is_dir()
+
+
+# --- lists of checksums ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Path:
+    """A folder of two files with a list of their checksums."""
+    write_files({tmp_path / "a": "a", tmp_path / "b" / "a": "b"})
+    write_list(tmp_path)
+    return tmp_path
+
+
+def test_a_list_is_one_of_sha256sum(listed: Path) -> None:
+    check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
+    assert subprocess.run(check, cwd=listed).returncode == 0
+
+
+def test_a_folder_that_was_not_changed_is_read(listed: Path) -> None:
+    assert differences(listed) == []
+    assert read_checked(listed, "b/a", 1) == b"b"
+
+
+CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "another content": (lambda path: path.write_text("other"), "its content is not what was writ"),
+    "a file is missing": (Path.unlink, "is missing"),
 }
 
 
-def replaced_by_pipe(path: Path) -> None:
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", ["a", "b/a"])
+def test_a_changed_file_of_a_listed_folder_is_named_and_not_read(
+    listed: Path, change: str, name: str
+) -> None:
+    make, message = CHANGES[change]
+    make(listed / name)
+    (line,) = differences(listed)
+    assert line.startswith(f"{listed / name}: {message}")
+    with pytest.raises(FileError, match=f"{listed / name}: "):
+        read_checked(listed, name, 100)
+
+
+def test_a_new_file_of_a_listed_folder_is_named_and_not_read(listed: Path) -> None:
+    (listed / "c").touch()
+    (line,) = differences(listed)
+    assert line.startswith(f"{listed / 'c'}: was not there")
+    with pytest.raises(FileError, match=f"{listed / 'c'}: "):
+        read_checked(listed, "c", 100)
+
+
+def test_a_pipe_in_a_listed_folder_is_named_and_not_read(listed: Path) -> None:
+    """It would never end."""
+    path = listed / "b" / "a"
     path.unlink()
     os.mkfifo(path)
+    with pytest.raises(FileError, match=f"{path}: is not a regular file"):
+        differences(listed)
+    with pytest.raises(FileError, match=f"{path}: "):
+        read_checked(listed, "b/a", 100)
 
 
-@pytest.mark.parametrize("wrong", CHANGES)
-def test_changes_of_a_listed_folder_are_named(tmp_path: Path, wrong: str) -> None:
-    write_files({tmp_path / "a": "a", tmp_path / "b" / "a": "b"})
-    write_list(tmp_path)
-    check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
-    assert subprocess.run(check, cwd=tmp_path).returncode == 0
-    assert differences(tmp_path) == []
-    assert read_checked(tmp_path, "b/a", 1) == b"b"
-    CHANGES[wrong](tmp_path)
-    try:
-        (line,) = differences(tmp_path)
-    except FileError as error:
-        line = str(error)
-    assert line.startswith(f"{tmp_path}/{wrong}")
-    if (name := wrong.partition(":")[0]) == "SHA256SUMS":
-        assert read_checked(tmp_path, "a", 1) == b"a"
-    else:
-        with pytest.raises(FileError, match=f"{tmp_path / name}: "):
-            read_checked(tmp_path, name, 100)
+class TestAMissingList:
+    @pytest.fixture
+    def unlisted(self, listed: Path) -> Path:
+        (listed / "SHA256SUMS").unlink()
+        return listed
+
+    def test_cannot_be_compared(self, unlisted: Path) -> None:
+        with pytest.raises(FileError, match="SHA256SUMS: cannot be read"):
+            differences(unlisted)
+
+    def test_lets_files_be_read(self, unlisted: Path) -> None:
+        assert read_checked(unlisted, "a", 1) == b"a"
 
 
-def test_json_has_no_number_that_is_not_finite() -> None:
+# --- JSON ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", [json_line, json_text])
+def test_json_has_no_number_that_is_not_finite(write: Callable[[object], str]) -> None:
     content = {"a": [math.inf, (-math.inf, 1.5)], "b": {"c": math.nan}, "d": "ä", "e": None, "f": 1}
+    text = write(content)
     expected = {"a": [None, [None, 1.5]], "b": {"c": None}, "d": "ä", "e": None, "f": 1}
-    for text in (json_line(content), json_text(content)):
-        assert parse_json(text) == expected
-        assert text.endswith("}\n")
-    assert json_line(content).count("\n") == 1
+    assert parse_json(text) == expected
+    assert text.endswith("}\n")
+
+
+def test_a_json_line_is_one_line() -> None:
+    assert json_line({"a": [1, 2], "b": "x\ny"}).count("\n") == 1

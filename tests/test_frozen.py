@@ -1,5 +1,6 @@
 """A model folder of release 1.0 still loads and gives the same output."""
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +18,23 @@ def test_a_model_of_the_first_release_gives_the_same_output() -> None:
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     lines = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()
     expected = json_lines(DATA / "expected.jsonl")
-    for answer, before in zip(translator.answers(lines), expected, strict=True):
-        now = answer.record()
-        assert now["certificate"] == before["certificate"]
-        assert now["finished"] == before["finished"]
-        assert [h["text"] for h in now["hypotheses"]] == [h["text"] for h in before["hypotheses"]]
-        for one, other in zip(now["hypotheses"], before["hypotheses"], strict=True):
-            assert one["prob"] == pytest.approx(other["prob"], rel=1e-4)
+    for answer, of_release in zip(translator.answers(lines), expected, strict=True):
+        record = answer.record()
+        assert record["certificate"] == of_release["certificate"]
+        assert record["finished"] == of_release["finished"]
+        for output, before in zip(record["hypotheses"], of_release["hypotheses"], strict=True):
+            assert output["text"] == before["text"]
+            assert output["prob"] == pytest.approx(before["prob"], rel=1e-4)
 
 
 def test_verification_has_the_budget_of_the_search(monkeypatch) -> None:
     budgets = []
 
-    def spy(*arguments: Any) -> Verification:
-        budgets.append(arguments[5])
+    def verify_and_note(*arguments: Any) -> Verification:
+        budgets.append(signature(verify).bind(*arguments).arguments["budget"])
         return verify(*arguments)
 
-    monkeypatch.setattr("onmt_entmax.translator.verify", spy)
+    monkeypatch.setattr("onmt_entmax.translator.verify", verify_and_note)
     task = SearchTask(method="exact", budget=Budget(12_345), verify=True)
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     line = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()[0]

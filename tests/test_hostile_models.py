@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from onmt_entmax.checkpoint import load, save
+from onmt_entmax.checkpoint import LoadedModel, load, save
 from onmt_entmax.config import ModelConfig, declared
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.checksums import write_list
@@ -114,12 +114,18 @@ def test_texts_that_are_not_json(text: str) -> None:
     refused(lambda: parse_json(text), "not valid JSON: ")
 
 
-def test_ordinary_texts_are_read() -> None:
+def test_ordinary_yaml_is_read() -> None:
     """Merged mappings may replace keys, aliases may repeat, and 1e-3 is a number."""
     text = "x: &x {a: 1, b: [1e-3, -2E5]}\ny: {<<: *x, a: 2}\nz: [*x, *x]"
     x = {"a": 1, "b": [0.001, -200_000.0]}
     assert parse_yaml(text) == {"x": x, "y": x | {"a": 2}, "z": [x, x]}
+
+
+def test_ordinary_json_is_read() -> None:
     assert parse_json('{"a": [1, null, "ä"]}') == {"a": [1, None, "ä"]}
+
+
+def test_a_key_that_is_given_twice_is_named_with_its_line() -> None:
     with pytest.raises(UserError, match=r"line 3: .* the key 'a' is given twice"):
         parse_yaml("a: 1\nb: 2\na: 3\n")
 
@@ -137,10 +143,21 @@ OPTIONS = [
 ]
 
 
+def with_options(folder: Path, options: dict[str, Any]) -> LoadedModel:
+    return dataclasses.replace(load(folder), options=options)
+
+
 @pytest.mark.parametrize(("transform", "options"), OPTIONS)
-def test_options_of_transforms(models, transform: str, options: dict[str, Any]) -> None:
+def test_wrong_options_of_transforms_are_refused(
+    models: dict[str, Path], transform: str, options: dict[str, Any]
+) -> None:
     """Decoding reads them from the folder, as strictly as training does from YAML."""
-    loaded = dataclasses.replace(load(models["rnn"]), options=options)
-    (name,) = options
-    refused(lambda: Translator([loaded], SearchTask(), [transform]), name)
-    Translator([loaded], SearchTask())  # reads none of them
+    model, (name,) = with_options(models["rnn"], options), options
+    refused(lambda: Translator([model], SearchTask(), [transform]), name)
+
+
+@pytest.mark.parametrize(("transform", "options"), OPTIONS)
+def test_wrong_options_that_no_transform_reads_do_no_harm(
+    models: dict[str, Path], transform: str, options: dict[str, Any]
+) -> None:
+    Translator([with_options(models["rnn"], options)], SearchTask())

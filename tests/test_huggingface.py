@@ -42,7 +42,7 @@ def llama(name: str) -> Any:
     return transformers.LlamaForCausalLM(config)
 
 
-def registered(make: Any, alpha: Any) -> Any:
+def build(make: Any, alpha: Any) -> Any:
     """Return a model with entmax of a fixed alpha, or of one that each head learns."""
     torch.manual_seed(0)
     if alpha != "learned":
@@ -66,7 +66,7 @@ def batch() -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, 1.5), (gpt, "learned"), (llama, "learned")])
 def test_it_trains(make: Any, alpha: Any) -> None:
-    model = registered(make, alpha).train()
+    model = build(make, alpha).train()
     tokens, mask = batch()
     labels = tokens.masked_fill(mask == 0, -100)
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
@@ -78,31 +78,38 @@ def test_it_trains(make: Any, alpha: Any) -> None:
         optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < 0.7 * losses[0]
-    learned = [p for name, p in model.named_parameters() if name.endswith("alpha_logits")]
-    assert len(learned) == (2 if alpha == "learned" else 0)
-    assert all((parameter.grad != 0).any() for parameter in learned)
+
+
+@pytest.mark.parametrize("make", [gpt, llama])
+def test_learned_alphas_have_gradients(make: Any) -> None:
+    model = build(make, "learned").train()
+    tokens, mask = batch()
+    model(input_ids=tokens, attention_mask=mask, labels=tokens).loss.backward()
+    alphas = [p for name, p in model.named_parameters() if name.endswith("alpha_logits")]
+    assert len(alphas) == 2  # layers
+    assert all((parameter.grad != 0).any() for parameter in alphas)
 
 
 @pytest.mark.parametrize("make", [bert, gpt, llama])
-def test_softmax_equals_the_model_s_own(make: Any) -> None:
-    ours = registered(make, 1.0).eval()
+@pytest.mark.parametrize("training", [False, True])
+def test_softmax_equals_the_models_own(make: Any, training: bool) -> None:
+    ours = build(make, 1.0).train(training)
     theirs = make("eager").eval()
     theirs.load_state_dict(ours.state_dict())
+    for module in ours.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
     tokens, mask = batch()
-    kept = mask.bool()
-    expected = theirs(input_ids=tokens, attention_mask=mask).logits[kept]
-    for model in (ours, ours.train()):
-        for module in model.modules():
-            if isinstance(module, nn.Dropout):
-                module.p = 0.0
-        found = model(input_ids=tokens, attention_mask=mask).logits[kept]
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    logits, expected = (
+        model(input_ids=tokens, attention_mask=mask).logits[mask.bool()] for model in (ours, theirs)
+    )
+    torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, "learned"), (gpt, 1.5)])
 def test_attentions_are_returned_and_sparse(make: Any, alpha: Any) -> None:
     """What bertviz and its like read: a tensor (batch, heads, queries, keys) for each layer."""
-    model = registered(make, alpha).eval()
+    model = build(make, alpha).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "alpha" not in name:
@@ -120,7 +127,7 @@ def test_attentions_are_returned_and_sparse(make: Any, alpha: Any) -> None:
 
 @pytest.mark.parametrize(("make", "alpha"), [(gpt, 1.5), (llama, "learned")])
 def test_generates_with_its_cache_as_without(make: Any, alpha: Any) -> None:
-    model = registered(make, alpha).eval()
+    model = build(make, alpha).eval()
     tokens = batch()[0][:1]
     options: dict[str, Any] = {"max_new_tokens": 8, "do_sample": False, "num_beams": 2}
     mask = torch.ones_like(tokens)
@@ -130,9 +137,12 @@ def test_generates_with_its_cache_as_without(make: Any, alpha: Any) -> None:
     assert cached.shape[1] > 9
 
 
-def test_bad_arguments_are_refused() -> None:
+def test_an_alpha_below_1_is_refused() -> None:
     with pytest.raises(ValueError, match="alpha must be a number from 1"):
         huggingface.register(alpha=0.5)
+
+
+def test_an_argument_that_entmax_does_not_have_is_refused() -> None:
     huggingface.register()
     attend = transformers.AttentionInterface()["entmax"]
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
@@ -140,27 +150,38 @@ def test_bad_arguments_are_refused() -> None:
         attend(nn.Module(), *tensors, None, softcap=30.0)
 
 
-@pytest.mark.parametrize("make", [bert, gpt, llama])
-def test_a_model_that_has_run_is_loaded_with_entmax(make: Any, tmp_path: Path) -> None:
-    """Transformers saves no attention, and takes softmax by itself."""
-    model = registered(make, 1.5).eval()
+@torch.no_grad()
+def logits_of(model: Any) -> Tensor:
     tokens, mask = batch()
-    with torch.no_grad():
-        expected = model(input_ids=tokens, attention_mask=mask).logits
+    return model.eval()(input_ids=tokens, attention_mask=mask).logits
+
+
+@pytest.mark.parametrize("make", [bert, gpt, llama])
+class TestAModelThatHasRun:
+    """Transformers saves no attention, and takes softmax by itself."""
+
+    @pytest.fixture
+    def model(self, make: Any, tmp_path: Path) -> Any:
+        """A model with entmax that has run, and is saved."""
+        model = build(make, 1.5)
+        logits_of(model)
         model.save_pretrained(tmp_path)
-        loaded = type(model).from_pretrained(tmp_path).eval()
-        found = loaded(input_ids=tokens, attention_mask=mask).logits
-    assert loaded.config._attn_implementation == "entmax"
-    assert torch.equal(found, expected)
-    softmax = type(model).from_pretrained(tmp_path, attn_implementation="sdpa").eval()
-    with torch.no_grad():
-        assert not torch.allclose(softmax(input_ids=tokens, attention_mask=mask).logits, expected)
-    softmax.save_pretrained(tmp_path)
-    assert "attn_implementation" not in json.loads((tmp_path / "config.json").read_text())
+        return model
+
+    def test_is_loaded_with_entmax(self, model: Any, tmp_path: Path) -> None:
+        loaded = type(model).from_pretrained(tmp_path)
+        assert torch.equal(logits_of(loaded), logits_of(model))
+        assert loaded.config._attn_implementation == "entmax"
+
+    def test_is_loaded_with_softmax_by_name(self, model: Any, tmp_path: Path) -> None:
+        softmax = type(model).from_pretrained(tmp_path, attn_implementation="sdpa")
+        assert not torch.allclose(logits_of(softmax), logits_of(model))
+        softmax.save_pretrained(tmp_path)
+        assert "attn_implementation" not in json.loads((tmp_path / "config.json").read_text())
 
 
 def test_a_name_that_is_not_registered_is_refused(tmp_path: Path) -> None:
-    model = registered(gpt, 1.5)
+    model = build(gpt, 1.5)
     model(input_ids=batch()[0])
     model.save_pretrained(tmp_path)
     path = tmp_path / "config.json"
@@ -172,9 +193,7 @@ def test_a_name_that_is_not_registered_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_model_that_has_not_run_is_loaded_with_entmax_by_name(tmp_path: Path) -> None:
-    model = registered(gpt, 1.5).eval()
+    model = build(gpt, 1.5).eval()
     model.save_pretrained(tmp_path)
-    tokens = batch()[0]
-    loaded = type(model).from_pretrained(tmp_path, attn_implementation="entmax").eval()
-    with torch.no_grad():
-        assert torch.equal(loaded(input_ids=tokens).logits, model(input_ids=tokens).logits)
+    loaded = type(model).from_pretrained(tmp_path, attn_implementation="entmax")
+    assert torch.equal(logits_of(loaded), logits_of(model))

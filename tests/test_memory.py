@@ -16,33 +16,61 @@ CPU = torch.device("cpu")
 PRIMITIVE = "could not create a primitive"  # of oneDNN
 
 
-def test_errors_of_exhausted_memory_are_told_from_others() -> None:
+def allocation_error() -> RuntimeError:
+    """Return the error of PyTorch for a tensor that no memory can hold."""
     with pytest.raises(RuntimeError) as caught:
         torch.empty(1 << 60, dtype=torch.uint8)
-    assert exhaustion(caught.value) == "does not fit in memory (needs 1,152,921,504.6 GB more)"
-    for error in (MemoryError(), torch.OutOfMemoryError("CUDA out of memory. Tried")):
-        assert exhaustion(error) == "does not fit in memory (an allocation failed)"
-    assert exhaustion(RuntimeError(PRIMITIVE)) == "does not fit in memory (an allocation failed)"
-    assert exhaustion(RuntimeError("shapes differ")) is None
-    assert exhaustion(ValueError("out of memory")) is None
-    line = pytest.raises(TooLargeError, match=r"^line 3: does not fit in memory \(.*\); split it$")
-    with line, named_exhaustion(lambda: "line 3", "split it"):
+    return caught.value
+
+
+def test_exhausted_memory_is_told_with_its_size() -> None:
+    text = exhaustion(allocation_error())
+    assert text == "does not fit in memory (needs 1,152,921,504.6 GB more)"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), torch.OutOfMemoryError("CUDA out of memory. Tried"), RuntimeError(PRIMITIVE)],
+)
+def test_exhausted_memory_of_unknown_size_is_told(error: Exception) -> None:
+    assert exhaustion(error) == "does not fit in memory (an allocation failed)"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), ValueError("out of memory")])
+def test_other_errors_are_no_exhausted_memory(error: Exception) -> None:
+    assert exhaustion(error) is None
+
+
+def test_exhausted_memory_gets_a_name_and_advice() -> None:
+    line = r"^line 3: does not fit in memory \(.*\); split it$"
+    with pytest.raises(TooLargeError, match=line), named_exhaustion(lambda: "line 3", "split it"):
         raise RuntimeError(PRIMITIVE)
+
+
+def test_other_errors_get_no_name() -> None:
     with pytest.raises(RuntimeError, match="shapes"), named_exhaustion(lambda: "line 3", ""):
         raise RuntimeError("shapes differ")
 
 
-def test_sizes_beyond_any_memory(tmp_path: Path) -> None:
-    with pytest.raises(
-        TooLargeError, match=r"the network of about [\d,]+ weights: .*make rnn_size"
-    ):
-        refuse_too_large(dataclasses.replace(SMALL, rnn_size=10**6), VOCABULARIES)
+def test_a_network_beyond_any_memory_is_refused() -> None:
+    huge = dataclasses.replace(SMALL, rnn_size=10**6)
+    message = r"the network of about [\d,]+ weights: .*make rnn_size"
+    with pytest.raises(TooLargeError, match=message):
+        refuse_too_large(huge, VOCABULARIES)
+
+
+def test_a_small_network_is_not_refused() -> None:
     refuse_too_large(SMALL, VOCABULARIES, copies=4)
-    config = write_config(tmp_path)
-    for flags, said in ((["1000000"], "the network of about"), (["1000000000"], "must be")):
-        message = fail("train.py", "-config", config, "-rnn_size", *flags)
-        assert said in message
-        assert message.count("\n") <= 1
+
+
+@pytest.mark.parametrize(
+    ("rnn_size", "message"), [(10**6, "the network of about"), (10**9, "must be")]
+)
+def test_a_training_beyond_any_memory_is_one_line(
+    tmp_path: Path, rnn_size: int, message: str
+) -> None:
+    line = fail("train.py", "-config", write_config(tmp_path), "-rnn_size", rnn_size)
+    assert message in line
     assert not list((tmp_path / "run").glob("step_*"))
 
 

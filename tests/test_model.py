@@ -6,9 +6,15 @@ from itertools import cycle
 import pytest
 import torch
 
+from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
-from onmt_entmax.model import build_model, count_parameters, with_tokens_in_order
+from onmt_entmax.model import (
+    SparseNMTModel,
+    build_model,
+    count_parameters,
+    with_tokens_in_order,
+)
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
 from onmt_entmax.sparse import entmax, entmax_loss
@@ -23,10 +29,8 @@ def test_attention_with_alpha_1_is_opennmt_attention(attn_type: str, steps: int 
     theirs.load_state_dict(ours.state_dict())
     queries = torch.randn(4, 8) if steps is None else torch.randn(4, steps, 8)
     memory, lengths = torch.randn(4, 5, 8), torch.tensor([5, 3, 1, 2])
-    for a, b in zip(
-        ours(queries, memory, lengths), theirs(queries, memory, memory_lengths=lengths), strict=True
-    ):
-        torch.testing.assert_close(a, b)
+    result = ours(queries, memory, lengths)
+    torch.testing.assert_close(result, theirs(queries, memory, memory_lengths=lengths))
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, 1.3])
@@ -43,7 +47,7 @@ def test_attention_weights_are_entmax_of_the_scores(alpha: float) -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_kind_of_model_learns(name: str) -> None:
-    """A few steps on one batch lower its loss, and every weight has a gradient."""
+    """A few updates on one batch lower its loss, and every weight has a gradient."""
     model = build_model(CONFIGS[name], VOCABULARIES)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     losses = []
@@ -55,87 +59,112 @@ def test_every_kind_of_model_learns(name: str) -> None:
         optimizer.step()
         losses.append(float(result.loss.detach()))
     assert losses[-1] < 0.8 * losses[0]
-    assert result.tokens == 2 + 1 + 4 + 3  # with the end symbols
-    unused = [name for name, p in model.named_parameters() if p.grad is None]
-    assert not unused
+    assert not [name for name, weight in model.named_parameters() if weight.grad is None]
+
+
+def test_target_tokens_are_counted_with_the_end_symbols() -> None:
+    model = build_model(SMALL, VOCABULARIES)
+    result = model.generator.loss(*model.hidden_states(BATCH), VOCABULARIES.target.pad)
+    assert result.tokens == 2 + 1 + 4 + 3
 
 
 @pytest.mark.parametrize(("name", "alpha"), zip(CONFIGS, cycle([1.0, 1.5, 2.0])))
-def test_the_loss_is_of_real_targets(name: str, alpha: float) -> None:
-    changed = dataclasses.replace(CONFIGS[name], generator_alpha=alpha)
-    model, pad = build_model(changed, VOCABULARIES).eval(), VOCABULARIES.target.pad
+def test_the_loss_is_of_targets_without_padding(name: str, alpha: float) -> None:
+    config = dataclasses.replace(CONFIGS[name], generator_alpha=alpha)
+    model, pad = build_model(config, VOCABULARIES).eval(), VOCABULARIES.target.pad
     hidden, target = model.hidden_states(BATCH)
-    found = model.generator.loss(hidden, target, pad)
-    scores, real = model.generator.scores(hidden)[target != pad], target[target != pad]
-    torch.testing.assert_close(found.loss, entmax_loss(scores, real, alpha, reduction="sum"))
-    assert found.tokens == len(real)
+    result = model.generator.loss(hidden, target, pad)
+    counts = target != pad
+    scores, targets = model.generator.scores(hidden)[counts], target[counts]
+    torch.testing.assert_close(result.loss, entmax_loss(scores, targets, alpha, reduction="sum"))
+    assert result.tokens == len(targets)
 
 
-def reordered(vocabulary: Vocabulary) -> Vocabulary:
-    *specials, last = vocabulary.tokens
-    return Vocabulary((*specials[:4], last, *reversed(specials[4:])))
+def dropouts(model: torch.nn.Module) -> list[float]:
+    """Return the dropout of each layer that has one."""
+    of_layers = []
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            of_layers.append(module.p)
+        elif isinstance(module, torch.nn.RNNBase) and module.num_layers > 1:
+            of_layers.append(module.dropout)
+    return of_layers
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_dropout_changes(name: str) -> None:
     """`update_dropout` gives what `build_model` would have."""
-    config = dataclasses.replace(CONFIGS[name], dropout=0.2, attention_dropout=0.3)
-    wanted = dataclasses.replace(config, dropout=0.6, attention_dropout=0.7)
-    changed, fresh = (build_model(each, VOCABULARIES) for each in (config, wanted))
-    changed.update_dropout(0.6, 0.7)
-    found = 0
-    for one, other in zip(changed.modules(), fresh.modules(), strict=True):
-        if isinstance(one, torch.nn.Dropout):
-            found += 1
-            assert one.p == other.p
-        elif isinstance(one, torch.nn.RNNBase) and one.num_layers > 1:
-            found += 1
-            assert one.dropout == other.dropout
-    assert found > 0
+    low = dataclasses.replace(CONFIGS[name], dropout=0.2, attention_dropout=0.3)
+    high = dataclasses.replace(CONFIGS[name], dropout=0.6, attention_dropout=0.7)
+    model = build_model(low, VOCABULARIES)
+    model.update_dropout(0.6, 0.7)
+    expected = dropouts(build_model(high, VOCABULARIES))
+    assert dropouts(model) == expected
+    assert {0.6} <= {*expected} <= {0.6, 0.7}
 
 
-@pytest.mark.parametrize("name", [*CONFIGS, "shared", "tied"])
-def test_tokens_in_another_order(name: str) -> None:
+def reordered(vocabulary: Vocabulary) -> Vocabulary:
+    """Return a vocabulary of the same tokens; the first four keep their ids."""
+    *specials, last = vocabulary.tokens
+    return Vocabulary((*specials[:4], last, *reversed(specials[4:])))
+
+
+JOINT = Vocabularies(VOCABULARIES.target, VOCABULARIES.target)
+TIED = dataclasses.replace(SHARED, share_embeddings=False)
+
+
+@pytest.mark.parametrize(
+    ("config", "joint"),
+    [
+        *(pytest.param(config, False, id=name) for name, config in CONFIGS.items()),
+        pytest.param(SHARED, True, id="shared"),
+        pytest.param(TIED, False, id="tied"),
+    ],
+)
+class TestTokensInAnotherOrder:
     """With the new ids of the same sentences, the network computes the same."""
-    known, config = VOCABULARIES, CONFIGS.get(name, SHARED)
-    if name == "tied":
-        config = dataclasses.replace(SHARED, share_embeddings=False)
-    if name == "shared":
-        known = Vocabularies(VOCABULARIES.target, VOCABULARIES.target)
-    source, target = (reordered(each) for each in known)
-    wanted = Vocabularies(source, source if name == "shared" else target)
-    model = build_model(config, known).eval()
-    changed = with_tokens_in_order(model, config, known, wanted)
-    outputs = []
-    for network, names in ((model, known), (changed, wanted)):
-        sentences = ["cde", "fb"] if name != "shared" else ["uvw", "xz"]
+
+    def outputs(
+        self, model: SparseNMTModel, vocabularies: Vocabularies, joint: bool
+    ) -> torch.Tensor:
+        """Return scores of two pairs; columns in the order of VOCABULARIES."""
+        sources = ("uvw", "xz") if joint else ("cde", "fb")
         examples = [
-            Example(names.source.encode(source), names.target.encode(target), i)
-            for i, (source, target) in enumerate(zip(sentences, ["zw", "x"], strict=True))
+            Example(vocabularies.source.encode(source), vocabularies.target.encode(target), i)
+            for i, (source, target) in enumerate(zip(sources, ("zw", "x"), strict=True))
         ]
-        hidden, _ = network.hidden_states(make_batch(examples, names))
-        scores = network.generator.scores(hidden)
-        outputs.append(scores[:, names.target.encode(known.target.tokens)])
-    torch.testing.assert_close(*outputs)
-    assert count_parameters(changed) == count_parameters(model)
+        hidden, _ = model.hidden_states(make_batch(examples, vocabularies))
+        ids = vocabularies.target.encode(VOCABULARIES.target.tokens)
+        return model.generator.scores(hidden)[:, ids]
+
+    def test_compute_the_same(self, config: ModelConfig, joint: bool) -> None:
+        before = JOINT if joint else VOCABULARIES
+        source, target = (reordered(vocabulary) for vocabulary in before)
+        after = Vocabularies(source, source if joint else target)
+        model = build_model(config, before).eval()
+        other = with_tokens_in_order(model, config, before, after)
+        torch.testing.assert_close(
+            self.outputs(other, after, joint), self.outputs(model, before, joint)
+        )
+        assert count_parameters(other) == count_parameters(model)
 
 
 def test_shared_embeddings_are_one_tensor() -> None:
-    shared, config = Vocabularies(VOCABULARIES.target, VOCABULARIES.target), SHARED
-    model = build_model(config, shared)
-    weights = {
-        id(model.encoder.embeddings.word_lut.weight),
-        id(model.decoder.embeddings.word_lut.weight),
-        id(model.generator.weight),
-    }
-    assert len(weights) == 1
-    separate = build_model(
-        dataclasses.replace(config, share_embeddings=False, share_decoder_embeddings=False), shared
+    model = build_model(SHARED, JOINT)
+    table = model.encoder.embeddings.word_lut.weight
+    assert model.decoder.embeddings.word_lut.weight is table
+    assert model.generator.weight is table
+
+
+def test_shared_embeddings_are_counted_once() -> None:
+    separate = dataclasses.replace(SHARED, share_embeddings=False, share_decoder_embeddings=False)
+    saved = count_parameters(build_model(separate, JOINT)) - count_parameters(
+        build_model(SHARED, JOINT)
     )
-    assert count_parameters(separate) - count_parameters(model) == 2 * 8 * len(shared.target)
+    assert saved == 2 * 8 * len(JOINT.target)  # two more tables of vectors of size 8
 
 
-def test_frozen_parts() -> None:
+def test_a_frozen_encoder_keeps_its_embeddings_trained() -> None:
     model = build_model(dataclasses.replace(SMALL, freeze_encoder=True), VOCABULARIES)
     trained = {name for name, p in model.named_parameters() if p.requires_grad}
     assert "encoder.embeddings.make_embedding.emb_luts.0.weight" in trained

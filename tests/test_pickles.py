@@ -2,7 +2,6 @@
 
 import ast
 import io
-import os
 import pickle
 from pathlib import Path
 
@@ -14,27 +13,21 @@ from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.parallel.sharding import packed, unpacked
 from tests.commands import ROOT
+from tests.evil import Evil
 from tests.models import SMALL, VOCABULARIES
 
 PACKAGE = ROOT / "onmt_entmax"
 
 
-class Evil:
-    """Makes a folder when it is unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return os.mkdir, (str(self.path),)
-
-
 def test_a_message_of_another_process_runs_nothing(tmp_path: Path) -> None:
-    content = packed([Evil(tmp_path / "harm")])
     with pytest.raises(pickle.UnpicklingError):
-        unpacked(content)
+        unpacked(packed([Evil(tmp_path / "harm")]))
     assert not (tmp_path / "harm").exists()
-    # The message does so if it is let: otherwise this test would show nothing.
+
+
+def test_such_a_message_does_harm_if_it_is_unpickled(tmp_path: Path) -> None:
+    """Otherwise the test before would show nothing."""
+    content = packed([Evil(tmp_path / "harm")])
     torch.load(io.BytesIO(content.numpy().tobytes()), weights_only=False)
     assert (tmp_path / "harm").exists()
 
@@ -61,22 +54,22 @@ def dotted(node: ast.AST) -> str:
 @pytest.fixture(scope="module")
 def uses() -> Uses:
     """The places in the package that have a name, each with the call of it, if it is called."""
-    found: Uses = {}
+    uses: Uses = {}
     for path in PACKAGE.rglob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         called = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
         for node in nodes:
             if name := dotted(node):
                 where = f"{path.relative_to(ROOT)}:{node.lineno}"  # type: ignore[attr-defined]
-                found.setdefault(name, []).append((where, called.get(id(node))))
-    return found
+                uses.setdefault(name, []).append((where, called.get(id(node))))
+    return uses
 
 
 def test_torch_loads_weights_only(uses: Uses) -> None:
     for where, call in uses["torch.load"]:
         assert call is not None, f"{where}: torch.load is passed on"
-        words = {each.arg: ast.unparse(each.value) for each in call.keywords}
-        assert words.get("weights_only") == "True", where
+        keywords = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+        assert keywords.get("weights_only") == "True", where
     assert len(uses["torch.load"]) >= 3
 
 
@@ -93,17 +86,17 @@ def test_torch_loads_weights_only(uses: Uses) -> None:
 def test_nothing_else_runs_what_it_reads(
     uses: Uses, names: tuple[str, ...], allowed: set[str]
 ) -> None:
-    places = {where.split(":")[0] for name in names for where, _ in uses.get(name, ())}
-    assert places == allowed
+    files = {where.split(":")[0] for name in names for where, _ in uses.get(name, ())}
+    assert files == allowed
 
 
 def test_yaml_is_loaded_by_the_safe_loader_alone(uses: Uses) -> None:
     loaders = {
-        ast.unparse(each.value)
+        ast.unparse(keyword.value)
         for name in ("yaml.load", "yaml.parse")
         for _, call in uses.get(name, ())
         if call is not None
-        for each in call.keywords
-        if each.arg == "Loader"
+        for keyword in call.keywords
+        if keyword.arg == "Loader"
     }
     assert loaders == {"_UniqueKeys"}

@@ -24,7 +24,10 @@ def torchrun(processes: int, *arguments: object, script: str = "train.py") -> li
 
 
 def settings(folder: Path, **changes: object) -> dict[str, object]:
-    # Dropout masks are the one thing that differs between numbers of processes.
+    """Return options of a training in a folder.
+
+    Without dropout, whose masks are the one thing that differs between numbers of processes.
+    """
     return {"dropout": 0.0, "save_model": str(folder), "train_steps": 20} | changes
 
 
@@ -91,7 +94,7 @@ def running(config: Path) -> subprocess.Popen[str]:
 def children(pid: int) -> list[int]:
     """Return the child processes of `pid`."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(word) for word in path.read_text().split()]
+    return [int(child) for child in path.read_text().split()]
 
 
 def test_several_processes_that_nobody_started_are_one_line(tmp_path: Path) -> None:
@@ -112,10 +115,10 @@ def test_a_killed_worker_ends_the_run_and_it_resumes(tmp_path: Path) -> None:
     process = running(config)
     os.kill(children(process.pid)[-1], signal.SIGKILL)
     started = time.monotonic()
-    rest = process.stderr.read()
+    printed = process.stderr.read()
     assert process.wait(120) != 0
     assert time.monotonic() - started < 100
-    assert "this or another process of the run has failed" in rest
+    assert "this or another process of the run has failed" in printed
     run = tmp_path / "run"
     newest = max(int(path.name[5:]) for path in run.glob("step_*"))
     assert newest >= 20  # the report of a step comes before its checkpoint
@@ -134,11 +137,10 @@ def test_what_ends_torchrun_lets_training_save(tmp_path: Path, number: signal.Si
     workers = children(process.pid)
     for pid in [process.pid, *(workers if number != signal.SIGKILL else [])]:
         os.kill(pid, number)
-    rest = process.stderr.read()  # up to the end of the last process
+    printed = process.stderr.read()  # up to the end of the last process
     process.wait()
-    assert "stopped at step" in rest
     (folder,) = (tmp_path / "run").glob("step_*")
-    assert f"stopped at {folder.name.replace('_', ' ')} (" in rest
+    assert f"stopped at {folder.name.replace('_', ' ')} (" in printed
 
 
 @pytest.mark.parametrize(("gpu", "local_rank", "expected"), [(1, None, 1), (0, 2, 2), (3, 0, 0)])
@@ -158,11 +160,14 @@ def test_the_chosen_gpu_becomes_the_current_one(
     assert Processes().device(None, "gpu") == torch.device("cpu")
 
 
-def test_a_gpu_that_is_not_there_is_named_with_its_option(monkeypatch, capsys) -> None:
+def test_a_gpu_that_is_not_there_is_named_with_its_option(monkeypatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(ProcessError, match="gpu_ranks: there is no GPU 1; this machine has 1 GPU"):
         Processes().device(1, "gpu_ranks")
+
+
+def test_without_a_gpu_the_cpu_is_used_with_a_warning(monkeypatch, capsys) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert Processes().device(1, "gpu") == torch.device("cpu")
     assert capsys.readouterr().err == "warning: gpu 1: no GPU here; running on the CPU\n"

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -47,24 +48,39 @@ def test_recipes_call_targets_of_the_makefile(path: Path) -> None:
     assert called or path.name == "wheels.yml"
 
 
-def test_ci_and_the_wheels_have_every_supported_python() -> None:
-    project = text("pyproject.toml")
-    (least,) = re.findall(r'requires-python = ">=3\.(\d+)"', project)
-    ((first, last),) = re.findall(r"\(3, (\d+)\) <= sys.version_info\[:2\] <= \(3, (\d+)\)",
-                                  text("Makefile"))  # fmt: skip
-    assert least == first
-    versions = [f"3.{minor}" for minor in range(int(first), int(last) + 1)]
-    assert f"Python {versions[0]} to {versions[-1]}" in text("README.md")
-    jobs = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]
-    for name in ("test", "wheel"):
-        assert jobs[name]["strategy"]["matrix"]["python"] == versions
-    (oldest,) = re.findall(r'"torch>=([\d.]+)"', project)
-    more = jobs["test"]["strategy"]["matrix"]["include"]
-    assert [row["torch"] for row in more if row["os"] == "ubuntu-latest"] == [
-        f"{oldest}.0",
-        "newest",
-    ]
-    assert re.findall(r'"cp3(\d+)-\*"', project) == [version[2:] for version in versions]
+class TestSupportedPythons:
+    """Those of the Makefile, which chooses an interpreter."""
+
+    @pytest.fixture(scope="class")
+    def minors(self) -> list[str]:
+        """Minor versions of Python 3."""
+        pattern = r"\(3, (\d+)\) <= sys.version_info\[:2\] <= \(3, (\d+)\)"
+        ((first, last),) = re.findall(pattern, text("Makefile"))
+        return [str(minor) for minor in range(int(first), int(last) + 1)]
+
+    @pytest.fixture(scope="class")
+    def jobs(self) -> dict[str, Any]:
+        return yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]
+
+    def test_begin_with_the_oldest_that_the_package_requires(self, minors: list[str]) -> None:
+        assert re.findall(r'requires-python = ">=3\.(\d+)"', text("pyproject.toml")) == minors[:1]
+
+    def test_are_named_in_the_readme(self, minors: list[str]) -> None:
+        assert f"Python 3.{minors[0]} to 3.{minors[-1]}" in text("README.md")
+
+    @pytest.mark.parametrize("name", ["test", "wheel"])
+    def test_are_those_of_ci(self, name: str, jobs: dict[str, Any], minors: list[str]) -> None:
+        versions = jobs[name]["strategy"]["matrix"]["python"]
+        assert versions == [f"3.{minor}" for minor in minors]
+
+    def test_have_wheels(self, minors: list[str]) -> None:
+        assert re.findall(r'"cp3(\d+)-\*"', text("pyproject.toml")) == minors
+
+    def test_are_tested_with_the_oldest_and_the_newest_torch(self, jobs: dict[str, Any]) -> None:
+        (oldest,) = re.findall(r'"torch>=([\d.]+)"', text("pyproject.toml"))
+        rows = jobs["test"]["strategy"]["matrix"]["include"]
+        versions = [row["torch"] for row in rows if row["os"] == "ubuntu-latest"]
+        assert versions == [f"{oldest}.0", "newest"]
 
 
 def test_pip_and_uv_leave_pyonmttok_out_of_the_same_pythons() -> None:

@@ -20,12 +20,12 @@ from onmt_entmax.files.released import pretrained, unpack
 from tests.ended import ended
 from tests.inflection_models import write_model, zipped
 
-M = released.PRETRAINED
+NAME = released.PRETRAINED
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_model(tmp_path_factory.mktemp("released") / M, 22)
+    return write_model(tmp_path_factory.mktemp("released") / NAME, 22)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,10 @@ def cache(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path / "cache/onmt_entmax/models"
 
 
-def repacked(archive: Path, change: Callable[[dict[str, bytes]], object]) -> bytes:
+Files = dict[str, bytes]
+
+
+def repack(archive: Path, change: Callable[[Files], object]) -> bytes:
     """Return an archive with other files."""
     with zipfile.ZipFile(archive) as file:
         files = {name: file.read(name) for name in file.namelist()}
@@ -59,72 +62,91 @@ def repacked(archive: Path, change: Callable[[dict[str, bytes]], object]) -> byt
     return content.getvalue()
 
 
-def named(name: str) -> Callable[[dict[str, bytes]], object]:
-    return lambda files: files.update({name: b"x"})
+def adding(name: str, content: bytes = b"x") -> Callable[[Files], object]:
+    return lambda files: files.update({name: content})
+
+
+def leaving_out(name: str) -> Callable[[Files], object]:
+    return lambda files: files.pop(name)
 
 
 def test_an_archive_becomes_a_folder(archive: Path, model: Path, tmp_path: Path) -> None:
     folder = unpack(archive.read_bytes(), "x.zip", tmp_path / "models")
-    assert folder == tmp_path / "models" / M
+    assert folder == tmp_path / "models" / NAME
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == {
         p.name: p.read_bytes() for p in model.iterdir()
     }
-    assert os.listdir(folder.parent) == [M]
+    assert os.listdir(folder.parent) == [NAME]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        named(f"{M}/../../escaped"), named("/tmp/escaped"), named("other/file"), named(f"{M}/more"),
-        named(f"{M}/vocab.json"), named(f"{M}/SHA256SUMS"), lambda files: files.clear(),
-        lambda files: files.pop(f"{M}/SHA256SUMS"), lambda files: files.pop(f"{M}/vocab.json"),
-        lambda files: files.update({f"{M}/zeros": b"\0" * 200_000}),
+        pytest.param(adding(f"{NAME}/../../escaped"), id="a path out of the folder"),
+        pytest.param(adding("/tmp/escaped"), id="an absolute path"),
+        pytest.param(adding("other/file"), id="another folder"),
+        pytest.param(adding(f"{NAME}/more"), id="a file that is not listed"),
+        pytest.param(adding(f"{NAME}/vocab.json"), id="another content"),
+        pytest.param(adding(f"{NAME}/SHA256SUMS"), id="another list"),
+        pytest.param(dict.clear, id="no file"),
+        pytest.param(leaving_out(f"{NAME}/SHA256SUMS"), id="no list"),
+        pytest.param(leaving_out(f"{NAME}/vocab.json"), id="a file is missing"),
+        pytest.param(adding(f"{NAME}/zeros", b"\0" * 200_000), id="too large"),
     ],
-)  # fmt: skip
-def test_an_archive_that_is_refused(archive, tmp_path, monkeypatch, change) -> None:
+)
+def test_an_archive_of_other_files_is_refused(
+    archive: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Files], object],
+) -> None:
     monkeypatch.setattr(released, "LARGEST", 200_000)
     before = sorted(tmp_path.parent.iterdir())
     with pytest.raises(UserError, match=r"^x.zip: [^\n]+$"):
-        unpack(repacked(archive, change), "x.zip", tmp_path / "into")
+        unpack(repack(archive, change), "x.zip", tmp_path / "into")
     assert not (tmp_path / "into").exists()
     assert sorted(tmp_path.parent.iterdir()) == before
     assert not Path("/tmp/escaped").exists()
 
 
-def listed_zeros(files: dict[str, bytes]) -> None:
+def add_large_file(files: Files) -> None:
     """Add a large file, with its checksum in order, which packs to nothing."""
-    files[f"{M}/zeros"] = content = b"\0" * 200_000
-    line = f"{hashlib.sha256(content).hexdigest()}  zeros\n"
-    files[f"{M}/SHA256SUMS"] += line.encode()
+    files[f"{NAME}/zeros"] = content = b"\0" * 200_000
+    files[f"{NAME}/SHA256SUMS"] += f"{hashlib.sha256(content).hexdigest()}  zeros\n".encode()
 
 
-def many(files: dict[str, bytes]) -> None:
+def add_many_files(files: Files) -> None:
     """Add many files that take no room, with their checksums in order."""
     digest = hashlib.sha256(b"").hexdigest()
     for number in range(1001):
-        files[f"{M}/{number}"] = b""
-        files[f"{M}/SHA256SUMS"] += f"{digest}  {number}\n".encode()
+        files[f"{NAME}/{number}"] = b""
+        files[f"{NAME}/SHA256SUMS"] += f"{digest}  {number}\n".encode()
 
 
-@pytest.mark.parametrize("change", [listed_zeros, many])
+def test_a_large_file_is_unpacked(archive: Path, tmp_path: Path) -> None:
+    folder = unpack(repack(archive, add_large_file), "x.zip", tmp_path / "into")
+    assert (folder / "zeros").stat().st_size == 200_000
+
+
+@pytest.mark.parametrize("change", [add_large_file, add_many_files])
 def test_an_archive_that_holds_too_much_is_not_unpacked(
-    archive, tmp_path, monkeypatch, change
+    archive: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Files], None],
 ) -> None:
-    """Everything else about it is in order."""
-    content = repacked(archive, change)
-    if change is listed_zeros:
-        assert (unpack(content, "x.zip", tmp_path / "into") / "zeros").stat().st_size == 200_000
-        monkeypatch.setattr(released, "LARGEST", 200_000)
+    """Though everything else about it is in order."""
+    monkeypatch.setattr(released, "LARGEST", 200_000)
     monkeypatch.setattr(zipfile.ZipFile, "extractall", lambda *_: pytest.fail("unpacked"))
     with pytest.raises(UserError, match=r"x.zip: .*it holds more than [0-9,]+ bytes or 1000 files"):
-        unpack(content, "x.zip", tmp_path / "other")
+        unpack(repack(archive, change), "x.zip", tmp_path / "into")
 
 
 def test_a_full_disk_is_not_taken_for_damage(archive, tmp_path, monkeypatch) -> None:
-    def full(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(zipfile.ZipFile, "extractall", full)
+    monkeypatch.setattr(zipfile.ZipFile, "extractall", fail)
     with pytest.raises(UserError, match=r"x.zip: damaged, or cannot be unpacked .No space left"):
         unpack(archive.read_bytes(), "x.zip", tmp_path / "into")
 
@@ -132,51 +154,66 @@ def test_a_full_disk_is_not_taken_for_damage(archive, tmp_path, monkeypatch) -> 
 def test_a_signal_while_unpacking_leaves_nothing(archive, tmp_path, monkeypatch) -> None:
     extract = zipfile.ZipFile.extractall
 
-    def end(*arguments: object) -> None:
+    def extract_and_end(*arguments: object) -> None:
         extract(*arguments)
         os.kill(os.getpid(), signal.SIGTERM)
 
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setattr(zipfile.ZipFile, "extractall", end)
-    with pytest.raises(SystemExit) as ended:
+    monkeypatch.setattr(zipfile.ZipFile, "extractall", extract_and_end)
+    with pytest.raises(SystemExit) as exit_:
         unpack(archive.read_bytes(), "x.zip", tmp_path / "into")
-    assert ended.value.code == 128 + signal.SIGTERM
+    assert exit_.value.code == 128 + signal.SIGTERM
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["temporary"]
 
 
+def damage(archive: Path, method: int) -> Path:
+    """Write the archive with another compression, and a hundred other bytes in its weights."""
+    packed = archive.with_name("damaged.zip")
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(packed, "w", method) as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name))
+        weights = target.getinfo(f"{NAME}/model.safetensors").header_offset
+    content = bytearray(packed.read_bytes())
+    for position in range(weights + 100, weights + 200):
+        content[position] ^= 0xFF
+    packed.write_bytes(content)
+    return packed
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_an_archive_that_is_damaged_is_one_line(archive, cache, capsys, method) -> None:
+def test_an_archive_that_is_damaged_is_one_line(
+    archive: Path, cache: Path, capsys: pytest.CaptureFixture[str], method: int
+) -> None:
     """Though its checksum fits: it was damaged before it was measured."""
-    with zipfile.ZipFile(archive) as file:
-        files = {name: file.read(name) for name in file.namelist()}
-    packed = archive.with_name("packed.zip")
-    with zipfile.ZipFile(packed, "w", method) as file:
-        for name, data in files.items():
-            file.writestr(name, data)
-        place = file.getinfo(f"{M}/model.safetensors").header_offset
-    content, damaged = bytearray(packed.read_bytes()), archive.with_name("damaged.zip")
-    for at in range(place + 100, place + 200):
-        content[at] ^= 0xFF
-    damaged.write_bytes(content)
-    sha256 = hashlib.sha256(content).hexdigest()
+    damaged = damage(archive, method)
+    sha256 = hashlib.sha256(damaged.read_bytes()).hexdigest()
     assert ended(fetch_model.main, [damaged.as_uri(), "--sha256", sha256]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{damaged.as_uri()}: " in line
     assert not cache.exists()
 
 
-def test_fetched_and_used_without_naming_it(archive, cache, capsys) -> None:
-    """An installed package says what to do, does it, and then inflects."""
-    query = ["english", "ab", "V;PST"]
-    assert ended(inflect.main, query) == 2
+QUERY = ("english", "ab", "V;PST")
+
+
+@pytest.mark.usefixtures("cache")
+def test_without_the_pretrained_model_a_command_says_what_to_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert ended(inflect.main, QUERY) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"{M}: the pretrained model is missing" in line
+    assert f"{NAME}: the pretrained model is missing" in line
+
+
+def test_a_model_that_was_fetched_is_the_pretrained_one(
+    archive: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert ended(fetch_model.main, [archive.as_uri(), "--sha256", checksum.upper()]) == 0
-    assert capsys.readouterr().out.startswith(f"{cache / M}: fetched")
-    assert pretrained() == cache / M
-    assert ended(inflect.main, query) == 0
+    assert capsys.readouterr().out.startswith(f"{cache / NAME}: fetched")
+    assert pretrained() == cache / NAME
+    assert ended(inflect.main, QUERY) == 0
     assert capsys.readouterr().out.startswith("english\tab\tV;PST\t1\t")
 
 
@@ -189,7 +226,7 @@ def test_fetched_and_used_without_naming_it(archive, cache, capsys) -> None:
         ("@", "0" * 63, "must be 64 hexadecimal digits"),
     ],
 )
-def test_what_cannot_be_fetched_leaves_nothing(
+def test_a_fetch_that_is_refused_leaves_nothing(
     archive, cache, capsys, address, sha256, message
 ) -> None:
     address = address.replace("@", archive.as_uri())
@@ -199,17 +236,41 @@ def test_what_cannot_be_fetched_leaves_nothing(
     assert not cache.exists()
 
 
-def test_the_model_of_this_checkout() -> None:
-    """Its files are as listed and small enough for a repository; the words are of the README."""
-    folder = pretrained()
-    assert folder == Path(released.__file__).resolve().parents[2] / "data" / "models" / M
-    assert differences(folder) == []
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 22_000_000
-    inflector = Inflector(folder, n_best=0)
-    assert len(inflector.languages) == 86
-    spanish = inflector.inflect("spanish", "preferir", "V;SBJV;PST;3;SG")
-    assert ([form.text for form in spanish.forms], spanish.level) == (["prefiriese"], "only")
-    turkish = inflector.inflect("turkish", "kitap", "N;ACC;SG")
-    assert [form.text for form in turkish.forms] == ["kitabı", "kitapı"]
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert "Languages: " + ", ".join(inflector.languages) + "." in card
+class TestTheModelOfThisCheckout:
+    @pytest.fixture(scope="class")
+    def folder(self) -> Path:
+        return pretrained()
+
+    @pytest.fixture(scope="class")
+    def inflector(self, folder: Path) -> Inflector:
+        return Inflector(folder, n_best=0)
+
+    def test_is_the_pretrained_one(self, folder: Path) -> None:
+        assert folder == Path(released.__file__).resolve().parents[2] / "data" / "models" / NAME
+
+    def test_has_the_files_of_its_list(self, folder: Path) -> None:
+        assert differences(folder) == []
+
+    def test_is_small_enough_for_a_repository(self, folder: Path) -> None:
+        assert sum(path.stat().st_size for path in folder.iterdir()) < 22_000_000
+
+    @pytest.mark.parametrize(
+        ("language", "lemma", "tags", "forms"),
+        [
+            ("spanish", "preferir", "V;SBJV;PST;3;SG", ["prefiriese"]),
+            ("turkish", "kitap", "N;ACC;SG", ["kitabı", "kitapı"]),
+        ],
+    )
+    def test_inflects_the_words_of_the_readme(
+        self, inflector: Inflector, language: str, lemma: str, tags: str, forms: list[str]
+    ) -> None:
+        inflection = inflector.inflect(language, lemma, tags)
+        assert [form.text for form in inflection.forms] == forms
+
+    def test_is_sure_of_one_form(self, inflector: Inflector) -> None:
+        assert inflector.inflect("spanish", "preferir", "V;SBJV;PST;3;SG").level == "only"
+
+    def test_has_the_languages_of_its_card(self, inflector: Inflector, folder: Path) -> None:
+        assert len(inflector.languages) == 86
+        card = (folder / "README.md").read_text(encoding="utf-8")
+        assert "Languages: " + ", ".join(inflector.languages) + "." in card

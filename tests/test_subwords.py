@@ -22,6 +22,7 @@ from onmt_entmax.data.transforms import Bpe, SentencePiece
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
+from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import LineConstraints, SearchConfig, SearchTask
 from onmt_entmax.suggester import Suggester
 from onmt_entmax.train import evaluation
@@ -54,39 +55,51 @@ def learn_bpe(path: Path) -> None:
         learner.learn_bpe(TEXTS * 20, file, 12, num_workers=1)
 
 
-def onmt(path: Path, **options: object) -> dict[str, object]:
-    pytest.importorskip("pyonmttok")
-    learn_sentencepiece(path)
-    settings: dict[str, object] = {"transforms": ["onmt_tokenize"]}
-    for side in ("src", "tgt"):
-        settings |= {
-            f"{side}_subword_type": "sentencepiece",
-            f"{side}_onmttok_kwargs": str(options),
-        }
-    return settings
+Options = dict[str, object]
 
 
-def pieces(path: Path) -> dict[str, object]:
+def sentencepiece_options(path: Path) -> Options:
+    """Learn a model of SentencePiece; return the options of a training with it."""
     learn_sentencepiece(path)
     return {"transforms": ["sentencepiece"]}
 
 
-def merges(path: Path) -> dict[str, object]:
+def bpe_options(path: Path) -> Options:
+    """Learn merges of subword-nmt; return the options of a training with them."""
     learn_bpe(path)
     return {"transforms": ["bpe"]}
 
 
-KINDS: dict[str, Callable[[Path], dict[str, object]]] = {
-    "sentencepiece": pieces,
-    "bpe": merges,
-    "onmt_tokenize-spacers": lambda path: onmt(path, mode="none"),
-    "onmt_tokenize-joiners": lambda path: onmt(
+def onmt_tokenize_options(path: Path, **tokeniser: object) -> Options:
+    """Learn a model of SentencePiece; return the options of a training with pyonmttok."""
+    pytest.importorskip("pyonmttok")
+    learn_sentencepiece(path)
+    options: Options = {"transforms": ["onmt_tokenize"]}
+    for side in ("src", "tgt"):
+        options[f"{side}_subword_type"] = "sentencepiece"
+        options[f"{side}_onmttok_kwargs"] = str(tokeniser)
+    return options
+
+
+def spacers(path: Path) -> Options:
+    return onmt_tokenize_options(path, mode="none")
+
+
+def joiners(path: Path) -> Options:
+    return onmt_tokenize_options(
         path, mode="aggressive", joiner_annotate=True, no_substitution=True
-    ),
+    )
+
+
+KINDS: dict[str, Callable[[Path], Options]] = {
+    "sentencepiece": sentencepiece_options,
+    "bpe": bpe_options,
+    "onmt_tokenize-spacers": spacers,
+    "onmt_tokenize-joiners": joiners,
 }
 
 
-def configured(folder: Path, kind: str, **changes: object) -> Path:
+def write_subword_config(folder: Path, kind: str, **changes: object) -> Path:
     """Write text, a subword model and the YAML file of a training; return the file's path."""
     model = str(folder / "subwords")
     options = KINDS[kind](folder / "subwords") | {
@@ -107,105 +120,146 @@ def configured(folder: Path, kind: str, **changes: object) -> Path:
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with text and a run that was trained on it."""
     folder = tmp_path_factory.mktemp("subwords")
-    assert train(["-config", str(configured(folder, request.param, selection="bleu"))]) == 0
+    assert (
+        train(["-config", str(write_subword_config(folder, request.param, selection="bleu"))]) == 0
+    )
     return folder
 
 
-def measured(folder: Path) -> dict[str, Any]:
-    """Return the last validation of a run."""
-    return [row for row in json_lines(folder / "run/metrics.jsonl") if row["kind"] == "valid"][-1]
-
-
-def command(folder: Path, *more: object) -> list[str]:
+@pytest.fixture(scope="module")
+def output(folder: Path) -> list[str]:
+    """Lines of the translation of the development set."""
     files = ["-model", folder / "run", "-src", folder / "valid.src", "-output", folder / "out"]
-    return [*map(str, files), "-stop", "first", *map(str, more)]
+    assert translate([*map(str, files), "-stop", "first"]) == 0
+    return (folder / "out").read_text(encoding="utf-8").splitlines()
 
 
-def test_text_in_and_text_out_and_its_bleu_is_that_of_training(folder: Path) -> None:
-    assert translate(command(folder)) == 0
-    lines = (folder / "out").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 12
-    assert not any(mark in line for line in lines for mark in MARKS)
+def test_text_becomes_text(output: list[str]) -> None:
+    assert len(output) == 12
+    assert not [line for line in output if any(mark in line for mark in MARKS)]
+
+
+def test_the_bleu_of_training_is_that_of_the_text(folder: Path, output: list[str]) -> None:
     files = [folder / "out", "--reference", folder / "valid.tgt", "--output", folder / "bleu.json"]
     assert bleu.main([*map(str, files), "--metrics", "bleu"]) == 0
     systems = json.loads((folder / "bleu.json").read_text())["systems"]
-    assert systems[str(folder / "out")]["BLEU 13a"]["value"] == measured(folder)["bleu"] > 0
+    rows = json_lines(folder / "run/metrics.jsonl")
+    *_, last_validation = [row for row in rows if row["kind"] == "valid"]
+    assert systems[str(folder / "out")]["BLEU 13a"]["value"] == last_validation["bleu"] > 0
 
 
-def test_everything_that_reads_targets_takes_text(folder: Path) -> None:
+class TestEverythingThatReadsTargets:
     """Prefixes, phrases, targets to score and prefixes to continue have the model's tokens."""
-    task = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=30))
-    translator = Translator.from_folders([folder / "run"], task, align=True)
-    tokens = translator.reader.preprocess("", "the woman")[1]
-    assert tokens != ["the", "woman"]
-    wish = LineConstraints((("the dog",),))
-    begun, held = translator.answers(
-        [TEXTS[0], TEXTS[2]], prefixes=["the woman", ""], constraints=[LineConstraints(), wish]
-    )
-    assert begun.hypotheses
-    assert held.hypotheses
-    for each in begun.hypotheses:
-        written = translator.vocabularies.target.decode(each.hypothesis.tokens)
-        assert written[: len(tokens)] == tokens
-        assert each.text.startswith("the woman")
-        # An alignment is of the model's tokens, which the report lists beside the text.
-        assert each.alignment.target == tuple(written)
-        assert each.record(False)["tokens"].split() == written
-    assert all("the dog" in each.text for each in held.hypotheses)
-    paths = [folder / "run", folder / "valid.src", folder / "valid.tgt", folder / "scores"]
-    names = ("-model", "-src", "-tgt", "-output")
-    assert score.main([str(w) for pair in zip(names, paths, strict=True) for w in pair]) == 0
-    steps = json_lines(folder / "scores")[0]["steps"]
-    assert [each["token"] for each in steps][:-1] == translator.reader.preprocess("", TEXTS[0])[1]
-    found = Suggester(load(folder / "run"))(TEXTS[0], "the woman")
-    assert list(found.prefix) == tokens
-    assert not found.unknown
+
+    PREFIX = "the woman"
+
+    @pytest.fixture(scope="class")
+    def translator(self, folder: Path) -> Translator:
+        task = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=30))
+        return Translator.from_folders([folder / "run"], task, align=True)
+
+    @pytest.fixture(scope="class")
+    def prefix_tokens(self, translator: Translator) -> list[str]:
+        _, tokens = translator.reader.preprocess("", self.PREFIX)
+        assert tokens != self.PREFIX.split()
+        return tokens
+
+    @pytest.fixture(scope="class")
+    def answer(self, translator: Translator) -> Answer:
+        """Outputs that begin with the prefix."""
+        (answer,) = translator.answers([TEXTS[0]], prefixes=[self.PREFIX])
+        assert answer.hypotheses
+        return answer
+
+    def test_begins_with_the_prefix(
+        self, translator: Translator, answer: Answer, prefix_tokens: list[str]
+    ) -> None:
+        for output in answer.hypotheses:
+            tokens = translator.vocabularies.target.decode(output.hypothesis.tokens)
+            assert tokens[: len(prefix_tokens)] == prefix_tokens
+            assert output.text.startswith(self.PREFIX)
+
+    def test_aligns_the_tokens_and_lists_them(self, translator: Translator, answer: Answer) -> None:
+        for output in answer.hypotheses:
+            tokens = translator.vocabularies.target.decode(output.hypothesis.tokens)
+            assert output.alignment.target == tuple(tokens)
+            assert output.record(scored=False)["tokens"].split() == tokens
+
+    def test_contains_the_phrase(self, translator: Translator) -> None:
+        constraints = [LineConstraints((("the dog",),))]
+        (answer,) = translator.answers([TEXTS[2]], constraints=constraints)
+        assert answer.hypotheses
+        assert all("the dog" in output.text for output in answer.hypotheses)
+
+    def test_scores_the_tokens(self, translator: Translator, folder: Path) -> None:
+        files = ["-src", folder / "valid.src", "-tgt", folder / "valid.tgt"]
+        arguments = ["-model", folder / "run", *files, "-output", folder / "scores"]
+        assert score.main([*map(str, arguments)]) == 0
+        first, *_ = json_lines(folder / "scores")
+        *tokens, _ = [step["token"] for step in first["steps"]]
+        assert tokens == translator.reader.preprocess("", TEXTS[0])[1]
+
+    def test_continues_the_prefix(self, folder: Path, prefix_tokens: list[str]) -> None:
+        suggestion = Suggester(load(folder / "run"))(TEXTS[0], self.PREFIX)
+        assert list(suggestion.prefix) == prefix_tokens
+        assert not suggestion.unknown
 
 
-def test_a_transducer_takes_and_gives_text(folder: Path) -> None:
+def test_a_transducer_takes_and_gives_text(folder: Path, output: list[str]) -> None:
     transducer = Transducer(folder / "run")
-    assert translate(command(folder)) == 0
-    lines = (folder / "out").read_text(encoding="utf-8").splitlines()
-    found = transducer.predictions(Query(text) for text in TEXTS)
-    assert [each.text for each in found] == lines[:4]
-    assert -math.inf < transducer.score(TEXTS[0], lines[0]) <= 0
+    predictions = transducer.predictions(Query(text) for text in TEXTS)
+    assert [prediction.text for prediction in predictions] == output[:4]
+    assert -math.inf < transducer.score(TEXTS[0], output[0]) <= 0
 
 
-def test_a_text_of_several_divisions_is_listed_once(tmp_path: Path) -> None:
-    """With the sum of their probabilities, and a certificate that is about texts."""
-    known = words(("a@@", "b", "ab"), ("a@@", "b", "ab"))
-    names = {f"{side}_subword_model": f"{side}_subword_model" for side in ("src", "tgt")}
-    options = {"transforms": ["bpe"], **names}
-    folder = write_model(tmp_path / "model", 8, known, 0, options)
-    for name in names:
-        (folder / name).write_text("#version: 0.2\na b</w>\n")
-    write_list(folder)
-    task = SearchTask(SearchConfig(beam_size=200, n_best=200, max_length=3))
-    (answer,) = Translator.from_folders(folder, task).answers(["ab b"])
-    assert len(answer.hypotheses) > len({each.text for each in answer.hypotheses}) > 3
-    found = Transducer(folder, n_best=200, beam_size=200, max_length=3).predict("ab b")
-    sums: dict[str, float] = {}
-    for each in answer.hypotheses:
-        sums[each.text] = sums.get(each.text, 0.0) + each.hypothesis.prob
-    assert {each.text: each.prob for each in found.outputs} == pytest.approx(sums)
-    probabilities = [each.prob for each in found.outputs]
-    assert probabilities == pytest.approx(sorted(sums.values(), reverse=True))
+class TestATextOfSeveralDivisions:
+    """Such as `a@@ b` and `ab`."""
+
+    @pytest.fixture(scope="class")
+    def folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        vocabularies = words(("a@@", "b", "ab"), ("a@@", "b", "ab"))
+        names = [f"{side}_subword_model" for side in ("src", "tgt")]
+        options = {"transforms": ["bpe"], **{name: name for name in names}}
+        path = tmp_path_factory.mktemp("divisions") / "model"
+        folder = write_model(path, 8, vocabularies, 0, options)
+        for name in names:
+            (folder / name).write_text("#version: 0.2\na b</w>\n")
+        write_list(folder)
+        return folder
+
+    @pytest.fixture(scope="class")
+    def sums(self, folder: Path) -> dict[str, float]:
+        """The sum of the probabilities of each text's sequences of tokens."""
+        task = SearchTask(SearchConfig(beam_size=200, n_best=200, max_length=3))
+        (answer,) = Translator.from_folders(folder, task).answers(["ab b"])
+        sums: dict[str, float] = {}
+        for output in answer.hypotheses:
+            sums[output.text] = sums.get(output.text, 0.0) + output.hypothesis.prob
+        assert len(answer.hypotheses) > len(sums) > 3
+        return sums
+
+    def test_is_listed_once_with_their_sum(self, folder: Path, sums: dict[str, float]) -> None:
+        transducer = Transducer(folder, n_best=200, beam_size=200, max_length=3)
+        outputs = transducer.predict("ab b").outputs
+        assert {output.text: output.prob for output in outputs} == pytest.approx(sums)
+        probabilities = [output.prob for output in outputs]
+        assert probabilities == pytest.approx(sorted(sums.values(), reverse=True))
 
 
 def test_accuracy_in_training_is_that_of_the_texts(tmp_path: Path, monkeypatch) -> None:
-    """In whatever pieces a model writes them: here in letters."""
-    path = configured(tmp_path, "sentencepiece", selection="exact_match")
+    """In whatever pieces a model writes them: here in letters, and one of four texts is wrong."""
+    path = write_subword_config(tmp_path, "sentencepiece", selection="exact_match")
     model = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "subwords"))
-    every = [model.id_to_piece(i) for i in range(len(model))]
-    (tmp_path / "vocabulary").write_text("\n".join(every[3:]), encoding="utf-8")
+    _, _, _, *pieces = [model.id_to_piece(i) for i in range(len(model))]  # three are special
+    (tmp_path / "vocabulary").write_text("\n".join(pieces), encoding="utf-8")
     setup = training_setup(["-config", str(path), "-tgt_vocab", str(tmp_path / "vocabulary")])
     data = TrainingData(setup.data, setup.vocabulary)
     letters = [[*f"▁{text.replace(' ', '▁')}"] for text in [TEXTS[0], "the man", *TEXTS[2:]]]
     assert data.validation().targets[0] != letters[0]
 
     def search(_: object, batch: Batch, *__: Any, **___: Any) -> list[SimpleNamespace]:
-        found = [data.vocabularies.target.encode(letters[i % 4]) for i in batch.indices]
-        return [SimpleNamespace(best=SimpleNamespace(tokens=ids)) for ids in found]
+        outputs = [data.vocabularies.target.encode(letters[i % 4]) for i in batch.indices]
+        return [SimpleNamespace(best=SimpleNamespace(tokens=ids)) for ids in outputs]
 
     monkeypatch.setattr(evaluation, "beam_search", search)
     evaluate = evaluation.make_evaluate(data, setup.validation)
@@ -226,16 +280,16 @@ def test_transforms_that_lose_text_are_said(tmp_path: Path) -> None:
     development = data.validation()
     assert development.texts[0] == "a-b"
     assert development.reader.postprocess(development.targets[0]) == "a - b"
-    told: list[str] = []
-    evaluation.make_evaluate(data, setup.validation, told.append)
-    said = "3 of 40 targets come back from transforms and truncation as other texts, such as 'a-b'"
-    assert any(f"{said} as 'a - b'" in line for line in told)
+    warnings: list[str] = []
+    evaluation.make_evaluate(data, setup.validation, warnings.append)
+    message = "3 of 40 targets come back from transforms and truncation as other texts, such as "
+    assert any(f"{message}'a-b' as 'a - b'" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize("order", [("prefix", "sentencepiece"), ("sentencepiece", "prefix")])
 def test_a_target_prefix_is_part_of_the_text(tmp_path: Path, order: tuple[str, str]) -> None:
     """Outputs begin with it, so the references do, whatever comes first."""
-    path = configured(tmp_path, "sentencepiece", transforms=list(order), selection="bleu")
+    path = write_subword_config(tmp_path, "sentencepiece", transforms=list(order), selection="bleu")
     settings = yaml.safe_load(path.read_text())
     for corpus in settings["data"].values():
         corpus |= {"src_prefix": "s", "tgt_prefix": "home"}
@@ -257,7 +311,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> sentencepiece.SentencePie
     return sentencepiece.SentencePieceProcessor(model_file=str(path))
 
 
-def undone(kind: type, model: object, tokens: list[str]) -> str:
+def undo(kind: type, model: object, tokens: list[str]) -> str:
     """Return what the inverse of a transform makes of target tokens."""
     transform = kind.__new__(kind)
     transform.load_models = {"src": None, "tgt": model}
@@ -265,8 +319,8 @@ def undone(kind: type, model: object, tokens: list[str]) -> str:
 
 
 @pytest.mark.parametrize("text", [*TEXTS, "", "x", "homes, homes"])
-def test_pieces_become_the_text_that_they_are_of(model, text: str) -> None:
-    assert undone(SentencePiece, model, model.encode(text, out_type=str)) == text
+def test_pieces_become_their_text(model, text: str) -> None:
+    assert undo(SentencePiece, model, model.encode(text, out_type=str)) == text
 
 
 @pytest.mark.parametrize(
@@ -279,7 +333,7 @@ def test_pieces_become_the_text_that_they_are_of(model, text: str) -> None:
     ],
 )
 def test_pieces_that_are_no_words(model, tokens: list[str], text: str) -> None:
-    assert undone(SentencePiece, model, tokens) == text
+    assert undo(SentencePiece, model, tokens) == text
 
 
 @pytest.mark.parametrize(
@@ -293,8 +347,8 @@ def test_pieces_that_are_no_words(model, tokens: list[str], text: str) -> None:
         ("", ""),
     ],
 )
-def test_merged_words(tokens: str, text: str) -> None:
-    assert undone(Bpe, SimpleNamespace(separator="@@"), tokens.split()) == text
+def test_merges_become_words(tokens: str, text: str) -> None:
+    assert undo(Bpe, SimpleNamespace(separator="@@"), tokens.split()) == text
 
 
 @pytest.mark.usefixtures("pyonmttok")
@@ -303,7 +357,9 @@ def test_the_last_transform_is_undone_first(tmp_path: Path) -> None:
     joined = "{'mode': 'aggressive', 'joiner_annotate': True}"
     options = {f"{side}_onmttok_kwargs": joined for side in ("src", "tgt")}
     names = ["onmt_tokenize", "sentencepiece"]
-    path = configured(tmp_path, "sentencepiece", transforms=names, selection="bleu", **options)
+    path = write_subword_config(
+        tmp_path, "sentencepiece", transforms=names, selection="bleu", **options
+    )
     setup = training_setup(["-config", str(path)])
     development = TrainingData(setup.data, setup.vocabulary).validation()
     assert "▁" in development.targets[1]

@@ -4,6 +4,7 @@ import io
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -19,7 +20,6 @@ from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
-from onmt_entmax.report.summary import Summary
 from onmt_entmax.report.writers import AnswerWriter
 from onmt_entmax.search import Constraints, LineConstraints, SearchConfig, SearchTask
 from onmt_entmax.suggester import suggest
@@ -33,8 +33,8 @@ SYMBOLS = ["<s>", "</s>", "<blank>"]
 VOCABULARIES = words("ab", "xyz")
 
 
-def model(folder: Path, *likely: str) -> Path:
-    """Write a model that gives these target tokens, and the end, all probability."""
+def write_model_of(folder: Path, *likely: str) -> Path:
+    """Write a model that gives these target tokens all probability."""
     config = small(generator_alpha=2.0)
     torch.manual_seed(0)
     network = build_model(config, VOCABULARIES)
@@ -95,99 +95,156 @@ def test_unknown_tokens_that_a_model_learns_to_write_are_said(tmp_path: Path, ca
     )
 
 
-@pytest.mark.parametrize("tokens", [True, False])
-def test_prepared_tokens_have_none(tmp_path: Path, monkeypatch, tokens: bool) -> None:
-    """Of text, subwords divide them."""
+PREPARE = "--out data --languages de en --train train.de train.en --val_size 5 --symbols 20"
+
+
+@pytest.fixture
+def text_with_symbols(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write train.de and train.en into the working directory; line 61 has symbols."""
     monkeypatch.chdir(tmp_path)
-    for language in ("de", "en"):
-        Path(f"train.{language}").write_text("".join(f"a b c {n}\n" for n in range(60)))
-    with open("train.en", "a") as file:
-        file.write("<s> a </s>\n")
-    with open("train.de", "a") as file:
-        file.write("a\n")
-    command = "--out data --languages de en --train train.de train.en --val_size 5 --symbols 20"
-    if tokens:
-        line = refused(prepare_files.main, [*command.split(), "--tokens"])
-        assert "train.en: line 61: '</s>' is a symbol of the model's own" in line
-        assert not Path("data").exists()
-    else:
-        assert prepare_files.main(command.split()) == 0
+    lines = "".join(f"a b c {n}\n" for n in range(60))
+    Path("train.de").write_text(f"{lines}a\n")
+    Path("train.en").write_text(f"{lines}<s> a </s>\n")
+
+
+@pytest.mark.usefixtures("text_with_symbols")
+def test_prepared_tokens_have_none() -> None:
+    line = refused(prepare_files.main, [*PREPARE.split(), "--tokens"])
+    assert "train.en: line 61: '</s>' is a symbol of the model's own" in line
+    assert not Path("data").exists()
+
+
+@pytest.mark.usefixtures("text_with_symbols")
+def test_prepared_text_is_divided_into_subwords() -> None:
+    assert prepare_files.main(PREPARE.split()) == 0
 
 
 # --- decoding --------------------------------------------------------------------------------
 
 
 def test_a_source_that_has_them_is_read_as_unknown() -> None:
-    """Except where the training data had them: in a vocabulary that is not shared."""
-    tokens = ("<unk>", "<blank>", "<s>", "</s>", "a")
-    shared = Vocabulary(tokens)
-    read = Reader(Vocabularies(shared, shared)).encode(["<s>", "a", "</s>", "<blank>", "<unk>"])
-    assert list(read.example.source) == [0, 4, 0, 0, 0]
-    assert read.unknown == ("<s>", "</s>", "<blank>")
-    own = Vocabularies(Vocabulary(("<unk>", "<blank>", "<s>", "a")), Vocabulary((*tokens, "b")))
-    read = Reader(own).encode(["<s>", "a", "<blank>"])
-    assert list(read.example.source) == [2, 3, 0]
-    assert read.unknown == ("<blank>",)
+    shared = Vocabulary(("<unk>", "<blank>", "<s>", "</s>", "a"))
+    source = Reader(Vocabularies(shared, shared)).encode(["<s>", "a", "</s>", "<blank>", "<unk>"])
+    assert list(source.example.source) == [0, 4, 0, 0, 0]
+    assert source.unknown == ("<s>", "</s>", "<blank>")
+
+
+def test_symbols_that_the_training_sources_had_are_read() -> None:
+    """In a vocabulary that is not shared; `<blank>` is padding in any case."""
+    vocabularies = Vocabularies(
+        Vocabulary(("<unk>", "<blank>", "<s>", "a")),
+        Vocabulary(("<unk>", "<blank>", "<s>", "</s>", "a", "b")),
+    )
+    source = Reader(vocabularies).encode(["<s>", "a", "<blank>"])
+    assert list(source.example.source) == [2, 3, 0]
+    assert source.unknown == ("<blank>",)
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
-def test_prefixes_and_constraints_with_them_are_refused(tmp_path: Path, symbol: str) -> None:
-    folder = model(tmp_path / "model", "x", "</s>")
-    said = f"'{symbol}' is a symbol of the model's own, and no part of a text"
-    translator = Translator.from_folders([folder])
-    with pytest.raises(UserError, match=f"prefix of line 1: {said}"):
-        list(translator.answers(["a"], prefixes=[f"x {symbol}"]))
-    for wish in (
-        LineConstraints(((f"x {symbol}",),)),
-        LineConstraints(avoid=(symbol,)),
-        LineConstraints(regex=f"x {symbol}"),
-    ):
-        with pytest.raises(UserError, match=f"constraints of line 1: {said}"):
-            list(translator.answers(["a"], constraints=[wish]))
-    with pytest.raises(UserError, match=f"constraint_regex: {said}"):
-        Translator.from_folders([folder], SearchTask(regex=f". {symbol}"))
-    with pytest.raises(UserError, match=f"^{said}"):
-        suggest(load(folder), "a", symbol)
+class TestRefused:
+    """In what a user asks of outputs."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        return write_model_of(tmp_path / "model", "x", "</s>")
+
+    @pytest.fixture
+    def message(self, symbol: str) -> str:
+        return f"'{symbol}' is a symbol of the model's own, and no part of a text"
+
+    def test_in_a_prefix(self, folder: Path, symbol: str, message: str) -> None:
+        translator = Translator.from_folders([folder])
+        with pytest.raises(UserError, match=f"prefix of line 1: {message}"):
+            list(translator.answers(["a"], prefixes=[f"x {symbol}"]))
+
+    @pytest.mark.parametrize("kind", ["contain", "avoid", "regex"])
+    def test_in_constraints_of_a_line(
+        self, folder: Path, symbol: str, message: str, kind: str
+    ) -> None:
+        constraints = {
+            "contain": LineConstraints(((f"x {symbol}",),)),
+            "avoid": LineConstraints(avoid=(symbol,)),
+            "regex": LineConstraints(regex=f"x {symbol}"),
+        }[kind]
+        translator = Translator.from_folders([folder])
+        with pytest.raises(UserError, match=f"constraints of line 1: {message}"):
+            list(translator.answers(["a"], constraints=[constraints]))
+
+    def test_in_a_constraint_of_all_lines(self, folder: Path, symbol: str, message: str) -> None:
+        with pytest.raises(UserError, match=f"constraint_regex: {message}"):
+            Translator.from_folders([folder], SearchTask(regex=f". {symbol}"))
+
+    def test_in_a_prefix_to_continue(self, folder: Path, symbol: str, message: str) -> None:
+        with pytest.raises(UserError, match=f"^{message}"):
+            suggest(load(folder), "a", symbol)
 
 
-def test_a_target_with_them_is_scored_as_one_with_an_unknown_token(tmp_path: Path) -> None:
-    folder = model(tmp_path / "model", "x", "y", "</s>")
-    steps = []
-    for target in ("x </s> y", "x ? y"):
-        for name, text in (("src", "a\n"), ("tgt", f"{target}\n")):
-            (tmp_path / name).write_text(text)
-        files = {"-src": "src", "-tgt": "tgt", "-output": "out"}
-        more = [str(w) for name, file in files.items() for w in (name, tmp_path / file)]
-        assert score.main(["-model", str(folder), *more]) == 0
-        (record,) = json_lines(tmp_path / "out")
+class TestScoring:
+    """A target with a symbol is scored as one with an unknown token."""
+
+    def record(self, folder: Path, target: str) -> dict[str, Any]:
+        """Return what `score` writes of a target."""
+        folder.mkdir(exist_ok=True)
+        model = write_model_of(folder / "model", "x", "y", "</s>")
+        source, reference, output = folder / "src", folder / "tgt", folder / "out"
+        source.write_text("a\n")
+        reference.write_text(f"{target}\n")
+        files = ["-model", model, "-src", source, "-tgt", reference, "-output", output]
+        assert score.main([*map(str, files)]) == 0
+        (record,) = json_lines(output)
+        return record
+
+    @pytest.mark.parametrize("token", ["</s>", "?"])
+    def test_names_the_token(self, tmp_path: Path, token: str) -> None:
+        record = self.record(tmp_path, f"x {token} y")
         assert record["excluded_at"] == 1
-        assert list(record["unknown_target"]) == [target.split()[1]]
-        steps.append([{**step, "token": ""} for step in record["steps"]])
-    assert steps[0] == steps[1]
+        assert list(record["unknown_target"]) == [token]
+
+    def test_gives_the_same_numbers(self, tmp_path: Path) -> None:
+        with_symbol, unknown = (
+            [
+                {**step, "token": ""}
+                for step in self.record(tmp_path / name, f"x {token} y")["steps"]
+            ]
+            for name, token in (("symbol", "</s>"), ("unknown", "?"))
+        )
+        assert with_symbol == unknown
 
 
 # --- no output is possible -------------------------------------------------------------------
 
 
-def summary_of(folder: Path, task: SearchTask, **given: Sequence[object]) -> Summary:
+def summary_of(folder: Path, task: SearchTask, **requests: Sequence[object]) -> str:
+    """Return the summary of the translation of two lines."""
     writer = AnswerWriter(io.StringIO(), None, 1)
-    for answer in Translator.from_folders([folder], task).answers(["a", "b"], **given):
+    for answer in Translator.from_folders([folder], task).answers(["a", "b"], **requests):
         writer.write(answer)
-    return writer.summary
+    return writer.summary.text()
 
 
-def test_without_a_possible_output_only_what_was_asked_is_blamed(tmp_path: Path) -> None:
+def test_a_model_without_a_possible_output_is_blamed(tmp_path: Path) -> None:
     """A model trained on `<s> ...`, from before that was refused, writes nothing else."""
-    text = summary_of(model(tmp_path / "broken", "<s>"), SearchTask()).text().splitlines()[0]
-    assert text == (
+    text = summary_of(write_model_of(tmp_path / "model", "<s>"), SearchTask())
+    assert text.splitlines()[0] == (
         "2 sentences, 2 without a possible output (the model gives all probability to start and "
         "padding symbols)"
     )
-    ending = model(tmp_path / "ending", "</s>")
-    task = SearchTask(SearchConfig(constraints=Constraints(min_length=2)))
-    text = summary_of(ending, task, prefixes=["x", ""]).text()
-    assert "1 without a possible output under min_length" in text
-    assert "1 without a possible output under prefix and min_length" in text
-    none, some = LineConstraints(), LineConstraints((("x",),))
-    text = summary_of(ending, SearchTask(), constraints=[none, some]).text()
-    assert "2 sentences, 1 without a possible output under constraints" in text
+
+
+class TestRequestsThatLeaveNoOutput:
+    """Of a model that writes the empty output alone."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        return write_model_of(tmp_path / "model", "</s>")
+
+    def test_are_named_of_each_line(self, folder: Path) -> None:
+        task = SearchTask(SearchConfig(constraints=Constraints(min_length=2)))
+        text = summary_of(folder, task, prefixes=["x", ""])
+        assert "1 without a possible output under min_length" in text
+        assert "1 without a possible output under prefix and min_length" in text
+
+    def test_are_counted_of_the_lines_that_have_them(self, folder: Path) -> None:
+        constraints = [LineConstraints(), LineConstraints((("x",),))]
+        text = summary_of(folder, SearchTask(), constraints=constraints)
+        assert "2 sentences, 1 without a possible output under constraints" in text

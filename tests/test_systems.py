@@ -38,13 +38,17 @@ def test_data_workers_need_no_unix_signals() -> None:
 
 
 @pytest.mark.usefixtures("windows_signals")
-def test_trainings_and_files_need_no_unix_signals(tmp_path: Path) -> None:
+def test_trainings_need_no_unix_signals() -> None:
     with collected_signals(alone=True) as received:
         signal.raise_signal(signal.SIGTERM)
     assert received == [signal.SIGTERM]
-    with pytest.raises(SystemExit) as ended, files.replaced_when_done([tmp_path / "output"]):
+
+
+@pytest.mark.usefixtures("windows_signals")
+def test_files_need_no_unix_signals(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as exit_, files.replaced_when_done([tmp_path / "output"]):
         signal.raise_signal(signal.SIGTERM)
-    assert ended.value.code == 128 + signal.SIGTERM
+    assert exit_.value.code == 128 + signal.SIGTERM
     assert not os.listdir(tmp_path)
 
 
@@ -66,9 +70,8 @@ def test_data_workers_start_anew_elsewhere(name: str, monkeypatch: pytest.Monkey
     assert systems.start_method() == "spawn"
 
 
-def test_files_are_written_where_they_cannot_be_flushed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def no_flushing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows opens no folders, and flushes only files that are open for writing."""
     unchanged = os.open
 
@@ -77,15 +80,24 @@ def test_files_are_written_where_they_cannot_be_flushed(
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return unchanged(path, flags, *more)
 
+    monkeypatch.setattr(os, "open", open_file)
+    # Writing nothing fails where a file is not open for writing.
+    monkeypatch.setattr(os, "fsync", lambda handle: os.write(handle, b""))
+
+
+@pytest.mark.usefixtures("no_flushing")
+def test_folders_are_written_where_they_cannot_be_flushed(tmp_path: Path) -> None:
     def fill(folder: Path) -> None:
         folder.mkdir()
         (folder / "a").write_text("b", encoding="utf-8")
 
-    monkeypatch.setattr(os, "open", open_file)
-    monkeypatch.setattr(os, "fsync", lambda handle: os.write(handle, b""))
     files.write_folder(tmp_path / "folder", fill)
-    files.write_text(tmp_path / "text", "line")
     assert (tmp_path / "folder/a").read_text(encoding="utf-8") == "b"
+
+
+@pytest.mark.usefixtures("no_flushing")
+def test_files_are_written_where_folders_cannot_be_flushed(tmp_path: Path) -> None:
+    files.write_text(tmp_path / "text", "line")
     assert (tmp_path / "text").read_text(encoding="utf-8") == "line"
 
 
@@ -114,12 +126,14 @@ def test_the_error_of_a_block_is_kept_where_its_lock_cannot_be_removed(
         raise ZeroDivisionError
 
 
-def test_memory_is_not_checked_where_the_system_does_not_tell(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_memory_is_checked_where_the_system_tells() -> None:
     with pytest.raises(MemoryError, match=r"needs 1,000,000,000\.0 GB, .* GB are free"):
         check_free(10**18, torch.device("cpu"))
 
+
+def test_memory_is_not_checked_where_the_system_does_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def read_text(path: Path, encoding: str) -> str:
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
 
@@ -127,10 +141,14 @@ def test_memory_is_not_checked_where_the_system_does_not_tell(
     check_free(10**18, torch.device("cpu"))
 
 
+def test_processors_are_those_of_the_process() -> None:
+    usable = os.sched_getaffinity(0)
+    assert processors(str(min(usable)), 1)[0] in usable
+
+
 def test_processors_are_not_named_where_the_system_binds_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert processors(str(min(os.sched_getaffinity(0))), 1)[0] in os.sched_getaffinity(0)
     monkeypatch.delattr(os, "sched_getaffinity")
     with pytest.raises(UserError, match="--cores: this system binds no process"):
         processors("0", 1)

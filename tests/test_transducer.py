@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,17 +12,19 @@ from onmt_entmax import Inflector, Query, Transducer, load, train_model
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import InflectionError
-from onmt_entmax.search import score_targets
+from onmt_entmax.paradigm import Paradigm
+from onmt_entmax.search import SearchConfig, SearchTask, score_targets
 from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.strings.copying import PLACEHOLDERS
 from onmt_entmax.strings.task import TRANSLATION
-from onmt_entmax.transducer import TransducerError
-from onmt_entmax.translator import make_stepper
+from onmt_entmax.transducer import Prediction, TransducerError
+from onmt_entmax.translator import Translator, make_stepper
 from tests.inflection_models import write_model
 from tests.models import words
 from tests.string_models import LETTERS, PHONES, task_options, write_phones
 
 LONGEST = 3
+UNKNOWN = "\ufffd"  # how a text shows `<unk>`
 
 
 @pytest.fixture(scope="module")
@@ -29,46 +32,51 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_phones(tmp_path_factory.mktemp("phones") / "model", 3)
 
 
-def every(phones: tuple[str, ...] = PHONES, longest: int = LONGEST) -> list[str]:
-    """All texts of so many phones, between spaces."""
+def all_texts(longest: int = LONGEST) -> list[str]:
+    """Return all texts of so many phones, between spaces."""
     return [
-        " ".join(some)
+        " ".join(phones)
         for length in range(longest + 1)
-        for some in itertools.product(phones, repeat=length)
+        for phones in itertools.product(PHONES, repeat=length)
     ]
 
 
-def test_an_exhaustive_prediction_lists_every_text_of_positive_probability(model) -> None:
+def test_an_exhaustive_prediction_lists_every_text_of_positive_probability(model: Path) -> None:
     transducer = Transducer(model, n_best=0, beam_size=200, max_length=LONGEST)
-    found = transducer.predict("abd")
-    scores = {text: transducer.score("abd", text) for text in every()}
+    scores = {text: transducer.score("abd", text) for text in all_texts()}
     expected = {text: score for text, score in scores.items() if score > -math.inf}
     assert len(expected) > 5
-    listed = {each.text: each.log_prob for each in found.outputs if "\ufffd" not in each.text}
-    assert listed.keys() == expected.keys()
-    for text, log_prob in listed.items():
-        assert log_prob == pytest.approx(expected[text], abs=1e-5)
-        assert log_prob <= 0
+    outputs = transducer.predict("abd").outputs
+    listed = {output.text: output.log_prob for output in outputs if UNKNOWN not in output.text}
+    assert listed == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("same", [True, False], ids=["token-level", "sequence-level"])
-def test_a_score_of_an_ensemble_is_the_mean_of_probabilities(model, tmp_path, same) -> None:
-    """Of tokens with the same vocabularies, of texts with others or of both directions."""
-    right = {} if same else {"target_order": "right_to_left"}
-    other = write_phones(tmp_path / "other", 4, **right)
+def test_no_output_is_more_probable_than_1(model: Path) -> None:
+    outputs = Transducer(model, n_best=0, beam_size=200, max_length=LONGEST).predict("abd").outputs
+    assert all(output.log_prob <= 0 for output in outputs)
+
+
+def test_a_score_of_models_with_the_same_vocabularies_is_that_of_the_prediction(
+    model: Path, tmp_path: Path
+) -> None:
+    """They are averaged token by token."""
+    others = [write_phones(tmp_path / str(seed), seed) for seed in (4, 5)]
+    ensemble = Transducer([model, *others])
+    best = ensemble.predict("abd").outputs[0]
+    assert math.exp(ensemble.score("abd", best.text)) == pytest.approx(best.prob, abs=1e-6)
+
+
+def test_a_score_of_both_directions_is_the_mean_of_probabilities(
+    model: Path, tmp_path: Path
+) -> None:
+    """The two models of one direction count twice as much as the one of the other."""
+    right_to_left = write_phones(tmp_path / "other", 4, target_order="right_to_left")
     third = write_phones(tmp_path / "third", 5)
-    both = Transducer([model, other, third])
-    if same:
-        texts = [each.text for each in both.predict("abd").outputs]
-        assert math.exp(both.score("abd", texts[0])) == pytest.approx(
-            both.predict("abd").outputs[0].prob, abs=1e-6
-        )
-        return
-    token_level = Transducer([model, third])
-    for text in every(longest=2):
-        parts = (2 / 3, token_level), (1 / 3, Transducer(other))
-        expected = sum(weight * math.exp(each.score("abd", text)) for weight, each in parts)
-        assert math.exp(both.score("abd", text)) == pytest.approx(expected, abs=1e-9)
+    all_three = Transducer([model, right_to_left, third])
+    two, one = Transducer([model, third]), Transducer(right_to_left)
+    for text in all_texts(longest=2):
+        expected = (2 * math.exp(two.score("abd", text)) + math.exp(one.score("abd", text))) / 3
+        assert math.exp(all_three.score("abd", text)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_models_of_other_symbols_are_averaged_by_whole_texts(model, tmp_path) -> None:
@@ -76,18 +84,17 @@ def test_models_of_other_symbols_are_averaged_by_whole_texts(model, tmp_path) ->
     other = write_model(tmp_path / "other", 4, words(LETTERS, (*PHONES, "x")), 2, options)
     both = Transducer([model, other], n_best=3, beam_size=50, max_length=2)
     for output in both.predict("abd").outputs:
-        if "\ufffd" not in output.text:
+        if UNKNOWN not in output.text:
             score = both.score("abd", output.text)
             assert math.log(output.prob) == pytest.approx(score, abs=1e-5)
 
 
 def test_a_right_to_left_model_writes_the_same_text(tmp_path) -> None:
     """A network's first token is the last of the text."""
-    folders = {
-        order: write_phones(tmp_path / order, 3, end=1, target_order=order)
+    left, right = (
+        Transducer(write_phones(tmp_path / order, 3, end=1, target_order=order), n_best=5)
         for order in ("left_to_right", "right_to_left")
-    }
-    left, right = (Transducer(each, n_best=5) for each in folders.values())
+    )
     for one, other in zip(left.predict("ab").outputs, right.predict("ab").outputs, strict=True):
         assert one.text.split(" ") == other.text.split(" ")[::-1]
         assert left.score("ab", one.text) == pytest.approx(right.score("ab", other.text))
@@ -96,21 +103,30 @@ def test_a_right_to_left_model_writes_the_same_text(tmp_path) -> None:
 def test_many_queries_are_predicted_like_each(model) -> None:
     transducer = Transducer(model)
     queries = [Query("".join(letters)) for letters in itertools.product("abc", repeat=2)]
-    found = list(transducer.predictions(iter(queries), batch_size=4))
-    assert [each.query for each in found] == queries
-    assert [each.text for each in found] == [transducer.predict(q.source).text for q in queries]
+    predictions = list(transducer.predictions(iter(queries), batch_size=4))
+    assert [prediction.query for prediction in predictions] == queries
+    expected = [transducer.predict(query.source).text for query in queries]
+    assert [prediction.text for prediction in predictions] == expected
 
 
-def test_results_are_json_and_tables_for_notebooks(tmp_path) -> None:
-    """Also if nothing finished: JSON has no infinity."""
-    endless = write_phones(tmp_path / "endless", 1, end=-100)
-    found = Transducer(endless, max_length=3).predict("ab<")
-    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert content["outputs"] == []
-    assert content["source"] == "ab<"
-    assert content["certificate"] == "none"
-    assert "no output ended within the length limit" in content["warnings"]
-    assert "ab&lt;" in found._repr_html_()
+class TestAPredictionWithoutOutput:
+    """Of a model that never ends."""
+
+    @pytest.fixture
+    def prediction(self, tmp_path: Path) -> Prediction:
+        endless = write_phones(tmp_path / "endless", 1, end=-100)
+        return Transducer(endless, max_length=3).predict("ab<")
+
+    def test_is_json(self, prediction: Prediction) -> None:
+        """Which has no infinity."""
+        content = json.loads(json.dumps(prediction.to_dict(), allow_nan=False))
+        assert content["outputs"] == []
+        assert content["source"] == "ab<"
+        assert content["certificate"] == "none"
+        assert "no output ended within the length limit" in content["warnings"]
+
+    def test_is_a_table_for_notebooks(self, prediction: Prediction) -> None:
+        assert "ab&lt;" in prediction._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +137,7 @@ def test_results_are_json_and_tables_for_notebooks(tmp_path) -> None:
         ("ab", {"language": "german"}, "'german' is the language of a query"),
     ],
 )
-def test_a_query_that_the_task_has_not(model, source, more, message) -> None:
+def test_a_query_that_does_not_fit_the_task_is_refused(model, source, more, message) -> None:
     with pytest.raises(TransducerError, match=message):
         Transducer(model).predict(source, **more)
 
@@ -131,13 +147,21 @@ def test_a_wrong_query_among_many_is_named(model) -> None:
         list(Transducer(model).predictions([Query("a"), Query("")]))
 
 
-def test_a_language_is_known_by_its_code(tmp_path) -> None:
-    transducer = Transducer(write_model(tmp_path / "model", 22))
-    assert transducer.predict("ab", "V", "deu").query == Query("ab", ("V",), "german")
-    with pytest.raises(TransducerError, match="no language 'germn'; did you mean 'german'"):
-        transducer.predict("ab", "V", "germn")
-    with pytest.raises(TransducerError, match="no language is named"):
-        transducer.predict("ab", "V")
+class TestLanguages:
+    @pytest.fixture
+    def transducer(self, tmp_path: Path) -> Transducer:
+        return Transducer(write_model(tmp_path / "model", 22))
+
+    def test_are_known_by_their_code(self, transducer: Transducer) -> None:
+        assert transducer.predict("ab", "V", "deu").query == Query("ab", ("V",), "german")
+
+    def test_that_are_misspelt_are_named(self, transducer: Transducer) -> None:
+        with pytest.raises(TransducerError, match="no language 'germn'; did you mean 'german'"):
+            transducer.predict("ab", "V", "germn")
+
+    def test_are_required(self, transducer: Transducer) -> None:
+        with pytest.raises(TransducerError, match="no language is named"):
+            transducer.predict("ab", "V")
 
 
 def test_models_of_different_tasks_are_refused(model, tmp_path) -> None:
@@ -146,23 +170,37 @@ def test_models_of_different_tasks_are_refused(model, tmp_path) -> None:
         Transducer([model, characters])
 
 
-def test_text_is_words_between_white_space(tmp_path) -> None:
-    folder = write_model(tmp_path / "m", 3, words(("ein", "Haus"), ("a", "house")))
-    transducer = Transducer(folder, n_best=0, beam_size=50, max_length=2)
-    assert transducer.task == TRANSLATION
-    found = transducer.predict("ein Haus")
-    texts = {each.text for each in found.outputs}
-    assert len(texts) > 1
-    assert {word for text in texts for word in text.split()} <= {"a", "house", "<unk>"}
-    assert found.text == transducer.predict(" ein  Haus ").text
-    assert transducer.score("ein Haus", found.text) == pytest.approx(found.outputs[0].log_prob)
+class TestWords:
+    """A model of texts reads and writes words between white space."""
+
+    @pytest.fixture
+    def transducer(self, tmp_path: Path) -> Transducer:
+        folder = write_model(tmp_path / "m", 3, words(("ein", "Haus"), ("a", "house")))
+        return Transducer(folder, n_best=0, beam_size=50, max_length=2)
+
+    def test_are_the_units_of_translation(self, transducer: Transducer) -> None:
+        assert transducer.task == TRANSLATION
+
+    def test_make_texts(self, transducer: Transducer) -> None:
+        texts = {output.text for output in transducer.predict("ein Haus").outputs}
+        assert len(texts) > 1
+        assert {word for text in texts for word in text.split()} <= {"a", "house", "<unk>"}
+
+    def test_may_have_any_white_space_between_them(self, transducer: Transducer) -> None:
+        assert transducer.predict(" ein  Haus ").text == transducer.predict("ein Haus").text
+
+    def test_are_scored_as_they_are_predicted(self, transducer: Transducer) -> None:
+        best = transducer.predict("ein Haus").outputs[0]
+        assert transducer.score("ein Haus", best.text) == pytest.approx(best.log_prob)
 
 
-def test_an_impossible_target_has_no_probability(model) -> None:
-    transducer = Transducer(model)
-    assert transducer.score("ab", "ʘ") == -math.inf
+def test_an_impossible_target_has_no_probability(model: Path) -> None:
+    assert Transducer(model).score("ab", "ʘ") == -math.inf
+
+
+def test_a_target_with_an_empty_symbol_is_refused(model: Path) -> None:
     with pytest.raises(TransducerError, match="the target has an empty symbol"):
-        transducer.score("ab", "p  a")
+        Transducer(model).score("ab", "p  a")
 
 
 class TestCopying:
@@ -174,13 +212,16 @@ class TestCopying:
         folder = tmp_path_factory.mktemp("copies") / "model"
         return write_model(folder, 11, vocabularies, 0, task_options(copy_frequency=2))
 
-    @pytest.mark.parametrize("source", ["ab", "axb", "xyx", "xyzw"])
-    def test_texts_are_those_of_all_allowed_outputs(self, folder, source) -> None:
-        """Each text of exactly one output, with its probability."""
-        copied = [c for c in dict.fromkeys(source) if c not in "ab"][:3]
+    def expected_texts(self, folder: Path, source: str) -> dict[str, float]:
+        """Return the log-probability of each text of up to two symbols.
+
+        By scoring all sequences of the tokens that the source allows: a symbol that it copies is
+        written by its placeholder, and a placeholder stands for a symbol of it.
+        """
+        copied = [symbol for symbol in dict.fromkeys(source) if symbol not in "ab"][:3]
         stands_for = dict(zip(PLACEHOLDERS, copied, strict=False))
-        loaded = load(folder)
-        target = loaded.vocabularies.target
+        model = load(folder)
+        target = model.vocabularies.target
         allowed = [
             token
             for token in target.tokens
@@ -189,38 +230,47 @@ class TestCopying:
             and (token in stands_for or token not in PLACEHOLDERS)
         ]
         outputs = [
-            some for length in range(3) for some in itertools.product(allowed, repeat=length)
+            output for length in range(3) for output in itertools.product(allowed, repeat=length)
         ]
-        transducer = Transducer(loaded, n_best=0, beam_size=500, max_length=2)
-        reader = transducer._ensembles[0].translator.reader
-        example = reader.encode(list(source)).example
-        batch = make_batch([example] * len(outputs), loaded.vocabularies)
-        scores = score_targets(
-            make_stepper([loaded], False, 1.0), batch, [target.encode(some) for some in outputs]
-        )
-        expected = {
-            "".join(stands_for.get(token, token) for token in some).replace("<unk>", "\ufffd"): (
-                score.log_prob
-            )
-            for some, score in zip(outputs, scores, strict=True)
+        task = SearchTask(SearchConfig(beam_size=1))
+        reader = Translator([model], task).reader
+        batch = make_batch([reader.encode(list(source)).example] * len(outputs), model.vocabularies)
+        ids = [target.encode(output) for output in outputs]
+        scores = score_targets(make_stepper([model], False, 1.0), batch, ids)
+        texts = [
+            "".join(stands_for.get(token, token) for token in output).replace("<unk>", UNKNOWN)
+            for output in outputs
+        ]
+        return {
+            text: score.log_prob
+            for text, score in zip(texts, scores, strict=True)
             if score.log_prob > -math.inf
         }
-        found = transducer.predict(source)
-        assert found.certificate.dropped == 0
-        texts = [each.text for each in found.outputs]
-        assert len(texts) == len(set(texts)) > 3
-        assert set(texts) == expected.keys()
-        for each in found.outputs:
-            assert each.log_prob == pytest.approx(expected[each.text], abs=1e-5)
-            assert "\ufffd" in each.text or (
-                transducer.score(source, each.text) == pytest.approx(each.log_prob, abs=1e-5)
-            )
 
-    def test_what_is_copied_is_said_and_is_not_unknown(self, folder) -> None:
+    @pytest.mark.parametrize("source", ["ab", "axb", "xyx", "xyzw"])
+    def test_texts_are_those_of_all_allowed_outputs(self, folder: Path, source: str) -> None:
+        """Each text is of exactly one output, and has its probability."""
+        prediction = Transducer(folder, n_best=0, beam_size=500, max_length=2).predict(source)
+        assert prediction.certificate.dropped == 0
+        log_probs = {output.text: output.log_prob for output in prediction.outputs}
+        assert len(prediction.outputs) == len(log_probs) > 3
+        assert log_probs == pytest.approx(self.expected_texts(folder, source), abs=1e-5)
+
+    @pytest.mark.parametrize("source", ["ab", "axb", "xyx", "xyzw"])
+    def test_texts_are_scored_as_they_are_predicted(self, folder: Path, source: str) -> None:
+        transducer = Transducer(folder, n_best=0, beam_size=500, max_length=2)
+        for output in transducer.predict(source).outputs:
+            if UNKNOWN not in output.text:
+                score = transducer.score(source, output.text)
+                assert score == pytest.approx(output.log_prob, abs=1e-5)
+
+    def test_a_copied_symbol_is_said_and_is_not_unknown(self, folder: Path) -> None:
         warnings = Transducer(folder).predict("a彁").warnings
-        said = "a placeholder stands for the character 彁, which training had rarely or never"
-        assert said in warnings
+        message = "a placeholder stands for the character 彁, which training had rarely or never"
+        assert message in warnings
         assert not [text for text in warnings if "unknown" in text]
+
+    def test_a_source_without_copied_symbols_gives_no_warning(self, folder: Path) -> None:
         assert not Transducer(folder).predict("ab").warnings
 
     def test_a_symbol_that_the_source_copies_has_the_probability_of_its_placeholder(
@@ -244,8 +294,8 @@ def test_a_trained_model_copies_symbols_that_training_never_saw(tmp_path) -> Non
     letters = [chr(0x4E00 + number) for number in range(120)]
     pairs = [letters[n : n + 2] for n in range(0, 120, 2)]
     for name in ("train", "dev"):
-        for side, turn in (("src", 1), ("tgt", -1)):
-            lines = (" ".join(pair[::turn]) + "\n" for pair in pairs)
+        for side, order in (("src", 1), ("tgt", -1)):
+            lines = (" ".join(pair[::order]) + "\n" for pair in pairs)
             (tmp_path / f"{name}.{side}").write_text("".join(lines), encoding="utf-8")
     corpus = "{{path_src: {0}/{1}.src, path_tgt: {0}/{1}.tgt}}".format
     (tmp_path / "train.yaml").write_text(
@@ -261,9 +311,10 @@ def test_a_trained_model_copies_symbols_that_training_never_saw(tmp_path) -> Non
     )
     transducer = Transducer(folder)
     assert transducer.task.copies
-    found = transducer.predict("彁é")
-    assert found.text == "é彁"
-    assert transducer.score("彁é", "é彁") == pytest.approx(found.outputs[0].log_prob, abs=1e-5)
+    prediction = transducer.predict("彁é")
+    assert prediction.text == "é彁"
+    score = transducer.score("彁é", "é彁")
+    assert score == pytest.approx(prediction.outputs[0].log_prob, abs=1e-5)
 
 
 class TestParadigm:
@@ -275,50 +326,85 @@ class TestParadigm:
         write_list(folder)
         return folder
 
-    def test_its_cells_have_all_forms_whatever_n_best_is(self, folder) -> None:
-        paradigm = Inflector(folder).paradigm("deu", "ab")
-        everything = Inflector(folder, n_best=0, beam_size=10)
+    @pytest.fixture(scope="class")
+    def paradigm(self, folder: Path) -> Paradigm:
+        return Inflector(folder).paradigm("deu", "ab")
+
+    def test_its_cells_have_all_forms_whatever_n_best_is(
+        self, folder: Path, paradigm: Paradigm
+    ) -> None:
+        inflector = Inflector(folder, n_best=0, beam_size=10)
         for cell, tags in zip(paradigm.cells, ("V", "V;PST"), strict=True):
-            assert cell.forms == everything.inflect("german", "ab", tags).forms
+            assert cell.forms == inflector.inflect("german", "ab", tags).forms
         assert max(len(cell.forms) for cell in paradigm.cells) > 1
         assert paradigm.complete
+
+    def cells_of(self, content: dict[str, Any]) -> list[dict[str, Any]]:
+        return [cell for section in content["sections"] for cell in section["cells"]]
+
+    def test_is_json_of_all_cells(self, paradigm: Paradigm) -> None:
         content = json.loads(json.dumps(paradigm.to_dict(), allow_nan=False))
-        shown = [cell for section in content["sections"] for cell in section["cells"]]
-        assert {cell["tags"] for cell in shown} == {"V", "V;PST"}
-        first = [cell for each in paradigm.to_dict(1)["sections"] for cell in each["cells"]]
-        assert [cell["forms"] for cell in first] == [cell["forms"][:1] for cell in shown]
+        assert {cell["tags"] for cell in self.cells_of(content)} == {"V", "V;PST"}
+
+    def test_is_json_of_the_first_forms(self, paradigm: Paradigm) -> None:
+        cells, first = self.cells_of(paradigm.to_dict()), self.cells_of(paradigm.to_dict(1))
+        assert [cell["forms"] for cell in first] == [cell["forms"][:1] for cell in cells]
+
+    def test_is_a_table_for_notebooks_and_text(self, paradigm: Paradigm) -> None:
         assert "<table" in paradigm._repr_html_()
         assert paradigm.cells[0].forms[0].text in str(paradigm)
 
-    def test_without_improbable_forms_it_is_not_complete(self, folder) -> None:
-        paradigm = Inflector(folder).paradigm("deu", "ab")
-        likely = paradigm.at_least(0.2)
-        forms = [[form for form in cell.forms if form.prob >= 0.2] for cell in paradigm.cells]
-        assert [[*cell.forms] for cell in likely.cells] == forms
-        left_out = [
-            len(cell.forms) - len(some) for cell, some in zip(paradigm.cells, forms, strict=True)
-        ]
-        assert [cell.to_dict()["left_out"] for cell in likely.cells] == left_out
-        assert not likely.complete
-        said = f"{sum(left_out)} forms below 0.2 left out"
-        assert said in str(likely)
-        assert said in likely._repr_html_()
-        assert "left out" not in str(paradigm) + paradigm._repr_html_()
-        # Cut again, the counts add up.
-        assert likely.at_least(1).cells[0].left_out == len(paradigm.cells[0].forms)
+    class TestWithoutImprobableForms:
+        @pytest.fixture(scope="class")
+        def likely(self, paradigm: Paradigm) -> Paradigm:
+            return paradigm.at_least(0.2)
 
-    def test_a_language_without_cells_is_named(self, folder) -> None:
+        def test_has_the_probable_ones(self, paradigm: Paradigm, likely: Paradigm) -> None:
+            for cell, whole in zip(likely.cells, paradigm.cells, strict=True):
+                assert [*cell.forms] == [form for form in whole.forms if form.prob >= 0.2]
+
+        def test_is_not_complete(self, likely: Paradigm) -> None:
+            assert not likely.complete
+
+        def test_counts_the_others(self, paradigm: Paradigm, likely: Paradigm) -> None:
+            counts = [
+                len(whole.forms) - len(cell.forms)
+                for cell, whole in zip(likely.cells, paradigm.cells, strict=True)
+            ]
+            assert [cell.to_dict()["left_out"] for cell in likely.cells] == counts
+            message = f"{sum(counts)} forms below 0.2 left out"
+            assert message in str(likely)
+            assert message in likely._repr_html_()
+
+        def test_whole_ones_have_none_left_out(self, paradigm: Paradigm) -> None:
+            assert "left out" not in str(paradigm) + paradigm._repr_html_()
+
+        def test_adds_up_the_counts_if_it_is_cut_again(
+            self, paradigm: Paradigm, likely: Paradigm
+        ) -> None:
+            assert likely.at_least(1).cells[0].left_out == len(paradigm.cells[0].forms)
+
+    def test_a_language_without_cells_is_named(self, folder: Path) -> None:
         with pytest.raises(ValueError, match="no cells of the language 'klingon'"):
             Inflector(folder).paradigm("klingon", "ab")
+
+    def test_a_part_of_speech_without_cells_is_named(self, folder: Path) -> None:
         with pytest.raises(ValueError, match="pos: german has V"):
             Inflector(folder).paradigm("german", "ab", "N")
 
-    def test_an_inflector_is_a_transducer(self, folder) -> None:
-        inflector = Inflector(folder)
+
+class TestInflector:
+    @pytest.fixture(scope="class")
+    def inflector(self, tmp_path_factory: pytest.TempPathFactory) -> Inflector:
+        return Inflector(write_model(tmp_path_factory.mktemp("inflector") / "model", 4, end=4))
+
+    def test_is_a_transducer(self, inflector: Inflector) -> None:
         form = inflector.inflect("german", "ab", "V;PST").forms[0]
         assert inflector.predict("ab", "V;PST", "german").text == form.text
         score = inflector.score("ab", form.text, "V;PST", "german")
         assert score == pytest.approx(form.log_prob, abs=1e-5)
+
+    def test_needs_a_lemma(self, inflector: Inflector) -> None:
         with pytest.raises(InflectionError, match="the lemma is empty"):
             inflector.inflect("german", " ", "V")
 

@@ -25,80 +25,117 @@ def join_words(folder: Path) -> None:
         file.write_text(file.read_text().replace(" ", "") + "\ufeff\n")
 
 
-@pytest.fixture
-def run(tmp_path: Path, pyonmttok: Any) -> Path:
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, pyonmttok: Any) -> Path:
     """Train a model of words like `fedc`, whose tokens are `f ￭e ￭d ￭c`."""
+    folder = tmp_path_factory.mktemp("joined")
     options = {"src_onmttok_kwargs": JOINED, "tgt_onmttok_kwargs": JOINED}
     path = write_config(
-        tmp_path, transforms=["onmt_tokenize", "tokendrop"], train_steps=20, valid_steps=20,
+        folder, transforms=["onmt_tokenize", "tokendrop"], train_steps=20, valid_steps=20,
         rnn_size=8, save_checkpoint_steps=20, **options,
     )  # fmt: skip
-    join_words(tmp_path)
+    join_words(folder)
     assert train(["-config", str(path)]) == 0
-    return tmp_path / "run"
+    return folder / "run"
 
 
-def translator(run: Path, **options: object) -> Translator:
-    task = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
-    return Translator.from_folders([run], task, transform_options=Namespace(**options))
+TASK = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
 
 
-def test_a_prefix_is_text_as_a_source_is(run: Path) -> None:
-    """The prefix is tokenised as targets are, and outputs begin with it."""
-    reader = translator(run)
-    assert "￭e" in reader.vocabularies.target
-    free, begun = reader.answers(["abc", "abc"], prefixes=["", "fed"])
-    assert begun.hypotheses
-    for decoded in begun.hypotheses:
-        assert decoded.text.startswith("fed")
-        tokens = reader.vocabularies.target.decode(decoded.hypothesis.tokens)
+def translator_of(run: Path, **options: object) -> Translator:
+    return Translator.from_folders([run], TASK, transform_options=Namespace(**options))
+
+
+def test_outputs_begin_with_the_text_of_a_prefix(run: Path) -> None:
+    """It is tokenised as targets are."""
+    translator = translator_of(run)
+    (answer,) = translator.answers(["abc"], prefixes=["fed"])
+    assert answer.hypotheses
+    for output in answer.hypotheses:
+        assert output.text.startswith("fed")
+        tokens = translator.vocabularies.target.decode(output.hypothesis.tokens)
         assert tokens[:3] == ["f", "￭e", "￭d"]
-    assert not all(decoded.text.startswith("fed") for decoded in free.hypotheses)
+
+
+def test_without_a_prefix_outputs_begin_otherwise(run: Path) -> None:
+    """Else the test before would show nothing."""
+    (answer,) = translator_of(run).answers(["abc"])
+    assert not all(output.text.startswith("fed") for output in answer.hypotheses)
 
 
 def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
-    (answer,) = translator(run).answers(["abc"])
-    listed = sum(decoded.hypothesis.prob for decoded in answer.hypotheses)
+    (answer,) = translator_of(run).answers(["abc"])
+    listed = sum(output.hypothesis.prob for output in answer.hypotheses)
     assert answer.result.certificate.level != "exhaustive"
     assert answer.record()["slack"] == pytest.approx(1 - listed, abs=1e-4)
-    task = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
-    plainly = Translator([load(run / "step_20")], task, transforms=())
-    (plain,) = plainly.answers(["a ￭b ￭c"])
-    assert "slack" not in plain.record()
 
 
-def test_a_model_reads_text_by_the_subword_transforms_of_its_training(run: Path) -> None:
-    """Unless others are named; other transforms of training are not applied."""
-    named = {"transforms": ["filtertoolong"], "data": {"c": {"path_src": "x"}}}
-    assert transforms_of(named) == ["filtertoolong"]
-    own = {"transforms": ["bpe"], "data": {"c": {"transforms": ["tokendrop", "onmt_tokenize"]}}}
-    assert transforms_of(own) == ["bpe", "tokendrop", "onmt_tokenize"]
-    source, tokens = run.parent / "source", run.parent / "tokens"
-    source.write_text("abc\n")
-    tokens.write_text("a ￭b ￭c\n")
-    outputs = {}
-    for name, more in (
-        ("default", ["-src", str(source)]),
-        ("named", ["-src", str(source), "-transforms", "onmt_tokenize"]),
-        ("none", ["-src", str(tokens), "-transforms"]),
-    ):
-        output = run.parent / name
-        command = ["-model", str(run), "-output", str(output), "-min_length", "3", *more]
-        assert translate(command) == 0
-        outputs[name] = output.read_text()
-    joined = outputs["none"].replace(" ", "").replace("￭", "")
-    assert outputs["default"] == outputs["named"] == joined != outputs["none"]
+def test_outputs_of_tokens_have_no_slack(run: Path) -> None:
+    translator = Translator([load(run / "step_20")], TASK, transforms=())
+    (answer,) = translator.answers(["a ￭b ￭c"])
+    assert "slack" not in answer.record()
 
 
-def test_transforms_that_cannot_be_made_are_one_line(run: Path) -> None:
-    for option, value, message in (
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (
+            {"transforms": ["filtertoolong"], "data": {"c": {"path_src": "x"}}},
+            ["filtertoolong"],
+        ),
+        (
+            {"transforms": ["bpe"], "data": {"c": {"transforms": ["tokendrop", "onmt_tokenize"]}}},
+            ["bpe", "tokendrop", "onmt_tokenize"],
+        ),
+    ],
+    ids=["of all corpora", "of a corpus, too"],
+)
+def test_the_transforms_of_a_training(options: dict[str, Any], names: list[str]) -> None:
+    assert transforms_of(options) == names
+
+
+class TestTransformsOfATranslation:
+    """The subword transforms of the training, unless others are named."""
+
+    def output(self, run: Path, folder: Path, source: str, *more: str) -> str:
+        (folder / "source").write_text(f"{source}\n")
+        files = ["-src", str(folder / "source"), "-output", str(folder / "output")]
+        assert translate(["-model", str(run), *files, "-min_length", "3", *more]) == 0
+        return (folder / "output").read_text()
+
+    @pytest.fixture
+    def tokens(self, run: Path, tmp_path: Path) -> str:
+        """The output of a translation without transforms."""
+        tokens = self.output(run, tmp_path, "a ￭b ￭c", "-transforms")
+        assert " ￭" in tokens
+        return tokens
+
+    def test_are_those_of_subwords_by_default(self, run: Path, tmp_path: Path, tokens: str) -> None:
+        text = self.output(run, tmp_path, "abc")
+        assert text == tokens.replace(" ", "").replace("￭", "")
+
+    def test_may_be_named(self, run: Path, tmp_path: Path) -> None:
+        text = self.output(run, tmp_path, "abc", "-transforms", "onmt_tokenize")
+        assert text == self.output(run, tmp_path, "abc")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
         ("tgt_onmttok_kwargs", "{'joiner_anotate': True}", "onmt_tokenize cannot be made"),
         ("tgt_onmttok_kwargs", "{'bpe_model_path': 'x'}", "_path: name it in tgt_subword_model"),
         ("src_subword_type", "bpe", "src_subword_type: needs src_subword_model"),
-    ):
-        with pytest.raises(TransformError, match=message) as caught:
-            translator(run, **{option: value})
-        assert "\n" not in str(caught.value)
+    ],
+)
+def test_transforms_that_cannot_be_made_are_one_line(
+    run: Path, option: str, value: str, message: str
+) -> None:
+    with pytest.raises(TransformError, match=message) as caught:
+        translator_of(run, **{option: value})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_transform_of_training_corpora_is_refused(run: Path) -> None:
     with pytest.raises(TransformError, match="prefix knows training corpora alone"):
         Translator.from_folders([run], transforms=["prefix"])
 

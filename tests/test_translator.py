@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +27,7 @@ def model() -> LoadedModel:
         return load(ROOT / "tests" / "data" / "model_1.0")
 
 
-def uncertain(model: LoadedModel) -> LoadedModel:
+def with_small_scores(model: LoadedModel) -> LoadedModel:
     """Return the model with softmax of small scores, so that many outputs are possible."""
     other = copy.deepcopy(model.model)
     with torch.no_grad():
@@ -35,43 +36,90 @@ def uncertain(model: LoadedModel) -> LoadedModel:
     return replace(model, model=other)
 
 
-def refused(model: LoadedModel, line: str = "a b c", task: Any = None, **options: Any) -> str:
-    """Return the error of a translation."""
-    calls = {name: options.pop(name) for name in ("prefixes", "constraints") if name in options}
-    with pytest.raises(UserError) as caught:
-        next(Translator([model], task or SearchTask(), **options).answers([line], **calls))
-    return str(caught.value)
+def writing_right_to_left(model: LoadedModel) -> LoadedModel:
+    return replace(model, task=replace(model.task, right_to_left=True))
 
 
-def test_requests_that_do_not_fit_are_refused(model: LoadedModel) -> None:
-    backwards = replace(model, task=replace(model.task, right_to_left=True))
-    short, drawn = SearchTask(SearchConfig(max_length=2)), SearchTask(sampling=Sampling(topk=2))
-    assert "cannot begin with a prefix" in refused(backwards, prefixes=["c"])
-    assert "3 tokens, but max_length is 2" in refused(model, task=short, prefixes=["c b a"])
-    assert "'x' is not in the target" in refused(model, prefixes=["c x"])
-    assert "not with sampling" in refused(model, task=drawn, constraints=[LineConstraints()])
-    assert "not with sampling" in refused(model, task=drawn, unknown={})
-    assert "not with sampling" in refused(model, task=drawn, align=True)
-    blocked = SearchTask(ignore_when_blocking=("a", "x"))
-    assert "ignore_when_blocking: 'x' is not in" in refused(model, task=blocked)
-    without = replace(model, config=replace(model.config, global_attention="none"))
-    assert "needs a model with attention" in refused(without, align=True)
-    assert "needs a model with attention" in refused(without, unknown={})
+def without_attention(model: LoadedModel) -> LoadedModel:
+    return replace(model, config=replace(model.config, global_attention="none"))
 
 
-def test_models_that_do_not_fit_together_are_refused(model: LoadedModel) -> None:
-    source, target = model.vocabularies
-    more = Vocabularies(source, Vocabulary((*target.tokens[:-1], "z")))
-    backwards = replace(model, task=replace(model.task, right_to_left=True))
-    copying = replace(model, task=replace(model.task, copies=True))
-    for models, message in (
-        ([model, backwards], "the other from right to left"),
-        ([model, copying], "one copies unknown symbols, the other does not"),
-        ([model, replace(model, vocabularies=more)], "model 1 has 'f', that of model 2 has not"),
-        ([replace(model, vocabularies=more), model], "model 2 has 'f', that of model 1 has not"),
-    ):
+class TestRequestsThatDoNotFit:
+    def refusal(
+        self,
+        model: LoadedModel,
+        task: SearchTask | None = None,
+        options: Mapping[str, Any] | None = None,
+        **request: Sequence[Any],
+    ) -> str:
+        """Return the error of a translation of one line, with options of the translator."""
+        with pytest.raises(UserError) as caught:
+            next(
+                Translator([model], task or SearchTask(), **(options or {})).answers(
+                    ["a b c"], **request
+                )
+            )
+        return str(caught.value)
+
+    def test_a_prefix_of_a_right_to_left_model(self, model: LoadedModel) -> None:
+        message = self.refusal(writing_right_to_left(model), prefixes=["c"])
+        assert "cannot begin with a prefix" in message
+
+    def test_a_prefix_longer_than_outputs(self, model: LoadedModel) -> None:
+        task = SearchTask(SearchConfig(max_length=2))
+        message = self.refusal(model, task, prefixes=["c b a"])
+        assert "3 tokens, but max_length is 2" in message
+
+    def test_a_prefix_that_the_vocabulary_lacks(self, model: LoadedModel) -> None:
+        assert "'x' is not in the target" in self.refusal(model, prefixes=["c x"])
+
+    def test_constraints_with_sampling(self, model: LoadedModel) -> None:
+        task = SearchTask(sampling=Sampling(topk=2))
+        message = self.refusal(model, task, constraints=[LineConstraints()])
+        assert "not with sampling" in message
+
+    @pytest.mark.parametrize("option", [{"align": True}, {"unknown": {}}], ids=["align", "unknown"])
+    def test_attention_with_sampling(self, model: LoadedModel, option: dict[str, Any]) -> None:
+        task = SearchTask(sampling=Sampling(topk=2))
+        assert "not with sampling" in self.refusal(model, task, option)
+
+    def test_a_token_to_ignore_that_the_vocabulary_lacks(self, model: LoadedModel) -> None:
+        message = self.refusal(model, SearchTask(ignore_when_blocking=("a", "x")))
+        assert "ignore_when_blocking: 'x' is not in" in message
+
+    @pytest.mark.parametrize("option", [{"align": True}, {"unknown": {}}], ids=["align", "unknown"])
+    def test_attention_of_a_model_without(self, model: LoadedModel, option: dict[str, Any]) -> None:
+        message = self.refusal(without_attention(model), options=option)
+        assert "needs a model with attention" in message
+
+
+class TestModelsThatDoNotFitTogether:
+    @pytest.fixture
+    def other_vocabulary(self, model: LoadedModel) -> LoadedModel:
+        source, target = model.vocabularies
+        changed = Vocabulary((*target.tokens[:-1], "z"))
+        return replace(model, vocabularies=Vocabularies(source, changed))
+
+    def refuse(self, models: list[LoadedModel], message: str) -> None:
         with pytest.raises(UserError, match=message):
             Translator(models, SearchTask())
+
+    def test_other_directions(self, model: LoadedModel) -> None:
+        self.refuse([model, writing_right_to_left(model)], "the other from right to left")
+
+    def test_copying_and_not(self, model: LoadedModel) -> None:
+        copying = replace(model, task=replace(model.task, copies=True))
+        self.refuse([model, copying], "one copies unknown symbols, the other does not")
+
+    def test_a_token_that_the_second_lacks(
+        self, model: LoadedModel, other_vocabulary: LoadedModel
+    ) -> None:
+        self.refuse([model, other_vocabulary], "model 1 has 'f', that of model 2 has not")
+
+    def test_a_token_that_the_first_lacks(
+        self, model: LoadedModel, other_vocabulary: LoadedModel
+    ) -> None:
+        self.refuse([other_vocabulary, model], "model 2 has 'f', that of model 1 has not")
 
 
 def test_an_ensemble_gives_each_model_its_own_ids(model: LoadedModel) -> None:
@@ -87,18 +135,20 @@ def test_an_ensemble_gives_each_model_its_own_ids(model: LoadedModel) -> None:
             other.decoder.embeddings.word_lut.weight,
         ):
             weight.copy_(weight[order])
-    turned = Vocabularies(source, Vocabulary(tuple(target.tokens[place] for place in order)))
-    both = Translator([model, replace(model, model=other, vocabularies=turned)], SearchTask())
+    reordered = Vocabularies(source, Vocabulary(tuple(target.tokens[index] for index in order)))
+    both = Translator([model, replace(model, model=other, vocabularies=reordered)], SearchTask())
     (mean,) = both.answers(LINES[:1])
     assert mean.hypotheses[0].text == answer.hypotheses[0].text
     assert mean.prob == pytest.approx(answer.prob, rel=1e-5)
 
 
-def test_a_translator_is_not_copied(model: LoadedModel) -> None:
+@pytest.mark.parametrize("copy_", [copy.deepcopy, pickle.dumps])
+def test_a_translator_is_not_copied(
+    model: LoadedModel, copy_: Callable[[Translator], object]
+) -> None:
     translator = Translator([model], SearchTask())
-    for way in (copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="make one in each process"):
-            way(translator)
+    with pytest.raises(TypeError, match="make one in each process"):
+        copy_(translator)
 
 
 @pytest.mark.parametrize("method", ["beam", "exact"])
@@ -106,8 +156,8 @@ def test_verification_is_of_the_same_request(model: LoadedModel, method: Any) ->
     """With a prefix and a constraint that the most probable output does not have."""
     config = SearchConfig(n_best=2, max_length=12)
     translator = Translator([model], SearchTask(config, method=method, verify=True))
-    wishes = [LineConstraints(), LineConstraints((("a b",),)), LineConstraints((), ("b",))]
-    answers = translator.answers(LINES[:3], 64, ["a", "", "a"], constraints=wishes)
+    constraints = [LineConstraints(), LineConstraints((("a b",),)), LineConstraints((), ("b",))]
+    answers = translator.answers(LINES[:3], 64, ["a", "", "a"], constraints=constraints)
     certified = [answer for answer in answers if answer.result.certificate.level != "none"]
     assert len(certified) > 1
     assert all(answer.verification.agrees for answer in certified)
@@ -122,56 +172,83 @@ def test_what_is_not_certified_is_not_verified(model: LoadedModel) -> None:
 
 
 def test_an_exact_search_goes_on_until_every_rank_is_proven(model: LoadedModel) -> None:
-    config, doubtful = SearchConfig(4, 3, 8, "optimal"), uncertain(model)
-    (first,) = Translator([doubtful], SearchTask(config)).answers(LINES[:1])
-    assert (first.result.certificate.level, first.result.certificate.proven) == ("optimal", 1)
-    (whole,) = Translator([doubtful], SearchTask(config, method="exact")).answers(LINES[:1])
-    assert is_settled(whole.result, 3)
+    config = SearchConfig(4, n_best=3, max_length=8, stop="optimal")
+    flat = with_small_scores(model)
+    (by_beam,) = Translator([flat], SearchTask(config)).answers(LINES[:1])
+    certificate = by_beam.result.certificate
+    assert (certificate.level, certificate.proven) == ("optimal", 1)
+    (exact,) = Translator([flat], SearchTask(config, method="exact")).answers(LINES[:1])
+    assert is_settled(exact.result, 3)
 
 
 def test_expected_utility_ranks_as_many_as_the_beam_has(model: LoadedModel) -> None:
     """Though one output is wanted, and proven sooner."""
-    task = SearchTask(SearchConfig(4, 1, 8, "optimal"), mbr="edit_distance")
+    config = SearchConfig(4, max_length=8, stop="optimal")
+    task = SearchTask(config, mbr="edit_distance")
     (answer,) = Translator([model], task).answers(LINES[3:])
     assert len(answer.hypotheses) == len(answer.mbr.texts) == 4
     (plain,) = Translator([model], replace(task, mbr=None)).answers(LINES[3:])
     assert plain.result.finished < 4
 
 
-def test_answers_count_the_attended_positions(model: LoadedModel) -> None:
-    soft = copy.deepcopy(model.model)
-    soft.decoder.attn.alpha = 1.0
-    config = replace(model.config, global_attention_alpha=1.0)
-    for models, dense in (
-        ([model], False),
-        ([model, replace(model, model=soft, config=config)], True),
-    ):
-        translator = Translator(models, SearchTask(), attention=True)
-        assert translator.dense_attention is dense
+def with_softmax_attention(model: LoadedModel) -> LoadedModel:
+    other = copy.deepcopy(model.model)
+    other.decoder.attn.alpha = 1.0
+    return replace(model, model=other, config=replace(model.config, global_attention_alpha=1.0))
+
+
+class TestAttendedPositions:
+    @pytest.fixture(params=["sparse", "dense"])
+    def translator(self, request: pytest.FixtureRequest, model: LoadedModel) -> Translator:
+        """Of a model with sparse attention, alone or with one that has softmax."""
+        dense = [with_softmax_attention(model)] if request.param == "dense" else []
+        return Translator([model, *dense], SearchTask(), attention=True)
+
+    def test_are_counted(self, translator: Translator) -> None:
         for line, answer in zip(LINES, translator.answers(LINES), strict=True):
             length = len(line.split())
             attention = answer.hypotheses[0].hypothesis.attention[:, :length]
             assert list(answer.attended) == (attention > 0).sum(1).tolist()
-            assert dense == (min(answer.attended) == length)
+
+    def test_are_all_if_attention_is_dense(self, translator: Translator) -> None:
+        for line, answer in zip(LINES, translator.answers(LINES), strict=True):
+            all_attended = min(answer.attended) == len(line.split())
+            assert all_attended is translator.dense_attention
+
+    def test_of_an_ensemble_are_dense_if_those_of_a_model_are(self, model: LoadedModel) -> None:
+        models = [model, with_softmax_attention(model)]
+        assert Translator(models, SearchTask(), attention=True).dense_attention
+        assert not Translator([model], SearchTask(), attention=True).dense_attention
 
 
-def test_samples_depend_on_the_number_of_the_line_alone(model: LoadedModel) -> None:
-    task = SearchTask(SearchConfig(n_best=3, max_length=8), sampling=Sampling(topk=-1))
-    translator = Translator([uncertain(model)], task)
-    alone = translator.answers(LINES, batch_size=1)
-    for one, other in zip(alone, translator.answers(LINES, batch_size=64), strict=True):
-        assert [each.text for each in one.samples] == [each.text for each in other.samples]
-    same = list(translator.answers(["a b c"] * 3))
-    assert len({tuple(each.text for each in answer.samples) for answer in same}) == 3
+class TestSamples:
+    @pytest.fixture
+    def translator(self, model: LoadedModel) -> Translator:
+        task = SearchTask(SearchConfig(n_best=3, max_length=8), sampling=Sampling(topk=-1))
+        return Translator([with_small_scores(model)], task)
+
+    def texts(self, translator: Translator, lines: list[str], size: int = 64) -> list[list[str]]:
+        answers = translator.answers(lines, batch_size=size)
+        return [[sample.text for sample in answer.samples] for answer in answers]
+
+    def test_do_not_depend_on_the_batch(self, translator: Translator) -> None:
+        assert self.texts(translator, LINES, 1) == self.texts(translator, LINES, 64)
+
+    def test_depend_on_the_number_of_the_line(self, translator: Translator) -> None:
+        texts = self.texts(translator, ["a b c"] * 3)
+        assert len({tuple(of_line) for of_line in texts}) == 3
 
 
-def test_replaced_words_make_texts_of_several_sequences(model: LoadedModel) -> None:
+@pytest.mark.parametrize(
+    ("unknown", "merged"), [(None, False), ({}, True)], ids=["as they are", "replaced"]
+)
+def test_replaced_words_make_texts_of_several_sequences(
+    model: LoadedModel, unknown: dict[str, str] | None, merged: bool
+) -> None:
     """So a text may have all that is not listed, and the record says how much."""
-    config = SearchConfig(2, 1, 8)
-    for unknown, merged in ((None, False), ({}, True)):
-        (answer,) = Translator([uncertain(model)], SearchTask(config), unknown=unknown).answers(
-            LINES[:1]
-        )
-        assert answer.result.certificate.level != "exhaustive"
-        assert answer.merged is merged
-        assert ("slack" in answer.record()) is merged
+    task = SearchTask(SearchConfig(2, max_length=8))
+    translator = Translator([with_small_scores(model)], task, unknown=unknown)
+    (answer,) = translator.answers(LINES[:1])
+    assert answer.result.certificate.level != "exhaustive"
+    assert answer.merged is merged
+    assert ("slack" in answer.record()) is merged

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -30,11 +31,12 @@ SMALL = {
 
 
 def train(folder: Path, *more: object, run: str = "run") -> str:
+    """Train on the corpora of a folder; return what is printed."""
     data = {
         name: {"path_src": f"toy-ende/src-{file}.txt", "path_tgt": f"toy-ende/tgt-{file}.txt"}
         for name, file in (("toy", "train"), ("valid", "val"))
     }
-    flags = [word for key, value in SMALL.items() for word in (f"-{key}", value)]
+    flags = [argument for key, value in SMALL.items() for argument in (f"-{key}", value)]
     command = ["-data", json.dumps(data), "-save_model", run, *flags, *more]
     return succeed("train.py", *command, cwd=folder)
 
@@ -76,81 +78,169 @@ def translate(folder: Path, output: Path, *more: object) -> list[str]:
     return lines(output)
 
 
-@pytest.mark.parametrize("more", [(), ("-search", "exact", "-budget", 50)])
-def test_unknown_words_become_those_of_the_source(folder: Path, tmp_path: Path, more) -> None:
-    (tmp_path / "table").write_text("\ufeffa|||AAA\nb|||BBB\n")
-    with_table = ["-replace_unk", "-phrase_table", tmp_path / "table", *more]
-    plain = translate(folder, tmp_path / "plain", *more)
-    replaced = translate(folder, tmp_path / "replaced", "-replace_unk", *more)
-    looked_up = translate(folder, tmp_path / "looked_up", *with_table)
-    assert any("<unk>" in line for line in plain)
+TABLE = {"a": "AAA", "b": "BBB"}
+
+
+class Outputs(NamedTuple):
+    """Lines of the same translations."""
+
+    plain: list[str]
+    replaced: list[str]
+    """With source words in place of unknown ones."""
+    looked_up: list[str]
+    """With words of TABLE in place of these."""
+
+
+@pytest.fixture(scope="module", params=["beam", "exact"])
+def outputs(
+    request: pytest.FixtureRequest, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Outputs:
+    path = tmp_path_factory.mktemp("outputs")
+    rows = "\n".join(f"{source}|||{target}" for source, target in TABLE.items())
+    (path / "table").write_text(f"\ufeff{rows}\n")
+    search = ["-search", request.param, *(["-budget", 50] if request.param == "exact" else [])]
+    replacing = [*search, "-replace_unk"]
+    return Outputs(
+        translate(folder, path / "plain", *search),
+        translate(folder, path / "replaced", *replacing),
+        translate(folder, path / "looked_up", *replacing, "-phrase_table", path / "table"),
+    )
+
+
+def test_unknown_words_are_replaced_and_no_others(outputs: Outputs) -> None:
+    assert any("<unk>" in line for line in outputs.plain)
+    for plain, replaced in zip(outputs.plain, outputs.replaced, strict=True):
+        assert "<unk>" not in replaced
+        for word, after in zip(plain.split(), replaced.split(), strict=True):
+            assert word in (after, "<unk>")
+
+
+@pytest.mark.parametrize("outputs", ["beam"], indirect=True)
+def test_unknown_words_become_the_source_words_of_most_attention(
+    outputs: Outputs, folder: Path
+) -> None:
     translator = Translator.from_folders([folder / "run"], attention=True)
-    sources = lines(folder / "toy-ende" / "src-val.txt")
-    for answer, before, after in zip(translator.answers(sources), plain, replaced, strict=True):
-        source, best = answer.source.split(), answer.result.best
+    answers = translator.answers(lines(folder / "toy-ende" / "src-val.txt"))
+    for answer, plain, replaced in zip(answers, outputs.plain, outputs.replaced, strict=True):
+        source, attention = answer.source.split(), answer.result.best.attention
         expected = [
-            source[int(best.attention[step].argmax())] if word == "<unk>" else word
-            for step, word in enumerate(before.split())
+            source[int(attention[step].argmax())] if word == "<unk>" else word
+            for step, word in enumerate(plain.split())
         ]
-        assert more or after.split() == expected
-        assert "<unk>" not in after
-        known = zip(before.split(), after.split(), strict=True)
-        assert all(a == b or a == "<unk>" for a, b in known)
-    table = {"a": "AAA", "b": "BBB"}
-    for before, one, other in zip(plain, replaced, looked_up, strict=True):
+        assert replaced.split() == expected
+
+
+def test_source_words_are_looked_up_in_a_phrase_table(outputs: Outputs) -> None:
+    for plain, replaced, looked_up in zip(*outputs, strict=True):
         expected = [
-            table.get(word, word) if unknown == "<unk>" else word
-            for unknown, word in zip(before.split(), one.split(), strict=True)
+            TABLE.get(source_word, source_word) if word == "<unk>" else word
+            for word, source_word in zip(plain.split(), replaced.split(), strict=True)
         ]
-        assert other.split() == expected
+        assert looked_up.split() == expected
 
 
-def test_certificates_are_of_tokens_and_stay_what_they_are(folder: Path, tmp_path: Path) -> None:
-    records = []
-    for name, more in (("plain", []), ("replaced", ["-replace_unk"])):
-        report = tmp_path / f"{name}.jsonl"
-        translate(folder, tmp_path / name, *more, "-exactness_report", report, "-n_best", 3)
-        records.append(json_lines(report))
-    for plain, replaced in zip(*records, strict=True):
-        texts = [[h.pop("text") for h in record["hypotheses"]] for record in (plain, replaced)]
-        known = [
-            h.pop("tokens", text) for h, text in zip(replaced["hypotheses"], texts[1], strict=True)
-        ]
-        assert known == texts[0]
-        # A word that was replaced may read like another output.
-        whole = plain["certificate"] == "exhaustive" and plain["finished"] <= 3
-        assert ("slack" in replaced) != whole
-        replaced.pop("slack", None)
-        assert plain == replaced
-        assert len(texts[0]) == len(texts[1])
-        assert not any("<unk>" in text for text in texts[1])
+class TestReports:
+    """With three outputs a line, `-replace_unk` changes texts and leaves certificates."""
+
+    @pytest.fixture(scope="class")
+    def records(
+        self, folder: Path, tmp_path_factory: pytest.TempPathFactory
+    ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Pairs of records, without and with replaced words."""
+        path = tmp_path_factory.mktemp("reports")
+        reports = path / "plain.jsonl", path / "replaced.jsonl"
+        for report, more in zip(reports, ([], ["-replace_unk"]), strict=True):
+            options = ["-exactness_report", report, "-n_best", 3, *more]
+            translate(folder, report.with_suffix(".out"), *options)
+        return list(zip(*map(json_lines, reports), strict=True))
+
+    def test_list_tokens_beside_replaced_texts(self, records) -> None:
+        for plain, replaced in records:
+            texts = [hypothesis["text"] for hypothesis in plain["hypotheses"]]
+            # Texts without an unknown word need no tokens.
+            tokens = [
+                hypothesis.get("tokens", hypothesis["text"])
+                for hypothesis in replaced["hypotheses"]
+            ]
+            assert tokens == texts
+
+    def test_have_no_unknown_word(self, records) -> None:
+        for _, replaced in records:
+            assert not [h for h in replaced["hypotheses"] if "<unk>" in h["text"]]
+
+    def test_have_slack_where_another_output_may_read_the_same(self, records) -> None:
+        for plain, replaced in records:
+            whole = plain["certificate"] == "exhaustive" and plain["finished"] <= 3
+            assert ("slack" in replaced) != whole
+
+    def test_have_the_same_certificates(self, records) -> None:
+        def without_texts(record: dict[str, Any]) -> dict[str, Any]:
+            hypotheses = [
+                {key: value for key, value in hypothesis.items() if key not in ("text", "tokens")}
+                for hypothesis in record["hypotheses"]
+            ]
+            others = {key: value for key, value in record.items() if key != "slack"}
+            return {**others, "hypotheses": hypotheses}
+
+        for plain, replaced in records:
+            assert without_texts(replaced) == without_texts(plain)
 
 
-def vectors(path: Path, letters: str, size: int, head: bool) -> Path:
-    rows = [f"{c} " + " ".join(f"{ord(c) + n / 10}" for n in range(size)) for c in letters]
-    text = "\n".join(([f"{len(rows)} {size}"] if head else []) + rows) + "\n"
-    path.write_text(text, encoding="utf-8")
-    return path
+# --- word vectors ----------------------------------------------------------------------------
+
+TWO_UPDATES = ("-train_steps", 2, "-save_checkpoint_steps", 2, "-valid_steps", 2)
 
 
-def test_word_vectors_are_where_training_starts(folder: Path, tmp_path: Path) -> None:
-    both = vectors(tmp_path / "vectors", "abcXYZA", 12, head=False)
-    both.write_text("\ufeff" + both.read_text(encoding="utf-8"), encoding="utf-8")
-    more = ["-train_steps", 2, "-save_checkpoint_steps", 2, "-valid_steps", 2]
-    frozen = ["-freeze_word_vecs_enc", "-freeze_word_vecs_dec"]
-    given = ["-both_embeddings", both, "-embeddings_type", "GloVe", *frozen]
-    said = train(folder, *more, *given, run=str(tmp_path / "run"))
-    assert f"{both}: vectors for 3 of" in said  # a, b and c; of the target letters at most A
-    model = Translator.from_folders([tmp_path / "run"])
-    table = weights(tmp_path / "run", 2)["encoder.embeddings.make_embedding.emb_luts.0.weight"]
-    for letter in "abc":
-        (index,) = model.vocabularies.source.encode([letter])
-        expected = torch.tensor([ord(letter) + n / 10 for n in range(12)])
-        assert torch.equal(table[index], expected)
-    (d,) = model.vocabularies.source.encode(["d"])
-    assert table[d].abs().max() < 10  # has a fresh vector, and a frozen one
-    trained = train(folder, *more, *given[:4], run=str(tmp_path / "trained"))
-    assert "vectors for" in trained
-    moved = weights(tmp_path / "trained", 2)
-    moved = moved["encoder.embeddings.make_embedding.emb_luts.0.weight"]
-    assert not torch.equal(moved, table)
+def vector(letter: str) -> torch.Tensor:
+    """Return the vector ``(12,)`` of a letter in the file."""
+    return torch.tensor([ord(letter) + n / 10 for n in range(12)])
+
+
+def word_vectors(run: Path) -> torch.Tensor:
+    """Return the encoder's word vectors ``(words, 12)`` after two updates."""
+    return weights(run, 2)["encoder.embeddings.make_embedding.emb_luts.0.weight"]
+
+
+class TestWordVectors:
+    @pytest.fixture(scope="class")
+    def path(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        """A file in GloVe's format, which begins with a byte order mark."""
+        path = tmp_path_factory.mktemp("vectors") / "vectors"
+        rows = [f"{letter} {' '.join(map(str, vector(letter).tolist()))}" for letter in "abcXYZA"]
+        path.write_text("\ufeff" + "\n".join(rows) + "\n", encoding="utf-8")
+        return path
+
+    @pytest.fixture(scope="class")
+    def options(self, path: Path) -> list[object]:
+        return [*TWO_UPDATES, "-both_embeddings", path, "-embeddings_type", "GloVe"]
+
+    @pytest.fixture(scope="class")
+    def printed(self, folder: Path, path: Path, options: list[object]) -> str:
+        """What a training with frozen vectors prints, which writes the folder `frozen`."""
+        frozen = ["-freeze_word_vecs_enc", "-freeze_word_vecs_dec"]
+        return train(folder, *options, *frozen, run=str(path.parent / "frozen"))
+
+    @pytest.fixture(scope="class")
+    def frozen(self, printed: str, path: Path) -> Path:
+        return path.parent / "frozen"
+
+    def test_are_counted(self, printed: str, path: Path) -> None:
+        """Of a, b and c; of the target letters at most A is in the vocabulary."""
+        assert f"{path}: vectors for 3 of" in printed
+
+    def test_are_where_training_starts(self, frozen: Path) -> None:
+        vocabulary = Translator.from_folders([frozen]).vocabularies.source
+        for letter in "abc":
+            (index,) = vocabulary.encode([letter])
+            assert torch.equal(word_vectors(frozen)[index], vector(letter))
+
+    def test_of_other_words_are_random(self, frozen: Path) -> None:
+        vocabulary = Translator.from_folders([frozen]).vocabularies.source
+        (index,) = vocabulary.encode(["d"])
+        assert word_vectors(frozen)[index].abs().max() < 10
+
+    def test_are_trained_unless_they_are_frozen(
+        self, folder: Path, frozen: Path, options: list[object], tmp_path: Path
+    ) -> None:
+        train(folder, *options, run=str(tmp_path / "trained"))
+        assert not torch.equal(word_vectors(tmp_path / "trained"), word_vectors(frozen))

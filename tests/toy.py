@@ -13,13 +13,16 @@ def write_corpus(folder: Path, name: str, size: int, seed: int) -> dict[str, str
         [generator.choice("abcdef") for _ in range(generator.randint(2, 6))] for _ in range(size)
     ]
     paths = {"path_src": folder / f"{name}.src", "path_tgt": folder / f"{name}.tgt"}
-    paths["path_src"].write_text("".join(" ".join(s) + "\n" for s in sources))
-    paths["path_tgt"].write_text("".join(" ".join(reversed(s)) + "\n" for s in sources))
+    paths["path_src"].write_text("".join(" ".join(source) + "\n" for source in sources))
+    paths["path_tgt"].write_text("".join(" ".join(reversed(source)) + "\n" for source in sources))
     return {key: str(path) for key, path in paths.items()}
 
 
 def write_config(folder: Path, **changes: object) -> Path:
-    """Write the toy corpora and the YAML file of a tiny model; return its path."""
+    """Write the toy corpora and the YAML file of a tiny model; return its path.
+
+    A change to None leaves the option out.
+    """
     config: dict[str, object] = {
         "data": {
             "corpus_1": write_corpus(folder, "train", 240, 1),
@@ -44,5 +47,6 @@ def write_config(folder: Path, **changes: object) -> Path:
     }
     config |= changes
     path = folder / "toy.yaml"
-    path.write_text(yaml.safe_dump({k: v for k, v in config.items() if v is not None}))
+    settings = {name: value for name, value in config.items() if value is not None}
+    path.write_text(yaml.safe_dump(settings))
     return path

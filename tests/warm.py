@@ -161,8 +161,8 @@ def _load() -> None:
 
     import onmt_entmax.cli as commands
 
-    found = pkgutil.walk_packages(commands.__path__, f"{commands.__name__}.")
-    for name in (*LIBRARIES, *(module.name for module in found)):
+    modules = pkgutil.walk_packages(commands.__path__, f"{commands.__name__}.")
+    for name in (*LIBRARIES, *(module.name for module in modules)):
         with suppress(ImportError):  # then the command that needs it says so
             import_module(name)
     threads = len(os.listdir("/proc/self/task"))

@@ -4,29 +4,39 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.data.training import CorpusConfig, DataConfig, TrainingData
+from onmt_entmax.data.training import (
+    CorpusConfig,
+    DataConfig,
+    TrainingData,
+    build_pipe,
+    pair_of,
+    read_lines,
+)
 from onmt_entmax.data.vocabulary import VocabularyConfig
 
 TOKENDROP = {"src_subword_type": "none", "tgt_subword_type": "none", "tokendrop_temperature": 1.0}
 
 
-def written(
+def write_corpus(
     folder: Path, name: str, source: Sequence[str], target: Sequence[str], **keywords: object
 ) -> CorpusConfig:
+    """Write the lines of both sides; return the configuration of the corpus."""
     paths = [folder / f"{name}.{side}" for side in ("src", "tgt")]
     for path, lines in zip(paths, (source, target), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return CorpusConfig(name, *map(str, paths), **keywords)
 
 
-def corpus(
+def numbered_corpus(
     folder: Path, name: str = "corpus_1", size: int = 50, **keywords: object
 ) -> CorpusConfig:
+    """Write a corpus whose sources begin with its name and end with the number of the pair."""
     lines = [f"{name} {' '.join('abc'[: 1 + i % 3])} {i}" for i in range(size)]
-    return written(folder, name, lines, [line.upper() for line in lines], **keywords)
+    return write_corpus(folder, name, lines, [line.upper() for line in lines], **keywords)
 
 
-def data(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
+def data_config(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
+    """Return the configuration of corpora, without a development set unless it is named."""
     settings = {"batch_size": 8, "valid": None, **keywords}
     return DataConfig(corpora=corpora, **settings)
 
@@ -34,6 +44,17 @@ def data(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
 def stream(
     config: DataConfig, position: Position | None = None, workers: int = 0
 ) -> TrainingBatches:
+    """Return the endless stream of batches from a position on."""
     batches = TrainingBatches(TrainingData(config, VocabularyConfig()), workers)
     batches.position = position or Position()
     return batches
+
+
+def pairs_of(
+    corpus: CorpusConfig, is_train: bool = True, **settings: object
+) -> list[tuple[list[str], list[str]]]:
+    """Return the pairs of tokens that the transforms make of a corpus and do not filter out."""
+    config = data_config(corpus, **settings)
+    pipe = build_pipe(corpus, config)
+    pairs = (pair_of(line, pipe, config, is_train) for line in read_lines(corpus))
+    return [pair for pair in pairs if pair is not None]

@@ -10,7 +10,7 @@ from onmt_entmax.data import training
 from onmt_entmax.data.training import DataConfig, TrainingData
 from onmt_entmax.strings.task import StringTask, TaskError
 from onmt_entmax.strings.units import Unit
-from tests.data.corpora import data, written
+from tests.data.corpora import data_config, write_corpus
 
 SOURCES = ["a b", "b x a", "a y x", "b a"]
 TARGETS = ["a b", "x a x", "y a", "x b"]
@@ -18,77 +18,92 @@ TASK = StringTask(copies=True)
 
 
 def config(folder: Path, task: StringTask = TASK, frequency: int = 2) -> DataConfig:
-    return data(written(folder, "c", SOURCES, TARGETS), task=task, copy_frequency=frequency)
+    return data_config(
+        write_corpus(folder, "c", SOURCES, TARGETS), task=task, copy_frequency=frequency
+    )
 
 
-def encoded(read: TrainingData) -> list[tuple[str, str]]:
+def pairs_of_epoch(read: TrainingData) -> list[tuple[str, str]]:
     """Return the pairs that an epoch has, as tokens, in the order of the file."""
-    vocabularies, found = read.vocabularies, {}
+    vocabularies, pairs_by_line = read.vocabularies, {}
     for bucket in read.buckets(0):
-        pairs, rows = bucket("seed")
-        for row in rows.tolist():
-            sides = [
-                side.ids[side.starts[row] : side.starts[row + 1]].tolist()
+        pairs, lines = bucket("seed")
+        for line in lines.tolist():
+            source, target = (
+                side.ids[side.starts[line] : side.starts[line + 1]].tolist()
                 for side in (pairs.source, pairs.target)
-            ]
-            found[row] = tuple(
-                " ".join(vocabulary.decode(ids))
-                for vocabulary, ids in zip(vocabularies, sides, strict=True)
             )
-    return [found[row] for row in sorted(found)]
+            pairs_by_line[line] = (
+                " ".join(vocabularies.source.decode(source)),
+                " ".join(vocabularies.target.decode(target)),
+            )
+    return [pairs_by_line[line] for line in sorted(pairs_by_line)]
 
 
-COPIED = [
-    ("a b", "a b"),
-    ("b x a", "x a x"),
-    ("a <copy1> x", "<copy1> a"),  # y is in one source
-    ("b a", "x b"),
-]
+@pytest.fixture(params=[1 << 30, 0], ids=["in memory", "from the file"])
+def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep pairs in memory, or read them from the file in each epoch."""
+    monkeypatch.setattr(training, "MAX_BYTES", request.param)
 
 
-@pytest.mark.parametrize("limit", [1 << 30, 0], ids=["in memory", "from the file"])
-def test_symbols_of_few_sources_are_copied(tmp_path, monkeypatch, limit) -> None:
-    monkeypatch.setattr(training, "MAX_BYTES", limit)
+def test_symbols_of_few_sources_are_copied(tmp_path: Path, kept: None) -> None:
     read = TrainingData(config(tmp_path), VocabularyConfig())
-    assert encoded(read) == COPIED
+    assert pairs_of_epoch(read) == [
+        ("a b", "a b"),
+        ("b x a", "x a x"),
+        ("a <copy1> x", "<copy1> a"),  # y is in one source
+        ("b a", "x b"),
+    ]
     assert "y" not in read.vocabularies.source
 
 
-@pytest.mark.parametrize("limit", [1 << 30, 0], ids=["in memory", "from the file"])
-def test_the_network_writes_from_right_to_left(tmp_path, monkeypatch, limit) -> None:
-    monkeypatch.setattr(training, "MAX_BYTES", limit)
+def test_the_network_writes_from_right_to_left(tmp_path: Path, kept: None) -> None:
     read = TrainingData(config(tmp_path, replace(TASK, right_to_left=True)), VocabularyConfig())
-    turned = [(source, " ".join(target.split()[::-1])) for source, target in COPIED]
-    assert encoded(read) == turned
+    assert pairs_of_epoch(read) == [
+        ("a b", "b a"),
+        ("b x a", "x a x"),
+        ("a <copy1> x", "a <copy1>"),
+        ("b a", "b x"),
+    ]
 
 
 def test_a_vocabulary_file_decides_what_is_copied(tmp_path: Path) -> None:
     """Decoding copies what the vocabulary lacks, so training has to do the same."""
-    (tmp_path / "v").write_text("a\nb\ny\n<copy1>\n", encoding="utf-8")
-    read = TrainingData(config(tmp_path), VocabularyConfig(src_vocab=str(tmp_path / "v")))
-    assert [source for source, _ in encoded(read)] == ["a b", "b <copy1> a", "a y <copy1>", "b a"]
+    path = tmp_path / "vocabulary"
+    path.write_text("a\nb\ny\n<copy1>\n", encoding="utf-8")
+    read = TrainingData(config(tmp_path), VocabularyConfig(src_vocab=str(path)))
+    assert [source for source, _ in pairs_of_epoch(read)] == [
+        "a b",
+        "b <copy1> a",
+        "a y <copy1>",
+        "b a",
+    ]
 
 
 def test_a_continued_training_copies_what_the_model_copies(tmp_path: Path) -> None:
     first = TrainingData(config(tmp_path), VocabularyConfig())
     (tmp_path / "other").mkdir()
-    more = data(written(tmp_path / "other", "c", ["x z"], ["z"]), task=TASK, copy_frequency=9)
+    more = data_config(
+        write_corpus(tmp_path / "other", "c", ["x z"], ["z"]), task=TASK, copy_frequency=9
+    )
     read = TrainingData(more, VocabularyConfig(), first.vocabularies)
-    assert encoded(read) == [("x <copy1>", "<copy1>")]
+    assert pairs_of_epoch(read) == [("x <copy1>", "<copy1>")]
 
 
 def test_validation_reads_what_decoding_reads(tmp_path: Path) -> None:
-    corpora = config(tmp_path)
-    valid = written(tmp_path, "valid", ["a z y"], ["y z"])
-    development = TrainingData(replace(corpora, valid=valid), VocabularyConfig()).validation()
-    assert development.targets == [["y", "<copy1>"]]
-    (source,) = development.sources
+    development = write_corpus(tmp_path, "valid", ["a z y"], ["y z"])
+    data = TrainingData(replace(config(tmp_path), valid=development), VocabularyConfig())
+    pairs = data.validation()
+    assert pairs.targets == [["y", "<copy1>"]]
+    (source,) = pairs.sources
     assert source.copies.symbols == {"<copy1>": "z"}  # y is unknown: there is one placeholder
     assert source.unknown == ("y",)
 
 
 def test_a_placeholder_among_the_symbols_is_refused(tmp_path: Path) -> None:
     symbols = StringTask(source=Unit.between(" "), copies=True)
-    corpora = data(written(tmp_path, "c", ["<copy1> a"], ["a"]), task=symbols, copy_frequency=2)
+    corpora = data_config(
+        write_corpus(tmp_path, "c", ["<copy1> a"], ["a"]), task=symbols, copy_frequency=2
+    )
     with pytest.raises(TaskError, match="<copy1> is a symbol of the data"):
         TrainingData(corpora, VocabularyConfig())

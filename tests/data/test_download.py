@@ -5,7 +5,7 @@ import hashlib
 import http.server
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -61,9 +61,9 @@ def url(monkeypatch) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_file_is_downloaded_whole_also_from_elsewhere(url: str) -> None:
-    assert download(f"{url}/file", LIMITS) == b"content"
-    assert download(f"{url}/elsewhere", LIMITS) == b"content"
+@pytest.mark.parametrize("path", ["file", "elsewhere"], ids=["direct", "redirected"])
+def test_a_file_is_downloaded_whole(url: str, path: str) -> None:
+    assert download(f"{url}/{path}", LIMITS) == b"content"
 
 
 def test_a_connection_that_is_cut_gives_no_file(url: str) -> None:
@@ -74,6 +74,9 @@ def test_a_connection_that_is_cut_gives_no_file(url: str) -> None:
 def test_a_file_larger_than_the_limit_is_refused(url: str) -> None:
     with pytest.raises(UserError, match=r"/large: .* is larger than 100,000"):
         download(f"{url}/large", LIMITS)
+
+
+def test_a_local_file_has_the_same_limit() -> None:
     with pytest.raises(UserError, match=r"/dev/zero: .* is larger than 100,000"):
         download("file:///dev/zero", LIMITS)
 
@@ -85,37 +88,49 @@ def test_a_server_that_never_ends_is_left(url: str) -> None:
     assert time.monotonic() - started < 10
 
 
-def test_other_answers_are_one_line(url: str) -> None:
-    with pytest.raises(UserError, match=r"/none: cannot download: .*404.* Not Found"):
-        download(f"{url}/none", LIMITS)
-    with pytest.raises(UserError, match=r"/broken: cannot download: .*500.*"):
-        download(f"{url}/broken", LIMITS)
-    for address in ("http://[", "http://127.0.0.1:1/", "http://a b/", "x://y"):
-        with pytest.raises(UserError, match="cannot download"):
-            download(address, LIMITS)
+@pytest.mark.parametrize(("path", "message"), [("none", "404.* Not Found"), ("broken", "500")])
+def test_the_error_of_a_server_is_told(url: str, path: str, message: str) -> None:
+    with pytest.raises(UserError, match=rf"/{path}: cannot download: .*{message}"):
+        download(f"{url}/{path}", LIMITS)
+
+
+@pytest.mark.parametrize("address", ["http://[", "http://127.0.0.1:1/", "http://a b/", "x://y"])
+def test_an_address_that_cannot_be_opened_is_an_error(address: str) -> None:
+    with pytest.raises(UserError, match="cannot download"):
+        download(address, LIMITS)
+
+
+class UnencryptedAnswer:
+    """The answer of a server that leads to an address without encryption.
+
+    A stub: the tests' server has no certificate.
+    """
+
+    def __enter__(self) -> "UnencryptedAnswer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def geturl(self) -> str:
+        return "http://host/file"
 
 
 def test_an_encrypted_address_does_not_lead_to_one_that_is_not(
-    monkeypatch,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Answer:
-        def __enter__(self) -> "Answer":
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def geturl(self) -> str:
-            return "http://host/file"
-
-    opened: Callable[..., Answer] = lambda *_, **__: Answer()  # noqa: E731
-    monkeypatch.setattr("urllib.request.urlopen", opened)
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: UnencryptedAnswer())
     with pytest.raises(UserError, match="leads to http://host/file, which is not encrypted"):
         download("https://host/file", LIMITS)
 
 
-def test_a_checksum_is_compared() -> None:
-    known = hashlib.sha256(b"content").hexdigest()
-    check(b"content", known, "file")
+CHECKSUM = hashlib.sha256(b"content").hexdigest()
+
+
+def test_content_of_the_right_checksum_is_taken() -> None:
+    check(b"content", CHECKSUM, "file")
+
+
+def test_content_of_another_checksum_is_refused() -> None:
     with pytest.raises(UserError, match="file: has another checksum"):
-        check(b"Content", known, "file")
+        check(b"Content", CHECKSUM, "file")

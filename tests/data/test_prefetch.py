@@ -16,19 +16,19 @@ from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import CorpusError, DataConfig
 from onmt_entmax.errors import UserError
 from tests.commands import ENVIRONMENT
-from tests.data.corpora import TOKENDROP, corpus, data, stream
+from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, stream
 
 
 def config(folder: Path, **changes: object) -> DataConfig:
     """Return two corpora with a random transform and a filter: over three buckets per epoch."""
     options = {**TOKENDROP, "src_seq_length": 4, "tgt_seq_length": 4}
     transforms = ("filtertoolong", "tokendrop")
-    small = corpus(folder, "small", 10, weight=2, transforms=transforms)
-    large = corpus(folder, "large", 40, transforms=transforms)
-    return data(small, large, bucket_size=35, transform_options=options, **changes)
+    small = numbered_corpus(folder, "small", 10, weight=2, transforms=transforms)
+    large = numbered_corpus(folder, "large", 40, transforms=transforms)
+    return data_config(small, large, bucket_size=35, transform_options=options, **changes)
 
 
-def taken(batches: TrainingBatches, count: int) -> list[object]:
+def first_batches(batches: TrainingBatches, count: int) -> list[object]:
     """Return what identifies a stream: ids, positions and ends of epochs."""
     return [
         (
@@ -45,27 +45,27 @@ def taken(batches: TrainingBatches, count: int) -> list[object]:
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_any_number_of_workers_gives_the_same_batches(tmp_path: Path, workers: int) -> None:
     """From the beginning, and from a position on."""
-    here = taken(stream(config(tmp_path)), 60)
+    here = first_batches(stream(config(tmp_path)), 60)
     assert here[-1][-1].epoch > 2, "some epochs should end among so many batches"
-    assert taken(stream(config(tmp_path, queue_size=3), workers=workers), 60) == here
+    assert first_batches(stream(config(tmp_path, queue_size=3), workers=workers), 60) == here
     for number in (0, 8, 16):
         batches = stream(config(tmp_path), here[number][-1], workers)
-        assert taken(batches, 20) == here[number + 1 : number + 21]
+        assert first_batches(batches, 20) == here[number + 1 : number + 21]
 
 
 def test_spawned_workers_give_the_same_batches(tmp_path, monkeypatch) -> None:
-    here = taken(stream(config(tmp_path)), 30)
+    here = first_batches(stream(config(tmp_path)), 30)
     monkeypatch.setattr(prefetch, "START_METHOD", "spawn")
-    assert taken(stream(config(tmp_path), workers=1), 30) == here
+    assert first_batches(stream(config(tmp_path), workers=1), 30) == here
 
 
 def test_errors_come_as_they_are(tmp_path: Path) -> None:
-    made = config(tmp_path, skip_empty_level="error")
-    batches = stream(made, workers=2)
-    path = Path(made.corpora[1].path_src)
+    strict = config(tmp_path, skip_empty_level="error")
+    batches = stream(strict, workers=2)
+    path = Path(strict.corpora[1].path_src)
     path.write_text(path.read_text().replace("large a 0", ""))
     with pytest.raises(CorpusError, match="line 1 is empty on one side"):
-        taken(batches, 60)
+        first_batches(batches, 60)
 
 
 def test_a_worker_that_dies_is_one_line(tmp_path: Path) -> None:
@@ -83,10 +83,10 @@ def workers_of(pid: int) -> list[int]:
     """Return the live child processes of `pid`."""
     if not Path("/proc/self/task").is_dir():
         pytest.skip("finds processes through /proc")
-    found = []
+    children = []
     for task in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(word) for word in (task / "children").read_text().split()]
-    return [pid for pid in found if " Z " not in Path(f"/proc/{pid}/stat").read_text()]
+        children += [int(child) for child in (task / "children").read_text().split()]
+    return [pid for pid in children if " Z " not in Path(f"/proc/{pid}/stat").read_text()]
 
 
 def test_closing_the_stream_ends_its_workers(tmp_path: Path) -> None:
@@ -151,4 +151,4 @@ def test_a_system_without_threads_is_one_line(tmp_path: Path, monkeypatch) -> No
     monkeypatch.setattr(prefetch, "START_METHOD", "fork")
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(UserError, match=r"^no thread can be started; .* num_workers: 0$"):
-        taken(stream(config(tmp_path), workers=1), 1)
+        first_batches(stream(config(tmp_path), workers=1), 1)

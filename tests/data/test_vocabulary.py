@@ -1,9 +1,8 @@
-"""Vocabularies: order, sizes, files."""
+"""Vocabularies: order, sizes, files, and the tokens that training saw of each language."""
 
 import json
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,23 +23,27 @@ from onmt_entmax.data.vocabulary import (
 )
 from onmt_entmax.files import write_files
 
-words = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=4)
+TOKENS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=4)
 TARGET = Vocabulary(TARGET_SPECIALS)
 COUNTS = Counter("abbcb"), Counter("xyx")
 
 
-def refuse() -> tuple[Counter[str], Counter[str]]:
+def count() -> tuple[Counter[str], Counter[str]]:
+    return COUNTS
+
+
+def must_not_count() -> tuple[Counter[str], Counter[str]]:
     raise AssertionError("counted although every file is there")
 
 
-@given(st.dictionaries(words, st.integers(1, 9)))
+@given(st.dictionaries(TOKENS, st.integers(1, 9)))
 def test_decoding_undoes_encoding(counts: dict[str, int]) -> None:
     vocabulary = Vocabulary.from_counts(Counter(counts), TARGET_SPECIALS, 50)
     tokens = [token for token in counts if token in vocabulary]
     assert vocabulary.decode(vocabulary.encode(tokens)) == tokens
 
 
-@given(st.dictionaries(words, st.integers(1, 9)), st.integers(1, 5), st.integers(1, 8))
+@given(st.dictionaries(TOKENS, st.integers(1, 9)), st.integers(1, 5), st.integers(1, 8))
 def test_size_and_frequency_are_respected(counts: dict[str, int], size: int, multiple: int) -> None:
     vocabulary = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, 3, multiple)
     frequent = [token for token in counts if counts[token] >= 3]
@@ -81,26 +84,36 @@ def test_broken_lists_are_refused(tokens: tuple[str, ...], message: str) -> None
         Vocabulary(tokens)
 
 
-def test_vocabularies_are_counted_and_written(tmp_path: Path) -> None:
-    source, target = tmp_path / "new" / "vocab.src", tmp_path / "vocab.tgt"
-    config = VocabularyConfig(src_vocab=str(source), tgt_vocab=str(target))
-    counted, files = build_vocabularies(config, lambda: COUNTS)
-    assert counted.source.tokens[2:] == ("b", "a", "c")
-    assert files[source] == "b\t3\na\t1\nc\t1\n"
-    assert not source.exists()  # the caller knows when
-    write_files(files)
-    # The files are there now, so the data is not looked at again.
-    assert build_vocabularies(config, refuse) == (counted, {})
-    for path in (source, target):
-        path.unlink()
-    with pytest.raises(VocabularyError, match="spaces in them, such as 'a b'"):
-        build_vocabularies(config, lambda: (Counter({"a b": 1}), Counter({"a": 1})))
+class TestNewFiles:
+    @pytest.fixture
+    def config(self, tmp_path: Path) -> VocabularyConfig:
+        source, target = tmp_path / "new" / "vocab.src", tmp_path / "vocab.tgt"
+        return VocabularyConfig(src_vocab=str(source), tgt_vocab=str(target))
+
+    def test_hold_the_counts(self, config: VocabularyConfig) -> None:
+        vocabularies, files = build_vocabularies(config, count)
+        assert vocabularies.source.tokens[2:] == ("b", "a", "c")
+        assert files[Path(config.src_vocab)] == "b\t3\na\t1\nc\t1\n"
+
+    def test_are_written_by_the_caller(self, config: VocabularyConfig) -> None:
+        """Who knows when: a refused training writes none."""
+        build_vocabularies(config, count)
+        assert not Path(config.src_vocab).exists()
+
+    def test_are_read_back_without_counting(self, config: VocabularyConfig) -> None:
+        vocabularies, files = build_vocabularies(config, count)
+        write_files(files)
+        assert build_vocabularies(config, must_not_count) == (vocabularies, {})
+
+    def test_cannot_hold_tokens_with_spaces(self, config: VocabularyConfig) -> None:
+        with pytest.raises(VocabularyError, match="spaces in them, such as 'a b'"):
+            build_vocabularies(config, lambda: (Counter({"a b": 1}), Counter({"a": 1})))
 
 
 def test_a_present_file_is_never_overwritten(tmp_path: Path) -> None:
     source, target = tmp_path / "vocab.src", tmp_path / "vocab.tgt"
     source.write_text("q\t7\n")
-    built, files = build_vocabularies(VocabularyConfig(str(source), str(target)), lambda: COUNTS)
+    built, files = build_vocabularies(VocabularyConfig(str(source), str(target)), count)
     assert list(files) == [target]
     assert built.source.tokens[2:] == ("q",)
     assert built.target.tokens[4:] == ("x", "y")
@@ -116,40 +129,65 @@ def test_a_present_file_is_never_overwritten(tmp_path: Path) -> None:
     ],
 )
 def test_each_side_has_its_own_limits(changes: dict, source: str, target: str) -> None:
-    built, _ = build_vocabularies(VocabularyConfig(**changes), lambda: COUNTS)
+    built, _ = build_vocabularies(VocabularyConfig(**changes), count)
     assert "".join(built.source.tokens[2:]) == source
     assert "".join(built.target.tokens[4:]) == target
 
 
 def test_a_shared_vocabulary_is_one() -> None:
-    built, _ = build_vocabularies(VocabularyConfig(share_vocab=True), lambda: COUNTS)
+    built, _ = build_vocabularies(VocabularyConfig(share_vocab=True), count)
     assert built.source is built.target
     assert set("abcxy") <= set(built.source.tokens)
 
 
 def test_two_files_of_a_shared_vocabulary_are_merged_as_by_opennmt(tmp_path: Path) -> None:
-    files = [tmp_path / "source", tmp_path / "target"]
-    config = VocabularyConfig(str(files[0]), str(files[1]), share_vocab=True)
-    _, new = build_vocabularies(config, lambda: COUNTS)
-    assert list(new) == [files[0]], "as onmt_build_vocab writes one file"
-    files[0].write_text("a\t2\nb\t3\n", encoding="utf-8")
-    files[1].write_text("x\t4\na\t5\n", encoding="utf-8")
-    built, new = build_vocabularies(config, lambda: COUNTS)
-    assert not new
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_text("a\t2\nb\t3\n", encoding="utf-8")
+    target.write_text("x\t4\na\t5\n", encoding="utf-8")
+    config = VocabularyConfig(str(source), str(target), share_vocab=True)
+    built, _ = build_vocabularies(config, must_not_count)
     assert built.source is built.target
     assert built.source.tokens[len(TARGET_SPECIALS) :] == ("a", "x", "b")
 
 
-def test_what_training_saw_of_a_language_is_written_and_read() -> None:
-    source = Vocabulary((*SOURCE_SPECIALS, "lang=x", "lang=y", "a", "b"))
+def test_a_new_shared_vocabulary_is_one_file_as_of_onmt_build_vocab(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    config = VocabularyConfig(str(source), str(target), share_vocab=True)
+    _, files = build_vocabularies(config, count)
+    assert list(files) == [source]
+
+
+# --- tokens that training saw of each language -------------------------------------------------
+
+
+def test_a_vocabulary_without_languages_writes_none() -> None:
+    source = Vocabulary((*SOURCE_SPECIALS, "a"))
     assert list(as_content(Vocabularies(source, TARGET))) == ["source", "target"]
-    source = replace(source, seen={"lang=y": frozenset("ba"), "lang=x": frozenset()})
-    content = json.loads(json.dumps(as_content(Vocabularies(source, TARGET))))
-    assert content["seen"] == {"lang=x": "", "lang=y": "a b"}
-    again = read_vocabularies(**content)
-    assert again == (source, TARGET)
-    assert again.source.seen == source.seen
-    assert again.source.unseen(["lang=x", "a", "c"]) == (("lang=x", "a"),)
+
+
+class TestSeenTokens:
+    @pytest.fixture
+    def source(self) -> Vocabulary:
+        tokens = (*SOURCE_SPECIALS, "lang=x", "lang=y", "a", "b")
+        return Vocabulary(tokens, seen={"lang=y": frozenset("ba"), "lang=x": frozenset()})
+
+    @pytest.fixture
+    def content(self, source: Vocabulary) -> dict[str, object]:
+        """What the file has."""
+        return json.loads(json.dumps(as_content(Vocabularies(source, TARGET))))
+
+    def test_are_written_in_order(self, content: dict[str, object]) -> None:
+        assert content["seen"] == {"lang=x": "", "lang=y": "a b"}
+
+    def test_are_read_back(self, source: Vocabulary, content: dict[str, object]) -> None:
+        again = read_vocabularies(**content)
+        assert again == (source, TARGET)
+        assert again.source.seen == source.seen
+
+    def test_tell_which_tokens_of_a_source_are_new_to_its_language(
+        self, source: Vocabulary
+    ) -> None:
+        assert source.unseen(["lang=x", "a", "c"]) == (("lang=x", "a"),)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -164,6 +202,9 @@ def test_target_tokens_of_languages_are_written_and_read(shared: bool) -> None:
     assert (again.source.seen, again.target.seen) == (source.seen, target.seen)
 
 
+SOURCE_TOKENS, TARGET_TOKENS = [*SOURCE_SPECIALS, "lang=x", "a"], [*TARGET_SPECIALS, "a"]
+
+
 @pytest.mark.parametrize(
     ("seen", "message"),
     [
@@ -171,18 +212,31 @@ def test_target_tokens_of_languages_are_written_and_read(shared: bool) -> None:
         ({"lang=x": ["a"]}, "seen: must map languages to tokens between spaces"),
         ({"lang=z": "a"}, "seen: 'lang=z' is not in the source vocabulary"),
         ({"lang=x": "a c"}, "seen: 'c' is not in the source vocabulary"),
-        ("x" * 1000, "seen: must map languages"),
     ],
 )
-def test_what_training_saw_is_checked(seen: object, message: str) -> None:
-    source = [*SOURCE_SPECIALS, "lang=x", "a"]
-    # Of targets alike, whose languages are those of the sources.
-    own = message.replace("seen:", "seen_targets:").replace("source voc", "target voc")
-    own = own.replace("lang=z' is not in the target", "lang=z' is not in the source")
-    with pytest.raises(VocabularyError, match=re.escape(own)):
-        read_vocabularies(source, [*TARGET_SPECIALS, "a"], None, seen)
-    with pytest.raises(VocabularyError, match=re.escape(message)) as raised:
-        read_vocabularies(source, list(TARGET.tokens), seen)
+def test_seen_tokens_of_sources_are_checked(seen: object, message: str) -> None:
+    with pytest.raises(VocabularyError, match=re.escape(message)):
+        read_vocabularies(SOURCE_TOKENS, TARGET_TOKENS, seen)
+
+
+@pytest.mark.parametrize(
+    ("seen", "message"),
+    [
+        ([], "seen_targets: must map languages to tokens between spaces, not []"),
+        ({"lang=x": ["a"]}, "seen_targets: must map languages to tokens between spaces"),
+        # Languages are tokens of sources.
+        ({"lang=z": "a"}, "seen_targets: 'lang=z' is not in the source vocabulary"),
+        ({"lang=x": "a c"}, "seen_targets: 'c' is not in the target vocabulary"),
+    ],
+)
+def test_seen_tokens_of_targets_are_checked(seen: object, message: str) -> None:
+    with pytest.raises(VocabularyError, match=re.escape(message)):
+        read_vocabularies(SOURCE_TOKENS, TARGET_TOKENS, None, seen)
+
+
+def test_what_is_no_mapping_is_cut_in_the_error() -> None:
+    with pytest.raises(VocabularyError, match="seen: must map languages") as raised:
+        read_vocabularies(SOURCE_TOKENS, TARGET_TOKENS, "x" * 1000)
     assert len(str(raised.value)) < 200
 
 

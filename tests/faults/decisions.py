@@ -37,8 +37,9 @@ from tests.search.enumeration import EnumeratedSupport, enumerate_support
 from tests.search.networks import sentences
 from tests.search.tables import Table, TableStepper
 from tests.search.test_beam import OneOf
-from tests.search.test_mbr import parts
-from tests.search.test_sampling import check_frequencies, distribution, outcome, pairs
+from tests.search.test_mbr import compared_parts
+from tests.search.test_sampling import check_frequencies, distribution, outcome
+from tests.train.test_evaluation import pairs
 
 
 def text_of(tokens: tuple[int, ...]) -> str:
@@ -103,8 +104,8 @@ def check_decision(
         assert choice >= max(others, default=0.0) + (rival if others else 0.0) - tolerance
     if found.level == "proven":
         strange = [" ".join(draw.choices("abcdefgh", k=draw.randint(0, 6))) for _ in range(5)]
-        known = [parts(found.utility, text) for text in found.texts]
-        new = [text for text in strange if parts(found.utility, text) not in known]
+        known = [compared_parts(found.utility, text) for text in found.texts]
+        new = [text for text in strange if compared_parts(found.utility, text) not in known]
         assert choice >= max(expected(new).values(), default=0.0) - tolerance
     return found.level
 

@@ -23,7 +23,7 @@ from onmt_entmax.options.reader import (
     schema,
     transform_options,
 )
-from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED, RENAMED
+from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.train import training_options, training_setup
 from onmt_entmax.options.translate import translation_options
 from tests.commands import ROOT
@@ -38,6 +38,7 @@ each_command = pytest.mark.parametrize("command", COMMANDS)
 
 
 def read(tmp_path: Path, text: str, *flags: str) -> Options:
+    """Return the options of training in `c.yaml`, of this text and a corpus, and in flags."""
     path = tmp_path / "c.yaml"
     path.write_text("data: {c: {path_src: a, path_tgt: b}}\n" + text)
     return read_options(COMMANDS["train"], ["-config", str(path), *flags])
@@ -54,31 +55,46 @@ def refused(call: Callable[[], object], message: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "flags", "value"),
+    ("name", "text", "value"),
     [
-        ("rnn_size: 32", "", 32),
-        ("learning_rate: 1e-3", "", 0.001),
-        ("dropout: [0.1, 0.2]", "", [0.1, 0.2]),
-        ("dropout: 0.2", "-dropout 0.1 0.3", [0.1, 0.3]),
-        ("position_encoding: 'true'", "", True),
-        ("position_encoding: true", "-position_encoding false", False),
-        ("input_feed: 0", "", False),
-        ("overwrite: false", "-overwrite", True),
-        ("gpu_ranks: [1]", "-gpu_ranks", []),
-        ("tgt_vocab: null", "", None),
-        ("save_model: '010'", "", "010"),
-        ("seed: 5", "-seed -1", -1),
-        ("train_steps: 1e5", "", 100_000),
-        ("", "-max_length 1e5", 100_000),
-        ("", "-src_vocab_size 900719925475", 900719925475),
+        ("rnn_size", "rnn_size: 32", 32),
+        ("learning_rate", "learning_rate: 1e-3", 0.001),
+        ("dropout", "dropout: [0.1, 0.2]", [0.1, 0.2]),
+        ("position_encoding", "position_encoding: 'true'", True),
+        ("input_feed", "input_feed: 0", False),
+        ("tgt_vocab", "tgt_vocab: null", None),
+        ("save_model", "save_model: '010'", "010"),
+        ("train_steps", "train_steps: 1e5", 100_000),
     ],
 )
-def test_values_take_the_type_of_their_option_and_flags_win(tmp_path, text, flags, value) -> None:
-    name = (flags.strip("-") or text).replace("=", " ").replace(":", " ").split()[0]
+def test_values_of_a_file_take_the_type_of_their_option(
+    tmp_path: Path, name: str, text: str, value: object
+) -> None:
+    options = read(tmp_path, text)
+    assert options[name] == value
+    assert type(options[name]) is type(value)
+    assert options.origin[name] == str(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "flags", "value"),
+    [
+        ("dropout", "dropout: 0.2", "-dropout 0.1 0.3", [0.1, 0.3]),
+        ("position_encoding", "position_encoding: true", "-position_encoding false", False),
+        ("overwrite", "overwrite: false", "-overwrite", True),
+        ("gpu_ranks", "gpu_ranks: [1]", "-gpu_ranks", []),
+        ("seed", "seed: 5", "-seed -1", -1),
+        ("max_length", "", "-max_length 1e5", 100_000),
+        ("src_vocab_size", "", "-src_vocab_size 900719925475", 900719925475),
+    ],
+)
+def test_flags_win_and_take_the_type_of_their_option(
+    tmp_path: Path, name: str, text: str, flags: str, value: object
+) -> None:
     options = read(tmp_path, text, *flags.split())
     assert options[name] == value
     assert type(options[name]) is type(value)
-    assert options.origin[name] == ("command line" if flags else str(tmp_path / "c.yaml"))
+    assert options.origin[name] == "command line"
 
 
 @pytest.mark.parametrize(
@@ -133,32 +149,42 @@ def test_wrong_flags(flags, message) -> None:
     refused(lambda: read_options(COMMANDS["train"], flags.split()), message)
 
 
-@pytest.mark.parametrize(
-    ("text", "flags", "value"),
+WRONG_IN_THE_FILE = pytest.mark.parametrize(
+    ("name", "text", "flags", "value"),
     [
-        ("batch_type: words", "-batch_type sents", "sents"),
-        ("model_dtype: bf16", "-model_dtype fp32", "fp32"),
-        ("copy_attn: true", "-copy_attn false", False),
-        ("gpu_ranks: -1", "-gpu_ranks 0", [0]),
-        ("gpu_ranks: [x]", "-gpu_ranks", []),
-        ("hidden_size: big", "-rnn_size 32", 32),
-        ("rnn_size: big", "-hidden_size 32", 32),
-        ("train_epochs: many", "-train_steps 5", 5),
+        ("batch_type", "batch_type: words", "-batch_type sents", "sents"),
+        ("model_dtype", "model_dtype: bf16", "-model_dtype fp32", "fp32"),
+        ("copy_attn", "copy_attn: true", "-copy_attn false", False),
+        ("gpu_ranks", "gpu_ranks: -1", "-gpu_ranks 0", [0]),
+        ("gpu_ranks", "gpu_ranks: [x]", "-gpu_ranks", []),
+        ("rnn_size", "hidden_size: big", "-rnn_size 32", 32),
+        ("rnn_size", "rnn_size: big", "-hidden_size 32", 32),
+        ("train_steps", "train_epochs: many", "-train_steps 5", 5),
         (
+            "generator_function",
             "generator_function: entmax\ngenerator_alpha: high",
             "-generator_function softmax",
-            "soft",
+            "softmax",
         ),
     ],
 )
-def test_what_a_flag_replaces_is_not_checked(tmp_path, text, flags, value) -> None:
-    name = RENAMED.get(flags.split()[0].strip("-"), (flags.split()[0].strip("-"),))[0]
+
+
+@WRONG_IN_THE_FILE
+def test_values_that_a_flag_replaces_are_not_checked(
+    tmp_path: Path, name: str, text: str, flags: str, value: object
+) -> None:
     options = read(tmp_path, text, *flags.split())
-    assert options[name] == ("softmax" if value == "soft" else value)
+    assert options[name] == value
     assert not options.notes.ignored
-    assert len(options.notes.replaced) == flags.startswith("-hidden")
     with pytest.raises(OptionError):
         read(tmp_path, text)
+
+
+def test_a_flag_of_another_name_is_a_note(tmp_path: Path) -> None:
+    options = read(tmp_path, "rnn_size: big", "-hidden_size", "32")
+    (note,) = options.notes.replaced
+    assert "hidden_size" in str(note)
 
 
 @pytest.mark.parametrize(
@@ -179,20 +205,31 @@ def test_what_a_flag_replaces_is_not_checked(tmp_path, text, flags, value) -> No
 )  # fmt: skip
 def test_one_line_for_each_kind_of_note(tmp_path, text, notes) -> None:
     options = read(tmp_path, text)
-    (line,) = options.notes.lines()
-    assert line == notes
+    assert options.notes.lines() == [notes]
     assert not options.notes.warnings
-    assert options["early_stopping"] == 0
+
+
+def test_an_option_without_effect_has_its_default(tmp_path: Path) -> None:
+    assert read(tmp_path, "early_stopping: 4")["early_stopping"] == 0
+
+
+def test_an_empty_value_of_an_option_without_effect_is_not_said(tmp_path: Path) -> None:
     assert not read(tmp_path, "save_data:\nlog_file: ''\ntgt_vocab:").notes.ignored
 
 
-def test_one_size_of_both_sides_that_overrules_others_is_said(tmp_path) -> None:
-    options = read(tmp_path, "layers: 3\nenc_layers: 1\ndec_layers: 3")
-    (warning,) = options.notes.warnings
-    assert "c.yaml: layers: 3 (line 2) replaces enc_layers: 1 (line 3)" in warning
-    (warning,) = read(tmp_path, "", *"-rnn_size 8 -enc_rnn_size 4".split()).notes.warnings
-    assert warning.startswith("command line: rnn_size: 8 replaces enc_rnn_size: 4;")
-    assert not read(tmp_path, "layers: 3", "-enc_layers", "1").notes.warnings
+class TestOneSizeOfBothSides:
+    def test_that_replaces_others_is_warned_of(self, tmp_path: Path) -> None:
+        options = read(tmp_path, "layers: 3\nenc_layers: 1\ndec_layers: 3")
+        (warning,) = options.notes.warnings
+        assert "c.yaml: layers: 3 (line 2) replaces enc_layers: 1 (line 3)" in warning
+
+    def test_that_replaces_other_flags_is_warned_of(self, tmp_path: Path) -> None:
+        options = read(tmp_path, "", *"-rnn_size 8 -enc_rnn_size 4".split())
+        (warning,) = options.notes.warnings
+        assert warning.startswith("command line: rnn_size: 8 replaces enc_rnn_size: 4;")
+
+    def test_is_replaced_by_a_later_place(self, tmp_path: Path) -> None:
+        assert not read(tmp_path, "layers: 3", "-enc_layers", "1").notes.warnings
 
 
 # --- every option ----------------------------------------------------------------------------
@@ -201,13 +238,18 @@ def test_one_size_of_both_sides_that_overrules_others_is_said(tmp_path) -> None:
 @each_command
 def test_no_option_of_opennmt_is_ignored_in_silence(command) -> None:
     """Each is a field or converted, refused with a reason, or listed as without effect."""
-    known = {**train.OPTIONS} if command == "train" else {**translate.OPTIONS}
-    kinds = [each for each in vars(config).values() if dataclasses.is_dataclass(each)]
-    known |= config.declared(*kinds) if command == "train" else {}
+    if command == "train":
+        configurations = [
+            value for value in vars(config).values() if dataclasses.is_dataclass(value)
+        ]
+        read_here = train.OPTIONS | config.declared(*configurations)
+    else:
+        read_here = translate.OPTIONS
     decided = {*REFUSED, *IGNORED, *NEAREST}
-    stock = STOCK[command].keys() - {*decided, *transform_options()}
-    assert not {n for n in stock - known.keys() if len(COMMANDS[command][n].rule.names) != 1}
-    assert not known.keys() & decided
+    others = STOCK[command].keys() - {*decided, *transform_options()} - read_here.keys()
+    # An option with one possible value has nothing to read.
+    assert not {name for name in others if len(COMMANDS[command][name].rule.names) != 1}
+    assert not read_here.keys() & decided
 
 
 def test_training_shares_its_file_with_build_vocab() -> None:
@@ -220,10 +262,12 @@ def test_training_shares_its_file_with_build_vocab() -> None:
 
 @each_command
 def test_stock_options_keep_their_types_and_defaults(command) -> None:
-    ours = {"bucket_size", "tensorboard_log_dir", "batch_size" * (command == "translate")}
+    other_defaults = {"bucket_size", "tensorboard_log_dir"}
+    if command == "translate":
+        other_defaults.add("batch_size")
     for name, stock in STOCK[command].items():
         option = COMMANDS[command][name]
-        if name not in ours:
+        if name not in other_defaults:
             assert (option.default or None) == (stock.default or None), name
         if name not in ("data", "input_feed"):
             assert option.rule.kind is stock.rule.kind, name
@@ -231,23 +275,27 @@ def test_stock_options_keep_their_types_and_defaults(command) -> None:
 
 def test_each_field_has_the_default_of_its_option(tmp_path) -> None:
     corpora = {"c": write_corpus(tmp_path, "train", 2, 1)}
-    made = training_setup(["-data", str(corpora), "-save_model", "run"])
-    for each in (made.run, made.data, made.vocabulary, made.model, made.training, made.validation):
-        for field in dataclasses.fields(each):
+    setup = training_setup(["-data", str(corpora), "-save_model", "run"])
+    parts = (setup.run, setup.data, setup.vocabulary, setup.model, setup.training, setup.validation)
+    for part in parts:
+        for field in dataclasses.fields(part):
             if field.default is not dataclasses.MISSING and field.name != "save_model":
-                assert getattr(each, field.name) == field.default, field.name
-    assert made.training.optimizer == config.OptimizerConfig()
-    assert made.record["adam_beta1"] == 0.9
+                assert getattr(part, field.name) == field.default, field.name
+    assert setup.training.optimizer == config.OptimizerConfig()
+    assert setup.record["adam_beta1"] == 0.9
 
 
-# What a range allows outside the usual is written down here; all else absurd is refused.
+# Options for which 0 means something, though it is not their default; then -1. All other ranges
+# refuse them.
 ZERO = re.compile(
     ".*(_ratio|_temperature|_alpha|_nbest|_threshold|_frequency|_steps|dropout|beta.?|decay|alpha)$"
     "|(gpu|seed|valid_.*_size|.*_ranks|num_workers|early_stopping|label_smoothing|max_grad_norm"
     "|param_init|length_reward|adagrad.*|max_relative.*|replace_length|min_length|block_.*|random_.*top.)$"
     "|alpha_init_.*"
 )
-MINUS = "word_vec_size layers rnn_size seed keep_checkpoint gpu replace_length random_sampling_topk"
+MINUS_ONE = (
+    "word_vec_size layers rnn_size seed keep_checkpoint gpu replace_length random_sampling_topk"
+)
 
 
 @each_command
@@ -261,55 +309,75 @@ def test_numbers_have_finite_ranges_and_both_ends_are_meant(command) -> None:
             assert not rule.fits(value), (name, value)
         if not name.endswith(("start_decay_steps", "warmup_steps", "valid_steps")):
             assert rule.fits(0) <= bool(option.default == 0 or ZERO.match(name)), name
-        assert rule.fits(-1) <= (
-            name in MINUS.split() or bool(re.match("alpha_init|.*nbest", name))
-        )
+        assert rule.fits(-1) <= (name in MINUS_ONE or bool(re.match("alpha_init|.*nbest", name)))
 
 
-@pytest.mark.parametrize("words", [["--schema", "x"], ["-config", "x.yaml", "--schema"]])
+@pytest.mark.parametrize("arguments", [["--schema", "x"], ["-config", "x.yaml", "--schema"]])
 @pytest.mark.parametrize("command", ["train", "translate"])
-def test_a_schema_takes_no_other_argument(command: str, words: list[str], capsys) -> None:
-    assert run(command, words, f"onmt-entmax {command}") == 2
+def test_a_schema_takes_no_other_argument(command: str, arguments: list[str], capsys) -> None:
+    assert run(command, arguments, f"onmt-entmax {command}") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "--schema: stands alone, and prints; write to a file with --schema > FILE" in line
 
 
-def test_the_schema_accepts_the_shipped_files_and_refuses_what_reading_refuses(capsys) -> None:
-    assert run("train", ["--schema"], "onmt-entmax train") == 0
-    validator = jsonschema.Draft202012Validator(
-        json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+def shipped_files() -> list[Path]:
+    """Return the YAML files of trainings in the repository; others are of other programs."""
+    paths = [*(ROOT / "config").rglob("*.yaml"), *(ROOT / "tests" / "stock").glob("*.yaml")]
+    contents = {path: yaml.safe_load(path.read_text(encoding="utf-8")) for path in paths}
+    return [path for path, content in contents.items() if isinstance(content.get("data"), dict)]
+
+
+class TestTheSchemaOfTraining:
+    @pytest.fixture
+    def validator(self, capsys: pytest.CaptureFixture[str]) -> jsonschema.Draft202012Validator:
+        assert run("train", ["--schema"], "onmt-entmax train") == 0
+        printed = capsys.readouterr().out
+        return jsonschema.Draft202012Validator(json.loads(printed, parse_constant=pytest.fail))
+
+    def test_accepts_the_shipped_files(self, validator: jsonschema.Draft202012Validator) -> None:
+        paths = shipped_files()
+        assert len(paths) > 15
+        for path in paths:
+            validator.validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"rnn_siz": 3},
+            {"rnn_size": 0},
+            {"optim": "adamw"},
+            {"dropout": [1.0]},
+            {"copy_attn": True},
+            {"learning_rate": 0},
+            {"save_model": False},
+            {"data": {"c": {"path_scr": "a"}}},
+            {"data": None},
+        ],
+        ids=str,
     )
-    checked = 0
-    for path in [*(ROOT / "config").rglob("*.yaml"), *(ROOT / "tests" / "stock").glob("*.yaml")]:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if isinstance(content.get("data"), dict):
-            validator.validate(content)
-            checked += 1
-    assert checked > 15
-    content["data"] = {"c": {"path_src": "a", "path_tgt": "b"}}
-    for wrong in (
-        {"rnn_siz": 3},
-        {"rnn_size": 0},
-        {"optim": "adamw"},
-        {"dropout": [1.0]},
-        {"copy_attn": True},
-        {"learning_rate": 0},
-        {"save_model": False},
-        {"data": {"c": {"path_scr": "a"}}},
-        {"data": None},
-    ):
-        assert not validator.is_valid(content | wrong), wrong
+    def test_refuses_what_reading_refuses(
+        self, validator: jsonschema.Draft202012Validator, wrong: dict[str, object]
+    ) -> None:
+        right = {"data": {"c": {"path_src": "a", "path_tgt": "b"}}, "save_model": "run"}
+        assert validator.is_valid(right)
+        assert not validator.is_valid(right | wrong)
+
+
+def test_the_schema_of_translation_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(schema(COMMANDS["translate"]))
 
 
 def test_the_defaults_are_those_of_the_documents() -> None:
-    text, checked = (ROOT / "docs" / "options.md").read_text(encoding="utf-8"), 0
+    """Which have entries such as "- `a`, `b` (1, 2): ...", or one value of all."""
+    text, compared = (ROOT / "docs" / "options.md").read_text(encoding="utf-8"), 0
     for keys, values in re.findall(r"^- (`[^(:]+`) \(([^)]+)\):", text, re.MULTILINE):
-        names, told = re.findall(r"`(\w+)`", keys), values.strip().split(", ")
-        for name, value in zip(names, told if len(told) > 1 else told * len(names), strict=True):
+        names, documented = re.findall(r"`(\w+)`", keys), values.strip().split(", ")
+        if len(documented) == 1:
+            documented *= len(names)
+        for name, value in zip(names, documented, strict=True):
             if value and value.strip("`") not in COMMANDS["train"]:  # not another option's value
                 default = COMMANDS["train"][name].default
                 shown = f"{default:g}" if isinstance(default, (int, float)) else str(default)
                 assert shown == value.strip("`"), name
-                checked += 1
-    assert checked > 20
+                compared += 1
+    assert compared > 20

@@ -1,5 +1,6 @@
 """From options to the configuration of each module: conversions, and what excludes each other."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,15 @@ import yaml
 from onmt_entmax.errors import UserError
 from onmt_entmax.options.reader import without_rivals
 from onmt_entmax.options.train import TrainingSetup, training_setup
-from onmt_entmax.options.translate import translation_setup
-from onmt_entmax.search import Penalties, Sampling, SearchTask
+from onmt_entmax.options.translate import TranslationSetup, translation_setup
+from onmt_entmax.search import (
+    Budget,
+    Constraints,
+    Penalties,
+    Sampling,
+    SearchConfig,
+    SearchTask,
+)
 from tests.toy import write_config
 
 TRANSFORMER = {
@@ -26,6 +34,7 @@ EPOCHS = {"train_steps": None, "valid_steps": None, "train_epochs": 4, "valid_ep
 
 
 def setup(folder: Path, flags: str = "", **file: object) -> TrainingSetup:
+    """Return the setup of the toy task with changes in its file, and of flags."""
     return training_setup(["-config", str(write_config(folder, **file)), *flags.split()])
 
 
@@ -60,14 +69,14 @@ def setup(folder: Path, flags: str = "", **file: object) -> TrainingSetup:
     ],
 )  # fmt: skip
 def test_options_become_fields(tmp_path, file, flags, expected) -> None:
-    made = setup(tmp_path, flags, **file)
+    read = setup(tmp_path, flags, **file)
     # A field that several configurations have is that of the first, here and in training.
-    parts = (made.training, made.run, made.model, made.data, made.vocabulary, made.validation)
+    parts = (read.training, read.run, read.model, read.data, read.vocabulary, read.validation)
     for name, value in expected.items():
-        found = [getattr(part, name) for part in parts if hasattr(part, name)]
-        assert found[0] == value, name
-    assert made.validation.selection == made.training.selection
-    assert made.training.optimizer.rnn_size == made.model.rnn_size
+        first, *_ = [getattr(part, name) for part in parts if hasattr(part, name)]
+        assert first == value, name
+    assert read.validation.selection == read.training.selection
+    assert read.training.optimizer.rnn_size == read.model.rnn_size
 
 
 @pytest.mark.parametrize(
@@ -158,27 +167,33 @@ def test_transforms_of_a_corpus_win_over_those_of_all(tmp_path) -> None:
     assert {corpus.name: corpus.transforms for corpus in corpora} == expected
 
 
-def test_options_of_the_other_kind_of_network_are_listed(tmp_path) -> None:
-    made = setup(tmp_path, heads=4, pos_ffn_activation_fn="gelu")
-    (note,) = made.notes
+def test_options_of_a_transformer_are_without_effect_in_a_recurrent_network(tmp_path) -> None:
+    (note,) = setup(tmp_path, heads=4, pos_ffn_activation_fn="gelu").notes
     assert note.endswith(": heads (of a Transformer), pos_ffn_activation_fn (of a Transformer)")
+
+
+def test_options_of_a_recurrent_network_are_without_effect_in_a_transformer(tmp_path) -> None:
     (note,) = setup(tmp_path, rnn_type="GRU", **TRANSFORMER).notes
     assert note == "without effect here: rnn_type (of a recurrent decoder)"
 
 
-@pytest.mark.parametrize(("given", "steps"), [(None, None), (500, 500)])
-def test_a_limit_of_time_replaces_the_default_of_train_steps(tmp_path, given, steps) -> None:
+@pytest.mark.parametrize("steps", [None, 500])
+def test_a_limit_of_time_replaces_the_default_of_train_steps(tmp_path, steps: int | None) -> None:
     """A cosine needs one of them."""
-    cosine = {"decay_method": "cosine", "warmup_steps": 2, "train_steps": given}
+    cosine = {"decay_method": "cosine", "warmup_steps": 2, "train_steps": steps}
     training = setup(tmp_path, "-max_seconds 9", **cosine).training
     assert (training.max_seconds, training.train_steps) == (9, steps)
 
 
 def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
     first = setup(tmp_path, "-world_size 2 -train_epochs 3 -enc_layers 1")
-    given = {name: value for name, value in first.record.items() if value is not None}
     path = tmp_path / "again.yaml"
-    path.write_text(yaml.safe_dump({n: v for n, v in given.items() if n != "valid_steps"}))
+    record = {
+        name: value
+        for name, value in first.record.items()
+        if value is not None and name != "valid_steps"  # a flag has it
+    }
+    path.write_text(yaml.safe_dump(record))
     again = training_setup(["-config", str(path), "-valid_steps", "10", "-train_epochs", "3"])
     assert again.record == first.record
     assert (again.model, again.training, again.data) == (first.model, first.training, first.data)
@@ -198,83 +213,142 @@ def test_a_later_place_replaces_the_rivals_of_an_earlier_one(earlier, later, lef
 
 
 def test_a_batch_size_that_changes_its_meaning_is_warned_of(tmp_path) -> None:
-    made = setup(tmp_path, "-batch_type sents", batch_type="tokens")
-    message = "command line: batch_type: sents: batch_size 16 counted tokens; give batch_size too"
-    assert made.warnings == (message,)
-    assert (made.data.batch_type, made.data.batch_size) == ("sents", 16)
-    assert not setup(tmp_path, "-batch_type sents -batch_size 8", batch_type="tokens").warnings
-    assert not setup(tmp_path, "-batch_type tokens", batch_type="tokens").warnings
+    read = setup(tmp_path, "-batch_type sents", batch_type="tokens")
+    assert read.warnings == (
+        "command line: batch_type: sents: batch_size 16 counted tokens; give batch_size too",
+    )
+    assert (read.data.batch_type, read.data.batch_size) == ("sents", 16)
 
 
-def test_half_precision_is_32_bits_and_on_a_gpu_tf32(tmp_path) -> None:
-    for more, dtype in (
-        ({}, "float32"),
-        ({"gpu_ranks": [0]}, "tf32"),
-        ({"gpu_ranks": [0], "matmul_dtype": "float32"}, "float32"),
-    ):
-        made = setup(tmp_path, model_dtype="fp16", **more)
-        assert made.training.matmul_dtype == made.record["matmul_dtype"] == dtype
-        assert "model_dtype fp16 as 32-bit floats" in made.notes[0]
+@pytest.mark.parametrize("flags", ["-batch_type sents -batch_size 8", "-batch_type tokens"])
+def test_a_batch_size_that_keeps_its_meaning_is_not_warned_of(tmp_path, flags: str) -> None:
+    assert not setup(tmp_path, flags, batch_type="tokens").warnings
 
 
 @pytest.mark.parametrize(
-    ("criteria", "selection"), [("accuracy", "token_accuracy"), ("ppl", "loss"), (None, "loss")]
+    ("changes", "dtype"),
+    [
+        ({}, "float32"),
+        ({"gpu_ranks": [0]}, "tf32"),
+        ({"gpu_ranks": [0], "matmul_dtype": "float32"}, "float32"),
+    ],
 )
-def test_criteria_of_early_stopping_are_the_selection(tmp_path, criteria, selection) -> None:
+def test_half_precision_is_32_bits_and_on_a_gpu_tf32(tmp_path, changes, dtype: str) -> None:
+    read = setup(tmp_path, model_dtype="fp16", **changes)
+    assert read.training.matmul_dtype == read.record["matmul_dtype"] == dtype
+    assert "model_dtype fp16 as 32-bit floats" in read.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "selection", "notes"),
+    [("accuracy", "token_accuracy", 1), ("ppl", "loss", 1), (None, "loss", 0)],
+)
+def test_criteria_of_early_stopping_are_the_selection(
+    tmp_path, criteria: str | None, selection: str, notes: int
+) -> None:
+    read = setup(tmp_path, early_stopping=3, early_stopping_criteria=criteria)
+    assert read.training.selection == read.record["selection"] == selection
+    assert len(read.notes) == notes
+
+
+@pytest.mark.parametrize("criteria", ["accuracy", "ppl", None])
+def test_a_selection_wins_over_criteria_of_early_stopping(tmp_path, criteria: str | None) -> None:
     changes = {"early_stopping": 3, "early_stopping_criteria": criteria}
-    made = setup(tmp_path, **changes)
-    assert made.training.selection == made.record["selection"] == selection
-    assert len(made.notes) == (criteria is not None)
-    chosen = setup(tmp_path, "-selection exact_match", **changes)
-    assert chosen.training.selection == "exact_match"
+    read = setup(tmp_path, "-selection exact_match", **changes)
+    assert read.training.selection == "exact_match"
 
 
 def test_options_that_no_transform_reads_are_listed(tmp_path) -> None:
-    unread = {"src_subword_model": "nowhere.model", "src_seq_length": 9}
-    made = setup(tmp_path, **unread)
-    assert made.notes == (
+    read = setup(tmp_path, src_subword_model="nowhere.model", src_seq_length=9)
+    assert read.notes == (
         "without effect here: src_subword_model (no transform reads it), "
         "src_seq_length (no transform reads it)",
     )
-    assert (made.record["src_subword_model"], made.record["src_seq_length"]) == (None, 200)
-    made = setup(tmp_path, transforms=["filtertoolong"], src_seq_length=9)
-    assert not made.notes
-    assert made.data.transform_options["src_seq_length"] == 9
+    assert (read.record["src_subword_model"], read.record["src_seq_length"]) == (None, 200)
+
+
+def test_options_that_a_transform_reads_are_kept(tmp_path) -> None:
+    read = setup(tmp_path, transforms=["filtertoolong"], src_seq_length=9)
+    assert not read.notes
+    assert read.data.transform_options["src_seq_length"] == 9
 
 
 # --- translate ---------------------------------------------------------------------------------
 
 
+Translate = Callable[[str], TranslationSetup]
+
+
 @pytest.fixture
-def translate(tmp_path):
+def translate(tmp_path: Path) -> Translate:
+    """Return the setup of a translation by two models, of further flags."""
     (tmp_path / "s").write_text("a\n")
     arguments = ["-model", "m", "n", "-src", str(tmp_path / "s"), "-output", str(tmp_path / "o")]
     return lambda flags: translation_setup([*arguments, *flags.split()])
 
 
-def test_the_search_of_a_translation(translate) -> None:
-    plain = translate("")
-    assert plain.task == SearchTask()
-    assert [str(model) for model in plain.models] == ["m", "n"]
-    assert (plain.batch_size, plain.gpu, plain.transforms, plain.n_best) == (64, None, None, 1)
-    made = translate("-length_penalty wu -alpha 0.6 -coverage_penalty summary -beta 0.2 -n_best 3")
-    assert made.task.config.penalties == Penalties("wu", 0.6, "summary", 0.2)
-    assert (made.task.config.n_best, made.n_best) == (3, 3)
-    made = translate("-length_reward 0.5 -length_ratio 1.5 -coverage_penalty summary -beta 0.2")
-    rewarded = Penalties("none", 0.0, "summary", 0.2, 0.5, 1.5)
-    assert made.task.config.penalties == rewarded
-    made = translate("-beam_size 7 -stop optimal -ban_unk_token -max_length 9 -min_length 2")
-    config = made.task.config
-    assert (config.beam_size, config.stop, config.max_length) == (7, "optimal", 9)
-    assert (config.constraints.min_length, made.task.ban_unknown) == (2, True)
-    made = translate("-search enumerate -mass 0.9 -gpu 0 -transforms")
-    assert (made.task.method, made.task.mass, made.task.config.n_best) == ("enumerate", 0.9, 0)
-    assert (made.gpu, made.transforms) == (0, ())
-    assert translate("-search exact -budget 77").task.budget.expansions == 77
-    drawn = translate("-random_sampling_topk 3 -n_best 2 -beam_size 1 -length_penalty none")
-    assert drawn.task.sampling == Sampling(topk=3)
-    drawn = translate("-random_sampling_topp 0.5 -seed 4")
-    assert drawn.task.sampling == Sampling(topp=0.5, seed=4)
+def test_the_defaults_of_a_translation(translate: Translate) -> None:
+    read = translate("")
+    assert read.task == SearchTask()
+    assert [str(model) for model in read.models] == ["m", "n"]
+    assert (read.batch_size, read.gpu, read.transforms, read.n_best) == (64, None, None, 1)
+
+
+def test_a_gpu_and_no_transforms(translate: Translate) -> None:
+    read = translate("-gpu 0 -transforms")
+    assert (read.gpu, read.transforms) == (0, ())
+
+
+def test_n_best_is_searched_for_and_written(translate: Translate) -> None:
+    read = translate("-n_best 3")
+    assert (read.task.config.n_best, read.n_best) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "task"),
+    [
+        (
+            "-length_penalty wu -alpha 0.6 -coverage_penalty summary -beta 0.2",
+            SearchTask(SearchConfig(penalties=Penalties("wu", 0.6, "summary", 0.2))),
+        ),
+        (
+            "-length_reward 0.5 -length_ratio 1.5 -coverage_penalty summary -beta 0.2",
+            SearchTask(SearchConfig(penalties=Penalties("none", 0.0, "summary", 0.2, 0.5, 1.5))),
+        ),
+        (
+            "-beam_size 7 -stop optimal -ban_unk_token -max_length 9 -min_length 2",
+            SearchTask(
+                SearchConfig(
+                    7, max_length=9, stop="optimal", constraints=Constraints(min_length=2)
+                ),
+                ban_unknown=True,
+            ),
+        ),
+        (
+            "-search enumerate -mass 0.9",
+            SearchTask(SearchConfig(n_best=0), method="enumerate", mass=0.9),
+        ),
+        ("-search exact -budget 77", SearchTask(method="exact", budget=Budget(expansions=77))),
+    ],
+)
+def test_the_search_of_a_translation(translate: Translate, flags: str, task: SearchTask) -> None:
+    assert translate(flags).task == task
+
+
+@pytest.mark.parametrize(
+    ("flags", "sampling"),
+    [
+        (
+            "-random_sampling_topk 3 -n_best 2 -beam_size 1 -length_penalty none",
+            Sampling(topk=3),
+        ),
+        ("-random_sampling_topp 0.5 -seed 4", Sampling(topp=0.5, seed=4)),
+    ],
+)
+def test_the_sampling_of_a_translation(
+    translate: Translate, flags: str, sampling: Sampling
+) -> None:
+    assert translate(flags).task.sampling == sampling
 
 
 @pytest.mark.parametrize(
@@ -335,20 +409,33 @@ def test_flags_of_opennmt_that_mean_something_else_or_nothing(
     translate, flags, note, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    made = translate(flags)
-    assert any(note in line for line in made.notes), made.notes
-    assert len(made.notes) == 1
-    if flags.startswith("-max_sent"):
-        assert made.task.config.max_length == 20
-    assert made.gpu == (0 if "-gpu" in flags else None)
-    assert made.batch_size == 64
-    assert made.prefixes is None
+    (line,) = translate(flags).notes
+    assert note in line
+
+
+def test_the_longest_output_may_have_its_old_name(translate: Translate) -> None:
+    assert translate("-max_sent_length 20").task.config.max_length == 20
+
+
+def test_a_gpu_without_a_number_is_the_first(translate: Translate) -> None:
+    assert translate("-gpu -beam_size 2").gpu == 0
+
+
+def test_a_batch_of_tokens_is_one_of_sentences(translate: Translate) -> None:
+    assert translate("-batch_type tokens -batch_size 4096").batch_size == 64
+
+
+def test_targets_are_no_prefixes(
+    translate: Translate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert translate("-tgt s").prefixes is None
 
 
 def test_a_yaml_file_of_another_command_may_be_shared(tmp_path) -> None:
     config = write_config(tmp_path, generator_function=None, global_attention_function=None)
     (tmp_path / "s").write_text("a\n")
     flags = ["-model", "m", "-src", str(tmp_path / "s"), "-output", str(tmp_path / "o")]
-    made = translation_setup(["-config", str(config), *flags])
-    assert made.batch_size == 16
-    assert "without effect here: data, dropout, encoder_type" in made.notes[0]
+    read = translation_setup(["-config", str(config), *flags])
+    assert read.batch_size == 16
+    assert "without effect here: data, dropout, encoder_type" in read.notes[0]

@@ -37,7 +37,7 @@ def enumerate_support(
     """
     state = stepper.start(batch)
     live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-    found = EnumeratedSupport({}, {}, {})
+    support = EnumeratedSupport({}, {}, {})
     for length in range(max_length + 1):
         last = torch.tensor([prefix[-1] if prefix else stepper.bos for prefix, _ in live])
         step = stepper.step(state, last)
@@ -48,11 +48,11 @@ def enumerate_support(
                     continue
                 total = log_prob + min(value, 0.0)
                 if token == stepper.eos:
-                    found.strings[prefix] = total
+                    support.strings[prefix] = total
                 elif token in stepper.excluded:
-                    found.excluded[(*prefix, token)] = total
+                    support.excluded[(*prefix, token)] = total
                 elif length == max_length:
-                    found.prefixes[(*prefix, token)] = total
+                    support.prefixes[(*prefix, token)] = total
                 else:
                     longer.append(((*prefix, token), total))
                     rows.append(row)
@@ -63,4 +63,4 @@ def enumerate_support(
                 f"more than {limit} prefixes of {length + 1} tokens: too many to enumerate"
             )
         live, state = longer, stepper.select(step.state, torch.tensor(rows))
-    return found
+    return support

@@ -20,16 +20,19 @@ BOS, EOS = 0, 1
 def entmax_by_bisection(scores: list[float], alpha: float) -> list[float]:
     """Return alpha-entmax of a few scores in plain Python, with exact zeros."""
     if alpha == 1:
-        exps = [math.exp(s - max(scores)) for s in scores]
-        return [e / sum(exps) for e in exps]
-    z = [(alpha - 1) * s for s in scores]
+        weights = [math.exp(score - max(scores)) for score in scores]
+        return [weight / sum(weights) for weight in weights]
+    z = [(alpha - 1) * score for score in scores]
+
+    def weights_above(threshold: float) -> list[float]:
+        return [max(value - threshold, 0.0) ** (1 / (alpha - 1)) for value in z]
+
     low, high = max(z) - 1, max(z)
     for _ in range(60):
         middle = (low + high) / 2
-        mass = sum(max(v - middle, 0.0) ** (1 / (alpha - 1)) for v in z)
-        low, high = (middle, high) if mass >= 1 else (low, middle)
-    p = [max(v - low, 0.0) ** (1 / (alpha - 1)) for v in z]
-    return [v / sum(p) for v in p]
+        low, high = (middle, high) if sum(weights_above(middle)) >= 1 else (low, middle)
+    p = weights_above(low)
+    return [probability / sum(p) for probability in p]
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,11 @@ def random_log_probs(table: Table, prefix: tuple[int, ...]) -> list[float]:
 class Fixed(Table):
     """A model given as {prefix: {token: probability}}; other prefixes end."""
 
+    model: dict[tuple[int, ...], dict[int, float]]
+
     def __init__(self, model: dict[tuple[int, ...], dict[int, float]]) -> None:
-        super().__init__(0, 1.0, 7)
-        object.__setattr__(self, "model", model)
+        super().__init__(seed=0, alpha=1.0, vocabulary_size=7)
+        object.__setattr__(self, "model", model)  # a Table is frozen
 
     def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
         row = self.model.get(prefix, {EOS: 1.0})

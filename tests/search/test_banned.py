@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from onmt_entmax.search import (
+    Sample,
     Sampling,
     SearchConfig,
     SearchResult,
@@ -15,7 +16,7 @@ from onmt_entmax.search import (
     verify,
 )
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
-from tests.search.tables import Table, TableStepper
+from tests.search.tables import EOS, Table, TableStepper
 
 TABLES = [Table(seed, alpha, end=1.0) for seed in range(12) for alpha in (1.5, 2.0)]
 BANNED = [{2}, {3, 4}, set(), {2, 3, 4}]
@@ -27,14 +28,17 @@ def allowed(table: Table, banned: set[int]) -> EnumeratedSupport:
     return enumerate_support(stepper, [table], LENGTH, 100_000)
 
 
+Search = Callable[[Table, set[int]], SearchResult]
+
+
 def config(n_best: int = 0) -> SearchConfig:
     return SearchConfig(beam_size=200, n_best=n_best, max_length=LENGTH)
 
 
 def by_beam(table: Table, banned: set[int]) -> SearchResult:
-    # Beside a sentence of the same table without a ban.
-    pair = beam_search(TableStepper(), [table, table], config(), banned=[banned, ()])
-    return pair[0]
+    """Search in a batch with a sentence of the same table that has no ban."""
+    with_ban, _ = beam_search(TableStepper(), [table, table], config(), banned=[banned, ()])
+    return with_ban
 
 
 def by_exact_search(table: Table, banned: set[int]) -> SearchResult:
@@ -43,18 +47,14 @@ def by_exact_search(table: Table, banned: set[int]) -> SearchResult:
 
 @pytest.mark.parametrize("search", [by_beam, by_exact_search])
 @pytest.mark.parametrize("banned", BANNED, ids=str)
-def test_all_outputs_without_the_tokens_are_found(
-    search: Callable[[Table, set[int]], SearchResult], banned: set[int]
-) -> None:
+def test_all_outputs_without_the_tokens_are_found(search: Search, banned: set[int]) -> None:
     for table in TABLES:
-        found = {h.tokens: h.log_prob for h in search(table, banned).hypotheses}
-        assert found == pytest.approx(allowed(table, banned).strings)
+        log_probs = {h.tokens: h.log_prob for h in search(table, banned).hypotheses}
+        assert log_probs == pytest.approx(allowed(table, banned).strings)
 
 
 @pytest.mark.parametrize("search", [by_beam, by_exact_search])
-def test_the_probability_of_the_tokens_is_counted_as_excluded(
-    search: Callable[[Table, set[int]], SearchResult],
-) -> None:
+def test_the_probability_of_the_tokens_is_counted_as_excluded(search: Search) -> None:
     for table in TABLES:
         certificate = search(table, {2}).certificate
         prefixes = allowed(table, {2}).excluded
@@ -65,12 +65,13 @@ def test_the_probability_of_the_tokens_is_counted_as_excluded(
 
 def test_a_neighbour_keeps_its_tokens() -> None:
     for table in TABLES:
-        pair = beam_search(TableStepper(), [table, table], config(), banned=[{2, 3}, ()])
-        alone = beam_search(TableStepper(), [table], config())[0]
-        assert [h.tokens for h in pair[1].hypotheses] == [h.tokens for h in alone.hypotheses]
+        _, neighbour = beam_search(TableStepper(), [table, table], config(), banned=[{2, 3}, ()])
+        (alone,) = beam_search(TableStepper(), [table], config())
+        assert [h.tokens for h in neighbour.hypotheses] == [h.tokens for h in alone.hypotheses]
 
 
 def test_a_narrow_beam_that_starts_again_keeps_the_ban() -> None:
+    compared = 0
     for table in (Table(seed, 1.0, spread=1.0) for seed in range(40)):
         free = allowed(table, set()).strings
         banned = set(max(free, key=free.__getitem__))  # so that the ban decides
@@ -80,6 +81,8 @@ def test_a_narrow_beam_that_starts_again_keeps_the_ban() -> None:
         strings = allowed(table, banned).strings
         if strings and result.certificate.level != "none":
             assert result.hypotheses[0].tokens == max(strings, key=strings.__getitem__)
+            compared += 1
+    assert compared > 20
 
 
 def test_verification_repeats_the_ban() -> None:
@@ -89,15 +92,30 @@ def test_verification_repeats_the_ban() -> None:
         assert repeated.agrees
 
 
-def test_samples_lack_the_tokens_and_follow_the_rest() -> None:
-    table, count = Table(3, 1.0), 4000
-    (drawn,) = sample(TableStepper(), [table], Sampling(), count, LENGTH, banned=[{2}])
-    assert all(2 not in each.tokens for each in drawn)
-    first = table.log_probs(())
-    weights = {t: math.exp(first[t]) for t in (1, 3, 4)}
-    for token in (3, 4):
-        share = sum(each.tokens[:1] == (token,) for each in drawn) / count
-        assert share == pytest.approx(weights[token] / sum(weights.values()), abs=0.04)
+SAMPLED, SAMPLES = Table(3, 1.0), 4000
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[Sample]:
+    """Samples that may not contain 2."""
+    (of_the_sentence,) = sample(
+        TableStepper(), [SAMPLED], Sampling(), SAMPLES, LENGTH, banned=[{2}]
+    )
+    return of_the_sentence
+
+
+def test_samples_lack_the_tokens(samples: list[Sample]) -> None:
+    assert all(2 not in output.tokens for output in samples)
+
+
+@pytest.mark.parametrize("token", [3, 4])
+def test_samples_follow_the_distribution_of_the_other_tokens(
+    samples: list[Sample], token: int
+) -> None:
+    log_probs = SAMPLED.log_probs(())
+    allowed_mass = sum(math.exp(log_probs[other]) for other in (EOS, 3, 4))
+    share = sum(output.tokens[:1] == (token,) for output in samples) / SAMPLES
+    assert share == pytest.approx(math.exp(log_probs[token]) / allowed_mass, abs=0.04)
 
 
 def test_as_many_bans_as_sentences() -> None:

@@ -44,27 +44,6 @@ def test_sentences_may_join_a_search_that_is_under_way() -> None:
     assert [results[i] for i in range(40)] == beam_search(TableStepper(), tables, config)
 
 
-def test_an_ensemble_averages_probabilities_and_unites_supports() -> None:
-    sizes = {"one": 0, "many": 0}
-    for seed in range(100):
-        models = [Table(seed + 1000 * i, 2.0 if seed % 2 else 1.3, 4) for i in range(3)]
-        stepper = EnsembleStepper([OneOf(models, i) for i in range(3)])
-        support = enumerate_support(stepper, [None], 3, 1000)
-        if not support.strings:  # every end was excluded
-            continue
-        string = max(support.strings, key=lambda tokens: support.strings[tokens])
-        expected = 0.0
-        for position, token in enumerate([*string, EOS]):
-            rows = [model.log_probs(string[:position]) for model in models]
-            expected += math.log(sum(math.exp(row[token]) for row in rows) / 3)
-        assert support.strings[string] == pytest.approx(expected)
-        config = SearchConfig(seed % 10 + 1, 0, 3)
-        result = beam_search(stepper, [None], config)[0]
-        check(result, support, config)
-        sizes["one" if result.finished == 1 else "many"] += 1
-    assert min(sizes.values()) > 0
-
-
 class OneOf(TableStepper):
     """A member of an ensemble with a table of its own, whatever the batch."""
 
@@ -74,6 +53,43 @@ class OneOf(TableStepper):
 
     def start(self, batch: list[None]) -> Any:
         return super().start([self.model] * len(batch))
+
+
+def ensemble_of(models: list[Table]) -> EnsembleStepper:
+    return EnsembleStepper([OneOf(models, member) for member in range(len(models))])
+
+
+ENSEMBLES = [
+    [Table(seed + 1000 * member, 2.0 if seed % 2 else 1.3, 4) for member in range(3)]
+    for seed in range(100)
+]
+
+
+def test_an_ensemble_averages_probabilities_of_tokens() -> None:
+    for models in ENSEMBLES:
+        strings = enumerate_support(ensemble_of(models), [None], 3, 1000).strings
+        if not strings:  # every end was excluded
+            continue
+        string = max(strings, key=strings.__getitem__)
+        expected = 0.0
+        for position, token in enumerate([*string, EOS]):
+            rows = [model.log_probs(string[:position]) for model in models]
+            expected += math.log(sum(math.exp(row[token]) for row in rows) / 3)
+        assert strings[string] == pytest.approx(expected)
+
+
+def test_certificates_of_ensembles_are_about_the_union_of_supports() -> None:
+    counts = {"one": 0, "several": 0}
+    for number, models in enumerate(ENSEMBLES):
+        stepper = ensemble_of(models)
+        support = enumerate_support(stepper, [None], 3, 1000)
+        if not support.strings:
+            continue
+        config = SearchConfig(number % 10 + 1, n_best=0, max_length=3)
+        (result,) = beam_search(stepper, [None], config)
+        check(result, support, config)
+        counts["one" if result.finished == 1 else "several"] += 1
+    assert min(counts.values()) > 0
 
 
 def test_attention_belongs_to_the_hypothesis() -> None:
@@ -103,6 +119,7 @@ def test_members_of_an_ensemble_must_share_their_vocabulary() -> None:
 def test_a_sentence_unproven_by_one_prefix_starts_again_with_the_full_beam(
     stop: Any, can_join: bool
 ) -> None:
+    # The most probable first token leads to less probable outputs.
     garden_path = Fixed({(): {2: 0.5, 3: 0.4, 4: 0.1}, (2,): {4: 0.5, 5: 0.5}})
     longer = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {4: 1.0}})
     stepper = TableStepper(7)
@@ -122,28 +139,33 @@ def test_a_sentence_that_starts_again_has_the_same_request(forced: Any, regex: A
     model = {(): {6: 0.5, 5: 0.5}, (6,): {2: 0.5, 3: 0.4, 4: 0.1}, (6, 2): {4: 0.5, 5: 0.5}}
     stepper = TableStepper(7)
     stepper.dense = True
-    automaton = regex and compiled(parse_expression(regex), [2, 3, 4, 5, 6], EOS)
+    automaton = None
+    if regex is not None:
+        automaton = compiled(parse_expression(regex), [2, 3, 4, 5, 6], EOS)
     (result,) = beam_search(stepper, [Fixed(model)], SearchConfig(2), [forced], [automaton])
     assert result.hypotheses[0].tokens == (6, 3)
     assert result.certificate.excluded == pytest.approx(0.5)
     assert result.rows == 2 + 1 + 4, "with one prefix, then with two"
 
 
+class Watched(TableStepper):
+    """Notes the most prefixes that were alive at once."""
+
+    most_alive = 0
+
+    def step(self, state: Any, tokens: torch.Tensor) -> Step:
+        self.most_alive = max(self.most_alive, len(state))
+        return super().step(state, tokens)
+
+
 @pytest.mark.parametrize("rows", [1, 6])
 def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
     """Those of at most `rows` sentences, and of one more batch."""
-
-    class Watched(TableStepper):
-        most = 0
-
-        def step(self, state: Any, tokens: torch.Tensor) -> Step:
-            self.most = max(self.most, len(state))
-            return super().step(state, tokens)
-
-    model, beam, size = Watched(), 3, 2
-    work = [([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)], None, None) for i in range(15)]
-    assert len(dict(stream_search(model, work, SearchConfig(beam, 1, 6), rows))) == 30
-    assert rows < model.most <= beam * (rows + size)
+    model, beam_size, batch_size = Watched(), 3, 2
+    batches = [([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)], None, None) for i in range(15)]
+    config = SearchConfig(beam_size, max_length=6)
+    assert len(dict(stream_search(model, batches, config, rows))) == 30
+    assert rows < model.most_alive <= beam_size * (rows + batch_size)
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -31,13 +31,18 @@ def test_a_coverage_penalty_needs_attention() -> None:
         beam_search(TableStepper(), [Table(0, 1.0)], config)
 
 
-def test_coverage_is_zero_where_everything_is_covered_once() -> None:
-    attention = torch.eye(3)
-    for name in ("wu", "summary"):
-        penalties = Penalties(coverage_penalty=name, beta=2.0)
-        assert penalties.score(-1.0, 3, attention) == -1.0
+EACH_ONCE = torch.eye(3)  # attention (steps, source positions)
+
+
+@pytest.mark.parametrize("name", ["wu", "summary"])
+def test_coverage_costs_nothing_where_every_position_is_covered_once(name: str) -> None:
+    penalties = Penalties(coverage_penalty=name, beta=2.0)
+    assert penalties.score(-1.0, 3, EACH_ONCE) == -1.0
+
+
+def test_a_position_that_is_not_covered_costs_all() -> None:
     penalties = Penalties(coverage_penalty="wu", beta=1.0)
-    assert penalties.score(-1.0, 3, attention[:2]) == -math.inf
+    assert penalties.score(-1.0, 3, EACH_ONCE[:2]) == -math.inf
 
 
 @pytest.mark.parametrize(
@@ -46,9 +51,14 @@ def test_coverage_is_zero_where_everything_is_covered_once() -> None:
 )
 def test_all_tokens_of_an_ngram_count(prefix: tuple[int, ...], repeats: set[int]) -> None:
     assert Constraints(block_ngram_repeat=3).forbidden(prefix, EOS) == repeats
-    if prefix == (2, 3, 4, 2, 3):  # any token of an n-gram may allow its repetition
-        for ignored in (2, 3, 4):
-            wish = Constraints(block_ngram_repeat=3, ignore_when_blocking=frozenset({ignored}))
-            assert wish.forbidden(prefix, EOS) == set()
-    words = Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({2}))
-    assert words.forbidden((2, 3), EOS) == {3}
+
+
+@pytest.mark.parametrize("ignored", [2, 3, 4])
+def test_any_token_of_an_ngram_may_allow_its_repetition(ignored: int) -> None:
+    constraints = Constraints(block_ngram_repeat=3, ignore_when_blocking=frozenset({ignored}))
+    assert constraints.forbidden((2, 3, 4, 2, 3), EOS) == set()
+
+
+def test_a_token_may_be_repeated_alone() -> None:
+    constraints = Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({2}))
+    assert constraints.forbidden((2, 3), EOS) == {3}

@@ -13,14 +13,19 @@ from onmt_entmax.search import (
 )
 from tests.search.tables import EOS, Fixed, Table, TableStepper
 
+THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 
-def test_only_a_whole_support_settles_a_list_of_all() -> None:
-    model = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}, (2,): {EOS: 1.0}, (3,): {EOS: 1.0}})
-    (part,) = beam_search(TableStepper(7), [model], SearchConfig(1, 0))
-    (whole,) = beam_search(TableStepper(7), [model], SearchConfig(2, 0))
-    assert (part.certificate.level, part.certificate.proven) == ("optimal", 1)
-    assert [is_settled(part, n_best) for n_best in (1, 2, 0)] == [True, False, False]
-    assert is_settled(whole, 0)
+
+@pytest.mark.parametrize(("n_best", "settled"), [(1, True), (2, False), (0, False)])
+def test_what_a_beam_of_one_settles(n_best: int, settled: bool) -> None:
+    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(1, 0))
+    assert (result.certificate.level, result.certificate.proven) == ("optimal", 1)
+    assert is_settled(result, n_best) is settled
+
+
+def test_a_whole_support_settles_a_list_of_all() -> None:
+    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(2, 0))
+    assert is_settled(result, 0)
 
 
 @pytest.mark.parametrize("expansions", [1, 2, 7])
@@ -30,12 +35,18 @@ def test_no_more_is_computed_than_the_budget_has(expansions: int) -> None:
     assert result.rows == model.rows == expansions
 
 
-def test_wrong_options_are_refused() -> None:
+def test_a_budget_has_at_least_one_expansion() -> None:
     with pytest.raises(ValueError, match="expansions: must be"):
         Budget(expansions=0)
+
+
+def test_a_list_is_by_probability() -> None:
     config = SearchConfig(n_best=0, penalties=Penalties("avg"))
     with pytest.raises(ValueError, match="listed by probability"):
         exact_search(TableStepper(), [Table(0, 1.0)], config)
+
+
+def test_an_enumeration_lists_all() -> None:
     with pytest.raises(ValueError, match="lists all: n_best must be 0"):
         SearchTask(SearchConfig(n_best=1), method="enumerate")
 

@@ -26,11 +26,11 @@ TABLE = Table(0, 1.5)
 
 
 @pytest.mark.parametrize("width", [1, 3])
-@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("token", range(3))
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_nan_is_not_taken_for_impossible(width: int, place: int, sparse: bool) -> None:
+def test_a_nan_is_not_taken_for_impossible(width: int, token: int, sparse: bool) -> None:
     log_probs = torch.tensor([[-0.7, -0.8, -0.9, -torch.inf, -torch.inf]])
-    log_probs[0, place] = math.nan
+    log_probs[0, token] = math.nan
     with pytest.raises(SearchError, match="nan"):
         expand(as_support(log_probs) if sparse else log_probs, 2, width)
 
@@ -43,17 +43,29 @@ class Wrong(TableStepper):
         self.change = change
 
     def step(self, state: Any, tokens: torch.Tensor) -> Step:
-        found = super().step(state, tokens)
-        return Step(self.change(found.log_probs), None, found.state)
+        step = super().step(state, tokens)
+        return Step(self.change(step.log_probs), None, step.state)
+
+
+def probabilities_above_1(log_probs: torch.Tensor) -> torch.Tensor:
+    return log_probs.exp() + 0.2
+
+
+def twice_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
+    return torch.cat([log_probs, log_probs], 1)
+
+
+def a_part_of_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
+    return log_probs[:, :3]
 
 
 @pytest.mark.parametrize("search", [beam_search, exact_search])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda log_probs: log_probs.exp() + 0.2, "must return natural logarithms"),
-        (lambda log_probs: torch.cat([log_probs, log_probs], 1), "size 10, the vocabulary has 5"),
-        (lambda log_probs: log_probs[:, :3], "of size 3, "),
+        (probabilities_above_1, "must return natural logarithms"),
+        (twice_the_vocabulary, "size 10, the vocabulary has 5"),
+        (a_part_of_the_vocabulary, "of size 3, "),
     ],
 )
 def test_steps_that_are_no_log_probabilities(search: Any, change: Any, message: str) -> None:
@@ -62,41 +74,62 @@ def test_steps_that_are_no_log_probabilities(search: Any, change: Any, message: 
 
 
 @pytest.mark.parametrize("token", [-1, 5])
-def test_invalid_tokens(token: int) -> None:
-    message = f"token {token} is not in the vocabulary of 5"
+class TestTokensOutsideTheVocabulary:
+    @pytest.fixture
+    def message(self, token: int) -> str:
+        return f"token {token} is not in the vocabulary of 5"
+
+    def test_are_not_banned(self, token: int, message: str) -> None:
+        config = SearchConfig(constraints=Constraints(banned=frozenset({token})))
+        with pytest.raises(ValueError, match=message):
+            beam_search(TableStepper(), [TABLE], config)
+
+    def test_are_not_excluded(self, token: int, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            beam_search(TableStepper(excluded=(0, token)), [TABLE], SearchConfig())
+
+    def test_are_not_in_prefixes(self, token: int, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            beam_search(TableStepper(), [TABLE], SearchConfig(), [[2, token]])
+
+
+wrong_prefixes = pytest.mark.parametrize(
+    ("prefix", "message"),
+    [
+        ([2, EOS, 3], "end symbol"),
+        ([2, 0], "token 0, which no output has"),
+        ([2, 3, 2, 3], "4 tokens, max_length is 3"),
+    ],
+)
+
+
+@wrong_prefixes
+def test_a_beam_search_refuses_wrong_prefixes(prefix: list[int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        beam_search(
-            TableStepper(),
-            [TABLE],
-            SearchConfig(constraints=Constraints(banned=frozenset({token}))),
-        )
+        beam_search(TableStepper(), [TABLE], SearchConfig(max_length=3), [prefix])
+
+
+@wrong_prefixes
+def test_an_exact_search_refuses_wrong_prefixes(prefix: list[int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        beam_search(TableStepper(excluded=(0, token)), [TABLE], SearchConfig())
-    with pytest.raises(ValueError, match=message):
-        beam_search(TableStepper(), [TABLE], SearchConfig(), [[2, token]])
+        exact_search(TableStepper(), [TABLE], SearchConfig(max_length=3), prefix=prefix)
 
 
 @pytest.mark.parametrize(
     ("prefixes", "message"),
-    [
-        ([[2, EOS, 3]], "end symbol"),
-        ([[2, 0]], "token 0, which no output has"),
-        ([[2, 3, 2, 3]], "4 tokens, max_length is 3"),
-        ([], "0 prefixes for 1 sentence"),
-        ([[2], [3]], "2 prefixes for 1 sentence$"),
-    ],
+    [([], "0 prefixes for 1 sentence"), ([[2], [3]], "2 prefixes for 1 sentence$")],
 )
-def test_invalid_prefixes(prefixes: Any, message: str) -> None:
+def test_as_many_prefixes_as_sentences(prefixes: list[list[int]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        beam_search(TableStepper(), [TABLE], SearchConfig(max_length=3), prefixes)
-    if len(prefixes) == 1:
-        with pytest.raises(ValueError, match=message):
-            exact_search(TableStepper(), [TABLE], SearchConfig(max_length=3), prefix=prefixes[0])
+        beam_search(TableStepper(), [TABLE], SearchConfig(), prefixes)
 
 
-def test_wrong_numbers_of_sentences() -> None:
+def test_an_exact_search_is_of_one_sentence() -> None:
     with pytest.raises(ValueError, match="one sentence, not of 2"):
         exact_search(TableStepper(), [TABLE, TABLE], SearchConfig())
+
+
+def test_as_many_targets_as_sentences() -> None:
     with pytest.raises(ValueError, match="targets has 1 for 2 sentences"):
         score_targets(TableStepper(), [TABLE, TABLE], [[2]])
 
@@ -107,16 +140,16 @@ def test_threads_share_a_model_and_nothing_else(kind: str) -> None:
     shared = stepper(network(kind, 1.5, seed=1))
     batches = sentences(4, seed=2)
 
-    def answers(batch: Any) -> list[tuple[Any, float]]:
-        (found,) = beam_search(shared, batch, SearchConfig(3, n_best=2, max_length=6))
-        return [(each.tokens, each.log_prob) for each in found.hypotheses]
+    def outputs(batch: Any) -> list[tuple[Any, float]]:
+        (result,) = beam_search(shared, batch, SearchConfig(3, n_best=2, max_length=6))
+        return [(hypothesis.tokens, hypothesis.log_prob) for hypothesis in result.hypotheses]
 
-    alone = [answers(batch) for batch in batches]
+    alone = [outputs(batch) for batch in batches]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as pool:
-            together = list(pool.map(answers, batches * 6))
+            together = list(pool.map(outputs, batches * 6))
     finally:
         sys.setswitchinterval(before)
     assert together == alone * 6

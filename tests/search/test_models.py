@@ -31,23 +31,22 @@ def test_members_of_other_widths_attend_to_the_same_positions(reverse: bool) -> 
     batches, short = sentences(6), 5
     with torch.inference_mode():
         state = ensemble.select(ensemble.start(together(batches)), torch.tensor([short]))
-        parts = [
-            member.step(own, torch.tensor([member.bos])).attention
-            for member, own in zip(ensemble.steppers, state, strict=True)
+        attentions = [
+            member.step(of_member, torch.tensor([member.bos])).attention
+            for member, of_member in zip(ensemble.steppers, state, strict=True)
         ]
-        (found,) = ensemble.step(state, torch.tensor([ensemble.bos])).attention_rows()
+        (row,) = ensemble.step(state, torch.tensor([ensemble.bos])).attention_rows()
         alone = ensemble.step(ensemble.start(batches[short]), torch.tensor([ensemble.bos]))
-    assert len({part.size(1) for part in parts}) == 2, "their widths differ"
-    torch.testing.assert_close(found, alone.attention[0])
+    assert len({attention.size(1) for attention in attentions}) == 2, "their widths differ"
+    torch.testing.assert_close(row, alone.attention[0])
 
 
 @pytest.mark.parametrize("kind", DECODERS)
-def test_the_score_found_is_the_score_that_training_gives(kind: str) -> None:
+def test_log_probabilities_of_outputs_are_those_of_training(kind: str) -> None:
     model = network(kind, 1.5, 4)
     for sentence in sentences(4):
-        for hypothesis in beam_search(stepper(model), sentence, SearchConfig(5, 3, 8))[
-            0
-        ].hypotheses:
+        (result,) = beam_search(stepper(model), sentence, SearchConfig(5, 3, 8))
+        for hypothesis in result.hypotheses:
             example = Example(sentence.source.flatten().tolist(), hypothesis.tokens, 0)
             batch = make_batch([example], VOCABULARIES)
             hidden, target = model.hidden_states(batch)
@@ -82,12 +81,14 @@ def test_a_state_that_was_put_aside_can_be_resumed(kind: str) -> None:
     assert torch.equal(once.log_probs, again.log_probs)
 
 
-def test_a_model_in_training_mode_or_of_another_size_is_refused() -> None:
-    model = network("lstm", 1.5, 0)
+def test_a_model_of_another_vocabulary_is_refused() -> None:
     with pytest.raises(ValueError, match="output has size 6, the target vocabulary 5"):
-        ModelStepper(model, Vocabulary((*TARGET_SPECIALS, "x")))
+        ModelStepper(network("lstm", 1.5, 0), Vocabulary((*TARGET_SPECIALS, "x")))
+
+
+def test_a_model_in_training_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="evaluation mode"):
-        stepper(model.train())
+        stepper(network("lstm", 1.5, 0).train())
 
 
 @pytest.mark.parametrize("rows", [[1, 0, 2], [0, 2], [2, 2, 0, 1]])

@@ -2,26 +2,29 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
+from onmt_entmax.data.batch import Batch
 from onmt_entmax.search import ModelStepper, Sample, Sampling, sample
 from onmt_entmax.search.stepper import SearchError, Stepper
 from tests.search.networks import VOCABULARIES, network, sentences, stepper, together
-from tests.search.tables import Fixed, Table, TableStepper
+from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
 
 Outcome = tuple[tuple[int, ...], bool]  # tokens, complete
 
 
-def outcome(drawn: Sample) -> Outcome:
-    """What tells samples apart."""
-    return drawn.tokens, drawn.complete
+def outcome(output: Sample) -> Outcome:
+    """Return what tells samples apart."""
+    return output.tokens, output.complete
 
 
-def kept(probabilities: dict[int, float], sampling: Sampling) -> dict[int, float]:
-    """The options of one step, in plain Python."""
+def truncated(probabilities: dict[int, float], sampling: Sampling) -> dict[int, float]:
+    """Return the tokens that one step may draw, in plain Python."""
     ranked = sorted(probabilities.items(), key=lambda pair: -pair[1])
     if sampling.topp:
         reached, count = 0.0, 0
@@ -42,7 +45,7 @@ def distribution(
     model: Stepper, batch: Any, sampling: Sampling, max_length: int, prefix: tuple[int, ...] = ()
 ) -> dict[Outcome, float]:
     """Return the probability of every outcome, following one prefix at a time."""
-    found: dict[Outcome, float] = Counter()
+    outcomes: dict[Outcome, float] = Counter()
 
     def follow(state: Any, last: int, tokens: tuple[int, ...], probability: float) -> None:
         step = model.step(state, torch.tensor([last]))
@@ -54,20 +57,20 @@ def distribution(
                 follow(step.state, token, (*tokens, token), probability)
             return
         if not options:
-            found[tokens, False] += probability
+            outcomes[tokens, False] += probability
             return
-        options = kept(options, sampling)
+        options = truncated(options, sampling)
         for token, p in options.items():
             if token == model.eos:
-                found[tokens, True] += probability * p
+                outcomes[tokens, True] += probability * p
             elif len(tokens) == max_length:
-                found[tokens, False] += probability * p
+                outcomes[tokens, False] += probability * p
             else:
                 follow(step.state, token, (*tokens, token), probability * p)
 
     with torch.inference_mode():
         follow(model.start(batch), model.bos, (), 1.0)
-    return found
+    return outcomes
 
 
 def least_likely(number: int, expected: float) -> float:
@@ -86,12 +89,12 @@ def check_frequencies(counts: Counter[Any], probabilities: dict[Any, float]) -> 
     assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
     # Rare outcomes count as one. If it is rare too, its count is not nearly normal.
     rare = [key for key, number in expected.items() if number < 5]
-    together = sum(counts[key] for key in rare), sum(expected[key] for key in rare)
+    rare_count, rare_expected = sum(counts[k] for k in rare), sum(expected[k] for k in rare)
     cells = [(counts[key], number) for key, number in expected.items() if number >= 5]
-    if together[1] >= 5:
-        cells.append(together)
+    if rare_expected >= 5:
+        cells.append((rare_count, rare_expected))
     elif rare:
-        assert least_likely(*together) > 1e-6
+        assert least_likely(rare_count, rare_expected) > 1e-6
     if len(cells) < 2:
         return
     # Wilson and Hilferty (1931): the cube root of chi squared is nearly normal.
@@ -101,13 +104,13 @@ def check_frequencies(counts: Counter[Any], probabilities: dict[Any, float]) -> 
     assert (root - mean) / math.sqrt(2 / (9 * freedom)) < 5
 
 
-def pairs(probabilities: dict[Any, float]) -> dict[Any, float]:
-    """Probabilities of the first two draws without replacement."""
+def first_two(probabilities: dict[Any, float]) -> dict[Any, float]:
+    """Return the probabilities of the first two draws without replacement."""
     return {
-        (a, b): p * q / (1 - p)
-        for a, p in probabilities.items()
-        for b, q in probabilities.items()
-        if a != b
+        (first, second): p * q / (1 - p)
+        for first, p in probabilities.items()
+        for second, q in probabilities.items()
+        if first != second
     }
 
 
@@ -118,58 +121,101 @@ OPTIONS = [Sampling(), Sampling(topk=2), Sampling(topp=0.7), Sampling(3, 0.9)]
 def test_samples_have_the_frequencies_of_the_distribution(sampling: Sampling) -> None:
     table, model = Table(3, 1.2, 5, 1.0), TableStepper()
     truth = distribution(model, [table], sampling, 2)
-    (drawn,) = sample(model, [table], sampling, 2000, 2)
-    assert len(drawn) == 2000
-    check_frequencies(Counter(map(outcome, drawn)), truth)
-    for one in drawn[:20]:
-        assert one.prob == pytest.approx(truth[outcome(one)], abs=1e-9)
+    (samples,) = sample(model, [table], sampling, 2000, 2)
+    assert len(samples) == 2000
+    check_frequencies(Counter(map(outcome, samples)), truth)
+    for output in samples[:20]:
+        assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
 
 
 def test_all_tokens_that_tie_with_the_last_of_the_best_may_be_drawn() -> None:
     model = Fixed({(): {2: 0.4, 3: 0.25, 4: 0.25, 5: 0.1}})
-    (drawn,) = sample(TableStepper(7), [model], Sampling(topk=2), 100)
-    assert {one.tokens for one in drawn} == {(2,), (3,), (4,)}
-    for one in drawn:
-        assert one.prob == pytest.approx((0.4 if one.tokens == (2,) else 0.25) / 0.9)
+    (samples,) = sample(TableStepper(7), [model], Sampling(topk=2), 100)
+    probabilities = {output.tokens: output.prob for output in samples}
+    assert probabilities == pytest.approx({(2,): 0.4 / 0.9, (3,): 0.25 / 0.9, (4,): 0.25 / 0.9})
 
 
-def test_no_more_tokens_are_drawn_than_reach_the_probability() -> None:
+@pytest.mark.parametrize(
+    ("topp", "tokens"), [(0.49, {(2,)}), (0.51, {(2,), (3,)}), (0.8, {(2,), (3,), (4,)})]
+)
+def test_no_more_tokens_are_drawn_than_reach_the_probability(
+    topp: float, tokens: set[tuple[int, ...]]
+) -> None:
     model = Fixed({(): {2: 0.5, 3: 0.25, 4: 0.25}})
-    for topp, expected in ((0.49, {(2,)}), (0.51, {(2,), (3,)}), (0.8, {(2,), (3,), (4,)})):
-        (drawn,) = sample(TableStepper(7), [model], Sampling(topp=topp), 100)
-        assert {one.tokens for one in drawn} == expected
+    (samples,) = sample(TableStepper(7), [model], Sampling(topp=topp), 100)
+    assert {output.tokens for output in samples} == tokens
 
 
-def test_samples_without_replacement_are_drawn_one_after_the_other() -> None:
-    table, model = Table(1, 1.5, 4, 1.5), TableStepper(4)
-    truth = distribution(model, [table], Sampling(), 1)
-    assert len(truth) == 4
-    drawn = sample(model, [table] * 1000, Sampling(distinct=True), 2, 1)
-    check_frequencies(Counter(tuple(map(outcome, each)) for each in drawn), pairs(truth))
-    (everything,) = sample(model, [table], Sampling(distinct=True), 50, 1)
-    assert {outcome(one) for one in everything} == set(truth)
-    assert len(everything) == len(truth)
-    for one in everything:
-        assert one.prob == pytest.approx(truth[outcome(one)], abs=1e-9)
+class TestSamplesWithoutReplacement:
+    """Of a table with four outcomes."""
+
+    TABLE = Table(1, 1.5, 4, 1.5)
+    SAMPLING = Sampling(distinct=True)
+
+    @pytest.fixture
+    def truth(self) -> dict[Outcome, float]:
+        truth = distribution(TableStepper(4), [self.TABLE], Sampling(), 1)
+        assert len(truth) == 4
+        return truth
+
+    def test_are_drawn_one_after_the_other(self, truth: dict[Outcome, float]) -> None:
+        samples = sample(TableStepper(4), [self.TABLE] * 1000, self.SAMPLING, 2, 1)
+        pairs = Counter(tuple(map(outcome, of_sentence)) for of_sentence in samples)
+        check_frequencies(pairs, first_two(truth))
+
+    def test_are_all_outcomes_once_if_there_are_no_more(self, truth: dict[Outcome, float]) -> None:
+        (samples,) = sample(TableStepper(4), [self.TABLE], self.SAMPLING, 50, 1)
+        probabilities = {outcome(output): output.prob for output in samples}
+        assert len(samples) == len(probabilities)
+        assert probabilities == pytest.approx(truth, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["input-feeding", "transformer"])
 @pytest.mark.parametrize("distinct", [False, True])
-def test_samples_do_not_depend_on_the_batch_but_on_seed_and_number(kind, distinct) -> None:
-    model, batches = stepper(network(kind, 1.2, 2)), sentences(3, 4)
-    sampling = Sampling(distinct=distinct, seed=5)
-    tokens = [
-        [one.tokens for one in drawn]
-        for drawn in sample(model, together(batches), sampling, 4, 5, [7, 8, 9])
-    ]
-    for batch, number, wanted in zip(batches, [7, 8, 9], tokens, strict=True):
-        (alone,) = sample(model, batch, sampling, 4, 5, [number])
-        assert [one.tokens for one in alone] == wanted
-    (other,) = sample(model, batches[0], Sampling(distinct=distinct, seed=6), 4, 5, [7])
-    assert [one.tokens for one in other] != tokens[0]
-    if not distinct:  # more samples begin with the same
-        (more,) = sample(model, batches[0], sampling, 9, 5, [7])
-        assert [one.tokens for one in more][:4] == tokens[0]
+class TestSeeds:
+    """A sentence's samples are those of the seed and of its number."""
+
+    NUMBERS = (7, 8, 9)
+
+    @pytest.fixture
+    def model(self, kind: str) -> ModelStepper:
+        return stepper(network(kind, 1.2, 2))
+
+    @pytest.fixture
+    def sampling(self, distinct: bool) -> Sampling:
+        return Sampling(distinct=distinct, seed=5)
+
+    def tokens(
+        self,
+        model: ModelStepper,
+        batch: Batch,
+        sampling: Sampling,
+        numbers: Sequence[int],
+        count: int = 4,
+    ) -> list[list[tuple[int, ...]]]:
+        samples = sample(model, batch, sampling, count, 5, numbers)
+        return [[output.tokens for output in of_sentence] for of_sentence in samples]
+
+    def test_a_batch_changes_nothing(self, model: ModelStepper, sampling: Sampling) -> None:
+        batches = sentences(3, 4)
+        whole = self.tokens(model, together(batches), sampling, self.NUMBERS)
+        for batch, number, expected in zip(batches, self.NUMBERS, whole, strict=True):
+            assert self.tokens(model, batch, sampling, [number]) == [expected]
+
+    def test_another_seed_gives_others(self, model: ModelStepper, sampling: Sampling) -> None:
+        batch, other = sentences(3, 4)[0], replace(sampling, seed=6)
+        outputs = self.tokens(model, batch, sampling, [7])
+        assert self.tokens(model, batch, other, [7]) != outputs
+
+    def test_more_samples_begin_with_the_same(
+        self, model: ModelStepper, sampling: Sampling, distinct: bool
+    ) -> None:
+        if distinct:
+            pytest.skip("the first samples without replacement depend on how many are drawn")
+        batch = sentences(3, 4)[0]
+        (few,) = self.tokens(model, batch, sampling, [7])
+        (more,) = self.tokens(model, batch, sampling, [7], count=9)
+        assert more[:4] == few
 
 
 @pytest.mark.parametrize("kind", ["input-feeding", "transformer"])
@@ -181,37 +227,44 @@ def test_a_temperature_divides_the_scores(kind: str, alpha: float) -> None:
         other.generator.weight /= 2.5
         other.generator.bias /= 2.5
     warm = ModelStepper(model, VOCABULARIES.target, temperature=2.5)
-    truth = distribution(stepper(other), batch, Sampling(), 2)
-    found = distribution(warm, batch, Sampling(), 2)
-    assert found == pytest.approx(truth, abs=1e-9)
-    assert found != pytest.approx(distribution(stepper(model), batch, Sampling(), 2), abs=1e-3)
-    again = distribution(warm.double(), batch, Sampling(), 2)
-    assert again == pytest.approx(truth, abs=1e-6)
+    divided = distribution(stepper(other), batch, Sampling(), 2)
+    assert distribution(warm, batch, Sampling(), 2) == pytest.approx(divided, abs=1e-9)
+    assert distribution(warm.double(), batch, Sampling(), 2) == pytest.approx(divided, abs=1e-6)
+    plain = distribution(stepper(model), batch, Sampling(), 2)
+    assert plain != pytest.approx(divided, abs=1e-3)
 
 
-def test_a_prefix_is_kept_and_one_that_is_impossible_leaves_no_sample() -> None:
-    table, model = Table(2, 1.2, 5, 1.0), TableStepper()
-    for sampling in (Sampling(topk=1), Sampling(distinct=True)):
-        (drawn,) = sample(model, [table], sampling, 3, 3, prefixes=[(2, 3)])
-        assert all(one.tokens[:2] == (2, 3) for one in drawn)
-        truth = distribution(model, [table], sampling, 3, (2, 3))
-        for one in drawn:
-            assert one.prob == pytest.approx(truth[outcome(one)], abs=1e-9)
-    only = Fixed({(): {1: 1.0}})
-    for distinct in (False, True):
-        two = [only, only]
-        found = sample(TableStepper(7), two, Sampling(distinct=distinct), 2, prefixes=[(2,), ()])
-        assert found[0] == ()
-        assert [one.tokens for one in found[1]] == [()] * (1 if distinct else 2)
+@pytest.mark.parametrize("sampling", [Sampling(topk=1), Sampling(distinct=True)], ids=str)
+def test_a_prefix_is_kept(sampling: Sampling) -> None:
+    table, model, prefix = Table(2, 1.2, 5, 1.0), TableStepper(), (2, 3)
+    (samples,) = sample(model, [table], sampling, 3, 3, prefixes=[prefix])
+    assert all(output.tokens[:2] == prefix for output in samples)
+    truth = distribution(model, [table], sampling, 3, prefix)
+    for output in samples:
+        assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
+
+
+@pytest.mark.parametrize(("distinct", "count"), [(False, 2), (True, 1)])
+def test_an_impossible_prefix_leaves_no_sample_and_its_neighbour_alone(
+    distinct: bool, count: int
+) -> None:
+    """The only output is the empty one; without replacement it is drawn once."""
+    empty = Fixed({(): {EOS: 1.0}})
+    sampling = Sampling(distinct=distinct)
+    impossible, free = sample(TableStepper(7), [empty] * 2, sampling, 2, prefixes=[(2,), ()])
+    assert impossible == ()
+    assert [output.tokens for output in free] == [()] * count
 
 
 def test_a_dead_end_is_no_complete_output() -> None:
-    model = Fixed({(): {2: 1.0}, (2,): {0: 1.0}})  # then only the start symbol
-    (drawn,) = sample(TableStepper(7), [model], Sampling(), 1)
-    assert drawn == (Sample((2,), 0.0, False),)
-    broken = Fixed({(): {}})
+    model = Fixed({(): {2: 1.0}, (2,): {BOS: 1.0}})
+    (samples,) = sample(TableStepper(7), [model], Sampling(), 1)
+    assert samples == (Sample(tokens=(2,), log_prob=0.0, complete=False),)
+
+
+def test_a_model_without_any_token_is_an_error() -> None:
     with pytest.raises(SearchError, match="no token a positive probability"):
-        sample(TableStepper(7), [broken], Sampling(), 1)
+        sample(TableStepper(7), [Fixed({(): {}})], Sampling(), 1)
 
 
 @pytest.mark.parametrize("wrong", [{"topk": -2}, {"topp": 1.1}, {"temp": 0.0}, {"seed": -1}])

@@ -1,12 +1,17 @@
 """Sequence-level ensembles against completely known distributions."""
 
 import math
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.search.sequence_ensemble import ListedSequences, average_sequences
+from onmt_entmax.search.sequence_ensemble import (
+    ListedSequences,
+    SequenceEnsemble,
+    average_sequences,
+)
 
 STRINGS = "abcdef"
 
@@ -16,7 +21,8 @@ def distributions(
     draw: st.DrawFn,
 ) -> tuple[list[dict[str, float]], list[ListedSequences], list[float]]:
     """Draw distributions over six sequences, the listed part of each, and weights."""
-    full, listed = [], []
+    full: list[dict[str, float]] = []
+    listed: list[ListedSequences] = []
     for _ in range(draw(st.integers(1, 4))):
         raw = draw(st.lists(st.integers(0, 4), min_size=6, max_size=6).filter(any))
         whole = {string: n / sum(raw) for string, n in zip(STRINGS, raw, strict=True)}
@@ -34,71 +40,124 @@ def distributions(
     return full, listed, [weight / sum(raw_weights) for weight in raw_weights]
 
 
-@given(distributions())
-def test_every_claim_holds(case) -> None:
-    full, listed, weights = case
-    truth = {s: sum(w * p[s] for w, p in zip(weights, full, strict=True)) for s in STRINGS}
-    found = average_sequences(listed, weights)
-    assert list(found.probabilities) == sorted(found.probabilities, reverse=True)
-    for string, probability in zip(found.sequences, found.probabilities, strict=True):
-        assert probability <= truth[string] + 1e-12
-        if found.level == "exhaustive":
-            assert probability == pytest.approx(truth[string])
-        assert truth[string] <= probability + found.bound + 1e-12
-    outside = [truth[string] for string in STRINGS if string not in found.sequences]
-    assert max(outside, default=0.0) <= found.bound + 1e-12
-    assert (found.level == "exhaustive") == (found.bound == 0)
-    # Every string that is proven is at least as probable as all that come after it.
-    for rank, string in enumerate(found.sequences[: found.proven]):
-        ahead = found.sequences[: rank + 1]
+class Average(NamedTuple):
+    """An average of listed sequences, and the true probability of each sequence."""
+
+    truth: dict[str, float]
+    result: SequenceEnsemble
+
+
+averages = distributions().map(
+    lambda case: Average(
+        {s: sum(w * p[s] for w, p in zip(case[2], case[0], strict=True)) for s in STRINGS},
+        average_sequences(case[1], case[2]),
+    )
+)
+
+
+@given(averages)
+def test_sequences_are_in_the_order_of_their_probabilities(average: Average) -> None:
+    probabilities = list(average.result.probabilities)
+    assert probabilities == sorted(probabilities, reverse=True)
+
+
+@given(averages)
+def test_probabilities_are_lower_bounds(average: Average) -> None:
+    result = average.result
+    for string, probability in zip(result.sequences, result.probabilities, strict=True):
+        assert probability <= average.truth[string] + 1e-12
+
+
+@given(averages)
+def test_no_sequence_has_more_than_the_bound_beyond_its_probability(average: Average) -> None:
+    truth, result = average
+    for string, probability in zip(result.sequences, result.probabilities, strict=True):
+        assert truth[string] <= probability + result.bound + 1e-12
+    outside = [truth[string] for string in STRINGS if string not in result.sequences]
+    assert max(outside, default=0.0) <= result.bound + 1e-12
+
+
+@given(averages)
+def test_an_average_is_exhaustive_if_nothing_is_left(average: Average) -> None:
+    truth, result = average
+    assert (result.level == "exhaustive") == (result.bound == 0)
+    if result.level == "exhaustive":
+        expected = [truth[string] for string in result.sequences]
+        assert list(result.probabilities) == pytest.approx(expected)
+
+
+@given(averages)
+def test_a_proven_sequence_is_at_least_as_probable_as_all_after_it(average: Average) -> None:
+    truth, result = average
+    for rank, string in enumerate(result.sequences[: result.proven]):
+        ahead = result.sequences[: rank + 1]
         later = [truth[other] for other in STRINGS if other not in ahead]
         assert truth[string] >= max(later, default=0.0) - 1e-12
-    assert (found.gap >= 0) == (found.level != "none")
-    if found.level == "optimal":
-        assert truth[found.sequences[0]] >= max(truth.values()) - 1e-12
+
+
+@given(averages)
+def test_an_optimal_sequence_is_the_most_probable(average: Average) -> None:
+    truth, result = average
+    assert (result.gap >= 0) == (result.level != "none")
+    if result.level == "optimal":
+        assert truth[result.sequences[0]] >= max(truth.values()) - 1e-12
+
+
+FIRST = ListedSequences({"a": 0.6, "b": 0.4}, 0.0)
+SECOND = ListedSequences({"a": 0.7, "c": 0.3}, 0.2)
 
 
 def test_bounds_prove_ranks() -> None:
     """`b` may have 0.2 in the second model, and an unlisted sequence 0.5 * 0.2 on average."""
-    parts = [ListedSequences({"a": 0.6, "b": 0.4}, 0.0), ListedSequences({"a": 0.7, "c": 0.3}, 0.2)]
-    found = average_sequences(parts, [0.5, 0.5])
-    assert found.sequences == ("a", "b", "c")
-    assert found.probabilities == pytest.approx((0.65, 0.2, 0.15))
-    assert found.bound == pytest.approx(0.1)
-    assert found.gap == pytest.approx(math.log(0.65 / 0.3))
-    assert (found.level, found.proven) == ("optimal", 3)
-    # A little more of the unknown and `b` is no longer known to be ahead of `c`, nor `c` proven.
-    worse = average_sequences([ListedSequences({"a": 0.6, "b": 0.4}, 0.2), parts[1]], [0.5, 0.5])
-    assert (worse.level, worse.proven) == ("optimal", 1)
-    # Where a listed sequence may have more, `b` may be ahead of `a`.
-    found = average_sequences([ListedSequences({"a": 0.5, "b": 0.45}, 0.1, 0.1)], [1.0])
-    assert (found.level, found.gap) == ("none", pytest.approx(math.log(0.5 / 0.55)))
+    average = average_sequences([FIRST, SECOND], [0.5, 0.5])
+    assert average.sequences == ("a", "b", "c")
+    assert average.probabilities == pytest.approx((0.65, 0.2, 0.15))
+    assert average.bound == pytest.approx(0.1)
+    assert average.gap == pytest.approx(math.log(0.65 / 0.3))
+    assert (average.level, average.proven) == ("optimal", 3)
 
 
-def test_ties_keep_the_order_of_the_models() -> None:
-    for order in (("x", "y"), ("y", "x")):
-        parts = [ListedSequences({sequence: 1.0}, 0.0) for sequence in order]
-        found = average_sequences(parts, [0.5, 0.5])
-        assert (found.sequences, found.probabilities) == (order, (0.5, 0.5))
-        assert (found.level, found.gap, found.proven) == ("exhaustive", math.inf, 2)
+def test_a_larger_bound_proves_fewer_ranks() -> None:
+    """`b` is no longer known to be ahead of `c`, nor `c` proven."""
+    more_unknown = ListedSequences({"a": 0.6, "b": 0.4}, 0.2)
+    average = average_sequences([more_unknown, SECOND], [0.5, 0.5])
+    assert (average.level, average.proven) == ("optimal", 1)
 
 
-def test_underflow_is_not_zero() -> None:
-    tiny = math.ulp(0.0)
-    found = average_sequences(
-        [ListedSequences({"a": 1.0}, tiny), ListedSequences({"a": 1.0}, 0.0)], [0.5, 0.5]
-    )
-    assert (found.level, found.proven) == ("optimal", 1)
-    assert 0 < found.bound < 1e-300
-    found = average_sequences([ListedSequences({"a": 0.0}, tiny)], [1.0])
-    assert (found.level, found.proven, found.gap) == ("none", 0, -math.inf)
+def test_a_listed_sequence_may_have_more() -> None:
+    """So `b` may be ahead of `a`."""
+    average = average_sequences([ListedSequences({"a": 0.5, "b": 0.45}, 0.1, 0.1)], [1.0])
+    assert (average.level, average.gap) == ("none", pytest.approx(math.log(0.5 / 0.55)))
+
+
+@pytest.mark.parametrize("order", [("x", "y"), ("y", "x")])
+def test_ties_keep_the_order_of_the_models(order: tuple[str, str]) -> None:
+    parts = [ListedSequences({sequence: 1.0}, 0.0) for sequence in order]
+    average = average_sequences(parts, [0.5, 0.5])
+    assert (average.sequences, average.probabilities) == (order, (0.5, 0.5))
+    assert (average.level, average.gap, average.proven) == ("exhaustive", math.inf, 2)
+
+
+SMALLEST = math.ulp(0.0)
+
+
+def test_a_bound_that_underflows_in_the_average_is_not_zero() -> None:
+    parts = [ListedSequences({"a": 1.0}, SMALLEST), ListedSequences({"a": 1.0}, 0.0)]
+    average = average_sequences(parts, [0.5, 0.5])
+    assert (average.level, average.proven) == ("optimal", 1)
+    assert 0 < average.bound < 1e-300
+
+
+def test_a_probability_that_underflows_is_below_the_smallest_bound() -> None:
+    average = average_sequences([ListedSequences({"a": 0.0}, SMALLEST)], [1.0])
+    assert (average.level, average.proven, average.gap) == ("none", 0, -math.inf)
 
 
 def test_a_gap_is_negative_where_logarithms_round_to_the_same_number() -> None:
     """The first is one bit less probable than another sequence may be."""
     first = 0.2
-    below = math.nextafter(first, 1.0)
-    assert math.log(first) == math.log(below)
-    found = average_sequences([ListedSequences({"a": first}, below)], [1.0])
-    assert (found.level, found.proven) == ("none", 0)
-    assert found.gap < 0
+    above = math.nextafter(first, 1.0)
+    assert math.log(first) == math.log(above)
+    average = average_sequences([ListedSequences({"a": first}, above)], [1.0])
+    assert (average.level, average.proven) == ("none", 0)
+    assert average.gap < 0

@@ -14,7 +14,7 @@ import torch
 from onmt_entmax.checkpoint import save
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.model import build_model
+from onmt_entmax.model import SparseNMTModel, build_model
 from tests.models import words
 from tools.bench.search import opennmt_side, our_side
 
@@ -22,36 +22,49 @@ WORDS = 2000
 VOCABULARIES = words(*([f"{side}{i}" for i in range(WORDS)] for side in "st"))
 
 
-@pytest.mark.parametrize(("spread", "end"), [(0.1, 0.0), (1.0, 0.0), (1.0, 3.0), (2.0, 6.0)])
-def test_an_output_that_differs_is_more_probable(tmp_path: Path, spread: float, end: float) -> None:
+def write_model(folder: Path, spread: float, end: float) -> SparseNMTModel:
+    """Write a random model of words and return it.
+
+    Args:
+        folder: of the model.
+        spread: largest initial weight.
+        end: added to the score of the end symbol.
+    """
     torch.manual_seed(0)
-    sizes = {"rnn_size": 32, "src_word_vec_size": 32, "tgt_word_vec_size": 32}
+    sizes = dict.fromkeys(("rnn_size", "src_word_vec_size", "tgt_word_vec_size"), 32)
     layers = {"enc_layers": 1, "dec_layers": 1}
     config = ModelConfig(encoder_type="brnn", param_init=spread, **sizes, **layers)
     model = build_model(config, VOCABULARIES).eval()
     with torch.no_grad():
         model.generator.bias[VOCABULARIES.target.eos] += end
-    save(tmp_path / "model", model, config, VOCABULARIES, {})
+    save(folder, model, config, VOCABULARIES, {})
+    return model
+
+
+@torch.no_grad()
+def log_prob(model: SparseNMTModel, source: str, output: str) -> float:
+    """Return the log-probability of an output with its end symbol."""
+    source_ids = VOCABULARIES.source.encode(source.split())
+    target_ids = VOCABULARIES.target.encode(output.split())
+    batch = make_batch([Example(list(source_ids), list(target_ids), 0)], VOCABULARIES)
+    hidden, index = model.hidden_states(batch)
+    return float(model.generator.log_probs(hidden).gather(1, index[:, None]).sum())
+
+
+@pytest.mark.parametrize(("spread", "end"), [(0.1, 0.0), (1.0, 0.0), (1.0, 3.0), (2.0, 6.0)])
+def test_an_output_that_differs_is_more_probable(tmp_path: Path, spread: float, end: float) -> None:
+    """In float64."""
+    model = write_model(tmp_path / "model", spread, end)
     draw = random.Random(1)
     lines = [
         " ".join(f"s{draw.randrange(WORDS)}" for _ in range(draw.randint(3, 12))) for _ in range(20)
     ]
     options = argparse.Namespace(beam=5, min_length=0, max_length=12, opennmt_batch=20, batch=20)
-    stock = opennmt_side(tmp_path / "model", lines, options)()
+    theirs = opennmt_side(tmp_path / "model", lines, options)()
     ours = our_side(tmp_path / "model", lines, options, "exhaustive")()
-    model.double()
-
-    @torch.no_grad()
-    def log_prob(line: str, output: str) -> float:
-        """Log-probability of an output with its end, in float64."""
-        source = VOCABULARIES.source.encode(line.split())
-        target = VOCABULARIES.target.encode(output.split())
-        hidden, index = model.hidden_states(
-            make_batch([Example(list(source), list(target), 0)], VOCABULARIES)
-        )
-        return float(model.generator.log_probs(hidden).gather(1, index[:, None]).sum())
-
-    differ = [(line, a, b) for line, a, b in zip(lines, stock, ours, strict=True) if a != b]
-    assert differ
-    for line, theirs, mine in differ:
-        assert log_prob(line, mine) >= log_prob(line, theirs) - 1e-5
+    outputs = zip(lines, theirs, ours, strict=True)
+    different = [(line, their, our) for line, their, our in outputs if their != our]
+    assert different
+    exact = model.double()
+    for line, their, our in different:
+        assert log_prob(exact, line, our) >= log_prob(exact, line, their) - 1e-5

@@ -1,6 +1,7 @@
-"""What GPU kernels alone have; test_kernels.py runs this, in Triton's interpreter or on a GPU.
+"""The GPU kernels of rows, in Triton's interpreter or on a GPU.
 
-Not collected by itself: the interpreter has to be asked for before Triton is imported.
+Not collected by itself: test_kernels.py runs it in a process of its own, since the interpreter has
+to be asked for before Triton is imported.
 """
 
 import warnings
@@ -23,7 +24,7 @@ def kernels_are_there() -> None:
 
 
 @pytest.fixture
-def small(monkeypatch) -> None:
+def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows count as long from 65 scores on, in tiles of 128, with lists of 32 candidates."""
     monkeypatch.setattr(triton_rows, "_REGISTERS", 64 * 4)
     monkeypatch.setattr(triton_rows, "_TILE", 128 * 4)
@@ -31,20 +32,22 @@ def small(monkeypatch) -> None:
     monkeypatch.setattr(triton_rows, "short_rows", triton_rows.short_rows.__wrapped__)  # no cache
 
 
-def everything(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> list[Tensor]:
-    """Return values and gradients of all functions."""
-    z, inputs = scores.clone().requires_grad_(), []
+def values_and_gradients(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> list[Tensor]:
+    """Return values and gradients of all functions of scores ``(4, n)``."""
+    z = scores.clone().requires_grad_()
+    inputs = [z]
     if isinstance(alpha, Tensor):
         alpha = alpha.clone().requires_grad_()
-        inputs = [alpha]
+        inputs.append(alpha)
     p, target = entmax(z, alpha), torch.tensor([1, -100, 2, 0], device=scores.device)
     losses = entmax_loss(z, target, alpha, reduction="none", label_smoothing=0.1)
-    plain = scores.clone()
-    solved = solve(plain, 1.3 if inputs else alpha, plain)
-    grads = torch.autograd.grad(p, [z, *inputs], upstream, retain_graph=True)
-    of_loss = torch.autograd.grad(losses @ upstream[:, 0], [z, *inputs], create_graph=True)
+    solved_in_place = scores.clone()
+    of_rows = solve(solved_in_place, 1.3 if isinstance(alpha, Tensor) else alpha, solved_in_place)
+    gradients = torch.autograd.grad(p, inputs, upstream, retain_graph=True)
+    of_loss = torch.autograd.grad(losses @ upstream[:, 0], inputs, create_graph=True)
     (second,) = torch.autograd.grad(of_loss[0], z, upstream)
-    return [p, log_entmax(z, alpha).exp(), losses, plain, *solved, *grads, *of_loss, second]
+    logs = log_entmax(z, alpha)
+    return [p, logs.exp(), losses, solved_in_place, *of_rows, *gradients, *of_loss, second]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,7 @@ def everything(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> list[
 )
 @pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.float64, marks=slow)])
 def test_equal_the_definition_in_float64(
-    small: None,
+    short_limits: None,
     alpha: float | Tensor,
     length: int,
     dtype: torch.dtype,
@@ -65,25 +68,26 @@ def test_equal_the_definition_in_float64(
     scores = (torch.randn(4, length) * spread).to(DEVICE, dtype)
     scores[3, 5 : length // 2] = -50.0
     upstream = torch.randn(4, length).to(DEVICE, dtype)
-    ours = everything(scores, alpha, upstream)
+    ours = values_and_gradients(scores, alpha, upstream)
     monkeypatch.setattr(backends, "of", lambda *_: reference)
-    wide = alpha.double() if isinstance(alpha, Tensor) else alpha
-    exact = everything(scores.double(), wide, upstream.double())
-    for one, other in zip(ours, exact, strict=True):
+    exact_alpha = alpha.double() if isinstance(alpha, Tensor) else alpha
+    expected = values_and_gradients(scores.double(), exact_alpha, upstream.double())
+    for value, exact in zip(ours, expected, strict=True):
         # The gradient of alphas in float32 is rounded to float32.
-        close = 5e-5 if torch.float32 in (dtype, one.dtype) else 1e-9
-        scale = other.detach().abs().amax().clamp_min(0.1)
-        assert ((one - other).abs() <= close * scale).all()
+        tolerance = 5e-5 if torch.float32 in (dtype, value.dtype) else 1e-9
+        scale = exact.detach().abs().amax().clamp_min(0.1)
+        assert ((value - exact).abs() <= tolerance * scale).all()
 
 
 @pytest.mark.parametrize("alpha", [1.2, 1.5])
-def test_whole_tiles(alpha: float) -> None:
+def test_rows_of_whole_tiles(alpha: float) -> None:
     scores = torch.randn(2, 9000, device=DEVICE)
     exact = reference.mapping(scores.double(), alpha, False)
     torch.testing.assert_close(entmax(scores, alpha).double(), exact, rtol=1e-4, atol=2e-6)
 
 
-def test_alphas_that_nobody_could_read_are_answered_with_nan_above_2() -> None:
+def test_alphas_above_2_that_could_not_be_read_give_nan() -> None:
+    """While a CUDA graph is captured, nothing can be read; else they would be PyTorch's."""
     scores, alphas = torch.randn(2, 30, device=DEVICE), torch.tensor([[1.5], [2.5]], device=DEVICE)
     p = triton.mapping(scores, alphas, False)
     assert p[1].isnan().all()
@@ -102,12 +106,12 @@ def test_learned_alphas_have_kernels_in_a_graph() -> None:
 
 
 def test_kernels_that_do_not_start_are_replaced_after_one_warning(
-    monkeypatch,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(triton_rows, "_solve", broken)
+    monkeypatch.setattr(triton_rows, "_solve", fail)
     backends._gpu.cache_clear()
     try:
         with pytest.warns(RuntimeWarning, match="slower: no compiler"):

@@ -2,7 +2,6 @@
 
 import math
 from itertools import cycle
-from typing import Any
 
 import pytest
 import torch
@@ -31,11 +30,12 @@ ROWS = {
     "apart by little": [1e-6, -3e-7, 2e-8, 0.0, -1e-6, 5e-7, -2e-7],
 }
 
-pytestmark = pytest.mark.skipif(INTERPRETED, reason="no kernels of GPUs")
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="the Triton kernels take alphas up to 2 only")
+on_each_implementation = pytest.mark.usefixtures("device")
 
 
-def exactly(row: Tensor, alpha: float) -> Tensor:
-    """Return entmax of a row by decimals, 0 for -inf."""
+def exact_entmax(row: Tensor, alpha: float) -> Tensor:
+    """Return entmax of a row ``(n,)`` by decimals, 0 for -inf."""
     finite = row > -INF
     exact = torch.zeros(len(row), dtype=torch.float64)
     values = entmax_of_decimals(tuple(row[finite].tolist()), alpha)
@@ -43,35 +43,46 @@ def exactly(row: Tensor, alpha: float) -> Tensor:
     return exact
 
 
-def test_rows_on_a_cpu_are_solved_in_cpp() -> None:
-    if cpu.module is None:
-        pytest.skip("not built")
+needs_cpp = pytest.mark.skipif(cpu.module is None, reason="not built")
+
+
+@needs_cpp
+@pytest.mark.parametrize("alpha", [2.5, 1e6, torch.tensor([[3.0]])], ids=str)
+def test_rows_on_a_cpu_are_solved_in_cpp(alpha: float | Tensor) -> None:
+    assert backends.of(torch.zeros(1, 2), alpha) is cpu
+
+
+def test_rows_of_an_enormous_alpha_are_solved_by_pytorch() -> None:
     scores = torch.zeros(1, 2)
-    for alpha in (2.5, 1e6, torch.tensor([[3.0]])):
-        assert backends.of(scores, alpha) is cpu
     assert backends.of(scores, 1e30) is reference
     torch.testing.assert_close(entmax(scores, 1e30), torch.full((1, 2), 0.5))
 
 
+@on_each_implementation
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("alpha", [2.0000001, 2.25, 3.0, 6.0])
-def test_every_digit(alpha: float, dtype: torch.dtype, device: str) -> None:
-    """The largest error is a rounding of the result, wherever the scores are."""
+@pytest.mark.parametrize("name", ROWS)
+def test_the_error_is_a_few_roundings_of_the_result(
+    name: str, alpha: float, dtype: torch.dtype
+) -> None:
+    """Wherever the scores are."""
     eps = torch.finfo(dtype).eps
-    for scores in ROWS.values():
-        row = torch.tensor(scores, dtype=dtype)
-        exact = exactly(row, alpha)
-        p, logs = (mapping(row, alpha).double() for mapping in (entmax, log_entmax))
-        assert ((p - exact).abs() <= 4 * eps).all()
-        # Exact sums of 1 are 1 in float64, so a smaller member is open.
-        assert torch.equal((p > 0) | (exact < 1e-16), (exact > 0) | (exact < 1e-16))
-        assert torch.equal(p > 0, logs > -INF)
-        inside = exact > 1e-9
-        close = 4 * eps * (1 + logs.abs()) + 1e-15 * alpha / exact
-        assert ((logs - exact.log()).abs() <= close)[inside].all()
+    row = torch.tensor(ROWS[name], dtype=dtype)
+    exact = exact_entmax(row, alpha)
+    p, logs = entmax(row, alpha).double(), log_entmax(row, alpha).double()
+    assert ((p - exact).abs() <= 4 * eps).all()
+    # Float64 cannot decide whether smaller probabilities are positive.
+    assert (p > 0)[exact >= 1e-16].all()
+    assert torch.equal(p > 0, logs > -INF)
+    # The last digit of a score, 1e-16, changes p ** (alpha - 1) by as much, and log(p) by that
+    # divided by p ** (alpha - 1), which is no more than alpha / p for these rows.
+    inside = exact > 1e-9
+    error = (logs - exact.log()).abs()
+    assert (error <= 4 * eps * (1 + logs.abs()) + 1e-15 * alpha / exact)[inside].all()
 
 
-def test_powers_outside_the_range_of_float64(device: str) -> None:
+@on_each_implementation
+def test_powers_outside_the_range_of_float64() -> None:
     """Two scores 5e-318 apart, by bisection of p ** 1040 = (1 - p) ** 1040 + 1040 * 5e-318."""
     beta, apart = 1040, 5e-318
     low, high = 0.5, 1.0
@@ -84,93 +95,148 @@ def test_powers_outside_the_range_of_float64(device: str) -> None:
     assert p.tolist() == pytest.approx([low, 1 - low], abs=1e-13)
 
 
-def test_a_score_on_the_threshold_is_outside(device: str) -> None:
+@on_each_implementation
+@pytest.mark.parametrize("shift", [0.0, 3.0, -2.0])
+def test_a_score_on_the_threshold_is_outside(shift: float) -> None:
     """With dyadic numbers whose roots are exact."""
-    for shift in (0.0, 3.0, -2.0):
-        row = torch.tensor(ROWS["on the threshold"], dtype=torch.float64) + shift
-        assert (entmax(row, 3.0) > 0).tolist() == [True] * 4 + [False]
-        row[-1] += 1e-9
-        assert (entmax(row, 3.0) > 0).all()
+    row = torch.tensor(ROWS["on the threshold"], dtype=torch.float64) + shift
+    assert (entmax(row, 3.0) > 0).tolist() == [True] * 4 + [False]
+    row[-1] += 1e-9
+    assert (entmax(row, 3.0) > 0).all()
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("spread", [1e-4, 0.02, 1.0])
-def test_implementations_agree(spread: float, dtype: torch.dtype, device: str) -> None:
-    """On support, probabilities and conjugates: short rows, long ones, an alpha for each row."""
+def rows_and_alphas(length: int, spread: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return scores ``(rows, length)`` with a tie in each row, and alphas ``(rows, 1)``."""
     alphas = torch.tensor([*ALPHAS, 2.0], dtype=torch.float64).unsqueeze(1)
-    for length in (1, 3, 16, 17, 130, 700, 2500):
-        scores = (torch.randn(len(alphas), length, dtype=torch.float64) * spread).to(dtype)
-        scores[:, length // 2] = scores[:, 0]
+    scores = (torch.randn(len(alphas), length, dtype=torch.float64) * spread).to(dtype)
+    scores[:, length // 2] = scores[:, 0]
+    return scores, alphas
+
+
+# Short rows and long ones, around the width of vectors.
+LENGTHS = (1, 3, 16, 17, 130, 700, 2500)
+types = pytest.mark.parametrize("dtype", TYPES, ids=str)
+spreads = pytest.mark.parametrize("spread", [1e-4, 0.02, 1.0])
+
+
+@on_each_implementation
+@types
+@spreads
+def test_probabilities_and_support_are_those_of_the_definition(
+    spread: float, dtype: torch.dtype
+) -> None:
+    for length in LENGTHS:
+        scores, alphas = rows_and_alphas(length, spread, dtype)
         p, exact = entmax(scores, alphas), reference.mapping(scores.double(), alphas, False)
         torch.testing.assert_close(p.double(), exact, rtol=0, atol=8 * torch.finfo(dtype).eps)
-        assert torch.equal((p > 0) | (exact < 1e-12), (exact > 0) | (exact < 1e-12))
-        for alpha, row, own in zip(alphas, scores, p, strict=True):
-            torch.testing.assert_close(entmax(row, float(alpha)), own, rtol=1e-6, atol=1e-7)
+        assert (p > 0)[exact >= 1e-12].all()
+
+
+@on_each_implementation
+@types
+@spreads
+def test_a_number_and_a_tensor_of_alphas_give_the_same(spread: float, dtype: torch.dtype) -> None:
+    for length in LENGTHS:
+        scores, alphas = rows_and_alphas(length, spread, dtype)
+        for alpha, row, p in zip(alphas, scores, entmax(scores, alphas), strict=True):
+            torch.testing.assert_close(entmax(row, float(alpha)), p, rtol=1e-6, atol=1e-7)
+
+
+@on_each_implementation
+@types
+@spreads
+def test_losses_are_those_of_the_definition(spread: float, dtype: torch.dtype) -> None:
+    tolerance = 1e-6 if dtype == torch.float32 else 1e-13
+    for length in LENGTHS:
+        scores, alphas = rows_and_alphas(length, spread, dtype)
         target = torch.zeros(len(scores)).long()
-        hot = torch.nn.functional.one_hot(target, length)
-        for loss, alpha, row, own in zip(
-            entmax_loss(scores, target, alphas, reduction="none"), alphas, scores, hot, strict=True
-        ):
-            expected = loss_oracle(row.unsqueeze(0), own.unsqueeze(0), float(alpha))
-            close = 1e-6 if dtype == torch.float32 else 1e-13
-            assert float(loss) == pytest.approx(float(expected), rel=close, abs=close)
+        one_hot = torch.nn.functional.one_hot(target, length)
+        losses = entmax_loss(scores, target, alphas, reduction="none")
+        for loss, alpha, row, of_row in zip(losses, alphas, scores, one_hot, strict=True):
+            expected = loss_oracle(row.unsqueeze(0), of_row.unsqueeze(0), float(alpha))
+            assert float(loss) == pytest.approx(float(expected), rel=tolerance, abs=tolerance)
 
 
-@pytest.mark.parametrize("alpha", ALPHAS[1:])
-def test_gradients(alpha: float, device: str) -> None:
-    """In scores and alphas, of mapping, loss and the loss of a row that keeps its support."""
-    z = (torch.randn(3, 5, dtype=torch.float64) / (alpha - 1)).requires_grad_()
+def scores_for(alpha: float) -> Tensor:
+    """Return scores ``(3, 5)`` of which several are in the support, in a leaf."""
+    return (torch.randn(3, 5, dtype=torch.float64) / (alpha - 1)).requires_grad_()
+
+
+TARGET = torch.tensor([0, 1, 2])
+above_two = pytest.mark.parametrize("alpha", ALPHAS[1:])
+
+
+@on_each_implementation
+@above_two
+def test_gradients_in_scores(alpha: float) -> None:
+    z = scores_for(alpha)
+    assert gradcheck(lambda scores: entmax(scores, alpha), z)
+    assert gradcheck(lambda scores: entmax_loss(scores, TARGET, alpha), z)
+    assert gradgradcheck(lambda scores: entmax(scores, alpha), z)
+
+
+@on_each_implementation
+@above_two
+def test_gradients_in_scores_and_alphas(alpha: float) -> None:
+    z = scores_for(alpha)
     alphas = (alpha + torch.tensor([[0.0], [0.1], [0.2]], dtype=torch.float64)).requires_grad_()
-    target = torch.tensor([0, 1, 2])
-    for each in (alpha, alphas):
-        given = (z, each) if isinstance(each, Tensor) else (z,)
-        assert gradcheck(lambda x, a=each: entmax(x, a), z)
-        assert gradcheck(lambda x, *a: entmax(x, *(a or (alpha,))), given)
-        assert gradcheck(lambda x, *a: entmax_loss(x, target, *(a or (alpha,))), given)
-        assert gradgradcheck(lambda x, *a: entmax(x, *(a or (alpha,))), given)
-    wide = torch.full((3, 200), -5.0, dtype=torch.float64).requires_grad_()
-    places = torch.arange(5) * 17
-
-    def of_few(x: Tensor) -> Tensor:
-        return entmax_loss(wide.index_copy(1, places, x), target * 17, alpha)
-
-    assert gradcheck(of_few, z)
+    assert gradcheck(lambda scores: entmax(scores, alphas), z)
+    assert gradcheck(entmax, (z, alphas))
+    assert gradcheck(lambda scores, alpha: entmax_loss(scores, TARGET, alpha), (z, alphas))
+    assert gradgradcheck(entmax, (z, alphas))
 
 
+@on_each_implementation
+@above_two
+def test_gradients_of_a_loss_that_keeps_the_support_alone(alpha: float) -> None:
+    """The support is a small part of the row."""
+    row = torch.full((3, 200), -5.0, dtype=torch.float64).requires_grad_()
+    columns = torch.arange(5) * 17
+
+    def loss(scores: Tensor) -> Tensor:
+        return entmax_loss(row.index_copy(1, columns, scores), TARGET * 17, alpha)
+
+    assert gradcheck(loss, scores_for(alpha))
+
+
+@on_each_implementation
 @pytest.mark.parametrize(("alpha", "dtype"), zip((2.25, 3.0, 10.0, 50.0), cycle(TYPES)), ids=str)
-def test_gradients_equal_the_definition(alpha: float, dtype: torch.dtype, device: str) -> None:
-    """Also in alpha, which nothing huge makes inexact."""
+def test_gradients_equal_the_definition(alpha: float, dtype: torch.dtype) -> None:
+    """Also in alpha, although Jacobian weights reach 1e12 ** (alpha - 2)."""
     z, upstream = torch.randn(2, 8, 140, dtype=dtype)
     alphas = torch.full((8, 1), alpha, dtype=torch.float64)
     p = entmax(z / alpha, alphas)
-    p[0, :9] = torch.tensor([1e-12, 1e-6, *([1 / 7] * 7)])  # weights from 1 to 1e12 ** (alpha - 2)
+    p[0, :9] = torch.tensor([1e-12, 1e-6, *([1 / 7] * 7)])
+    # While autograd records, the definition is differentiated; else the implementation works.
     expected = mapping_gradients(p, alphas, upstream, True)
     with torch.no_grad():
-        found = mapping_gradients(p, alphas, upstream, True)
-    for one, other in zip(found, expected, strict=True):
-        scale = other.abs().amax(-1, keepdim=True).clamp_min(1e-3)
-        close = 1e-6 if one.dtype == torch.float32 else 1e-12
-        finite = scale < torch.finfo(one.dtype).max
-        assert ((one.double() - other).abs() <= close * scale)[finite.expand_as(one)].all()
+        gradients = mapping_gradients(p, alphas, upstream, True)
+    for gradient, exact in zip(gradients, expected, strict=True):
+        # Errors are relative to the largest gradient of the row, which may overflow float32.
+        largest = exact.abs().amax(-1, keepdim=True).clamp_min(1e-3)
+        tolerance = 1e-6 if gradient.dtype == torch.float32 else 1e-12
+        close = (gradient.double() - exact).abs() <= tolerance * largest
+        in_range = largest < torch.finfo(gradient.dtype).max
+        assert close[in_range.expand_as(gradient)].all()
 
 
-def test_the_gradient_in_alpha_of_small_probabilities(device: str) -> None:
-    """By differences of decimals, where the Jacobian weight is 1e30 times another."""
-    alpha, step, scores = 4.0, 1e-5, (0.0, -0.33333333, -0.05)
+@on_each_implementation
+def test_the_gradient_in_alpha_of_small_probabilities() -> None:
+    """By differences of decimals, where one Jacobian weight is 1e30 times another."""
+    scores, upstream = (0.0, -0.33333333, -0.05), torch.tensor([[0.7, -1.0, 0.2]]).double()
+    alpha = torch.tensor([[4.0]], dtype=torch.float64, requires_grad=True)
     row = torch.tensor([scores], dtype=torch.float64)
-    each = torch.tensor([[alpha]], dtype=torch.float64, requires_grad=True)
-    upstream = torch.tensor([[0.7, -1.0, 0.2]], dtype=torch.float64)
-    (found,) = torch.autograd.grad(entmax(row, each), each, upstream)
-    more, less = (
-        torch.tensor(entmax_of_decimals(scores, alpha + s), dtype=torch.float64)
-        for s in (step, -step)
-    )
-    expected = float(((more - less) * upstream).sum() / (2 * step))
-    assert float(found) == pytest.approx(expected, rel=1e-5)
+    (gradient,) = torch.autograd.grad(entmax(row, alpha), alpha, upstream)
+    step = 1e-5
+    above = torch.tensor(entmax_of_decimals(scores, 4.0 + step), dtype=torch.float64)
+    below = torch.tensor(entmax_of_decimals(scores, 4.0 - step), dtype=torch.float64)
+    expected = float(((above - below) * upstream).sum() / (2 * step))
+    assert float(gradient) == pytest.approx(expected, rel=1e-5)
 
 
-def test_rows_that_are_not_finite(device: str) -> None:
-    """In the gradient, too: nan where something of the support is nan, and nowhere else."""
+@on_each_implementation
+def test_nan_and_infinity_stay_in_their_row() -> None:
+    """In the gradient, too, where a nan of the support's upstream gradient is one of the row."""
     scores, upstream = torch.randn(2, 4, 30)
     scores[1, 3], scores[2, 3] = math.nan, INF
     upstream[3, int(scores[3].argmax())] = math.nan
@@ -184,7 +250,9 @@ def test_rows_that_are_not_finite(device: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 @pytest.mark.parametrize("alpha", [3.0, torch.tensor([[1.5], [3.0], [1.0], [2.25]])], ids=str)
-def test_a_recorded_graph_takes_rows_of_any_length(alpha: Any, monkeypatch) -> None:
+def test_a_recorded_graph_takes_rows_of_any_length(
+    alpha: float | Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reference, "is_readable", lambda *_, **__: False)
     traced = torch.jit.trace(
         lambda z: reference.mapping(z, alpha, False), torch.randn(4, 9), check_trace=False

@@ -4,6 +4,7 @@ These tests run whichever code covers their arguments on a CPU.
 """
 
 import math
+from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.oracles import entmax_oracle
 
 INF = float("inf")
 ALPHAS = (1.0, 1.0001, 1.2, 1.33, 1.5, 1.9999, 2.0, 2.5, 3.5)
-KINDS = ("none", "causal", "padding", "some", "bias", "holes", "nothing")
+KINDS = ("none", "causal", "padding", "random", "bias", "holes", "nothing")
 # Each alpha with several masks, and each mask with several alphas.
 PAIRS = list(zip([*ALPHAS, (1.0, 1.7), (1.5, 2.6)] * 2, cycle(KINDS)))
 Mask = Tensor | str | None
@@ -38,10 +39,10 @@ def weights_oracle(
         scores = scores + mask.double()
     weights = torch.zeros_like(scores)
     alphas = alpha.detach().double().view(-1, 1).expand(scores.shape[:-1])
-    answered = ~(scores == -INF).all(-1)
-    for own in alphas.unique().tolist():
-        rows = answered & (alphas == own)
-        weights[rows] = entmax_oracle(scores[rows], own)
+    has_keys = ~(scores == -INF).all(-1)
+    for number in alphas.unique().tolist():
+        rows = has_keys & (alphas == number)
+        weights[rows] = entmax_oracle(scores[rows], number)
     return weights
 
 
@@ -56,8 +57,8 @@ def inputs(
 def masks(queries: int, keys: int) -> dict[str, Mask]:
     """Return one mask of each kind, for two heads and three sentences."""
     padding = torch.arange(keys) < torch.tensor([keys, 2, 4]).view(3, 1, 1, 1)
-    some = torch.rand(3, 2, queries, keys) < 0.6
-    some[1, 0, 2] = False
+    random = torch.rand(3, 2, queries, keys) < 0.6
+    random[1, 0, 2] = False
     bias = torch.randn(2, queries, keys)
     holes = torch.where(torch.rand(queries, keys) < 0.7, torch.randn(queries, keys), -INF)
     holes[1] = -INF
@@ -65,7 +66,7 @@ def masks(queries: int, keys: int) -> dict[str, Mask]:
         "none": None,
         "causal": "causal",
         "padding": padding,
-        "some": some,
+        "random": random,
         "bias": bias,
         "holes": holes,
         "nothing": torch.zeros(queries, keys, dtype=torch.bool),
@@ -104,14 +105,14 @@ def test_equals_the_oracle(alpha: Any, kind: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("kind", ["none", "causal", "padding", "bias"])
 def test_softmax_is_that_of_torch(kind: str) -> None:
     mask = masks(5, 7)[kind]
-    given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
-    ours = entmax_attention(*given, alpha=1.0, **options(mask), scale=0.7)
-    theirs = scaled_dot_product_attention(*given, **options(mask), scale=0.7)
+    tensors = [tensor.requires_grad_() for tensor in inputs(3, 2)]
+    ours = entmax_attention(*tensors, alpha=1.0, **options(mask), scale=0.7)
+    theirs = scaled_dot_product_attention(*tensors, **options(mask), scale=0.7)
     torch.testing.assert_close(ours, theirs)
     upstream = torch.randn_like(ours)
     for one, other in zip(
-        torch.autograd.grad(ours, given, upstream),
-        torch.autograd.grad(theirs, given, upstream),
+        torch.autograd.grad(ours, tensors, upstream),
+        torch.autograd.grad(theirs, tensors, upstream),
         strict=True,
     ):
         torch.testing.assert_close(one, other)
@@ -124,37 +125,37 @@ def test_gradients_by_finite_differences(alpha: float, kind: str) -> None:
     mask = masks(3, 4)[kind]
     numbers = isinstance(mask, Tensor) and mask.is_floating_point()
     mask = mask.double() if numbers else mask
-    given = [query, key, value, *([mask] if numbers else [])]
-    given = [tensor.requires_grad_() for tensor in given]
+    tensors = [query, key, value, *([mask] if numbers else [])]
+    tensors = [tensor.requires_grad_() for tensor in tensors]
 
     def function(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Tensor:
         with_mask = {"attn_mask": rest[0]} if numbers else options(mask)
         return entmax_attention(query, key, value, alpha=alpha, **with_mask)
 
-    assert torch.autograd.gradcheck(function, given)
+    assert torch.autograd.gradcheck(function, tensors)
 
 
 @pytest.mark.parametrize(
-    ("alpha", "kind"), [((1.1, 1.6), "none"), ((1.9, 2.4), "causal"), ((1.001, 3.0), "some")]
+    ("alpha", "kind"), [((1.1, 1.6), "none"), ((1.9, 2.4), "causal"), ((1.001, 3.0), "random")]
 )
 def test_gradient_in_alpha_by_finite_differences(alpha: tuple[float, ...], kind: str) -> None:
-    given = inputs(3, 2, queries=3, keys=4, dtype=torch.float64)
-    given.append(torch.tensor(alpha, dtype=torch.float64))
-    given = [tensor.requires_grad_() for tensor in given]
+    tensors = inputs(3, 2, queries=3, keys=4, dtype=torch.float64)
+    tensors.append(torch.tensor(alpha, dtype=torch.float64))
+    tensors = [tensor.requires_grad_() for tensor in tensors]
     mask = masks(3, 4)[kind]
 
     def attention(query: Tensor, key: Tensor, value: Tensor, alpha: Tensor) -> Tensor:
         return entmax_attention(query, key, value, alpha=alpha, **options(mask))
 
-    assert torch.autograd.gradcheck(attention, given)
+    assert torch.autograd.gradcheck(attention, tensors)
 
 
 def test_gradient_at_softmax_continues_that_above() -> None:
     """At alpha = 1 there is no difference quotient from below."""
     query, key, value = inputs(3, 2, dtype=torch.float64)
 
-    def gradient(of: float) -> Tensor:
-        alpha = torch.tensor([of, of], dtype=torch.float64, requires_grad=True)
+    def gradient(number: float) -> Tensor:
+        alpha = torch.tensor([number, number], dtype=torch.float64, requires_grad=True)
         return torch.autograd.grad(entmax_attention(query, key, value, alpha=alpha).sum(), alpha)[0]
 
     torch.testing.assert_close(gradient(1.0), gradient(1 + 1e-7), rtol=1e-5, atol=1e-7)
@@ -163,16 +164,17 @@ def test_gradient_at_softmax_continues_that_above() -> None:
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5, (1.0, 1.6)])
 def test_a_query_without_keys_gives_zeros_and_no_gradient(alpha: Any) -> None:
     alpha = torch.tensor(alpha, requires_grad=True) if isinstance(alpha, tuple) else alpha
-    given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
+    tensors = [tensor.requires_grad_() for tensor in inputs(3, 2)]
     closed = torch.zeros(5, 7, requires_grad=True)
     mask = closed + torch.where(torch.arange(5) < 2, 0.0, -INF).view(5, 1)
-    output = entmax_attention(*given, alpha=alpha, attn_mask=mask)
+    output = entmax_attention(*tensors, alpha=alpha, attn_mask=mask)
     assert (output[..., 2:, :] == 0).all()
     assert (output[..., :2, :] != 0).all()
-    tensors = [*given, closed, *([alpha] if isinstance(alpha, Tensor) else [])]
-    gradients = torch.autograd.grad(output[..., 2:, :].sum(), tensors, retain_graph=True)
+    leaves = [*tensors, closed, *([alpha] if isinstance(alpha, Tensor) else [])]
+    gradients = torch.autograd.grad(output[..., 2:, :].sum(), leaves, retain_graph=True)
     assert all((gradient == 0).all() for gradient in gradients)
-    assert all(gradient.isfinite().all() for gradient in torch.autograd.grad(output.sum(), tensors))
+    gradients = torch.autograd.grad(output.sum(), leaves)
+    assert all(gradient.isfinite().all() for gradient in gradients)
 
 
 def test_leading_dimensions_broadcast() -> None:
@@ -220,69 +222,104 @@ def test_masks_broadcast(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("alpha", [1.5, (1.3, 1.8), (1.5, 2.5)])
-def test_dropout_drops_weights_and_its_gradient_is_exact(alpha: Any) -> None:
-    alpha = torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, tuple) else alpha
-    query, key, _ = inputs(3, 2, queries=40, keys=30, dtype=torch.float64)
-    eye = torch.eye(30, dtype=torch.float64).expand(3, 2, 30, 30)
-    weights = entmax_attention_weights(query, key, alpha=alpha)
-    dropped = entmax_attention(query, key, eye, alpha=alpha, dropout_p=0.3)
-    kept = dropped != 0
-    torch.testing.assert_close(dropped[kept], weights[kept] / 0.7)
-    part = float((dropped[weights > 0] == 0).double().mean())
-    assert abs(part - 0.3) < 0.03
-    assert (entmax_attention(query, key, eye, alpha=alpha, dropout_p=1.0) == 0).all()
+class TestDropout:
+    @pytest.fixture
+    def form(self, alpha: Any) -> float | Tensor:
+        """Alpha as a number, or as a tensor with one for each head."""
+        return torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, tuple) else alpha
 
-    def function(*given: Tensor) -> Tensor:
-        torch.manual_seed(5)
-        return entmax_attention(*given, alpha=alpha, dropout_p=0.4)
+    @pytest.fixture
+    def tensors(self) -> list[Tensor]:
+        """A query, a key, and values that make the weights the output."""
+        query, key, _ = inputs(3, 2, queries=40, keys=30, dtype=torch.float64)
+        return [query, key, torch.eye(30, dtype=torch.float64).expand(3, 2, 30, 30)]
 
-    few = [t.requires_grad_() for t in inputs(3, 2, queries=2, keys=3, dtype=torch.float64)]
-    assert torch.autograd.gradcheck(function, few)
-    output = function(*few)
-    with_graph, plain = (
-        torch.autograd.grad(output.square().sum(), few, retain_graph=True, create_graph=graph)
-        for graph in (True, False)
-    )
-    torch.testing.assert_close(with_graph, plain)
+    def test_drops_its_share_of_the_weights(self, tensors: list[Tensor], form: Any) -> None:
+        weights = entmax_attention_weights(*tensors[:2], alpha=form)
+        dropped = entmax_attention(*tensors, alpha=form, dropout_p=0.3)
+        kept = dropped != 0
+        torch.testing.assert_close(dropped[kept], weights[kept] / 0.7)
+        share = float((dropped[weights > 0] == 0).double().mean())
+        assert abs(share - 0.3) < 0.03
+
+    def test_of_1_drops_all(self, tensors: list[Tensor], form: Any) -> None:
+        assert (entmax_attention(*tensors, alpha=form, dropout_p=1.0) == 0).all()
+
+    @pytest.fixture
+    def leaves(self) -> list[Tensor]:
+        small = inputs(3, 2, queries=2, keys=3, dtype=torch.float64)
+        return [tensor.requires_grad_() for tensor in small]
+
+    def attention(self, form: Any) -> Callable[..., Tensor]:
+        """Return attention that drops the same weights at each call."""
+
+        def seeded(*tensors: Tensor) -> Tensor:
+            torch.manual_seed(5)
+            return entmax_attention(*tensors, alpha=form, dropout_p=0.4)
+
+        return seeded
+
+    def test_has_exact_gradients(self, leaves: list[Tensor], form: Any) -> None:
+        assert torch.autograd.gradcheck(self.attention(form), leaves)
+
+    def test_has_the_same_gradients_with_a_graph(self, leaves: list[Tensor], form: Any) -> None:
+        output = self.attention(form)(*leaves).square().sum()
+        plain = torch.autograd.grad(output, leaves, retain_graph=True)
+        torch.testing.assert_close(torch.autograd.grad(output, leaves, create_graph=True), plain)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("alpha", [1.0, 1.5, (1.5, 2.2)])
 def test_half_types_are_computed_in_float32(dtype: torch.dtype, alpha: Any) -> None:
     alpha = torch.tensor(alpha) if isinstance(alpha, tuple) else alpha
-    given = [tensor.to(dtype) for tensor in inputs(3, 2)]
-    output = entmax_attention(*given, alpha=alpha)
+    tensors = [tensor.to(dtype) for tensor in inputs(3, 2)]
+    output = entmax_attention(*tensors, alpha=alpha)
     assert output.dtype == dtype
-    wide = entmax_attention(*(tensor.float() for tensor in given), alpha=alpha)
+    wide = entmax_attention(*(tensor.float() for tensor in tensors), alpha=alpha)
     torch.testing.assert_close(output, wide.to(dtype))
-    assert entmax_attention_weights(*given[:2], alpha=alpha).dtype == torch.float32
+    assert entmax_attention_weights(*tensors[:2], alpha=alpha).dtype == torch.float32
 
 
-def test_autocast_casts_as_for_torch() -> None:
-    given = [tensor.requires_grad_() for tensor in inputs(3, 2)]
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        ours = entmax_attention(*given, alpha=1.0)
-        theirs = scaled_dot_product_attention(*given)
-    assert ours.dtype == theirs.dtype == torch.bfloat16
-    torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
-    assert all(g.dtype == torch.float32 for g in torch.autograd.grad(ours.sum(), given))
-    double = [tensor.double() for tensor in given]
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert entmax_attention(*double, alpha=1.5).dtype == torch.float64
+class TestAutocast:
+    @pytest.fixture
+    def tensors(self) -> list[Tensor]:
+        return [tensor.requires_grad_() for tensor in inputs(3, 2)]
+
+    def test_casts_as_for_torch(self, tensors: list[Tensor]) -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            ours = entmax_attention(*tensors, alpha=1.0)
+            theirs = scaled_dot_product_attention(*tensors)
+        assert ours.dtype == theirs.dtype == torch.bfloat16
+        torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
+
+    def test_leaves_gradients_in_float32(self, tensors: list[Tensor]) -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            output = entmax_attention(*tensors, alpha=1.0)
+        gradients = torch.autograd.grad(output.sum(), tensors)
+        assert all(gradient.dtype == torch.float32 for gradient in gradients)
+
+    def test_leaves_float64_alone(self, tensors: list[Tensor]) -> None:
+        double = [tensor.double() for tensor in tensors]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert entmax_attention(*double, alpha=1.5).dtype == torch.float64
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, (1.2, 1.7)])
 def test_second_derivatives(alpha: Any) -> None:
     alpha = torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, tuple) else alpha
-    given = [t.requires_grad_() for t in inputs(2, queries=2, keys=3, dtype=torch.float64)]
-    assert torch.autograd.gradgradcheck(lambda *all: entmax_attention(*all, alpha=alpha), given)
+    tensors = [t.requires_grad_() for t in inputs(2, queries=2, keys=3, dtype=torch.float64)]
+    assert torch.autograd.gradgradcheck(
+        lambda *leaves: entmax_attention(*leaves, alpha=alpha), tensors
+    )
 
 
-def test_nothing_to_attend_to() -> None:
-    query, key, value = torch.randn(2, 3, 4), torch.randn(2, 0, 4), torch.randn(2, 0, 5)
-    assert torch.equal(entmax_attention(query, key, value), torch.zeros(2, 3, 5))
-    assert entmax_attention(query[:, :0], key, value).shape == (2, 0, 5)
-    assert entmax_attention(query[:0], key[:0], value[:0]).shape == (0, 3, 5)
+@pytest.mark.parametrize(
+    ("sentences", "queries", "keys"), [(2, 3, 0), (2, 0, 0), (0, 3, 0)], ids=str
+)
+def test_empty_tensors_give_zeros(sentences: int, queries: int, keys: int) -> None:
+    query, key = torch.randn(sentences, queries, 4), torch.randn(sentences, keys, 4)
+    value = torch.randn(sentences, keys, 5)
+    assert torch.equal(entmax_attention(query, key, value), torch.zeros(sentences, queries, 5))
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -315,22 +352,22 @@ def outcomes(alpha: float, mask: Mask, queries: int, keys: int, dtype: Any) -> l
     torch.manual_seed(3)
     query, key, value = inputs(3, 2, queries=queries, keys=keys, dtype=dtype)
     query = query * torch.tensor([0.01, 1.0, 6.0], dtype=dtype).view(3, 1, 1, 1)
-    given = [tensor.requires_grad_() for tensor in (query, key, value)]
+    tensors = [tensor.requires_grad_() for tensor in (query, key, value)]
     alphas = torch.tensor([alpha, alpha], dtype=dtype, requires_grad=True)
     if isinstance(mask, Tensor) and mask.is_floating_point():
         mask = mask.to(dtype)
-    output = entmax_attention(*given, alpha=alphas, **options(mask))
-    plain = entmax_attention(*given, alpha=alpha, **options(mask))
+    output = entmax_attention(*tensors, alpha=alphas, **options(mask))
+    plain = entmax_attention(*tensors, alpha=alpha, **options(mask))
     upstream = torch.randn_like(output)
-    gradients = torch.autograd.grad(output, [*given, alphas], upstream)
-    return [output, *gradients, plain, *torch.autograd.grad(plain, given, upstream)]
+    gradients = torch.autograd.grad(output, [*tensors, alphas], upstream)
+    return [output, *gradients, plain, *torch.autograd.grad(plain, tensors, upstream)]
 
 
 @pytest.mark.parametrize(
     ("alpha", "kind", "dtype"),
     zip(
         [1.0, 1.0001, 1.1, 1.37, 1.5, 1.5, 1.95, 2.0, 2.0, 2.5, 3.0],
-        cycle(["none", "causal", "some", "holes"]),
+        cycle(["none", "causal", "random", "holes"]),
         cycle([torch.float32, torch.float64, torch.float64]),
     ),
 )
@@ -378,11 +415,11 @@ def test_parameters_after_value_are_given_by_name() -> None:
     """PyTorch's fourth parameter is the mask: neither is taken for the other."""
     query, key, value = inputs(3, 2)
     mask = torch.ones(5, 7, dtype=torch.bool)
-    for given in ([mask], [1.5], [1.5, mask]):
+    for positional in ([mask], [1.5], [1.5, mask]):
         with pytest.raises(TypeError, match=r"write entmax_attention\(query, key, value, alpha="):
-            entmax_attention(query, key, value, *given)
+            entmax_attention(query, key, value, *positional)
         with pytest.raises(TypeError, match=r"write entmax_attention_weights\(query, key, alpha="):
-            entmax_attention_weights(query, key, *given)
+            entmax_attention_weights(query, key, *positional)
 
 
 def groups() -> list[Tensor]:
@@ -392,9 +429,9 @@ def groups() -> list[Tensor]:
 
 
 def test_grouped_queries_equal_pytorchs_at_softmax() -> None:
-    given = groups()
-    expected = torch.nn.functional.scaled_dot_product_attention(*given, enable_gqa=True)
-    ours = entmax_attention(*given, alpha=1.0, enable_gqa=True)
+    tensors = groups()
+    expected = torch.nn.functional.scaled_dot_product_attention(*tensors, enable_gqa=True)
+    ours = entmax_attention(*tensors, alpha=1.0, enable_gqa=True)
     torch.testing.assert_close(ours, expected)
 
 
@@ -410,5 +447,7 @@ def test_grouped_queries_equal_repeated_keys(alpha: Any) -> None:
 
 
 def test_gradients_of_grouped_queries() -> None:
-    given = [tensor[:1, :, :3].requires_grad_() for tensor in groups()]
-    assert torch.autograd.gradcheck(lambda *all: entmax_attention(*all, enable_gqa=True), given)
+    tensors = [tensor[:1, :, :3].requires_grad_() for tensor in groups()]
+    assert torch.autograd.gradcheck(
+        lambda *leaves: entmax_attention(*leaves, enable_gqa=True), tensors
+    )

@@ -1,6 +1,7 @@
 """What every implementation of entmax must do, beside slow definitions."""
 
 import math
+from collections.abc import Callable
 from itertools import cycle
 
 import entmax as peer
@@ -39,45 +40,66 @@ ROWS = {
 }
 
 
-def of_each_row(alpha: float, rows: Tensor) -> tuple[float | Tensor, ...]:
-    """Alpha as a number, and as a tensor."""
+def forms_of_alpha(alpha: float, rows: Tensor) -> tuple[float | Tensor, ...]:
+    """Return alpha as a number, and as a tensor with one for each row."""
     alphas = torch.full((len(rows), 1), alpha, dtype=torch.float64, device=rows.device)
     return alpha, alphas.requires_grad_()
 
 
-def check(rows: Tensor, alpha: float) -> None:
-    """Compare both mappings and `solve` with the definition, in units of the last place."""
-    exact = entmax_oracle(rows, alpha)
-    eps = torch.finfo(rows.dtype).eps
-    few = (16 + (exact > 0).sum(-1, keepdim=True)) * max(eps, 4e-16) * exact.amax(-1, keepdim=True)
-    if rows.dtype == torch.float64:  # of which the definition itself has not all digits
-        few = few / min(alpha - 1, 1)
+def rounding(exact: Tensor, alpha: float, dtype: torch.dtype) -> Tensor:
+    """Return how far probabilities ``(rows, n)`` of a type may be from the exact ones, by row."""
+    eps = torch.finfo(dtype).eps
+    support = (exact > 0).sum(-1, keepdim=True)
+    error = (16 + support) * max(eps, 4e-16) * exact.amax(-1, keepdim=True)
+    if dtype == torch.float64:  # of which the definition itself has not all digits
+        error = error / min(alpha - 1, 1)
     if alpha > 2:
-        few = few + 8 * 2.0 ** (-52 / (alpha - 1))
-    for each in of_each_row(alpha, rows):
+        error = error + 8 * 2.0 ** (-52 / (alpha - 1))
+    return error
+
+
+def assert_mappings_equal_the_definition(rows: Tensor, alpha: float) -> None:
+    """Compare `entmax` and `log_entmax` of a row, with a number and with a tensor as alpha."""
+    exact = entmax_oracle(rows, alpha)
+    eps, error = torch.finfo(rows.dtype).eps, rounding(exact, alpha, rows.dtype)
+    for form in forms_of_alpha(alpha, rows):
         with torch.no_grad():
-            p, logs = entmax(rows, each), log_entmax(rows, each)
+            p, logs = entmax(rows, form), log_entmax(rows, form)
         assert p.dtype == logs.dtype == rows.dtype
-        assert ((p.double() - exact).abs() <= few).all()
+        assert ((p.double() - exact).abs() <= error).all()
         assert torch.equal(p > 0, logs > -INF)
-        assert ((logs.double().exp() - exact).abs() <= few * 8).all() or eps > 1e-4
+        assert ((logs.double().exp() - exact).abs() <= error * 8).all() or eps > 1e-4
         assert (p[exact > 1e-5] > 0).all()
         if rows.dtype.itemsize > 2:
             # Of the probabilities, the last digits of scores far apart decide little.
             inside = p > 1e-30
-            wrong = (p.double().log() - logs.double()).abs()
+            difference = (p.double().log() - logs.double()).abs()
             power = p.double().clamp_min(1e-300) ** min(alpha - 1, 1)
-            assert (wrong <= eps * (40 * (1 + logs.double().abs()) + 8 / power))[inside].all()
+            close = eps * (40 * (1 + logs.double().abs()) + 8 / power)
+            assert (difference <= close)[inside].all()
+
+
+def assert_solve_equals_the_definition(rows: Tensor, alpha: float) -> None:
+    """Compare `solve`: probabilities in place, the largest score, and the shifted conjugate.
+
+    The conjugate is the largest score plus entropy, less the row's largest score.
+    """
+    exact = entmax_oracle(rows, alpha)
+    eps, scores = torch.finfo(rows.dtype).eps, rows.clone()
+    shifted, maxima = solve(scores, alpha, scores)
+    assert ((scores.double() - exact).abs() <= rounding(exact, alpha, rows.dtype)).all()
+    assert torch.equal(maxima, rows.amax(-1))
+    assert (shifted >= 0).all()
+    below = torch.where(exact > 0, rows.double() - maxima.double().unsqueeze(1), 0.0)
+    conjugate = (exact * below).sum(1) + entropy_oracle(exact, alpha)
+    close = max(eps, 1e-15) * 64 * (1 if alpha > 1.01 else 1e6)
+    assert ((shifted.double() - conjugate).abs() <= close * (1 + conjugate)).all()
+
+
+def assert_equals_the_definition(rows: Tensor, alpha: float) -> None:
+    assert_mappings_equal_the_definition(rows, alpha)
     if rows.dtype.itemsize > 2:
-        scores = rows.clone()
-        shifted, maxima = solve(scores, alpha, scores)
-        assert ((scores.double() - exact).abs() <= few).all()
-        assert torch.equal(maxima, rows.amax(-1))
-        assert (shifted >= 0).all()
-        below = torch.where(exact > 0, rows.double() - maxima.double().unsqueeze(1), 0.0)
-        conjugate = (exact * below).sum(1) + entropy_oracle(exact, alpha)
-        many = max(eps, 1e-15) * 64 * (1 if alpha > 1.01 else 1e6)
-        assert ((shifted.double() - conjugate).abs() <= many * (1 + conjugate)).all()
+        assert_solve_equals_the_definition(rows, alpha)
 
 
 DEFINED = [
@@ -89,19 +111,33 @@ DEFINED = [
 ]
 
 
-@pytest.mark.parametrize(("alpha", "dtype"), DEFINED, ids=str)
-def test_equals_the_definition(alpha: float, dtype: torch.dtype, device: str) -> None:
+equals = pytest.mark.parametrize(("alpha", "dtype"), DEFINED, ids=str)
+
+
+@equals
+def test_random_rows_equal_the_definition(alpha: float, dtype: torch.dtype, device: str) -> None:
     for length in LENGTHS:
         spread = torch.tensor([[0.05], [1.0], [5.0]], dtype=torch.float64)
-        check((torch.randn(3, length, dtype=torch.float64) * spread).to(device, dtype), alpha)
-    together = torch.full((len(ROWS), 200), -INF, dtype=torch.float64)
-    for row, scores in zip(together, ROWS.values(), strict=True):
+        rows = torch.randn(3, length, dtype=torch.float64) * spread
+        assert_equals_the_definition(rows.to(device, dtype), alpha)
+
+
+def special_rows(length: int) -> Tensor:
+    """Return ROWS ``(rows, length)``, filled up with -inf."""
+    rows = torch.full((len(ROWS), length), -INF, dtype=torch.float64)
+    for row, scores in zip(rows, ROWS.values(), strict=True):
         row[: len(scores)] = torch.tensor(scores, dtype=torch.float64)
-    if dtype != torch.float16:  # which has no such numbers
-        check(together.to(device, dtype), alpha)
-        if not INTERPRETED:
-            long = torch.cat([together, torch.full((len(ROWS), 5000), -INF)], 1)
-            check(long.to(device, dtype), alpha)
+    return rows
+
+
+@equals
+@pytest.mark.parametrize("length", [200] if INTERPRETED else [200, 5200])
+def test_special_rows_equal_the_definition(
+    alpha: float, dtype: torch.dtype, length: int, device: str
+) -> None:
+    if dtype == torch.float16:
+        pytest.skip("float16 has no such numbers")
+    assert_equals_the_definition(special_rows(length).to(device, dtype), alpha)
 
 
 @pytest.mark.parametrize(
@@ -115,32 +151,40 @@ def test_equals_fifty_digits(alpha: float, dtype: torch.dtype, device: str) -> N
     rows = [[0.0, -edge * near] for near in (0.3, 0.99, 0.9999, 1.01)]
     rows += [*(torch.rand(3, 5, dtype=torch.float64) * 1.2 * edge).tolist(), [0.25] * 7]
     for scores in rows[:: 3 if INTERPRETED else 1]:
-        row = torch.tensor(scores, dtype=dtype)
-        exact = torch.tensor(entmax_of_decimals(tuple(row.tolist()), alpha), dtype=torch.float64)
+        row = torch.tensor([scores], dtype=dtype)
+        digits = entmax_of_decimals(tuple(row[0].tolist()), alpha)
+        exact = torch.tensor(digits, dtype=torch.float64)
         eps = torch.finfo(dtype).eps
-        for each in of_each_row(alpha, row.unsqueeze(0)):
+        for form in forms_of_alpha(alpha, row.to(device)):
             with torch.no_grad():
-                moved = each.to(device) if isinstance(each, Tensor) else each
-                p = entmax(row.unsqueeze(0).to(device), moved)[0].cpu().double()
+                p = entmax(row.to(device), form)[0].cpu().double()
             # Kernels take powers of 1 / (alpha - 1), which multiply the rounding of their base.
             assert ((p - exact).abs() <= 8 * eps * max(1, 0.5 / (alpha - 1))).all()
             # The last digit of a score changes several digits of a small probability.
-            few = (16 * eps + 1e-13 * alpha / exact.clamp_min(1e-30)).double()
+            close = 16 * eps + 1e-13 * alpha / exact.clamp_min(1e-30)
             if alpha > 1.01 and (dtype == torch.float64 or alpha > 2):
-                assert ((p / exact - 1).abs() <= few)[exact > 1e-6].all()
+                assert ((p / exact - 1).abs() <= close)[exact > 1e-6].all()
 
 
 @pytest.mark.parametrize("length", [1, 2, 13, 200])
-def test_equals_algorithm_2_and_entmax_1_3(length: int, device: str) -> None:
-    scores, gradient = torch.randn(2, 4, length, dtype=torch.float64, device=device) * 2
-    for row in scores:
+def test_equals_algorithm_2(length: int, device: str) -> None:
+    for row in torch.randn(4, length, dtype=torch.float64, device=device) * 2:
         expected = entmax15_by_sorting(row)
         torch.testing.assert_close(entmax(row, 1.5), expected, rtol=0, atol=2e-15)
-    for alpha, other in ((1.5, peer.entmax15), (2.0, peer.sparsemax)):
-        ours, theirs = scores.clone().requires_grad_(), scores.clone().requires_grad_()
-        entmax(ours, alpha).backward(gradient)
-        other(theirs, dim=-1).backward(gradient)
-        torch.testing.assert_close(ours.grad, theirs.grad, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [1, 2, 13, 200])
+@pytest.mark.parametrize(
+    ("alpha", "peer_mapping"), [(1.5, peer.entmax15), (2.0, peer.sparsemax)], ids=str
+)
+def test_gradients_equal_those_of_entmax_1_3(
+    alpha: float, peer_mapping: Callable[..., Tensor], length: int, device: str
+) -> None:
+    scores, upstream = torch.randn(2, 4, length, dtype=torch.float64, device=device) * 2
+    ours, theirs = scores.clone().requires_grad_(), scores.clone().requires_grad_()
+    entmax(ours, alpha).backward(upstream)
+    peer_mapping(theirs, dim=-1).backward(upstream)
+    torch.testing.assert_close(ours.grad, theirs.grad, rtol=0, atol=1e-12)
 
 
 def on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tensor:
@@ -153,8 +197,8 @@ def on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tensor:
     tau = tau.to(dtype)
     scores[:, -1:] = tau.double()
     if dtype.itemsize > 2:
-        for place, toward in ((-2, -INF), (-3, INF)):
-            scores[:, [place]] = tau.nextafter(torch.tensor(toward, dtype=dtype)).double()
+        for column, toward in ((-2, -INF), (-3, INF)):
+            scores[:, [column]] = tau.nextafter(torch.tensor(toward, dtype=dtype)).double()
     return scores.to(dtype)
 
 
@@ -163,15 +207,15 @@ def test_one_support(alpha: float, dtype: torch.dtype, device: str) -> None:
     """Positive probability, finite logarithm, gradient and loss agree on it."""
     for length in (9, 40):
         rows = on_the_threshold(alpha, length, dtype).to(device)
-        for each in of_each_row(alpha, rows):
-            p, logs = entmax(rows, each), log_entmax(rows, each)
+        for form in forms_of_alpha(alpha, rows):
+            p, logs = entmax(rows, form), log_entmax(rows, form)
             assert torch.equal(p > 0, logs > -INF)
             for mapping in (entmax, log_entmax):
                 z = rows.clone().requires_grad_()
-                (gradient,) = torch.autograd.grad(mapping(z, each), z, torch.randn_like(rows))
+                (gradient,) = torch.autograd.grad(mapping(z, form), z, torch.randn_like(rows))
                 assert not gradient[p == 0].any()
             z, target = rows.clone().requires_grad_(), torch.zeros(len(rows), device=device).long()
-            loss = entmax_loss(z, target, each, reduction="sum")
+            loss = entmax_loss(z, target, form, reduction="sum")
             (gradient,) = torch.autograd.grad(loss, z)
             if dtype.itemsize > 2:
                 assert torch.equal((gradient != 0)[:, 1:], (p > 0)[:, 1:])
@@ -186,58 +230,120 @@ def test_a_score_on_the_threshold_is_outside(device: str) -> None:
         assert (entmax(row, 2.0) > 0).tolist() == [True, True, True, False]
 
 
-def test_small_members_of_the_support_stay_positive(device: str) -> None:
-    for dtype, near in ((torch.float32, -9.99999), (torch.float16, -9.9375)):
-        row = torch.tensor([0.0, -9.5, near, -11.0], dtype=dtype, device=device)
-        assert (entmax(row, 1.1) > 0).tolist() == [True, True, True, False]
-        assert (log_entmax(row, 1.1) > -INF).tolist() == [True, True, True, False]
+@pytest.mark.parametrize(
+    ("dtype", "near"), [(torch.float32, -9.99999), (torch.float16, -9.9375)], ids=str
+)
+def test_members_next_to_the_threshold_stay_positive(
+    dtype: torch.dtype, near: float, device: str
+) -> None:
+    row = torch.tensor([0.0, -9.5, near, -11.0], dtype=dtype, device=device)
+    assert (entmax(row, 1.1) > 0).tolist() == [True, True, True, False]
+    assert (log_entmax(row, 1.1) > -INF).tolist() == [True, True, True, False]
+
+
+def test_probabilities_too_small_for_normal_numbers_stay_positive(device: str) -> None:
     scores = torch.tensor([0.0, -800.0], device=device)
     assert 0 < entmax(scores, 1.001)[1] < 1e-44
     assert float(log_entmax(scores, 1.001)[1]) == pytest.approx(1000 * math.log(0.2), 1e-6)
 
 
-@pytest.mark.parametrize(
+broken_rows = pytest.mark.parametrize(
     ("alpha", "length"), [(1.0, 7), (1.2, 700), (1.5, 7), (2.0, 700), (2.5, 7)]
 )
-def test_what_is_not_finite_stays_in_its_row(length: int, alpha: float, device: str) -> None:
+
+
+@broken_rows
+def test_nan_and_infinity_stay_in_their_rows(alpha: float, length: int, device: str) -> None:
     scores = torch.randn(5, length, device=device) * 3
     clean = entmax(scores, alpha)
     scores[1, 3], scores[2, 3] = math.nan, INF
     p, logs = entmax(scores, alpha), log_entmax(scores, alpha)
-    loss = entmax_loss(scores, torch.zeros(5, device=device).long(), alpha, reduction="none")
     for result in (p, logs):
         assert result[1:3].isnan().any(1).all()
         assert not result[[0, 3, 4]].isnan().any()
     assert torch.equal(p[[0, 3, 4]], clean[[0, 3, 4]])
-    assert loss.isnan().tolist() == [False, True, True, False, False]
+
+
+@broken_rows
+def test_losses_of_nan_and_infinity_are_nan(alpha: float, length: int, device: str) -> None:
+    scores = torch.randn(4, length, device=device) * 3
+    scores[1, 3], scores[2, 3] = math.nan, INF
+    target = torch.zeros(4, device=device).long()
+    losses = entmax_loss(scores, target, alpha, reduction="none")
+    assert losses.isnan().tolist() == [False, True, True, False]
+
+
+def shifted_conjugates(z: Tensor, alpha: float) -> Tensor:
+    return solve(z, alpha, z.clone())[0]
+
+
+@broken_rows
+@pytest.mark.parametrize("function", [entmax, log_entmax, shifted_conjugates])
+def test_a_row_of_minus_infinity_is_refused_on_a_cpu_and_nan_on_a_gpu(
+    function: Callable[[Tensor, float], Tensor], alpha: float, length: int, device: str
+) -> None:
+    """A GPU would have to be waited for to know of it."""
+    scores = torch.randn(5, length, device=device)
     scores[3] = -INF
-    for mapping in (entmax, log_entmax, lambda z, alpha: solve(z, alpha, z.clone())[0]):
-        for each in (alpha, torch.full((5, 1), alpha, device=device)):
-            if mapping not in (entmax, log_entmax) and isinstance(each, Tensor):
-                continue
-            if device == "cpu" and not INTERPRETED:
-                with pytest.raises(ValueError, match="-inf everywhere"):
-                    mapping(scores, each)
-            elif 1 < alpha <= 2:
-                assert mapping(scores, each)[3].isnan().any()
+    if device == "cpu" and not INTERPRETED:
+        with pytest.raises(ValueError, match="-inf everywhere"):
+            function(scores, alpha)
+    elif 1 < alpha <= 2:
+        assert function(scores, alpha)[3].isnan().any()
 
 
-def test_rows_keep_their_alpha_dimension_and_memory(device: str) -> None:
-    """Heads with an alpha each, on both sides of 2; other dimensions; strides; the input."""
-    numbers = (1.0, 1.2, 1.5, 2.0, 2.5)
-    alpha = torch.tensor(numbers, device=device).view(5, 1, 1).requires_grad_()
+@broken_rows
+@pytest.mark.parametrize("mapping", [entmax, log_entmax])
+def test_a_row_of_minus_infinity_with_its_own_alpha(
+    mapping: Callable[[Tensor, Tensor], Tensor], alpha: float, length: int, device: str
+) -> None:
+    scores, alphas = torch.randn(5, length, device=device), torch.full((5, 1), alpha, device=device)
+    scores[3] = -INF
+    if device == "cpu" and not INTERPRETED:
+        with pytest.raises(ValueError, match="-inf everywhere"):
+            mapping(scores, alphas)
+    elif 1 < alpha <= 2:
+        assert mapping(scores, alphas)[3].isnan().any()
+
+
+class TestAlphaOfEachHead:
+    """On both sides of 2."""
+
+    ALPHAS = (1.0, 1.2, 1.5, 2.0, 2.5)
+
+    @pytest.fixture
+    def alpha(self, device: str) -> Tensor:
+        return torch.tensor(self.ALPHAS, device=device).view(5, 1, 1).requires_grad_()
+
+    @pytest.fixture
+    def scores(self, device: str) -> Tensor:
+        return torch.randn(2, 5, 3, 7, device=device)
+
+    def test_gives_what_the_head_has_alone(self, scores: Tensor, alpha: Tensor) -> None:
+        p = entmax(scores, alpha)
+        for head, number in enumerate(self.ALPHAS):
+            torch.testing.assert_close(p[:, head], entmax(scores[:, head], number))
+
+    def test_has_a_gradient_of_its_shape(self, scores: Tensor, alpha: Tensor) -> None:
+        (gradient,) = torch.autograd.grad(entmax(scores, alpha).square().sum(), alpha)
+        assert gradient.shape == alpha.shape
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("dim", [0, 1, -2])
+@pytest.mark.parametrize("function", [entmax, lambda z, alpha, dim: Entmax(alpha, dim)(z)])
+def test_any_dimension_is_like_the_last(
+    function: Callable[[Tensor, float, int], Tensor], dim: int, device: str
+) -> None:
+    scores = torch.randn(2, 5, 3, 7, device=device)
+    moved = entmax(scores.movedim(dim, -1).contiguous(), 1.5).movedim(-1, dim)
+    torch.testing.assert_close(function(scores, 1.5, dim), moved)
+
+
+def test_the_scores_are_not_changed(device: str) -> None:
     scores = torch.randn(2, 5, 3, 7, device=device)
     before = scores.clone()
-    p = entmax(scores, alpha)
-    for head, number in enumerate(numbers):
-        torch.testing.assert_close(p[:, head], entmax(scores[:, head], number))
-    (gradient,) = torch.autograd.grad(p.square().sum(), alpha)
-    assert gradient.shape == alpha.shape
-    assert gradient.isfinite().all()
-    for dim in (0, 1, -2):
-        moved = entmax(scores.movedim(dim, -1).contiguous(), 1.5).movedim(-1, dim)
-        torch.testing.assert_close(entmax(scores, 1.5, dim), moved)
-        torch.testing.assert_close(Entmax(1.5, dim)(scores), moved)
+    entmax(scores, 1.5)
     assert torch.equal(scores, before)
 
 
@@ -251,88 +357,182 @@ def test_threads_change_nothing() -> None:
     assert all(map(torch.equal, *outcomes))
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.01, 1.5, 2.2])
-def test_empty_single_and_scalar(alpha: float) -> None:
-    assert entmax(torch.empty(0, 5), alpha).shape == (0, 5)
-    assert entmax(torch.empty(5, 0), alpha).shape == (5, 0)
+any_alpha = pytest.mark.parametrize("alpha", [1.0, 1.01, 1.5, 2.2])
+
+
+@any_alpha
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0)])
+def test_empty_tensors_stay_empty(alpha: float, shape: tuple[int, int]) -> None:
+    assert entmax(torch.empty(shape), alpha).shape == shape
+
+
+@any_alpha
+def test_a_scalar_has_all_probability(alpha: float) -> None:
     assert entmax(torch.tensor(-3.0), alpha) == 1
     assert log_entmax(torch.tensor(-3.0), alpha) == 0
+
+
+def test_logarithms_of_float16_reach_its_smallest_number() -> None:
     assert log_entmax(torch.tensor([65504.0, -65504.0]).half(), 1.0)[1] == -65504
-    half = torch.randn(3, 5).bfloat16()
+
+
+@any_alpha
+@pytest.mark.parametrize("rows", [0, 3])
+def test_autocast_gives_float32_as_for_softmax(alpha: float, rows: int) -> None:
+    half = torch.randn(rows, 5).bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert entmax(half, alpha).dtype == entmax(half[:0], alpha).dtype == torch.float32
+        assert entmax(half, alpha).dtype == torch.float32
 
 
 @pytest.mark.parametrize("wrong", [0.99, -1.0, math.nan, INF])
-def test_wrong_arguments_are_refused(wrong: float) -> None:
-    for alpha in (wrong, torch.tensor([[1.5], [wrong]])):
-        for function in (entmax, log_entmax):
-            with pytest.raises(ValueError, match="alpha must be a number from 1"):
-                function(torch.zeros(2, 3), alpha)
-    with pytest.raises(ValueError, match="alpha"):
-        Entmax(wrong)
+class TestAnAlphaBelowOneOrNotFinite:
+    @pytest.mark.parametrize("function", [entmax, log_entmax])
+    def test_is_refused(self, function: Callable[..., Tensor], wrong: float) -> None:
+        with pytest.raises(ValueError, match="alpha must be a number from 1"):
+            function(torch.zeros(2, 3), wrong)
+
+    @pytest.mark.parametrize("function", [entmax, log_entmax])
+    def test_is_refused_among_others(self, function: Callable[..., Tensor], wrong: float) -> None:
+        with pytest.raises(ValueError, match="alpha must be a number from 1"):
+            function(torch.zeros(2, 3), torch.tensor([[1.5], [wrong]]))
+
+    def test_is_refused_by_the_module(self, wrong: float) -> None:
+        with pytest.raises(ValueError, match="alpha"):
+            Entmax(wrong)
+
+
+def test_scores_of_integers_are_refused() -> None:
     with pytest.raises(ValueError, match="floating point"):
         entmax(torch.tensor([1, 2]))
+
+
+def test_alphas_that_do_not_fit_the_scores_are_refused() -> None:
     with pytest.raises(ValueError, match="broadcast"):
         entmax(torch.randn(2, 3), torch.tensor([1.5, 1.5, 1.2], requires_grad=True))
+
+
+def test_a_dimension_that_is_not_there_is_refused() -> None:
     with pytest.raises(IndexError, match="dim must be from -2 to 1, got 2"):
         entmax(torch.zeros(4, 5), 1.5, 2)
 
 
-@given(
-    st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=40).map(torch.tensor),
-    st.floats(1, 4),
-    st.floats(1, 4),
-    st.floats(-1000, 1000, width=32),
+ROWS_OF_SCORES = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=40).map(
+    lambda scores: torch.tensor(scores, dtype=torch.float64)
 )
-def test_properties(scores: Tensor, alpha: float, other: float, shift: float) -> None:
-    """Sum, shift, order, permutation, margin, and smaller supports at larger alphas."""
-    scores = scores.double()
-    p = entmax(scores, alpha)
-    assert float(p.sum()) == pytest.approx(1, abs=1e-12)
+ALPHAS_TO_4 = st.floats(1, 4)
+
+
+@given(ROWS_OF_SCORES, ALPHAS_TO_4)
+def test_probabilities_sum_to_one(scores: Tensor, alpha: float) -> None:
+    assert float(entmax(scores, alpha).sum()) == pytest.approx(1, abs=1e-12)
+
+
+@given(ROWS_OF_SCORES, ALPHAS_TO_4, st.floats(-1000, 1000, width=32))
+def test_a_shift_of_all_scores_changes_nothing(scores: Tensor, alpha: float, shift: float) -> None:
     # Above 2 the slope at the threshold is infinite: the rounding of the shift is magnified.
     tolerance = 1e-9 if alpha <= 2 else 1e-3
-    assert torch.allclose(entmax(scores + shift, alpha), p, rtol=0, atol=tolerance)
+    shifted = entmax(scores + shift, alpha)
+    assert torch.allclose(shifted, entmax(scores, alpha), rtol=0, atol=tolerance)
+
+
+@given(ROWS_OF_SCORES, ALPHAS_TO_4)
+def test_larger_scores_have_no_less_probability(scores: Tensor, alpha: float) -> None:
+    assert (entmax(scores, alpha)[scores.argsort()].diff() >= -1e-12).all()
+
+
+@given(ROWS_OF_SCORES, ALPHAS_TO_4)
+def test_the_order_of_scores_does_not_matter(scores: Tensor, alpha: float) -> None:
     order = scores.argsort()
-    assert (p[order].diff() >= -1e-12).all()
-    assert torch.allclose(entmax(scores[order], alpha), p[order], atol=1e-12)
+    assert torch.allclose(entmax(scores[order], alpha), entmax(scores, alpha)[order], atol=1e-12)
+
+
+@given(ROWS_OF_SCORES, ALPHAS_TO_4, ALPHAS_TO_4)
+def test_the_support_of_a_larger_alpha_is_smaller(
+    scores: Tensor, alpha: float, other: float
+) -> None:
     low, high = sorted((alpha, other))
     assert ((log_entmax(scores, low) > -INF) | (entmax(scores, high) <= 1e-9)).all()
-    if alpha > 1.01:
-        scores[0] = scores.max() + 1.000001 / (alpha - 1)
-        assert float(entmax(scores, alpha)[0]) == pytest.approx(1, abs=1e-12)
-        assert int((log_entmax(scores, alpha) > -INF).sum()) == 1
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7, 1.001, 1.5, 2.0, 3.0])
-def test_entropy(alpha: float) -> None:
-    """By definition; entmax is where score plus entropy is largest; its gradient in alpha."""
-    scores = torch.randn(8, dtype=torch.float64)
+@given(ROWS_OF_SCORES, st.floats(1.01, 4))
+def test_a_score_beyond_the_margin_has_all_probability(scores: Tensor, alpha: float) -> None:
+    scores[0] = scores.max() + 1.000001 / (alpha - 1)
+    assert float(entmax(scores, alpha)[0]) == pytest.approx(1, abs=1e-12)
+    assert int((log_entmax(scores, alpha) > -INF).sum()) == 1
+
+
+# --- the entropy -----------------------------------------------------------------------------
+
+
+def random_distributions() -> Tensor:
+    """Return distributions ``(300, 8)``."""
+    return torch.distributions.Dirichlet(torch.ones(8, dtype=torch.float64)).sample((300,))
+
+
+of_entropy = pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7, 1.001, 1.5, 2.0, 3.0])
+
+
+@of_entropy
+def test_the_entropy_equals_its_definition(alpha: float) -> None:
+    p = random_distributions()
+    assert torch.allclose(tsallis_entropy(p, alpha), entropy_oracle(p, alpha), 1e-7)
+
+
+@of_entropy
+def test_entmax_is_where_score_plus_entropy_is_largest(alpha: float) -> None:
+    scores, others = torch.randn(8, dtype=torch.float64), random_distributions()
     best = entmax(scores, alpha)
-    others = torch.distributions.Dirichlet(torch.ones(8, dtype=torch.float64)).sample((300,))
-    assert torch.allclose(tsallis_entropy(others, alpha), entropy_oracle(others, alpha), 1e-7)
-    top = best @ scores + tsallis_entropy(best, alpha)
-    assert (others @ scores + tsallis_entropy(others, alpha) <= top + 1e-12).all()
-    each = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
-    series = tsallis_entropy(others, each)  # computed otherwise where alpha has a gradient
-    assert torch.allclose(series, tsallis_entropy(others, alpha), rtol=1e-13, atol=0)
-    p = others[0]
-    tsallis_entropy(p, each).backward()
-    near = [entropy_oracle(p, max(alpha, 1.001) + step) for step in (1e-6, -1e-6)]
-    expected = float(near[0] - near[1]) / 2e-6
-    if alpha < 1.001:
-        expected = float(-(p * p.log() ** 2).sum() / 2 + (p * p.log()).sum())
-    assert float(each.grad) == pytest.approx(expected, rel=2e-5)
-    if alpha >= 1.5:  # from the right
-        p = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64, requires_grad=True)
-        tsallis_entropy(p, alpha).backward()
-        assert float(p.grad[2]) == pytest.approx(1 / (alpha * (alpha - 1)))
-    half = each.detach().half().requires_grad_()
-    tsallis_entropy(torch.tensor([0.5, 0.5, 0.0]).half(), half).backward()
-    assert half.grad.isfinite()
-    for wrong in (0.5, math.nan, torch.tensor([0.5])):
-        with pytest.raises(ValueError, match="alpha"):
-            tsallis_entropy(best, wrong)
+    largest = best @ scores + tsallis_entropy(best, alpha)
+    assert (others @ scores + tsallis_entropy(others, alpha) <= largest + 1e-12).all()
+
+
+@of_entropy
+def test_the_entropy_of_a_learned_alpha_is_the_same(alpha: float) -> None:
+    """It is computed otherwise, since alpha has a gradient."""
+    p = random_distributions()
+    learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
+    expected = tsallis_entropy(p, alpha)
+    assert torch.allclose(tsallis_entropy(p, learned), expected, rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("alpha", [1.001, 1.5, 2.0, 3.0])
+def test_the_gradient_of_the_entropy_in_alpha(alpha: float) -> None:
+    """By differences."""
+    p = random_distributions()[0]
+    learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
+    tsallis_entropy(p, learned).backward()
+    above, below = entropy_oracle(p, alpha + 1e-6), entropy_oracle(p, alpha - 1e-6)
+    assert float(learned.grad) == pytest.approx(float(above - below) / 2e-6, rel=2e-5)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7])
+def test_the_gradient_of_the_entropy_in_alpha_near_1(alpha: float) -> None:
+    """Its limit; differences have no digits there."""
+    p = random_distributions()[0]
+    learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
+    tsallis_entropy(p, learned).backward()
+    limit = -(p * p.log() ** 2).sum() / 2 + (p * p.log()).sum()
+    assert float(learned.grad) == pytest.approx(float(limit), rel=2e-5)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0, 3.0])
+def test_the_gradient_of_the_entropy_at_probability_0_is_that_from_above(alpha: float) -> None:
+    p = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64, requires_grad=True)
+    tsallis_entropy(p, alpha).backward()
+    assert float(p.grad[2]) == pytest.approx(1 / (alpha * (alpha - 1)))
+
+
+@of_entropy
+def test_a_learned_alpha_in_float16_has_a_finite_gradient(alpha: float) -> None:
+    learned = torch.tensor(alpha).half().requires_grad_()
+    tsallis_entropy(torch.tensor([0.5, 0.5, 0.0]).half(), learned).backward()
+    assert learned.grad.isfinite()
+
+
+@pytest.mark.parametrize("wrong", [0.5, math.nan, torch.tensor([0.5])], ids=str)
+def test_the_entropy_refuses_an_alpha_below_one(wrong: float | Tensor) -> None:
+    with pytest.raises(ValueError, match="alpha"):
+        tsallis_entropy(torch.tensor([0.5, 0.5]), wrong)
 
 
 def test_the_module_is_there_where_it_can_be_built() -> None:

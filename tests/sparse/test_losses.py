@@ -1,6 +1,7 @@
 """entmax_loss: cross-entropy's interface, any target, gradients, corners, properties."""
 
-from itertools import cycle
+from itertools import cycle, product
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -23,11 +24,11 @@ OPTIONS: tuple[dict[str, object], ...] = (
     {"weight": WEIGHT},
     {"label_smoothing": 0.1},
     {"weight": WEIGHT, "label_smoothing": 0.3},
-    {"ignore_index": 3},
 )
 
 
-def some_scores(*shape: int) -> Tensor:
+def random_scores(*shape: int) -> Tensor:
+    """Return scores in float64, in a leaf."""
     return (torch.randn(*shape, dtype=torch.float64) * 2).requires_grad_()
 
 
@@ -36,72 +37,113 @@ def one_hot(index: Tensor, classes: int) -> Tensor:
 
 
 def target_of(kind: str) -> Tensor:
+    """Return classes ``(6,)`` or distributions ``(6, 7)``."""
     distributions = torch.rand(6, 7, dtype=torch.float64).softmax(1)
     return INDEX if kind == "classes" else distributions
 
 
-@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def assert_equal_losses_and_gradients(ours: Tensor, theirs: Tensor, z: Tensor) -> None:
+    assert torch.allclose(ours, theirs, atol=1e-12)
+    gradients = [torch.autograd.grad(loss.sum(), z)[0] for loss in (ours, theirs)]
+    assert torch.allclose(*gradients, atol=1e-12)
+
+
+reductions = pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+
+
+@reductions
 @pytest.mark.parametrize("options", OPTIONS)
-def test_alpha_one_is_cross_entropy(options: dict, reduction: str) -> None:
-    target = target_of(KINDS[reduction == "mean" and "ignore_index" not in options])
-    if "ignore_index" in options:
-        target = INDEX.clamp_min(0)
-    z = some_scores(6, 7)
+@pytest.mark.parametrize("kind", KINDS)
+def test_alpha_one_is_cross_entropy(kind: str, options: dict, reduction: str) -> None:
+    z, target = random_scores(6, 7), target_of(kind)
     ours = entmax_loss(z, target, 1.0, reduction=reduction, **options)
     theirs = functional.cross_entropy(z, target, reduction=reduction, **options)
-    assert torch.allclose(ours, theirs, atol=1e-12)
-    grads = [torch.autograd.grad(loss.sum(), z)[0] for loss in (ours, theirs)]
-    assert torch.allclose(*grads, atol=1e-12)
+    assert_equal_losses_and_gradients(ours, theirs, z)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_targets_whose_weights_sum_to_zero(smoothing: float) -> None:
+@reductions
+def test_alpha_one_ignores_what_cross_entropy_ignores(reduction: str) -> None:
+    z, target = random_scores(6, 7), INDEX.clamp_min(0)
+    ours = entmax_loss(z, target, 1.0, reduction=reduction, ignore_index=3)
+    theirs = functional.cross_entropy(z, target, reduction=reduction, ignore_index=3)
+    assert_equal_losses_and_gradients(ours, theirs, z)
+
+
+class TestTargetsWhoseWeightsSumToZero:
     """The mean of cross-entropy is nan there; ours is the sum."""
-    z, index = some_scores(4, 7), torch.tensor([2, -100, 2, 2])
-    options = {"weight": WEIGHT, "label_smoothing": smoothing}
-    theirs = functional.cross_entropy(z, index, reduction="sum", **options)
-    assert functional.cross_entropy(z, index, **options).isnan()
-    for reduction in ("sum", "mean"):
-        ours = entmax_loss(z, index, 1.0, reduction=reduction, **options)
+
+    INDEX = torch.tensor([2, -100, 2, 2])  # class 2 has weight 0
+
+    def test_have_no_mean_of_cross_entropy(self) -> None:
+        assert functional.cross_entropy(random_scores(4, 7), self.INDEX, weight=WEIGHT).isnan()
+
+    @pytest.mark.parametrize("reduction", ["sum", "mean"])
+    def test_have_loss_0(self, reduction: str) -> None:
+        z = random_scores(4, 7)
+        loss = entmax_loss(z, self.INDEX, 1.0, weight=WEIGHT, reduction=reduction)
+        assert float(loss) == 0
+        assert not torch.autograd.grad(loss, z)[0].any()
+
+    @pytest.mark.parametrize("reduction", ["sum", "mean"])
+    def test_have_the_sum_of_cross_entropy_under_smoothing(self, reduction: str) -> None:
+        z, options = random_scores(4, 7), {"weight": WEIGHT, "label_smoothing": 0.1}
+        ours = entmax_loss(z, self.INDEX, 1.0, reduction=reduction, **options)
+        theirs = functional.cross_entropy(z, self.INDEX, reduction="sum", **options)
+        assert float(theirs) > 0
         assert torch.allclose(ours, theirs, atol=1e-12)
-        assert (float(ours) == 0) == (smoothing == 0)
         assert torch.autograd.grad(ours, z)[0].isfinite().all()
 
 
+def target_for(shape: tuple[int, ...]) -> Tensor:
+    """Return classes for scores of a shape, whose second dimension, or only one, is the classes."""
+    return torch.randint(7, shape[:1] + shape[2:] if len(shape) > 1 else ())
+
+
+shapes = pytest.mark.parametrize("shape", [(7,), (4, 7), (2, 7, 3, 5)])
+
+
+@shapes
+@reductions
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
-@pytest.mark.parametrize("shape", [(7,), (4, 7), (2, 7, 3, 5)])
-def test_shapes_of_cross_entropy(shape: tuple[int, ...], alpha: float) -> None:
-    z = torch.randn(shape)
-    rest = shape[:1] + shape[2:] if len(shape) > 1 else ()
-    target = torch.randint(7, rest)
-    for reduction in ("none", "sum", "mean"):
-        theirs = functional.cross_entropy(z, target, reduction=reduction)
-        ours = entmax_loss(z, target, alpha, reduction=reduction)
-        assert ours.shape == theirs.shape
-        if alpha == 1:
-            assert torch.allclose(ours, theirs, atol=1e-6)
+def test_shapes_are_those_of_cross_entropy(
+    shape: tuple[int, ...], alpha: float, reduction: str
+) -> None:
+    z, target = torch.randn(shape), target_for(shape)
+    theirs = functional.cross_entropy(z, target, reduction=reduction)
+    assert entmax_loss(z, target, alpha, reduction=reduction).shape == theirs.shape
 
 
-@pytest.mark.parametrize(("alpha", "classes"), zip(ALPHAS * 2, cycle([7, 600, 5003])))
-def test_value_equals_the_oracle(alpha: float, classes: int) -> None:
-    z = torch.randn(9, classes) * 3
-    index = torch.randint(classes, (9,))
-    expected = loss_oracle(z, one_hot(index, classes), alpha)
-    assert torch.allclose(
-        entmax_loss(z, index, alpha, reduction="none").double(), expected, 1e-5, 4e-6
-    )
-    target = torch.rand(9, classes).softmax(1)
-    expected = loss_oracle(z, target, alpha)
-    assert torch.allclose(
-        entmax_loss(z, target, alpha, reduction="none").double(), expected, 1e-5, 4e-6
-    )
+@shapes
+@reductions
+def test_alpha_one_is_cross_entropy_in_any_shape(shape: tuple[int, ...], reduction: str) -> None:
+    z, target = torch.randn(shape), target_for(shape)
+    ours = entmax_loss(z, target, 1.0, reduction=reduction)
+    theirs = functional.cross_entropy(z, target, reduction=reduction)
+    assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+sizes = pytest.mark.parametrize(("alpha", "classes"), zip(ALPHAS * 2, cycle([7, 600, 5003])))
+
+
+@sizes
+def test_losses_of_classes_equal_the_definition(alpha: float, classes: int) -> None:
+    z, index = torch.randn(9, classes) * 3, torch.randint(classes, (9,))
+    losses = entmax_loss(z, index, alpha, reduction="none").double()
+    assert torch.allclose(losses, loss_oracle(z, one_hot(index, classes), alpha), 1e-5, 4e-6)
+
+
+@sizes
+def test_losses_of_distributions_equal_the_definition(alpha: float, classes: int) -> None:
+    z, target = torch.randn(9, classes) * 3, torch.rand(9, classes).softmax(1)
+    losses = entmax_loss(z, target, alpha, reduction="none").double()
+    assert torch.allclose(losses, loss_oracle(z, target, alpha), 1e-5, 4e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("alpha", "options"), zip(ALPHAS * 2, cycle(OPTIONS[:4])))
+@pytest.mark.parametrize(("alpha", "options"), zip(ALPHAS * 2, cycle(OPTIONS)))
 def test_gradients(alpha: float, kind: str, options: dict) -> None:
     target = target_of(kind)
-    assert gradcheck(lambda z: entmax_loss(z, target, alpha, **options), some_scores(6, 7))
+    assert gradcheck(lambda z: entmax_loss(z, target, alpha, **options), random_scores(6, 7))
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.001, 1.5, 2.0, 2.5])
@@ -109,13 +151,13 @@ def test_gradients(alpha: float, kind: str, options: dict) -> None:
 def test_gradients_of_gradients(alpha: float, kind: str) -> None:
     target = target_of(kind)
     assert gradgradcheck(
-        lambda z: entmax_loss(z, target, alpha, reduction="none"), some_scores(6, 7)
+        lambda z: entmax_loss(z, target, alpha, reduction="none"), random_scores(6, 7)
     )
 
 
 @pytest.mark.parametrize("low", [1.001, 1.3, 2.3])
 def test_gradient_in_alpha_and_in_the_target(low: float) -> None:
-    z, target = some_scores(6, 7), target_of("distributions").requires_grad_()
+    z, target = random_scores(6, 7), target_of("distributions").requires_grad_()
     alpha = torch.tensor([[low]], dtype=torch.float64, requires_grad=True)
     assert gradcheck(lambda x, a: entmax_loss(x, INDEX, a), (z, alpha))
     assert gradgradcheck(lambda x, a: entmax_loss(x, INDEX, a), (z, alpha))
@@ -124,35 +166,64 @@ def test_gradient_in_alpha_and_in_the_target(low: float) -> None:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.2, 2.0, 2.5])
-def test_impossible_classes(alpha: float) -> None:
-    """A score of -inf: an infinite loss if it is the target, no nan anywhere else."""
-    z = torch.tensor([[0.2, -float("inf"), 0.5], [0.1, 0.2, -float("inf")]], requires_grad=True)
-    losses = entmax_loss(z, torch.tensor([1, 0]), alpha, reduction="none")
-    assert losses[0] == float("inf")
-    assert losses[1].isfinite()
-    losses[1].backward()
-    assert z.grad.isfinite().all()
-    assert z.grad[1, 2] == 0
-    target = torch.tensor([[0.5, 0.0, 0.5], [0.3, 0.7, 0.0]])
-    loss = entmax_loss(z, target, alpha)
-    loss.backward()
-    assert loss.isfinite()
-    assert z.grad.isfinite().all()
+class TestImpossibleClasses:
+    """With a score of -inf: class 1 in the first row, class 2 in the second."""
+
+    @pytest.fixture
+    def z(self) -> Tensor:
+        rows = [[0.2, -float("inf"), 0.5], [0.1, 0.2, -float("inf")]]
+        return torch.tensor(rows, requires_grad=True)
+
+    def test_have_an_infinite_loss_as_targets(self, z: Tensor, alpha: float) -> None:
+        losses = entmax_loss(z, torch.tensor([1, 0]), alpha, reduction="none")
+        assert losses[0] == float("inf")
+        assert losses[1].isfinite()
+
+    def test_have_no_gradient_beside_a_possible_target(self, z: Tensor, alpha: float) -> None:
+        losses = entmax_loss(z, torch.tensor([1, 0]), alpha, reduction="none")
+        (gradient,) = torch.autograd.grad(losses[1], z)
+        assert gradient.isfinite().all()
+        assert gradient[1, 2] == 0
+
+    def test_may_have_probability_0_in_the_target(self, z: Tensor, alpha: float) -> None:
+        target = torch.tensor([[0.5, 0.0, 0.5], [0.3, 0.7, 0.0]])
+        loss = entmax_loss(z, target, alpha)
+        assert loss.isfinite()
+        assert torch.autograd.grad(loss, z)[0].isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_types(dtype: torch.dtype) -> None:
-    z, index = (torch.randn(5, 40) * 3).to(dtype).requires_grad_(), torch.randint(40, (5,))
-    loss = entmax_loss(z, index)
-    assert loss.dtype == dtype
-    assert loss == entmax_loss(z.float(), index).to(dtype)
-    loss.backward()
-    assert z.grad.dtype == dtype
-    more = {"weight": torch.ones(40), "label_smoothing": 0.1}
-    plain = entmax_loss(z.float(), index, **more)
-    with torch.autocast("cpu", dtype=dtype):
-        assert entmax_loss(z, index).dtype == torch.float32
-        assert entmax_loss(z.float(), index, **more) == plain
+class TestHalfTypes:
+    @pytest.fixture
+    def z(self, dtype: torch.dtype) -> Tensor:
+        return (torch.randn(5, 40) * 3).to(dtype).requires_grad_()
+
+    @pytest.fixture
+    def index(self) -> Tensor:
+        return torch.randint(40, (5,))
+
+    def test_are_computed_in_float32(self, z: Tensor, index: Tensor, dtype: torch.dtype) -> None:
+        assert torch.equal(entmax_loss(z, index), entmax_loss(z.float(), index).to(dtype))
+
+    def test_have_gradients_of_their_type(
+        self, z: Tensor, index: Tensor, dtype: torch.dtype
+    ) -> None:
+        entmax_loss(z, index).backward()
+        assert z.grad.dtype == dtype
+
+    def test_give_float32_under_autocast(
+        self, z: Tensor, index: Tensor, dtype: torch.dtype
+    ) -> None:
+        with torch.autocast("cpu", dtype=dtype):
+            assert entmax_loss(z, index).dtype == torch.float32
+
+    def test_of_autocast_do_not_change_a_loss_in_float32(
+        self, z: Tensor, index: Tensor, dtype: torch.dtype
+    ) -> None:
+        options = {"weight": torch.ones(40), "label_smoothing": 0.1}
+        plain = entmax_loss(z.float(), index, **options)
+        with torch.autocast("cpu", dtype=dtype):
+            assert entmax_loss(z.float(), index, **options) == plain
 
 
 @pytest.mark.parametrize(
@@ -175,11 +246,6 @@ def test_wrong_arguments_are_refused(arguments: dict, message: str) -> None:
         entmax_loss(**{"scores": torch.randn(2, 4), "target": torch.tensor([0, 1])} | arguments)
 
 
-rows_of_scores = st.integers(2, 20).flatmap(
-    lambda n: st.tuples(*[st.lists(st.floats(-20, 20), min_size=n, max_size=n)] * 2)
-)
-
-
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
 @pytest.mark.parametrize("label", [0, 1])
 def test_a_class_of_weight_zero_may_be_impossible_under_smoothing(alpha: float, label: int) -> None:
@@ -188,10 +254,9 @@ def test_a_class_of_weight_zero_may_be_impossible_under_smoothing(alpha: float, 
     loss = entmax_loss(
         scores, torch.tensor([label]), alpha, weight, label_smoothing=0.3, reduction="sum"
     )
-    spread = torch.full((1, 3), 0.1)
-    spread[0, label] += 0.7
-    same = entmax_loss(scores, spread, alpha, weight, reduction="sum")
-    assert torch.allclose(loss, same)
+    smoothed = torch.full((1, 3), 0.1)
+    smoothed[0, label] += 0.7
+    assert torch.allclose(loss, entmax_loss(scores, smoothed, alpha, weight, reduction="sum"))
     loss.backward()
     assert torch.isfinite(scores.grad[:, ::2]).all()
 
@@ -201,19 +266,22 @@ def test_a_class_of_weight_zero_may_be_impossible_under_smoothing(alpha: float, 
     [*zip(ALPHAS, cycle(KINDS), cycle([False])), (1.0, KINDS[1], True), (1.5, KINDS[0], True)],
 )
 def test_scores_far_from_zero_keep_their_digits(alpha: float, kind: str, compiled: bool) -> None:
-    """A constant added to float32 scores that have room for it changes neither loss nor gradient,
-    as in cross-entropy."""
+    """A constant added to all scores changes neither loss nor gradient, as in cross-entropy.
+
+    If float32 has room for it.
+    """
     scores = (torch.randn(6, 7) * 2 * 256).round() / 256  # exact, also after the addition
     target = target_of(kind).float() if kind == "distributions" else INDEX
     loss = torch.compile(entmax_loss, backend="aot_eager") if compiled else entmax_loss
-    outcomes = []
-    for offset in (0.0, 8192.0):
+    smoothing = 0.1 if compiled else 0.0
+
+    def losses_and_gradient(offset: float) -> tuple[Tensor, Tensor]:
         z = (scores + offset).requires_grad_()
-        losses = loss(z, target, alpha, reduction="none", label_smoothing=0.1 * compiled)
-        losses.sum().backward()
-        outcomes.append((losses.detach(), z.grad))
-    for near, far in zip(*outcomes, strict=True):
-        torch.testing.assert_close(near, far, rtol=0, atol=1e-6)
+        losses = loss(z, target, alpha, reduction="none", label_smoothing=smoothing)
+        return losses.detach(), torch.autograd.grad(losses.sum(), z)[0]
+
+    far = losses_and_gradient(8192.0)
+    torch.testing.assert_close(far, losses_and_gradient(0.0), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5])
@@ -258,46 +326,144 @@ def test_every_row_has_its_alpha_and_any_integers_are_classes(device: str) -> No
         torch.testing.assert_close(grad[row : row + 1], expected_grad, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-@pytest.mark.parametrize("alpha", [1.1, 1.2, 1.5, 2.0, 2.5])
-def test_near_the_margin(alpha: float, dtype: torch.dtype, device: str) -> None:
-    """No loss is below 0, and all beyond the margin are exactly 0, with their gradient."""
-    distance = torch.logspace(-1, -6, 40, dtype=torch.float64)
-    lead = torch.cat([1 - distance, 1 + distance]) / (alpha - 1)
+# --- the margin ------------------------------------------------------------------------------
+
+
+MARGINS = torch.logspace(-1, -6, 40, dtype=torch.float64)
+
+
+def rows_around_the_margin(alpha: float) -> Tensor:
+    """Return scores ``(80, 12)`` whose first one leads by the margin, but for a small part of it.
+
+    It leads by less in 40 rows, and by more in 40: first by a tenth, then by less and less.
+    """
+    lead = torch.cat([1 - MARGINS, 1 + MARGINS]) / (alpha - 1)
     scores = torch.rand(80, 12, dtype=torch.float64) * -3
     scores[:, 0] = scores[:, 1:].amax(1) + lead
-    scores, target = scores.to(device, dtype).requires_grad_(), torch.zeros(80, device=device)
-    one_hot = functional.one_hot(target.long(), 12).to(dtype)
-    for targets in (target.long(), one_hot):
-        for each in (alpha, torch.full((80, 1), alpha, device=device, dtype=torch.float64)):
-            losses = entmax_loss(scores, targets, each, reduction="none")
-            assert (losses >= 0).all()
-            if targets is not one_hot:
-                assert not losses[76:].any() or dtype == torch.float32
-                assert not losses[40:50].any()
-            assert (losses[40:] <= 16 * torch.finfo(dtype).eps / (alpha - 1)).all()
+    return scores
+
+
+class Margin(NamedTuple):
+    """Losses of rows around the margin, with the first class as the target."""
+
+    kind: str
+    """Whether the target is given as classes or as distributions."""
+    losses: Tensor
+    gradient: Tensor
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize("alpha", [1.1, 1.2, 1.5, 2.0, 2.5])
+class TestTheMargin:
+    """Of classes and of distributions, with a number as alpha and with one for each row."""
+
+    @pytest.fixture
+    def scores(self, alpha: float, dtype: torch.dtype, device: str) -> Tensor:
+        return rows_around_the_margin(alpha).to(device, dtype).requires_grad_()
+
+    @pytest.fixture
+    def target(self, scores: Tensor) -> Tensor:
+        """The first class, as distributions."""
+        return torch.eye(12, dtype=scores.dtype, device=scores.device)[:1].expand(80, 12)
+
+    @pytest.fixture
+    def margins(self, scores: Tensor, target: Tensor, alpha: float) -> list[Margin]:
+        alphas = torch.full((80, 1), alpha, device=scores.device, dtype=torch.float64)
+        margins = []
+        for kind, form in product(KINDS, (alpha, alphas)):
+            targets = target.argmax(1) if kind == "classes" else target
+            losses = entmax_loss(scores, targets, form, reduction="none")
             (gradient,) = torch.autograd.grad(losses.sum(), scores)
-            exact = entmax_oracle(scores, alpha) - one_hot
-            eps = 16 * torch.finfo(dtype).eps
-            most = eps / (alpha - 1) if alpha <= 2 else eps ** (1 / (alpha - 1))
-            assert ((gradient - exact).abs() <= most).all()
+            margins.append(Margin(kind, losses.detach(), gradient))
+        return margins
+
+    @pytest.fixture
+    def rounding(self, dtype: torch.dtype) -> float:
+        return 16 * torch.finfo(dtype).eps
+
+    def test_no_loss_is_negative(self, margins: list[Margin]) -> None:
+        for margin in margins:
+            assert (margin.losses >= 0).all()
+
+    def test_losses_beyond_it_are_small(
+        self, margins: list[Margin], alpha: float, rounding: float
+    ) -> None:
+        for margin in margins:
+            assert (margin.losses[40:] <= rounding / (alpha - 1)).all()
+
+    def test_losses_of_a_class_beyond_it_are_0(
+        self, margins: list[Margin], dtype: torch.dtype
+    ) -> None:
+        """In float32, not of the last rows, which are beyond it by less than a rounding."""
+        for margin in margins:
+            if margin.kind == "classes":
+                assert not margin.losses[40:50].any()
+                assert not margin.losses[76:].any() or dtype == torch.float32
+
+    def test_gradients_are_those_of_the_definition(
+        self,
+        margins: list[Margin],
+        scores: Tensor,
+        target: Tensor,
+        alpha: float,
+        rounding: float,
+    ) -> None:
+        exact = entmax_oracle(scores, alpha) - target
+        tolerance = rounding / (alpha - 1) if alpha <= 2 else rounding ** (1 / (alpha - 1))
+        for margin in margins:
+            assert ((margin.gradient - exact).abs() <= tolerance).all()
 
 
-@given(rows_of_scores, st.floats(1, 3), st.floats(0, 1))
-def test_properties(pair, alpha, where) -> None:
-    """Convex, not negative, 0 where entmax(z) = q with the entropy of q taken off, margin."""
-    one, other = (torch.tensor(row, dtype=torch.float64) for row in pair)
-    index = torch.tensor(1)
-    ends = [entmax_loss(z, index, alpha) for z in (one, other)]
-    between = entmax_loss(one + where * (other - one), index, alpha)
-    assert 0 <= between <= (1 - where) * ends[0] + where * ends[1] + 1e-9
-    for q, zero in ((entmax(one, alpha), True), (entmax(other, alpha), False)):
-        divergence = float(entmax_loss(one, q, alpha) - tsallis_entropy(q, alpha))
-        assert divergence >= -1e-6
-        assert abs(divergence) <= 1e-6 or not zero
-    if alpha > 1.5:
-        one[1] = -100
-        one[1] = one.max() + 1 / (alpha - 1) + 1e-9
-        assert entmax_loss(one, index, alpha) == 0
-        one[1] -= 0.1
-        assert entmax_loss(one, index, alpha) > 0
+# --- properties ------------------------------------------------------------------------------
+
+
+def rows_of_scores(count: int) -> st.SearchStrategy[list[Tensor]]:
+    """Rows of the same length, from 2 to 20."""
+
+    def of_length(length: int) -> st.SearchStrategy[list[Tensor]]:
+        row = st.lists(st.floats(-20, 20), min_size=length, max_size=length)
+        tensor = row.map(lambda scores: torch.tensor(scores, dtype=torch.float64))
+        return st.lists(tensor, min_size=count, max_size=count)
+
+    return st.integers(2, 20).flatmap(of_length)
+
+
+ALPHAS_TO_3 = st.floats(1, 3)
+CLASS_1 = torch.tensor(1)
+
+
+def divergence(z: Tensor, target: Tensor, alpha: float) -> float:
+    """Return the Fenchel-Young loss of a distribution: without its entropy."""
+    return float(entmax_loss(z, target, alpha) - tsallis_entropy(target, alpha))
+
+
+@given(rows_of_scores(2), ALPHAS_TO_3, st.floats(0, 1))
+def test_the_loss_is_convex_and_not_negative(
+    rows: list[Tensor], alpha: float, share: float
+) -> None:
+    one, other = rows
+    ends = [entmax_loss(z, CLASS_1, alpha) for z in rows]
+    between = entmax_loss(one + share * (other - one), CLASS_1, alpha)
+    assert 0 <= between <= (1 - share) * ends[0] + share * ends[1] + 1e-9
+
+
+@given(rows_of_scores(2), ALPHAS_TO_3)
+def test_the_divergence_is_not_negative(rows: list[Tensor], alpha: float) -> None:
+    z, other = rows
+    assert divergence(z, entmax(other, alpha), alpha) >= -1e-6
+
+
+@given(rows_of_scores(1), ALPHAS_TO_3)
+def test_the_divergence_of_the_own_probabilities_is_0(rows: list[Tensor], alpha: float) -> None:
+    (z,) = rows
+    assert divergence(z, entmax(z, alpha), alpha) == pytest.approx(0, abs=1e-6)
+
+
+@given(rows_of_scores(1), st.floats(1.5, 3, exclude_min=True))
+def test_the_loss_of_a_class_is_0_beyond_the_margin(rows: list[Tensor], alpha: float) -> None:
+    (z,) = rows
+    z[1] = -100
+    z[1] = z.max() + 1 / (alpha - 1) + 1e-9
+    assert entmax_loss(z, CLASS_1, alpha) == 0
+    z[1] -= 0.1
+    assert entmax_loss(z, CLASS_1, alpha) > 0

@@ -8,7 +8,7 @@ from onmt_entmax.sparse import entmax, entmax_loss, tsallis_entropy
 INF = float("inf")
 
 
-def some_scores(*shape: int) -> torch.Tensor:
+def random_scores(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64) * 2
 
 
@@ -16,23 +16,23 @@ def some_scores(*shape: int) -> torch.Tensor:
 def test_proposition_2(alpha: float) -> None:
     """The Jacobian from the regulariser's Hessian on the support (equations 29 and 30)."""
     for _ in range(5):
-        z = some_scores(6)
+        z = random_scores(6)
         p = entmax(z, alpha)
         inside = (p > 0).nonzero().squeeze(1)
         hessian = -torch.autograd.functional.hessian(lambda p: tsallis_entropy(p, alpha), p[inside])
         inverse = hessian.inverse()
         s = inverse.sum(1)
-        found = torch.autograd.functional.jacobian(lambda z: entmax(z, alpha), z)
-        expected = torch.zeros_like(found)
+        jacobian = torch.autograd.functional.jacobian(lambda z: entmax(z, alpha), z)
+        expected = torch.zeros_like(jacobian)
         expected[inside.unsqueeze(1), inside] = inverse - torch.outer(s, s) / s.sum()
-        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
+        torch.testing.assert_close(jacobian, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 6.0])
 def test_proposition_3_and_lemma_3(spread: float) -> None:
     """The threshold of the rho largest scores never falls; each consistent one is the row's."""
     for _ in range(20):
-        z = (some_scores(12) * spread).round().sort(descending=True).values / 4  # with ties
+        z = (random_scores(12) * spread).round().sort(descending=True).values / 4  # with ties
         ordered, thresholds = torch.cat([z / 2, torch.tensor([-INF])]), [-INF]
         for rho in range(1, 13):
             left = 1 / rho - ordered[:rho].var(correction=0)
@@ -43,13 +43,16 @@ def test_proposition_3_and_lemma_3(spread: float) -> None:
                 torch.testing.assert_close(entmax(z, 1.5), p, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
-def test_the_loss_is_smooth_up_to_alpha_2(alpha: float) -> None:
-    """Property 5: the gradients of two rows are at most as far apart as the rows."""
-    z, others = some_scores(2, 2000, 5)
+@pytest.mark.parametrize(("alpha", "least"), [(1.0, 0.0), (1.5, 0.0), (2.0, 0.51)])
+def test_the_loss_is_smooth_up_to_alpha_2(alpha: float, least: float) -> None:
+    """Property 5: the gradients of two rows are at most as far apart as the rows.
+
+    At alpha 2, some are more than half as far apart.
+    """
+    z, others = random_scores(2, 2000, 5)
     changes = (entmax(others, alpha) - entmax(z, alpha)).norm(dim=1)
     most = (changes / (others - z).norm(dim=1)).max()
-    assert 0.51 * (alpha == 2) < most <= 1 + 1e-9
+    assert least < most <= 1 + 1e-9
 
 
 def test_the_loss_is_not_smooth_above_alpha_2() -> None:
@@ -65,7 +68,7 @@ def test_temperature_scaling(alpha: float, t: float) -> None:
 
     No distribution exceeds the maximum that it takes.
     """
-    z, y = some_scores(5), torch.tensor([0.5, 0.5, 0, 0, 0], dtype=torch.float64)
+    z, y = random_scores(5), torch.tensor([0.5, 0.5, 0, 0, 0], dtype=torch.float64)
     others = torch.distributions.Dirichlet(torch.full_like(y, 0.5)).sample((2000,))
     p = torch.cat([entmax(z / t, alpha).unsqueeze(0), y.unsqueeze(0), others])
     values = p @ z + t * tsallis_entropy(p, alpha)

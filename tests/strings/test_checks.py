@@ -20,7 +20,7 @@ def rows_in(lines: list[str], task: StringTask) -> list[Row]:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         (["put\t put\tV"], "spaces around sources, targets or tags, which a model learns: 1"),
         (["put\tput\t"], "rows without tags: 1 of 4, such as line 4"),
@@ -38,21 +38,21 @@ def rows_in(lines: list[str], task: StringTask) -> list[Row]:
         (FORMS[:1], "rows that are there before: 1 of 4, such as 'draw', 'drew'"),
     ],
 )
-def test_a_likely_mistake_is_said(lines: list[str], said: str) -> None:
+def test_a_likely_mistake_is_named(lines: list[str], message: str) -> None:
     (text,) = oddities(rows_in([*FORMS, *lines], INFLECTION), INFLECTION)
-    assert text.startswith(said)
+    assert text.startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         (["a\tb\t2", "c\td\t17"], "tags that are numbers, such as '2': 2 rows of 2; if they are"),
         (["a\tb\tV|PST", "c\td\tV|PRS"], "no separator divides tags: 'V|PST' is one tag; "),
     ],
 )
-def test_a_column_is_likely_no_tags(lines: list[str], said: str) -> None:
+def test_a_column_is_likely_no_tags(lines: list[str], message: str) -> None:
     (text,) = oddities(rows_in(lines, INFLECTION), INFLECTION)
-    assert text.startswith(said)
+    assert text.startswith(message)
 
 
 def test_a_first_row_without_phones_may_be_a_heading() -> None:
@@ -64,7 +64,7 @@ def test_a_first_row_without_phones_may_be_a_heading() -> None:
     ("lines", "task"),
     [
         (FORMS, INFLECTION),
-        (["draw\tdrew\tV;NOM(2, SG)"] * 1, INFLECTION),
+        (["draw\tdrew\tV;NOM(2, SG)"], INFLECTION),
         (PHONES, PRONUNCIATION),
         (["a\ta"], PRONUNCIATION),
         (["þing\tθ i ŋ", "abil\ta b i l", "as\tχʷ s"], PRONUNCIATION),  # IPA mixes scripts

@@ -11,18 +11,23 @@ from tests.commands import ROOT
 @pytest.mark.parametrize("model", ["inflection-86", "inflection-102"])
 def test_every_language_of_the_shipped_models_has_a_code(model: str) -> None:
     content = json.loads((ROOT / "data/models" / model / "vocab.json").read_text(encoding="utf-8"))
-    names = {t.removeprefix("lang=") for t in content["source"] if t.startswith("lang=")}
+    names = {
+        token.removeprefix("lang=") for token in content["source"] if token.startswith("lang=")
+    }
     assert names <= codes().keys()
 
 
 def test_no_code_means_two_languages() -> None:
-    listed = [code for some in codes().values() for code in some]
-    assert len(listed) == len(set(listed))
-    assert all(len(code) == 3 for code in listed)
+    all_codes = [code for of_language in codes().values() for code in of_language]
+    assert len(all_codes) == len(set(all_codes))
+
+
+def test_codes_have_three_letters() -> None:
+    assert {len(code) for of_language in codes().values() for code in of_language} == {3}
 
 
 @pytest.mark.parametrize(
-    ("asked", "known", "found"),
+    ("name", "languages", "language"),
     [
         ("deu", ["german"], "german"),
         ("german", ["deu"], "deu"),
@@ -35,5 +40,7 @@ def test_no_code_means_two_languages() -> None:
         ("klingon", ["german"], "klingon"),
     ],
 )
-def test_a_language_is_known_by_name_or_code(asked: str, known: list[str], found: str) -> None:
-    assert known_as(asked, known) == found
+def test_a_language_is_known_by_name_or_code(
+    name: str, languages: list[str], language: str
+) -> None:
+    assert known_as(name, languages) == language

@@ -8,8 +8,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU
 
-from onmt_entmax.checkpoint import load
+from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Batch, Example
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import build_model
@@ -20,61 +21,131 @@ from onmt_entmax.translator import Translator
 from tests.train.trainers import setup_of
 
 
-def examples_of(firsts: list[int]) -> list[Example]:
-    return [Example([first, 9], [number], number) for number, first in enumerate(firsts)]
+def examples_of(first_tokens: list[int]) -> list[Example]:
+    return [Example([first, 9], [n], n) for n, first in enumerate(first_tokens)]
 
 
-@given(st.lists(st.integers(0, 5), max_size=60), st.integers(0, 70), st.booleans())
-def test_a_sample_has_its_size_and_is_the_same_again(
-    firsts: list[int], size: int, evenly: bool
-) -> None:
-    """An even one has as many of each first token as there are."""
-    examples = examples_of(firsts)
-    sample = sample_examples(examples, size, evenly)
-    assert len(sample) == (min(size, len(firsts)) if size else len(firsts))
+FIRST_TOKENS = st.lists(st.integers(0, 5), max_size=60)
+SIZES = st.integers(0, 70)
+
+
+@given(FIRST_TOKENS, SIZES, st.booleans())
+def test_a_sample_has_its_size(first_tokens: list[int], size: int, evenly: bool) -> None:
+    """Of different examples; size 0 is all."""
+    sample = sample_examples(examples_of(first_tokens), size, evenly)
+    assert len(sample) == (min(size, len(first_tokens)) if size else len(first_tokens))
     assert len({example.index for example in sample}) == len(sample)
-    assert sample == sample_examples(examples, size, evenly)
-    if evenly and 0 < size < len(firsts):
-        taken, there = Counter(example.source[0] for example in sample), Counter(firsts)
-        for first, count in there.items():
-            assert taken[first] == count or taken[first] >= max(taken.values()) - 1
 
 
-def test_measures_are_those_of_translating(trained: Path, tmp_path: Path) -> None:
-    """Of a sample, even over first tokens, which decide the groups of macro accuracy."""
-    changes = {"selection": "macro_accuracy", "valid_decode_size": 33, "valid_loss_size": 20}
-    loaded, values = load(trained / "run" / "step_300"), []
-    for more in (changes, {**changes, "valid_loss_size": 0}, {"selection": "bleu"}):
-        setup = setup_of(tmp_path, **more)
-        data = TrainingData(setup.data, setup.vocabulary, loaded.vocabularies)
-        with torch.no_grad():
-            values.append(make_evaluate(data, setup.validation)(loaded.model))
-    assert values[0]["loss"] != values[1]["loss"]  # of 20 and of all
-    assert values[0]["exact_match"] == values[1]["exact_match"]
+@given(FIRST_TOKENS, SIZES, st.booleans())
+def test_a_sample_is_the_same_again(first_tokens: list[int], size: int, evenly: bool) -> None:
+    examples = examples_of(first_tokens)
+    assert sample_examples(examples, size, evenly) == sample_examples(examples, size, evenly)
 
-    sources = (tmp_path / "valid.src").read_text().splitlines()
-    targets = (tmp_path / "valid.tgt").read_text().splitlines()
-    pairs = [(s.split(), t.split()) for s, t in zip(sources, targets, strict=True)]
-    sides = loaded.vocabularies
+
+@given(FIRST_TOKENS, SIZES.filter(bool))
+def test_an_even_sample_has_as_many_of_each_first_token_as_there_are(
+    first_tokens: list[int], size: int
+) -> None:
+    sample = sample_examples(examples_of(first_tokens), size, evenly=True)
+    sampled, existing = Counter(example.source[0] for example in sample), Counter(first_tokens)
+    for first, count in existing.items():
+        assert sampled[first] == count or sampled[first] >= max(sampled.values()) - 1
+
+
+# --- measures are those of translating -------------------------------------------------------
+
+# Of a sample that is even over first tokens, which decide the groups of macro accuracy.
+SAMPLED = 33  # of forty
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("measures")
+
+
+@pytest.fixture(scope="module")
+def model(trained: Path) -> LoadedModel:
+    return load(trained / "run" / "step_300")
+
+
+@torch.no_grad()
+def measure(model: LoadedModel, folder: Path, **changes: object) -> dict[str, float]:
+    setup = setup_of(folder, **changes)
+    data = TrainingData(setup.data, setup.vocabulary, model.vocabularies)
+    return make_evaluate(data, setup.validation)(model.model)
+
+
+@pytest.fixture(scope="module")
+def values(model: LoadedModel, folder: Path) -> dict[str, float]:
+    """The measures, with a loss of twenty pairs."""
+    sizes = {"valid_decode_size": SAMPLED, "valid_loss_size": 20}
+    return measure(model, folder, selection="macro_accuracy", **sizes)
+
+
+@pytest.fixture(scope="module")
+def pairs(folder: Path, values: object) -> list[tuple[str, str]]:
+    """The lines of the development set."""
+    sides = ((folder / f"valid.{side}").read_text().splitlines() for side in ("src", "tgt"))
+    return list(zip(*sides, strict=True))
+
+
+@pytest.fixture(scope="module")
+def outputs(model: LoadedModel, pairs: list[tuple[str, str]]) -> list[str]:
+    """The translations of the development set."""
+    translator = Translator([model], SearchTask(SearchConfig(beam_size=1, stop="first")))
+    answers = translator.answers([source for source, _ in pairs])
+    return [answer.lines(1)[0] for answer in answers]
+
+
+@pytest.fixture(scope="module")
+def right(
+    model: LoadedModel, pairs: list[tuple[str, str]], outputs: list[str]
+) -> dict[str, list[bool]]:
+    """Whether the outputs of the sample are right, by first token."""
+    source, target = model.vocabularies
     examples = [
-        Example(sides.source.encode(source), sides.target.encode(target), n)
-        for n, (source, target) in enumerate(pairs)
+        Example(source.encode(line.split()), target.encode(reference.split()), number)
+        for number, (line, reference) in enumerate(pairs)
     ]
-    task = SearchTask(SearchConfig(beam_size=1, stop="first"))
-    answers = [a.lines(1)[0] for a in Translator([loaded], task).answers(sources)]
     right: dict[str, list[bool]] = {}
-    for example in sample_examples(examples, 33, True):
-        exact = answers[example.index] == targets[example.index]
-        right.setdefault(sources[example.index][0], []).append(exact)
-    every = [exact for group in right.values() for exact in group]
-    assert values[0]["exact_match"] == pytest.approx(100 * sum(every) / 33)
-    means = [sum(group) / len(group) for group in right.values()]
-    assert values[0]["macro_accuracy"] == pytest.approx(100 * sum(means) / len(means))
-    from sacrebleu.metrics import BLEU
+    for example in sample_examples(examples, SAMPLED, evenly=True):
+        line, reference = pairs[example.index]
+        right.setdefault(line[0], []).append(outputs[example.index] == reference)
+    return right
 
-    bleu = BLEU(force=True).corpus_score(answers, [targets]).score
-    assert values[2]["bleu"] == pytest.approx(bleu)
-    assert "exact_match" not in values[2]
+
+def test_exact_match_is_over_the_sample(values, right) -> None:
+    count = sum(sum(group) for group in right.values())
+    assert values["exact_match"] == pytest.approx(100 * count / SAMPLED)
+
+
+def test_macro_accuracy_is_the_mean_over_first_tokens(values, right) -> None:
+    means = [sum(group) / len(group) for group in right.values()]
+    assert values["macro_accuracy"] == pytest.approx(100 * sum(means) / len(means))
+
+
+def test_the_loss_has_a_sample_of_its_own(values, model, folder: Path) -> None:
+    of_all = measure(
+        model,
+        folder,
+        selection="macro_accuracy",
+        valid_decode_size=SAMPLED,
+        valid_loss_size=0,
+    )
+    assert of_all["loss"] != values["loss"]
+    assert of_all["exact_match"] == values["exact_match"]
+
+
+def test_bleu_is_sacrebleus(model, folder: Path, pairs, outputs: list[str]) -> None:
+    values = measure(model, folder, selection="bleu")
+    references = [reference for _, reference in pairs]
+    expected = BLEU(force=True).corpus_score(outputs, [references]).score
+    assert values["bleu"] == pytest.approx(expected)
+    assert "exact_match" not in values
+
+
+# --- unknown tokens --------------------------------------------------------------------------
 
 
 def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch) -> None:
@@ -91,14 +162,14 @@ def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch) -> None:
         return [SimpleNamespace(best=SimpleNamespace(tokens=out)) for out in outputs]
 
     monkeypatch.setattr(evaluation, "beam_search", search)
-    told: list[str] = []
+    warnings: list[str] = []
     with torch.no_grad():
-        evaluate = make_evaluate(data, setup.validation, told.append)
+        evaluate = make_evaluate(data, setup.validation, warnings.append)
         values = evaluate(build_model(setup.model, data.vocabularies).eval())
     lines = (tmp_path / "valid.tgt").read_text().splitlines()
     known = [all(token in data.vocabularies.target for token in line.split()) for line in lines]
     assert 0 < sum(known) < len(known)
     assert values["exact_match"] == pytest.approx(100 * sum(known) / len(known))
-    (warning,) = told
+    (warning,) = warnings
     assert warning.startswith("warning: corpus 'valid': ")
     assert "not in the target vocabulary: no output has '" in warning

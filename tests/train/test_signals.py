@@ -11,6 +11,7 @@ import termios
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -36,12 +37,12 @@ def endless(folder: Path, **changes: object) -> list[str]:
 
 def while_evaluating(monkeypatch, do: Callable[[], object]) -> None:
     """Do something once, in the first validation."""
-    todo = [do]
+    validations = count(1)
 
     def make_evaluate(*_: object) -> object:
         def evaluate(model: object) -> dict[str, float]:
-            if todo:
-                todo.pop()()
+            if next(validations) == 1:
+                do()
             return {"loss": 1.0, "token_accuracy": 50.0, "support": 2.0}
 
         return evaluate
@@ -126,15 +127,15 @@ def test_after_nohup_a_closed_terminal_changes_nothing(tmp_path: Path, monkeypat
 
 def while_saving(monkeypatch, *numbers: signal.Signals) -> None:
     """Send signals to this process while it writes its second checkpoint."""
-    save, times = torch.save, []
+    save, checkpoints = torch.save, count(1)
 
-    def saving(*arguments: object) -> None:
+    def save_and_signal(*arguments: object) -> None:
         save(*arguments)
-        times.append(True)
-        for number in numbers if len(times) == 2 else ():
-            os.kill(os.getpid(), number)
+        if next(checkpoints) == 2:
+            for number in numbers:
+                os.kill(os.getpid(), number)
 
-    monkeypatch.setattr(torch, "save", saving)
+    monkeypatch.setattr(torch, "save", save_and_signal)
 
 
 @pytest.mark.parametrize(
@@ -187,8 +188,8 @@ def test_a_training_whose_folder_was_replaced_writes_nothing_more(
     with other:
         assert ended(train, endless(tmp_path, save_checkpoint_steps=2)) == 2
         assert [path.name for path in run.iterdir()] == [".lock"]
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith(f"train.py: error: {run}: was deleted or replaced while")
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.startswith(f"train.py: error: {run}: was deleted or replaced while")
     assert checkpoint_steps(elsewhere) == [2, 4]
 
 

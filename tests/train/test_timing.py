@@ -7,12 +7,20 @@ from pathlib import Path
 import pytest
 import torch
 
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.options.train import TrainingSetup
 from onmt_entmax.train.timing import Stopwatch, Timed, round_robin
+from onmt_entmax.train.update import Update
 from tests.train.trainers import setup_of
 
 
 class World:
-    """A clock that updates of networks move, each by the network's own time."""
+    """A clock that updates of networks move, each by the network's own time.
+
+    Attributes:
+        now: seconds.
+        turns: the names of the networks, in the order of their updates.
+    """
 
     def __init__(self) -> None:
         self.now, self.turns = 0.0, ""
@@ -40,27 +48,53 @@ def test_only_the_first_network_has_a_turn_in_any_case(deadline: float, turns: s
     assert world.turns == turns
 
 
-def test_a_speed_is_examples_over_seconds(tmp_path: Path) -> None:
-    """Each network has its own batches; the toy corpora have targets of two to six letters."""
-    setup = setup_of(tmp_path, rnn_size=8, selection="exact_match")
-    watch = Stopwatch(setup.data, setup.vocabulary, torch.device("cpu"))
-    lengths = [len(line.split()) for line in (tmp_path / "train.tgt").open()]
-    assert (watch.rows, watch.target) == (240, sum(lengths) / 240)
-    networks = [
+@pytest.fixture(scope="module")
+def setup(tmp_path_factory: pytest.TempPathFactory) -> TrainingSetup:
+    return setup_of(tmp_path_factory.mktemp("timing"), rnn_size=8, selection="exact_match")
+
+
+@pytest.fixture
+def watch(setup: TrainingSetup) -> Stopwatch:
+    return Stopwatch(setup.data, setup.vocabulary, torch.device("cpu"))
+
+
+@pytest.fixture
+def networks(setup: TrainingSetup) -> list[Timed]:
+    """Two networks, with batches of sixteen and of three."""
+    return [
         Timed(replace(setup.data, batch_size=size), setup.model, setup.training) for size in (16, 3)
     ]
-    batches: list[int] = []
 
-    def trainer(network: Timed) -> object:
-        run = made(network)
-        add = run.update.add
-        run.update.add = lambda batch, size: batches.append(size) or add(batch, size)
-        return run
 
-    made, watch._trainer = watch._trainer, trainer
-    speeds = watch.training_speeds(networks, 0.05)
-    assert {*batches[:2]} == {16, 3}
-    assert all(speed > 0 for speed in speeds)
-    rates = watch.validation_speeds(networks[0], setup.validation)
-    assert min(rates) > 0
-    assert watch.dev == 40
+def test_the_data_is_counted(setup: TrainingSetup, watch: Stopwatch) -> None:
+    """The toy corpora have targets of two to six letters."""
+    (corpus,) = setup.data.corpora
+    lengths = [len(line.split()) for line in Path(corpus.path_src).read_text().splitlines()]
+    assert watch.rows == 240
+    assert watch.target == sum(lengths) / 240
+
+
+def test_each_network_has_its_own_batches(
+    watch: Stopwatch, networks: list[Timed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    add = Update.add
+
+    def note_size(update: Update, batch: Batch, size: int) -> None:
+        sizes.append(size)
+        add(update, batch, size)
+
+    monkeypatch.setattr(Update, "add", note_size)
+    watch.training_speeds(networks, 0.05)
+    assert {*sizes[:2]} == {16, 3}
+
+
+def test_training_has_a_speed(watch: Stopwatch, networks: list[Timed]) -> None:
+    assert all(speed > 0 for speed in watch.training_speeds(networks, 0.05))
+
+
+def test_a_validation_has_a_speed_of_losses_and_of_decoding(
+    setup: TrainingSetup, watch: Stopwatch, networks: list[Timed]
+) -> None:
+    assert min(watch.validation_speeds(networks[0], setup.validation)) > 0
+    assert watch.dev == 40  # which is counted then

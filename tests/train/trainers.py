@@ -1,4 +1,4 @@
-"""Trainers of the toy task."""
+"""Trainers of the toy task, and changes to them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,36 +32,41 @@ LEARNED = {
 
 
 def setup_of(folder: Path, **changes: object) -> TrainingSetup:
+    """Write the toy task with these options; return its configurations."""
     folder.mkdir(exist_ok=True)
     return training_setup(["-config", str(write_config(folder, num_workers=0, **changes))])
 
 
-def trainer_with(setup: TrainingSetup, data: TrainingData, model: SparseNMTModel) -> Trainer:
+def _build_trainer(
+    setup: TrainingSetup, data: TrainingData, model: SparseNMTModel, began: float | None
+) -> Trainer:
     run = RunFolder(Path(setup.run.save_model), setup.model, data.vocabularies, setup.record)
     evaluate = make_evaluate(data, setup.validation)
-    return Trainer(model, TrainingBatches(data), setup.training, evaluate, run, None, Processes())
+    batches = TrainingBatches(data)
+    return Trainer(model, batches, setup.training, evaluate, run, None, Processes(), began)
 
 
-def trainer_of(folder: Path, **changes: object) -> Trainer:
-    """Return a trainer for the toy task."""
+def trainer_of(folder: Path, began: float | None = None, **changes: object) -> Trainer:
+    """Return a trainer for the toy task, which began at a time of `time.monotonic`."""
     setup = setup_of(folder, **changes)
     data = TrainingData(setup.data, setup.vocabulary)
     torch.manual_seed(1)
-    return trainer_with(setup, data, build_model(setup.model, data.vocabularies))
+    return _build_trainer(setup, data, build_model(setup.model, data.vocabularies), began)
 
 
-def resumed(folder: Path, step: int, **changes: object) -> Trainer:
+def resumed_trainer(folder: Path, step: int, **changes: object) -> Trainer:
     """Return the trainer of `trainer_of`, resumed from a checkpoint."""
     setup = setup_of(folder, **changes)
     checkpoint = folder / "run" / f"step_{step}"
     loaded = load(checkpoint)
     data = TrainingData(setup.data, setup.vocabulary, loaded.vocabularies)
-    trainer = trainer_with(setup, data, loaded.model)
+    trainer = _build_trainer(setup, data, loaded.model, None)
     trainer.load_state_dict(read_training_state(checkpoint))
     return trainer
 
 
 def weights(model: SparseNMTModel) -> list[Tensor]:
+    """Return a copy of a model's weights."""
     return [parameter.detach().clone() for parameter in model.parameters()]
 
 
@@ -71,23 +76,40 @@ def assert_equal(one: list[Tensor], other: list[Tensor]) -> None:
 
 
 def after_each_update(trainer: Trainer, do: Callable[[], object]) -> None:
-    trainer.optimizer.register_step_post_hook(lambda *_: do())
+    """Call a function after each update of weights and average, also one that was skipped."""
+    update_average = trainer.average.update
+
+    def update(step: int, applied: Tensor) -> None:
+        update_average(step, applied)
+        do()
+
+    trainer.average.update = update
 
 
-def poison(trainer: Trainer, steps: set[int]) -> None:
-    """Make the loss of some updates nan."""
+def make_losses_nan(trainer: Trainer, steps: set[int]) -> None:
+    """Make the training losses of some updates nan."""
     loss = trainer.update.loss
 
-    def poisoned(batch: object) -> object:
+    def loss_or_nan(batch: object) -> object:
         result = loss(batch)
         factor = float("nan") if trainer.state.step + 1 in steps else 1.0
         return result._replace(loss=result.loss * factor)
 
-    trainer.update.loss = poisoned
+    trainer.update.loss = loss_or_nan
 
 
-def measuring(trainer: Trainer, *losses: float) -> list[int]:
-    """Make validations return these losses; return the steps of the validations."""
-    given, steps = iter(losses), []
-    trainer.evaluate = lambda _: steps.append(trainer.state.step) or {"loss": next(given)}
+def give_dev_losses(trainer: Trainer, *losses: float) -> list[int]:
+    """Make validations return these losses; return the list of the steps of validations."""
+    remaining, steps = iter(losses), []
+
+    def evaluate(_: SparseNMTModel) -> dict[str, float]:
+        steps.append(trainer.state.step)
+        return {"loss": next(remaining)}
+
+    trainer.evaluate = evaluate
     return steps
+
+
+def read_reports_late(trainer: Trainer, delay: int) -> None:
+    """Let a trainer read the losses of updates so many updates later, as on a GPU."""
+    trainer._reports.delay = delay

@@ -1,0 +1,298 @@
+"""The stream of training batches: orders, epochs, weights of corpora, and resuming anywhere."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onmt_entmax.data import training
+from onmt_entmax.data.batch import Batch, Example, Shapes, make_batch
+from onmt_entmax.data.stream import Position, TrainingBatches, target_frequencies
+from onmt_entmax.data.training import DataConfig
+from tests.data.corpora import (
+    TOKENDROP,
+    data_config,
+    numbered_corpus,
+    pairs_of,
+    stream,
+    write_corpus,
+)
+
+
+def epoch_of(batches: TrainingBatches, epochs: int = 1) -> list[Batch]:
+    """Return the batches up to the end of some epochs."""
+    of_epochs = []
+    for batch in batches:
+        of_epochs.append(batch)
+        if batches.position.epoch == epochs:
+            break
+    return of_epochs
+
+
+def equal_batches(one: Batch, other: Batch) -> bool:
+    names = ("source", "source_lengths", "target", "target_lengths")
+    tensors = (getattr(one, name).equal(getattr(other, name)) for name in names)
+    return one.indices == other.indices and all(tensors)
+
+
+def sentence(side: str, number: int, length: int) -> str:
+    """Return tokens of one side, which depend on the number of the pair."""
+    return " ".join(f"{side}{number * k % 5}" for k in range(length))
+
+
+def mixed_lengths(size: int) -> tuple[list[str], list[str]]:
+    """Return pairs of which source and target have 1 to 8 tokens, in another order each."""
+    sources = [sentence("src", n, 1 + n * 3 % 8) for n in range(size)]
+    return sources, [sentence("tgt", n, 1 + n * 2 % 8) for n in range(size)]
+
+
+@pytest.fixture
+def two_corpora(tmp_path: Path) -> DataConfig:
+    """Two corpora of different weight; the first has an empty line and a filter."""
+    sources, targets = mixed_lengths(23)
+    filtered = write_corpus(
+        tmp_path, "a", ["", *sources], ["", *targets], weight=2, transforms=("filtertoolong",)
+    )
+    whole = write_corpus(tmp_path, "b", *mixed_lengths(7))
+    return data_config(
+        filtered,
+        whole,
+        batch_size=4,
+        bucket_size=11,
+        skip_empty_level="silent",
+        tgt_seq_length_trunc=5,
+        transform_options={"src_seq_length": 6, "tgt_seq_length": 6},
+    )
+
+
+@pytest.mark.parametrize("changes", [{}, {"batch_type": "tokens", "batch_size": 20}])
+@pytest.mark.parametrize("padded", [False, True])
+def test_pairs_in_memory_give_the_batches_of_the_files(
+    two_corpora: DataConfig,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, object],
+    padded: bool,
+) -> None:
+    """Over three epochs, and from every position on."""
+    config = replace(two_corpora, **changes)
+    in_memory = stream(config)
+    monkeypatch.setattr(training, "MAX_BYTES", 0)
+    from_files = stream(config)
+    assert in_memory.data.vocabularies == from_files.data.vocabularies
+    if padded:
+        in_memory.shapes = from_files.shapes = Shapes(config.batch_size, config.batch_type)
+    batches, positions = [], []
+    for one, other in islice(zip(in_memory, from_files, strict=True), 40):
+        assert equal_batches(one, other)
+        assert in_memory.position == from_files.position
+        batches.append(one)
+        positions.append(in_memory.position)
+    assert positions[-1].epoch >= 2
+    for number in range(0, 30, 7):
+        for resumed in (in_memory, from_files):
+            resumed.position = positions[number]
+            assert equal_batches(next(iter(resumed)), batches[number + 1])
+    assert target_frequencies(in_memory.data).equal(target_frequencies(from_files.data))
+
+
+@pytest.mark.parametrize("bucket_size", [1000, 20, 7])
+def test_an_epoch_holds_every_pair_once(tmp_path: Path, bucket_size: int) -> None:
+    corpus, indices = numbered_corpus(tmp_path), []
+    batches = stream(data_config(corpus, bucket_size=bucket_size))
+    vocabularies = batches.data.vocabularies
+    examples = [
+        Example(vocabularies.source.encode(source), vocabularies.target.encode(target), number)
+        for number, (source, target) in enumerate(pairs_of(corpus))
+    ]
+    for batch in epoch_of(batches):
+        expected = make_batch([examples[index] for index in batch.indices], vocabularies)
+        assert equal_batches(batch, expected)
+        indices += batch.indices
+    assert sorted(indices) == list(range(50))
+    assert batches.position == Position(epoch=1)
+
+
+@pytest.mark.parametrize("consumed", [0, 3, 23])
+@pytest.mark.parametrize(
+    ("transforms", "shortest"),
+    [((), 3), (("tokendrop",), 1)],
+    ids=["as they are", "tokens are dropped"],
+)
+def test_a_stream_continues_at_the_exact_batch(
+    tmp_path: Path, consumed: int, transforms: tuple[str, ...], shortest: int
+) -> None:
+    corpus = numbered_corpus(tmp_path, transforms=transforms)
+    config = data_config(corpus, bucket_size=20, transform_options=TOKENDROP)
+    whole = stream(config)
+    batches = iter(whole)
+    list(islice(batches, consumed))
+    resumed = stream(config, whole.position)
+    random.seed(99)  # what the program draws elsewhere does not matter
+    lengths = set()
+    for one, other in islice(zip(batches, resumed, strict=False), 20):
+        assert equal_batches(one, other)
+        assert whole.position == resumed.position
+        lengths.update(one.source_lengths.tolist())
+    assert min(lengths) == shortest
+
+
+def test_the_epoch_is_a_fraction_between_batches(tmp_path: Path) -> None:
+    batches = stream(data_config(numbered_corpus(tmp_path, size=48), bucket_size=32))
+    assert batches.epochs == 0
+    shares = [batches.epochs for _ in islice(batches, 8)]
+    assert shares == pytest.approx([number / 6 for number in range(1, 9)])
+    resumed = stream(batches.data.config, batches.position)
+    assert 8 / 6 - 1e-6 < resumed.epochs <= 10 / 6  # its bucket's number of batches is unknown
+    next(iter(resumed))
+    assert resumed.epochs == pytest.approx(9 / 6)
+
+
+class TestTheOrder:
+    @pytest.fixture
+    def config(self, tmp_path: Path) -> DataConfig:
+        return data_config(numbered_corpus(tmp_path, size=200))
+
+    def indices(self, batches: TrainingBatches) -> list[list[int]]:
+        return [batch.indices for batch in islice(batches, 25)]
+
+    def test_is_the_same_for_the_same_seed(self, config: DataConfig) -> None:
+        assert self.indices(stream(config)) == self.indices(stream(config))
+
+    def test_is_another_for_another_seed(self, config: DataConfig) -> None:
+        other = replace(config, seed=config.seed + 1)
+        assert self.indices(stream(config)) != self.indices(stream(other))
+
+    def test_is_another_in_each_epoch(self, config: DataConfig) -> None:
+        second_epoch = stream(config, Position(epoch=1))
+        assert self.indices(stream(config)) != self.indices(second_epoch)
+
+    def test_is_not_by_length(self, config: DataConfig) -> None:
+        lengths = [int(batch.source_lengths[0]) for batch in islice(stream(config), 25)]
+        assert lengths not in (sorted(lengths), sorted(lengths, reverse=True))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "weights", "expected"),
+    [
+        ((4, 4), (1, 1), (4, 4)),
+        ((100, 10), (100, 10), (100, 10)),
+        ((100, 10), (10, 2), (100, 18)),
+        ((7, 3), (2, 1), (7, 3)),
+        ((10, 40), (3, 1), (120, 40)),
+    ],
+)
+def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
+    tmp_path: Path, sizes: tuple[int, int], weights: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    """`expected` is how many pairs of each corpus an epoch has."""
+    corpora = [
+        numbered_corpus(tmp_path, name, size, weight=weight)
+        for name, size, weight in zip("xy", sizes, weights, strict=True)
+    ]
+    batches = stream(data_config(*corpora))
+    names = batches.data.vocabularies.source.encode("xy")
+    firsts = Counter(
+        first for batch in epoch_of(batches) for first in batch.source[0, :, 0].tolist()
+    )
+    assert tuple(firsts[name] for name in names) == expected
+
+
+def test_shorter_corpora_are_read_evenly_over_epochs(tmp_path: Path) -> None:
+    """Each epoch continues where the one before stopped."""
+    config = data_config(
+        numbered_corpus(tmp_path, "long", 100, weight=2), numbered_corpus(tmp_path, "short", 32)
+    )
+    batches, counts = stream(config), Counter[str]()
+    vocabulary = batches.data.vocabularies.source
+    for batch in epoch_of(batches, 6):
+        sources = batch.source[:, :, 0].t().tolist()
+        for ids, length in zip(sources, batch.source_lengths.tolist(), strict=True):
+            name, *_, number = vocabulary.decode(ids[:length])
+            if name == "short":
+                counts[number] += 1
+    assert len(counts) == 32
+    # The long one has its last line in a turn of the short one.
+    assert counts.total() == 6 * 49
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_target_frequencies_are_those_of_the_training_batches(tmp_path: Path) -> None:
+    """With a corpus of weight 2 that restarts within an epoch, and tokens dropped at random."""
+    hidden = numbered_corpus(tmp_path, "other", size=30, transforms=("tokendrop",), weight=2)
+    config = data_config(
+        numbered_corpus(tmp_path, size=40), hidden, bucket_size=32, transform_options=TOKENDROP
+    )
+    batches, counts = stream(config), Counter[int]()
+    for batch in epoch_of(batches):
+        counts.update(batch.target[1:].flatten().tolist())
+    target = batches.data.vocabularies.target
+    del counts[target.pad]
+    for token, share in enumerate(target_frequencies(batches.data).tolist()):
+        assert share == pytest.approx(counts[token] / counts.total())
+    assert counts[target.bos] == 0
+    # 39 turns without those whose token was dropped
+    assert 39 < counts[target.encode(["OTHER"])[0]] < 78
+
+
+# --- BPE of pyonmttok with dropout -----------------------------------------------------------
+
+TEXT = "abcabc cabcab bacbac aabbcc abc bca"
+
+
+class TestSampledSubwords:
+    """The seed decides which merges are left out, whoever reads from wherever."""
+
+    @pytest.fixture(scope="class")
+    def config(self, tmp_path_factory: pytest.TempPathFactory, pyonmttok: Any) -> DataConfig:
+        """A corpus of sixty equal lines, with half of the text's merges in a model."""
+        folder = tmp_path_factory.mktemp("subwords")
+        (folder / "bpe.text").write_text(f"{TEXT}\n" * 50)
+        learner = pyonmttok.BPELearner(tokenizer=pyonmttok.Tokenizer("space"), symbols=6)
+        learner.ingest_file(str(folder / "bpe.text"))
+        learner.learn(str(folder / "model"))
+        options: dict[str, object] = {"share_vocab": False}
+        for side in ("src", "tgt"):
+            options |= {
+                f"{side}_subword_model": str(folder / "model"),
+                f"{side}_subword_type": "bpe",
+                f"{side}_subword_alpha": 0.3,
+                f"{side}_subword_nbest": 1,
+                f"{side}_subword_vocab": "",
+                f"{side}_vocab_threshold": 0,
+                f"{side}_onmttok_kwargs": "{'mode': 'space', 'joiner_annotate': True}",
+            }
+        text = write_corpus(folder, "text", [TEXT] * 60, [TEXT] * 60, transforms=("onmt_tokenize",))
+        return data_config(text, bucket_size=25, transform_options=options)
+
+    @pytest.fixture(scope="class")
+    def batches(self, config: DataConfig) -> list[Batch]:
+        return list(islice(stream(config), 20))
+
+    def test_differ_between_batches_of_equal_lines(self, batches: list[Batch]) -> None:
+        assert len({str(batch.source.tolist()) for batch in batches}) == 20
+
+    def test_are_the_same_from_a_position_on(
+        self, config: DataConfig, batches: list[Batch]
+    ) -> None:
+        beginning = stream(config)
+        list(islice(beginning, 7))
+        rest = islice(stream(config, beginning.position), 13)
+        assert all(map(equal_batches, rest, batches[7:]))
+
+    def test_are_the_same_in_other_processes(
+        self, config: DataConfig, batches: list[Batch]
+    ) -> None:
+        assert all(map(equal_batches, islice(stream(config, workers=2), 20), batches))
+
+    def test_differ_for_another_seed(self, config: DataConfig, batches: list[Batch]) -> None:
+        other = islice(stream(replace(config, seed=5)), 20)
+        assert not all(map(equal_batches, other, batches))
+
+    def test_are_not_sampled_for_validation(self, config: DataConfig) -> None:
+        (corpus,) = config.corpora
+        pairs = pairs_of(corpus, is_train=False, transform_options=config.transform_options)
+        assert pairs == [pairs[0]] * 60

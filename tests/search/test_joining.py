@@ -1,0 +1,43 @@
+"""Searches of many sentences, which join and leave one by one."""
+
+import pytest
+
+from onmt_entmax.search import SearchConfig, beam_search, stream_search
+from onmt_entmax.search.certificate import SearchResult
+from tests.search.networks import network, sentences, stepper, together
+from tests.search.tables import Table, TableStepper
+
+CONFIG = SearchConfig(3, max_length=6)
+rows_alive = pytest.mark.parametrize("rows", [1, 7, 1000])
+
+
+def assert_equal_results(results: dict[int, SearchResult], alone: list[SearchResult]) -> None:
+    """Compare the results of a stream, by the numbers of sentences, with those of each alone."""
+    assert sorted(results) == list(range(len(alone)))
+    for number, expected in enumerate(alone):
+        tokens = [hypothesis.tokens for hypothesis in results[number].hypotheses]
+        assert tokens == [hypothesis.tokens for hypothesis in expected.hypotheses]
+        assert results[number].certificate.level == expected.certificate.level
+
+
+@rows_alive
+def test_a_stream_of_tables_gives_what_each_gives_alone(rows: int) -> None:
+    tables = [Table(seed, 1.5) for seed in range(60)]
+    batches = [(tables[first : first + 3], None) for first in range(0, 60, 3)]
+    alone = [beam_search(TableStepper(), [table], CONFIG)[0] for table in tables]
+    assert_equal_results(dict(stream_search(TableStepper(), iter(batches), CONFIG, rows)), alone)
+
+
+@rows_alive
+@pytest.mark.parametrize(
+    ("kind", "can_join"),
+    [("input-feeding", True), ("lstm", True), ("gru", True), ("transformer", False)],
+)
+def test_a_stream_of_sentences_gives_what_each_gives_alone(
+    kind: str, can_join: bool, rows: int
+) -> None:
+    model, singles = stepper(network(kind, 1.5, 9)), sentences(18)
+    assert model.can_join is can_join
+    batches = [(together(singles[first : first + 3]), None) for first in range(0, 18, 3)]
+    alone = [beam_search(model, single, CONFIG)[0] for single in singles]
+    assert_equal_results(dict(stream_search(model, iter(batches), CONFIG, rows)), alone)

@@ -1,0 +1,190 @@
+"""Verification: what was certified is computed again in float64, and agrees, or not."""
+
+from dataclasses import replace
+
+import pytest
+
+from onmt_entmax.search import (
+    Budget,
+    EnsembleStepper,
+    Penalties,
+    SearchConfig,
+    SearchResult,
+    beam_search,
+    exact_search,
+    verify,
+)
+from tests.search.networks import network, sentences, stepper, together
+from tests.search.tables import EOS, Fixed, Table, TableStepper
+
+
+@pytest.mark.parametrize("kind", ["input-feeding", "gru", "transformer"])
+def test_float64_confirms_what_float32_certified(kind: str) -> None:
+    config = SearchConfig(4, 2, 8)
+    for seed in range(4):
+        model = stepper(network(kind, 1.5, seed, double=False))
+        batches = sentences(5, seed)
+        double = model.double()
+        results = beam_search(model, together(batches), config)
+        for batch, result in zip(batches, results, strict=True):
+            assert verify(double, batch, result, config).agrees
+
+
+def test_verification_counts_the_sequences() -> None:
+    config, after = SearchConfig(5, 2), {(2,): {EOS: 1.0}, (3,): {EOS: 1.0}}
+    claimed = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.6, 2: 0.4}, **after})], config)[0]
+    other = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}, **after})
+    assert verify(TableStepper(7), [other], claimed, config).agrees is False
+
+
+def test_fewer_sequences_than_certified_disagree() -> None:
+    config, two = SearchConfig(5), Fixed({(): {EOS: 0.6, 2: 0.4}})
+    (claimed,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})], config)
+    assert (claimed.certificate.level, claimed.finished) == ("exhaustive", 3)
+    assert verify(TableStepper(7), [two], claimed, config).agrees is False
+
+
+def test_more_sequences_than_there_should_be_contradict_before_the_budget_ends() -> None:
+    config = SearchConfig(1)
+    one = Fixed({(): {EOS: 0.6, 2: 0.4}, (2,): {EOS: 1.0}})
+    after = {(2,): {EOS: 0.5, 4: 0.5}, (2, 4): {EOS: 1.0}, (3,): {EOS: 1.0}}
+    other = Fixed({(): {EOS: 0.6, 2: 0.25, 3: 0.15}, **after})
+    claimed = beam_search(TableStepper(7), [one], config)[0]
+    assert claimed.certificate.level == "exhaustive"
+    short = verify(TableStepper(7), [other], claimed, config, budget=Budget(expansions=1))
+    assert short.agrees is False
+
+
+def test_an_excluded_output_contradicts_before_the_budget_ends() -> None:
+    config = SearchConfig(1)
+    (claimed,) = beam_search(TableStepper(7), [Fixed({(): {2: 1.0}})], config)
+    other = Fixed({(): {4: 0.5, 5: 0.3, 6: 0.2}, (4,): {4: 0.3, 5: 0.3, 6: 0.4}})
+    short = verify(TableStepper(7), [other], claimed, config, budget=Budget(expansions=1))
+    assert short.agrees is False
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_the_ranks_of_an_exact_search_are_verified_by_one(alpha: float) -> None:
+    config = SearchConfig(1, n_best=3, max_length=5)
+    for seed in range(15):
+        tables = [Table(seed, alpha, end=1.0)]
+        result = exact_search(TableStepper(), tables, config)
+        assert verify(TableStepper(), tables, result, config).agrees
+
+
+def test_the_list_of_an_exact_search_is_verified_by_one() -> None:
+    config = SearchConfig(2, n_best=0, max_length=8)
+    for seed in range(30):
+        tables = [Table(seed, 1.5, end=1.0)]
+        result = exact_search(TableStepper(), tables, config, mass=0.9)
+        assert verify(TableStepper(), tables, result, config).agrees
+
+
+ONE_PREFIX = SearchConfig(1)
+TABLES = [Table(seed, 1.0, 6, spread=1.0, end=1.0) for seed in range(30)]
+
+
+class TestTheBudget:
+    """What it ends before it is proven again is undecided."""
+
+    @pytest.fixture(scope="class")
+    def results(self) -> list[SearchResult]:
+        return [exact_search(TableStepper(6), [table], ONE_PREFIX) for table in TABLES]
+
+    def test_of_prefixes(self, results: list[SearchResult]) -> None:
+        budget, undecided = Budget(expansions=1), 0
+        for table, result in zip(TABLES, results, strict=True):
+            (by_beam,) = beam_search(TableStepper(6), [table], ONE_PREFIX)
+            agrees = verify(TableStepper(6), [table], result, ONE_PREFIX, budget=budget).agrees
+            if by_beam.certificate.proven == 1:  # a beam search is enough
+                assert agrees is True
+            else:
+                assert agrees is None
+                undecided += 1
+        assert undecided > 3
+
+    def test_of_states(self, results: list[SearchResult]) -> None:
+        budget = Budget(states=1, rows=1)
+        agreements = [
+            verify(TableStepper(6), [table], result, ONE_PREFIX, budget=budget).agrees
+            for table, result in zip(TABLES, results, strict=True)
+        ]
+        assert False not in agreements
+        assert agreements.count(None) > 3
+
+
+def test_sequences_that_are_cut_do_not_hide_a_disagreement() -> None:
+    """The claim cannot be proven within the length limit, whatever the budget."""
+    config, false_claims = SearchConfig(2, max_length=2), 0
+    for seed in range(30):
+        tables = [Table(seed, 1.5, end=-2.0)]
+        result = exact_search(TableStepper(), tables, config)
+        if result.certificate.truncated and result.certificate.level == "none":
+            false_claims += bool(result.hypotheses)
+            claim = replace(result.certificate, level="optimal", proven=len(result.hypotheses))
+            claimed = replace(result, certificate=claim)
+            verification = verify(TableStepper(), tables, claimed, config)
+            assert verification.agrees is (not result.hypotheses)
+    assert false_claims > 3
+
+
+def test_a_better_score_contradicts() -> None:
+    """The score of (2,) is above that of the empty output, which is claimed to be the best."""
+    model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.1, 4: 0.1}, (2,): {EOS: 1.0}})
+    config = SearchConfig(1, 2, 20, penalties=Penalties("avg"))
+    result = beam_search(TableStepper(7), [model], config)[0]
+    claimed = replace(result.certificate, level="optimal", proven=1)
+    wrong = replace(result, hypotheses=result.hypotheses[1:], certificate=claimed)
+    short = verify(TableStepper(7), [model], wrong, config, budget=Budget(expansions=1))
+    assert short.agrees is False
+
+
+TIE = Fixed(
+    {
+        (): {EOS: 0.1, 2: 0.35, 3: 0.35, 4: 0.2},
+        (2,): {EOS: 0.9, 5: 0.1},
+        (3,): {EOS: 0.9, 6: 0.1},
+    }
+)
+
+
+@pytest.mark.parametrize("reward", [0.0, 0.1])
+@pytest.mark.parametrize("stop", ["exhaustive", "optimal"])
+@pytest.mark.parametrize("n_best", [1, 2, 6, 0])
+@pytest.mark.parametrize("beam_size", [2, 5])
+def test_equal_scores_may_be_in_any_order(beam_size, n_best, stop, reward) -> None:
+    """The other run had the second of two equally probable tokens first."""
+    config = SearchConfig(beam_size, n_best, 3, stop, penalties=Penalties(length_reward=reward))
+    swap = {2: 3, 3: 2, 5: 6, 6: 5}
+
+    def swapped(tokens: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(swap.get(token, token) for token in tokens)
+
+    (result,) = beam_search(TableStepper(7), [TIE], config)
+    assert result.certificate.proven
+    other = [replace(h, tokens=swapped(h.tokens)) for h in result.hypotheses]
+    assert verify(TableStepper(7), [TIE], replace(result, hypotheses=other), config).agrees
+
+
+@pytest.mark.parametrize("n_best", [1, 2])
+@pytest.mark.parametrize("stop", ["exhaustive", "optimal"])
+@pytest.mark.parametrize(
+    ("model", "agrees"),
+    [
+        ({EOS: 0.2, 2: 0.4, 3: 0.4}, True),
+        ({EOS: 0.2, 2: 0.4 - 1e-7, 3: 0.4 + 1e-7}, False),
+        ({EOS: 0.6, 3: 0.4}, False),
+        ({EOS: 0.2, 3: 0.8}, False),
+    ],
+)
+def test_scores_that_are_no_tie_in_float64_disagree(n_best, stop, model, agrees) -> None:
+    config = SearchConfig(5, n_best, stop=stop)
+    (result,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.2, 2: 0.4, 3: 0.4}})], config)
+    assert result.hypotheses[0].tokens == (2,)
+    assert verify(TableStepper(7), [Fixed({(): model})], result, config).agrees is agrees
+
+
+def test_the_mean_encoder_has_no_float64() -> None:
+    model = EnsembleStepper([stepper(network(kind, 1.5, 0)) for kind in ("lstm", "mean")])
+    with pytest.raises(ValueError, match="mean encoder"):
+        model.double()
