@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, packed, unpacked
 from onmt_entmax.report.alignment import Alignment
-from onmt_entmax.report.writers import Answer
 from onmt_entmax.report.answers import Decoded, Drawn
+from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import (
     Decision,
     Hypothesis,

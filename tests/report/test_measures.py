@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.report.mcnemar import mcnemar
 from onmt_entmax.report.measures import (
     WordScore,
     correct_forms,
@@ -14,7 +15,6 @@ from onmt_entmax.report.measures import (
     nearest_form,
     score_by_language,
 )
-from onmt_entmax.report.mcnemar import mcnemar
 
 
 def test_every_language_counts_the_same_in_the_average() -> None:

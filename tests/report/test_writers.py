@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from onmt_entmax.report.writers import Answer, AnswerWriter, Summary
 from onmt_entmax.report.answers import Decoded
+from onmt_entmax.report.writers import Answer, AnswerWriter, Summary
 from onmt_entmax.search import Hypothesis, Penalties, SearchResult
 from tests.reports import certificate
 
