@@ -77,3 +77,10 @@ def test_groups_are_as_large_as_they_may_be(
         more = [*group, following[0]]
         padded = max(max(len(e.source), len(e.target or ()) + 2) for e in more)
         assert len(more) * (1 if kind == "sents" else padded) > limit
+
+
+def test_a_batch_without_all_targets_has_none() -> None:
+    batch = make_batch([Example([2], [4], 0), Example([3, 2], None, 1)], VOCABULARIES)
+    assert batch.target is None
+    assert batch.target_lengths is None
+    assert batch.indices == (1, 0)
