@@ -68,7 +68,7 @@ LEARNED, SHARED = "learned", "learned_shared"
 # Bounds that no use comes near are there because time or memory would run out beyond them.
 COUNT, LIMIT = whole(0, 10**12), whole(1, 10**12)  # of sentences, updates and the like
 FEW, SIZE = whole(1, 10_000), whole(1, 1_000_000)
-ALPHA = number(1, 1e6, " (1 is softmax, 2 is sparsemax)")
+ALPHA = number(1, 10**6, " (1 is softmax, 2 is sparsemax)")
 _LEARNED_ALPHA = replace(ALPHA, names=(LEARNED, SHARED))
 _PATH = Rule(str)
 RUN = "Run (OpenNMT-py's options from here on)"
@@ -376,8 +376,8 @@ class OptimizerConfig:
     )
     adam_beta1: float = option(0.9, SHARE, "Beta1 of Adam.")
     adam_beta2: float = option(0.999, SHARE, "Beta2 of Adam.")
-    adagrad_accumulator_init: float = option(0.0, number(0, 1e6), "Initial sums of Adagrad.")
-    max_grad_norm: float = option(5.0, number(0, 1e9), "Largest norm of a gradient; 0: any.")
+    adagrad_accumulator_init: float = option(0.0, number(0, 10**6), "Initial sums of Adagrad.")
+    max_grad_norm: float = option(5.0, number(0, 10**9), "Largest norm of a gradient; 0: any.")
     rnn_size: int = 500  # model size, for the schedules noam and noamwd
 
 
@@ -408,7 +408,7 @@ class TrainingConfig:
     )
     max_seconds: float | None = option(
         None,
-        positive(1e10),
+        positive(10**10),
         "End after so many seconds, resumed runs, the last validation and checkpoint included.",
         "Limits and speed",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -138,28 +139,80 @@ def _round_up(length: Number, step: int) -> Number:
     return -(-length // step) * step
 
 
-def _pad(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
-    """Return rows of ids as a padded ``(length, rows, 1)`` tensor."""
-    longest = max(len(row) for row in rows)
-    padded = [[*row, *[pad] * (longest - len(row))] for row in rows]
-    return torch.tensor(padded, dtype=torch.int64).t().contiguous().unsqueeze(-1)
+@dataclass(frozen=True)
+class TokenRows:
+    """Token ids of many sentences, one after the other.
+
+    Attributes:
+        ids: ids of all tokens.
+        starts: index in `ids` of each sentence's first token, ``(sentences + 1,)``; the last is the
+            end.
+    """
+
+    ids: NDArray[np.int32]
+    starts: Integers
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sequence[int]]) -> TokenRows:
+        """Return the rows of some sentences."""
+        lengths = [0, *map(len, sentences)]
+        ids = np.fromiter(chain.from_iterable(sentences), np.int32, sum(lengths))
+        return cls(ids, np.cumsum(lengths, dtype=np.int64))
+
+    def lengths(self, rows: Integers) -> Integers:
+        """Return the number of tokens of some rows."""
+        return self.starts[rows + 1] - self.starts[rows]
+
+    def padded(self, rows: Integers, pad: int) -> tuple[Integers, Integers]:
+        """Return the ids of some rows, ``(length, rows)``, and their lengths."""
+        lengths = self.lengths(rows)
+        position = np.arange(int(lengths.max(initial=0)))[:, None]
+        place = np.minimum(self.starts[rows] + position, len(self.ids) - 1)
+        return np.where(position < lengths, self.ids[place], pad).astype(np.int64), lengths
+
+
+def padded_batch(
+    source: TokenRows,
+    target: TokenRows | None,
+    rows: Integers,
+    indices: Integers,
+    vocabularies: Vocabularies,
+) -> Batch:
+    """Return some rows of source and target as a batch, longest source first.
+
+    Args:
+        source: sources of all rows.
+        target: targets, without start and end symbol; None when unknown.
+        rows: those of the batch.
+        indices: become `Batch.indices`, in the order of `rows`.
+        vocabularies: of the ids.
+    """
+    order = np.argsort(-source.lengths(rows), kind="stable")
+    rows, numbers = rows[order], tuple(indices[order].tolist())
+    ids, lengths = source.padded(rows, vocabularies.source.pad)
+    sources = torch.from_numpy(ids).unsqueeze(-1), torch.from_numpy(lengths)
+    if target is None:
+        return Batch(*sources, None, None, numbers)
+    vocabulary = vocabularies.target
+    inner, lengths = target.padded(rows, vocabulary.pad)
+    whole = np.full((len(inner) + 2, len(rows)), vocabulary.pad, np.int64)
+    whole[0] = vocabulary.bos
+    whole[1:-1] = inner
+    whole[lengths + 1, np.arange(len(rows))] = vocabulary.eos
+    return Batch(
+        *sources, torch.from_numpy(whole).unsqueeze(-1), torch.from_numpy(lengths + 2), numbers
+    )
 
 
 def make_batch(examples: Sequence[Example], vocabularies: Vocabularies) -> Batch:
-    """Pad `examples` to one batch, longest source first."""
-    ordered = sorted(examples, key=lambda example: -len(example.source))
-    target = target_lengths = None
-    if all(example.target is not None for example in ordered):
-        vocabulary = vocabularies.target
-        targets = [[vocabulary.bos, *(e.target or ()), vocabulary.eos] for e in ordered]
-        target = _pad(targets, vocabulary.pad)
-        target_lengths = torch.tensor([len(row) for row in targets])
-    return Batch(
-        source=_pad([example.source for example in ordered], vocabularies.source.pad),
-        source_lengths=torch.tensor([len(example.source) for example in ordered]),
-        target=target,
-        target_lengths=target_lengths,
-        indices=tuple(example.index for example in ordered),
+    """Return examples as a batch, longest source first."""
+    targets = [example.target for example in examples if example.target is not None]
+    return padded_batch(
+        TokenRows.of([example.source for example in examples]),
+        TokenRows.of(targets) if len(targets) == len(examples) else None,
+        np.arange(len(examples)),
+        np.array([example.index for example in examples]),
+        vocabularies,
     )
 
 

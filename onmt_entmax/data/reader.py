@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -101,10 +100,8 @@ class Reader:
         Those of the source are of the text; those of the target are the network's. Both are empty
         if the transforms drop the pair.
         """
-        pair: dict[str, Any] = {"src": source.split(), "tgt": target.split()}
-        pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
-        done = self.pipe.apply(pair, is_train=False, corpus_name="translate")
-        return ([], []) if done is None else (done["src"], self.target_of(done["src"], done["tgt"]))
+        pair = self.pipe.tokens(source, target, "translate")
+        return ([], []) if pair is None else (pair[0], self.target_of(*pair))
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""

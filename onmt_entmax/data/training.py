@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from onmt_entmax import files
 from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
-from onmt_entmax.data.batch import Batch, Integers
+from onmt_entmax.data.batch import Batch, Integers, TokenRows, padded_batch
 from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, Reader
 from onmt_entmax.data.transforms import SUBWORDS, Pipe, build_transforms, with_seed
 from onmt_entmax.data.vocabulary import (
@@ -102,8 +101,7 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | 
         CorpusError: the line is empty on one side, with `skip_empty_level: error`.
         UserError: a token is a symbol of the model's own.
     """
-    pair = {"src": line.source.split(), "tgt": line.target.split()}
-    if not pair["src"] or not pair["tgt"]:
+    if not line.source.split() or not line.target.split():
         corpus, level = line.corpus, data.skip_empty_level
         message = f"{corpus.path_src}, {corpus.path_tgt}: line {line.number} is empty on one side"
         if level == "error":
@@ -111,19 +109,14 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | 
         if level == "warning":
             warnings.warn(f"{message}; the pair is skipped", stacklevel=2)
         return None
-    pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
-    for transform in pipe.transforms:
-        pair = transform.apply(
-            pair, is_train=is_train, stats=pipe.statistics, corpus_name=line.corpus.name
-        )
-        # Transforms that draw tokens fail on an empty side.
-        if pair is None or not pair["src"] or not pair["tgt"]:
-            return None
-    if not (STRUCTURAL.isdisjoint(pair["src"]) and STRUCTURAL.isdisjoint(pair["tgt"])):
-        for side in ("src", "tgt"):
-            path = getattr(line.corpus, f"path_{side}")
-            refuse_symbols(pair[side], f"{path}: line {line.number}")
-    return pair["src"][: data.src_seq_length_trunc], pair["tgt"][: data.tgt_seq_length_trunc]
+    pair = pipe.tokens(line.source, line.target, line.corpus.name, is_train, both=True)
+    if pair is None:
+        return None
+    if not (STRUCTURAL.isdisjoint(pair[0]) and STRUCTURAL.isdisjoint(pair[1])):
+        for tokens, path in zip(pair, (line.corpus.path_src, line.corpus.path_tgt), strict=True):
+            refuse_symbols(tokens, f"{path}: line {line.number}")
+    source, target = pair
+    return source[: data.src_seq_length_trunc], target[: data.tgt_seq_length_trunc]
 
 
 def count_pairs(corpus: CorpusConfig) -> int:
@@ -144,30 +137,6 @@ def count_pairs(corpus: CorpusConfig) -> int:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """Tokens of one side of all pairs.
-
-    Attributes:
-        ids: ids of all tokens, pair after pair.
-        starts: index in `ids` of each pair's first token, ``(pairs + 1,)``; the last is the end.
-    """
-
-    ids: NDArray[np.int32]
-    starts: Integers
-
-    def lengths(self, rows: Integers) -> Integers:
-        """Return the number of tokens of some pairs."""
-        return self.starts[rows + 1] - self.starts[rows]
-
-    def padded(self, rows: Integers, pad: int) -> tuple[Integers, Integers]:
-        """Return the ids of some pairs, ``(length, pairs)``, and their lengths."""
-        lengths = self.lengths(rows)
-        position = np.arange(int(lengths.max(initial=1)))[:, None]
-        place = np.minimum(self.starts[rows] + position, max(len(self.ids) - 1, 0))
-        return np.where(position < lengths, self.ids[place], pad).astype(np.int64), lengths
-
-
-@dataclass(frozen=True)
 class EncodedPairs:
     """Pairs as token ids.
 
@@ -178,8 +147,8 @@ class EncodedPairs:
         vocabularies: vocabularies of the ids.
     """
 
-    source: _Side
-    target: _Side
+    source: TokenRows
+    target: TokenRows
     kept: NDArray[np.bool_]
     vocabularies: Vocabularies
 
@@ -207,23 +176,7 @@ class EncodedPairs:
 
     def batch(self, rows: Integers, indices: Integers) -> Batch:
         """Return some pairs as a batch, longest source first; `indices` become its `indices`."""
-        vocabulary = self.vocabularies.target
-        order = np.argsort(-self.source.lengths(rows), kind="stable")
-        rows = rows[order]
-        source, lengths = self.source.padded(rows, self.vocabularies.source.pad)
-        inner, inner_lengths = self.target.padded(rows, vocabulary.pad)
-        longest = int(inner_lengths.max())
-        target = np.full((longest + 2, len(rows)), vocabulary.pad, np.int64)
-        target[0] = vocabulary.bos
-        target[1 : longest + 1] = inner[:longest]
-        target[inner_lengths + 1, np.arange(len(rows))] = vocabulary.eos
-        return Batch(
-            torch.from_numpy(source).unsqueeze(-1),
-            torch.from_numpy(lengths),
-            torch.from_numpy(target).unsqueeze(-1),
-            torch.from_numpy(inner_lengths + 2),
-            tuple(indices[order].tolist()),
-        )
+        return padded_batch(self.source, self.target, rows, indices, self.vocabularies)
 
 
 class Seen(NamedTuple):
@@ -291,16 +244,16 @@ class NumberedPairs:
     def encode(self, vocabularies: Vocabularies) -> EncodedPairs:
         """Return the pairs as vocabulary ids."""
         source, target = (
-            _Side(np.asarray(vocabulary.encode(numbers), np.int32)[side.ids], side.starts)
+            TokenRows(np.asarray(vocabulary.encode(numbers), np.int32)[side.ids], side.starts)
             for side, numbers, vocabulary in zip(
                 self._sides(), self._numbers, vocabularies, strict=True
             )
         )
         return EncodedPairs(source, target, np.concatenate(self._kept), vocabularies)
 
-    def _sides(self) -> list[_Side]:
+    def _sides(self) -> list[TokenRows]:
         return [
-            _Side(np.concatenate(ids), np.cumsum(np.concatenate(lengths)))
+            TokenRows(np.concatenate(ids), np.cumsum(np.concatenate(lengths)))
             for ids, lengths in zip(self._ids, self._lengths, strict=True)
         ]
 

@@ -113,6 +113,32 @@ def build_transforms(
 class Pipe(TransformPipe):
     """Transforms in order, which are undone from the last to the first."""
 
+    def tokens(
+        self, source: str, target: str, corpus: str, is_train: bool = False, both: bool = False
+    ) -> tuple[list[str], list[str]] | None:
+        """Split two texts at white space, and transform them.
+
+        Args:
+            source: of a line.
+            target: likewise; when translating, the beginning of an output, mostly empty.
+            corpus: its name.
+            is_train: whether transforms may change texts at random.
+            both: whether a pair with an empty side is dropped. Transforms that draw tokens fail on
+                one, so this is checked after each transform.
+
+        Returns:
+            The tokens of both sides; None if the pair is dropped.
+        """
+        pair: Any = {"src": source.split(), "tgt": target.split()}
+        pair |= {"src_original": pair["src"], "tgt_original": pair["tgt"]}
+        for transform in self.transforms:
+            pair = transform.apply(
+                pair, is_train=is_train, stats=self.statistics, corpus_name=corpus
+            )
+            if pair is None or (both and not (pair["src"] and pair["tgt"])):
+                return None
+        return pair["src"], pair["tgt"]
+
     def apply_reverse(self, translated: str) -> str:
         """Return the text of target tokens, given between spaces."""
         for transform in reversed(self.transforms):

@@ -8,7 +8,8 @@ process writes files.
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from importlib import import_module
 from typing import Any
@@ -77,8 +78,11 @@ class Processes:
         """Whether this process writes files and messages."""
         return self.rank == 0
 
-    def connect(self, device: torch.device, advice: str) -> None:
-        """Join the process group, by nccl on GPUs and gloo on CPUs.
+    @contextmanager
+    def connected(self, device: torch.device, advice: str) -> Iterator[None]:
+        """Join the process group, by nccl on GPUs and gloo on CPUs, and leave it at the end.
+
+        Communication that fails raises RuntimeError, which each caller reads in its own way.
 
         Args:
             device: of this process.
@@ -89,6 +93,13 @@ class Processes:
             ProcessError: the environment does not say where the other processes are, or one of them
                 cannot be reached.
         """
+        self._join(device, advice)
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _join(self, device: torch.device, advice: str) -> None:
         if self.count > 1 and not dist.is_initialized():
             # Optimisers import this. Its default arguments would keep the group beyond its end.
             import_module("torch.distributed.nn.functional")
@@ -102,7 +113,7 @@ class Processes:
                     f"({str(error).splitlines()[0]}); start them with torchrun, or unset it"
                 ) from None
 
-    def disconnect(self) -> None:
+    def _leave(self) -> None:
         """Leave the process group, and wait for its threads to end.
 
         Python must not end before them: a thread that then frees a tensor aborts the process. So

@@ -95,6 +95,8 @@ def _exchanging() -> Iterator[None]:
 def connected(processes: Processes) -> Iterator[None]:
     """Connect to the other processes, if there are any, and disconnect at the end.
 
+    Only the first process reports a failure, as only it writes.
+
     Raises:
         ProcessError: in the first process, if another one dies: communication fails, or `torchrun`
             sends SIGTERM.
@@ -111,19 +113,17 @@ def connected(processes: Processes) -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM)
     if processes.writes:
         signal.signal(signal.SIGTERM, end)
-    processes.connect(torch.device("cpu"), "no output is written, start again")
+    advice = "no output is written, start again"
     try:
-        yield
+        with processes.connected(torch.device("cpu"), advice):
+            yield
     except _LostError as error:
         if not processes.writes:
             # The first process has ended and reported the reason, if it could.
             raise SystemExit(2) from None
-        raise ProcessError(
-            f"another process of the run has died ({error}); no output is written, start again"
-        ) from None
+        raise ProcessError(f"another process of the run has died ({error}); {advice}") from None
     finally:
         signal.signal(signal.SIGTERM, before)
-        processes.disconnect()
 
 
 def send_answers(make: Callable[[], Iterable[Answer]]) -> int:

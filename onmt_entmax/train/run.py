@@ -281,24 +281,25 @@ def _clean_folder(run: RunConfig, data: TrainingData, resumed: Resumed | None, t
 def _connected(processes: Processes, device: torch.device, folder: Path) -> Iterator[None]:
     """Connect to the other processes, if there are any, and disconnect at the end.
 
+    Each update communicates, in many places, so any RuntimeError may be of another process. In
+    `sharding.connected` few places do, and one process reports for all.
+
     Raises:
-        ProcessError: communication failed, since another process has.
+        ProcessError: this or another process failed.
     """
     advice = f"continue from the last checkpoint with -train_from {folder}"
-    processes.connect(device, advice)
-    try:
-        yield
-    except RuntimeError as error:
-        if processes.count == 1:
-            raise
-        # torchrun ends the other processes now; they shall say why first.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise ProcessError(
-            f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
-            f"{advice}"
-        ) from None
-    finally:
-        processes.disconnect()
+    with processes.connected(device, advice):
+        try:
+            yield
+        except RuntimeError as error:
+            if processes.count == 1:
+                raise
+            # torchrun ends the other processes now; let them report their error first.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            raise ProcessError(
+                f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
+                f"{advice}"
+            ) from None
 
 
 def _shared(

@@ -52,6 +52,13 @@ def test_a_batch_has_targets_between_start_and_end_and_then_padding(
         assert (batch.target[length:, column, 0] == vocabulary.pad).all()
 
 
+def test_a_batch_without_all_targets_has_none() -> None:
+    batch = make_batch([Example([2], [4], 0), Example([3, 2], None, 1)], VOCABULARIES)
+    assert batch.target is None
+    assert batch.target_lengths is None
+    assert batch.indices == (1, 0)
+
+
 def grouped(examples: list[Example], size: int, kind: str) -> list[list[Example]]:
     """Return the examples of each group that `Shapes` makes, without rounding lengths up."""
     source = np.array([len(example.source) for example in examples], dtype=np.int64)

@@ -2,14 +2,16 @@
 
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from onmt_entmax.data.reader import Reader, read_phrase_table, replace_unknown
-from onmt_entmax.data.transforms import build_transforms
+from onmt_entmax.data.transforms import Pipe, build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
+from onmt_entmax.opennmt import Transform
 
 VOCABULARIES = Vocabularies(
     Vocabulary(("<blank>", "<unk>", "a", "b")),
@@ -43,6 +45,19 @@ def test_transforms_may_drop_a_pair() -> None:
     dropping = piped("filtertoolong", src_seq_length=1, tgt_seq_length=1)
     assert dropping.preprocess("a", "b") == (["a"], ["b"])
     assert dropping.preprocess("a b", "b") == ([], [])
+
+
+class Emptying(Transform):
+    """Leaves nothing of a target."""
+
+    def apply(self, pair: dict[str, Any], *_: object, **more: object) -> dict[str, Any]:
+        return {**pair, "tgt": []}
+
+
+def test_a_pair_with_an_empty_side_is_dropped_where_both_are_needed() -> None:
+    pipe = Pipe.build_from([Emptying(Namespace(seed=-1))])
+    assert pipe.tokens("a", "b", "train", is_train=True, both=True) is None
+    assert pipe.tokens("a", "b", "translate") == (["a"], [])
 
 
 @pytest.mark.usefixtures("pyonmttok")
