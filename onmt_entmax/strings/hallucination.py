@@ -67,7 +67,8 @@ def hallucinated(pairs: Mapping[str, Sequence[Pair]], copies: int, seed: int) ->
 def stem_of(pair: Pair) -> list[tuple[int, int, int]]:
     """Return the parts of a stem: where each begins in source and target, and its length."""
     matcher = SequenceMatcher(None, pair.source, pair.target, autojunk=False)
-    return [tuple(part) for part in matcher.get_matching_blocks() if part.size >= SHORTEST]
+    blocks = matcher.get_matching_blocks()
+    return [(block.a, block.b, block.size) for block in blocks if block.size >= SHORTEST]
 
 
 def stem_share(pairs: Sequence[Pair]) -> float:

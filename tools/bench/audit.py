@@ -20,6 +20,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from onmt_entmax.cli import audit
@@ -64,8 +65,8 @@ def checked_by(function: str, folder: Path, options: argparse.Namespace) -> list
         longer = options.baseline_updates if function == "softmax" else None
         words += ["--folds", options.folds, "--updates", longer or options.updates]
 
-    def written(*arguments: object) -> str:
-        text = configuration(*arguments).replace("entmax15", function)  # type: ignore[arg-type]
+    def written(*arguments: Any, **keywords: Any) -> str:
+        text = configuration(*arguments, **keywords).replace("entmax15", function)
         if function == "softmax":  # has nothing to warm up to
             text = re.sub("attention_warmup_steps: .*\n", "", text)
         text = text.replace("layers: 2", f"layers: {options.layers}")
