@@ -137,7 +137,7 @@ def run(command: Command, log: Path, seconds: float | None = None) -> Used:
         )
         if (
             seconds is not None
-        ):  # a peer trains for ever; it must end even if this process is killed
+        ):  # a peer must end even if this process is killed
             most = math.ceil(seconds + _PATIENCE)
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (most, most))
         stopped, used, deadline = False, 0.0, float("inf")
