@@ -135,9 +135,7 @@ def run(command: Command, log: Path, seconds: float | None = None) -> Used:
             env=environment,
             start_new_session=True,
         )
-        if (
-            seconds is not None
-        ):  # a peer must end even if this process is killed
+        if seconds is not None:  # a peer must end even if this process is killed
             most = math.ceil(seconds + _PATIENCE)
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (most, most))
         stopped, used, deadline = False, 0.0, float("inf")
