@@ -32,7 +32,9 @@ Columns:
 
 from __future__ import annotations
 
+import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -133,6 +135,9 @@ def run(command: Command, log: Path, seconds: float | None = None) -> Used:
             env=environment,
             start_new_session=True,
         )
+        if seconds is not None:  # a peer must end even if this process is killed
+            most = math.ceil(seconds + _PATIENCE)
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (most, most))
         stopped, used, deadline = False, 0.0, float("inf")
         try:
             while True:
