@@ -175,7 +175,7 @@ def test_equals_algorithm_2(length: int, device: str) -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 13, 200])
 @pytest.mark.parametrize(
-    ("alpha", "peer_mapping"), [(1.5, peer.entmax15), (2.0, peer.sparsemax)], ids=str
+    ("alpha", "peer_mapping"), [(1.5, peer.entmax15), (2.0, peer.sparsemax)], ids=["1.5", "2.0"]
 )
 def test_gradients_equal_those_of_entmax_1_3(
     alpha: float, peer_mapping: Callable[..., Tensor], length: int, device: str
