@@ -43,7 +43,7 @@ class PredictedTable:
         layout: of its columns.
         language: of all rows, if no column has it.
         rows: that can be read.
-        digest: of its lines.
+        digest: of what was read of its lines, and of the reasons why others could not be.
     """
 
     path: Path

@@ -93,8 +93,8 @@ class Processes:
             ProcessError: the environment does not say where the other processes are, or one of them
                 cannot be reached.
         """
-        self._join(device, advice)
         try:
+            self._join(device, advice)
             yield
         finally:
             self._leave()
@@ -126,7 +126,7 @@ class Processes:
             dist.destroy_process_group()
 
     def sum(self, values: Tensor) -> Tensor:
-        """Return the sum of `values`, of any shape, over all processes."""
+        """Return the sum of `values`, of any shape, over all processes, which replaces them."""
         if self.count > 1:
             dist.all_reduce(values)
         return values

@@ -56,18 +56,21 @@ class _Lexeme(NamedTuple):
 
 def _lexemes(text: str) -> Iterator[_Lexeme]:
     """Yield the lexemes of a text, the last one `_END`."""
-    text = text.rstrip()
-    start = 0
+    start = _after_space(text, 0)
     while start < len(text):
-        if space := _SPACE.match(text, start):
-            start = space.end()
         special, word = _SPECIAL.match(text, start), _WORD.match(text, start)
         match = special or word
         if match is None:
             raise ExpressionError("ends in a backslash, which says nothing")
         yield _Lexeme(start + 1, special[0] if special else "", word[0] if word else "")
-        start = match.end()
-    yield _Lexeme(start + 1, _END, "")
+        start = _after_space(text, match.end())
+    yield _Lexeme(len(text.rstrip()) + 1, _END, "")
+
+
+def _after_space(text: str, start: int) -> int:
+    """Return where the next character that is no space stands, from `start` on."""
+    space = _SPACE.match(text, start)
+    return space.end() if space else start
 
 
 class _Parser:
