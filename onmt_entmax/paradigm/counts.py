@@ -61,7 +61,7 @@ class LeftOut:
     cells: int = 0
     """Cells that had some."""
     least: float = 0.0
-    """The least probability."""
+    """Probability below which forms were left out, the largest of the cells'."""
 
     def add(self, cell: Inflection) -> None:
         """Count those of a cell."""
