@@ -126,16 +126,10 @@ def prepare(
         split: [row for table in targets if table.split == split for row in table.rows]
         for split in dict.fromkeys(table.split for table in targets)
     }
-    pairs = pairs_of(rows, task, options.seed)
-    invented = invented_pairs(pairs, task, options) if options.hallucinate else []
     trains = {"train", "dev"} <= rows.keys()
-    check_plan(options)
-    if options.minutes and not trains:
-        raise UserError("--minutes plans a training, which needs train and dev")
-    if options.size and options.size % 2:
-        raise UserError(f"--size {options.size}: must be even, for the encoder's two directions")
-    if trains:
-        keep_configuration(out, options.minutes)
+    check_options(options, trains)
+    pairs = pairs_of(rows, task, options.seed)
+    invented = invented_pairs(pairs["train"], task, options) if options.hallucinate else []
     tell(tables, task)
     for table in tables:
         warn(*(f"{table.path}: {text}" for text in oddities(table.rows, task)))
@@ -149,41 +143,80 @@ def prepare(
         train = f"train -config {shlex.quote(str(configured))}"
         first = rows["dev"][0].query
         proposed = [train, *inflection(first, task, out), *proposed, *commands]
-        written = partial(
+        text_of = partial(
             configuration,
             out,
+            len(pairs["train"]),
             languages=len({row.query.language for some in rows.values() for row in some}),
             commands=next_lines(*proposed),
             task=task_settings(pairs["train"], task, options),
         )
-        network = Network(
-            options.layers or DEFAULT.layers,
-            options.size or DEFAULT.size,
-            options.batch or DEFAULT.batch,
-        )
-        count = len(pairs["train"])
-        contents[configured] = written(count, len(invented), network=network)
+        contents[configured] = text_of(len(invented), network=network_of(options))
     write_files(contents)
     tell_pairs(rows, invented, task, out)
     warn_of_repeated(targets, pairs, out)
     if note:
         print(note)
     if trains and options.minutes:
-
-        def hallucinate() -> int:
-            more = invented_pairs(pairs, task, options) if options.hallucinate is None else []
-            if more:
-                write_files(pair_texts({out / HALLUCINATED: more}))
-            return len(more)
-
-        sizes = options.layers, options.size, options.batch
-        networks = candidates(count + len(invented), options.gpu, *sizes)
-        softmax = ["-global_attention_function", "softmax", "-attention_warmup_steps", "0"]
-        plan = plan_for(options, networks, softmax, hallucinate)
-        content = written(count, len(invented) + plan.hallucinated, plan=plan)
+        plan = planned(pairs["train"], len(invented), task, options)
+        content = text_of(len(invented) + plan.hallucinated, plan=plan)
         write_files({configured: content})
     if proposed:
         print("\n  ".join(["next:", *next_lines(*proposed)]))
+
+
+def check_options(options: argparse.Namespace, trains: bool) -> None:
+    """Check the options of a training, before anything is written.
+
+    Args:
+        options: those of `common_options`.
+        trains: whether there are tables to train on, and to validate.
+
+    Raises:
+        UserError: names the option, or a configuration that is not `prepare`'s own.
+    """
+    check_plan(options)
+    if options.minutes and not trains:
+        raise UserError("--minutes plans a training, which needs train and dev")
+    if options.hallucinate and not trains:
+        raise UserError("--hallucinate adds to the data of a training, which needs train and dev")
+    if options.size and options.size % 2:
+        raise UserError(f"--size {options.size}: must be even, for the encoder's two directions")
+    if trains:
+        keep_configuration(options.out, options.minutes)
+
+
+def network_of(options: argparse.Namespace) -> Network:
+    """Return the network without a plan: the default one, with the sizes that the user names."""
+    return Network(
+        options.layers or DEFAULT.layers,
+        options.size or DEFAULT.size,
+        options.batch or DEFAULT.batch,
+    )
+
+
+def planned(
+    pairs: Sequence[tuple[str, str]], invented: int, task: StringTask, options: argparse.Namespace
+) -> Plan:
+    """Return a plan for `--minutes`; write hallucinated pairs, if it has some.
+
+    Args:
+        pairs: lines of the training data.
+        invented: hallucinated pairs that the user wants.
+        task: of the pairs.
+        options: those of `common_options`.
+    """
+
+    def hallucinate() -> int:
+        more = invented_pairs(pairs, task, options) if options.hallucinate is None else []
+        if more:
+            write_files(pair_texts({options.out / HALLUCINATED: more}))
+        return len(more)
+
+    sizes = options.layers, options.size, options.batch
+    networks = candidates(len(pairs) + invented, options.gpu, *sizes)
+    softmax = ["-global_attention_function", "softmax", "-attention_warmup_steps", "0"]
+    return plan_for(options, networks, softmax, hallucinate)
 
 
 def tell_pairs(
@@ -261,12 +294,12 @@ def as_pair(row: Row, task: StringTask) -> tuple[str, str]:
 
 
 def invented_pairs(
-    pairs: Mapping[str, Iterable[tuple[str, str]]], task: StringTask, options: argparse.Namespace
+    pairs: Iterable[tuple[str, str]], task: StringTask, options: argparse.Namespace
 ) -> list[tuple[str, str]]:
     """Return hallucinated lines of source and target.
 
     Args:
-        pairs: lines of each split, of which those of training are used.
+        pairs: lines of the training data.
         task: of the rows.
         options: `hallucinate`, copies of a pair, and `seed`. None: one copy, of the languages with
             many rows of a word whose words change at their ends, which may be none.
@@ -275,7 +308,7 @@ def invented_pairs(
         UserError: no pair has a stem, but the user wants copies.
     """
     by_language: dict[str, list[Pair]] = {}
-    for source, target in pairs["train"]:
+    for source, target in pairs:
         marks, units = task.divided(source.split())
         language = next(filter(is_language, marks), "")
         pair = Pair(tuple(marks), tuple(units), tuple(target.split()))

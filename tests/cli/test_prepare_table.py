@@ -279,6 +279,12 @@ def test_nothing_is_hallucinated_unless_asked() -> None:
     assert not Path("out/hallucinated.src").exists()
 
 
+def test_nothing_can_be_hallucinated_without_a_training() -> None:
+    write(a_dev=FORMS)
+    arguments = ["--dev", "a.dev", "--language", "eng", "--out", "out", "--hallucinate", "1"]
+    assert "which needs train and dev" in refused(prepare_sigmorphon.main, arguments)
+
+
 def test_nothing_can_be_hallucinated_without_a_stem() -> None:
     write(a_trn=["ab\tx y"], a_dev=["ab\tx y"])
     arguments = ["--train", "a.trn", "--dev", "a.dev", "--out", "out", "--hallucinate", "1"]
