@@ -142,6 +142,7 @@ class Update:
             for name in ("alpha", "dropout", "p")
             if isinstance(getattr(module, name, None), float | int)
         ]
+        self._last_settings: tuple[object, ...] | None = None  # of the update before
         self.recorder = Recorder(self._device, config.cuda_graphs if shapes else "off")
         if shapes is None:
             return
@@ -184,8 +185,11 @@ class Update:
         ids = self._inputs[shape].copy_(on_cpu, non_blocking=True)
         source, target, lengths = views(ids, shape)
         moved = Batch(source.unsqueeze(2), lengths, target.unsqueeze(2), None, ())
-        settings = tuple(getattr(module, name) for module, name in self._settings)
-        self.recorder.call((shape, settings), lambda: self._add_gradient(moved), self._sums)
+        settings = self._current_settings()
+        # While attention warms up, each update has alphas of its own: no graph would serve twice.
+        lasting = settings == self._last_settings
+        key = shape, settings
+        self.recorder.call(key, lambda: self._add_gradient(moved), self._sums, lasting)
 
     def step(self, learning_rates: Sequence[float]) -> Tensor:
         """Clip the gradient, update the weights, and clear `grad` and `measured`.
@@ -199,6 +203,7 @@ class Update:
             ``(7,)`` on the model's device: `measured` and the norm of the gradient. The next call
             overwrites it.
         """
+        self._last_settings = self._current_settings()
         for group, rate in zip(self._optimizer.param_groups, learning_rates, strict=False):
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
@@ -209,6 +214,10 @@ class Update:
         else:
             self._step()
         return self._report
+
+    def _current_settings(self) -> tuple[object, ...]:
+        """Return the numbers that a graph holds fixed: alphas and dropout."""
+        return tuple(getattr(module, name) for module, name in self._settings)
 
     # --- what CUDA graphs record: these must not read values back ---
 
@@ -283,7 +292,11 @@ class Recorder:
         return len(self._graphs)
 
     def call(
-        self, key: Hashable, function: Callable[[], object], changed: Callable[[], list[Tensor]]
+        self,
+        key: Hashable,
+        function: Callable[[], object],
+        changed: Callable[[], list[Tensor]],
+        lasting: bool = True,
     ) -> None:
         """Call a function that reads and writes the same memory at every call.
 
@@ -291,6 +304,7 @@ class Recorder:
             key: all that the function depends on besides the content of its memory.
             function: must not read values back.
             changed: returns the tensors that it changes.
+            lasting: whether there will be more calls with this key, so that a graph is worth while.
 
         Raises:
             UserError: in the mode "check", a graph's results differ from those of the function.
@@ -301,7 +315,7 @@ class Recorder:
         self._calls[key] += 1
         if self._mode == "off":
             function()
-        elif self._calls[key] == 1 or self.captured >= MOST_GRAPHS:
+        elif self._calls[key] == 1 or not lasting or self.captured >= MOST_GRAPHS:
             with self._on_side_stream():
                 function()
         else:

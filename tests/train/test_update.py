@@ -153,6 +153,7 @@ def test_check_finds_a_graph_on_stale_memory(monkeypatch) -> None:
     model.encoder.fixed_shapes = model.decoder.fixed_shapes = True  # as on a GPU
     update = update_of(model, "check")
     update.add(batch_of(0), 5)
+    update.step((0.01,))
 
     def stale(function: Callable[[], object]) -> Callable[[], object]:
         (ids,) = update._inputs.values()
@@ -199,11 +200,29 @@ def test_alphas_and_dropout_have_graphs_of_their_own() -> None:
         change_alpha,
         change_output,
     ):
+        for _ in range(2):
+            update.step((0.01,))  # which has a graph, too
         before = update.recorder.captured
         change()
         for _ in range(2):
             update.add(batch_of(0), 5)
+            update.step((0.01,))
         assert update.recorder.captured == before + 1
+
+
+def test_settings_that_change_in_each_update_have_no_graphs() -> None:
+    """As while attention warms up; graphs are few, and these would never serve again."""
+    model = model_of(0.1, TRANSFORMER)
+    update = update_of(model)
+    for _ in range(2):
+        update.step((0.01,))
+    before = update.recorder.captured
+    for number in range(3):
+        attentions(model)["context"][1].alpha = 1.2 + number / 10
+        for _ in range(2):  # of one shape, as with accum_count 2
+            update.add(batch_of(0), 5)
+        update.step((0.01,))
+    assert update.recorder.captured == before
 
 
 def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch) -> None:
