@@ -138,7 +138,9 @@ class ModelConfig(Checked):
         None, one_of("source", "target", "both", off=None), "Gate of a recurrent decoder's context."
     )
     global_attention: str = option(
-        "general", one_of("dot", "general", "mlp", "none"), "Scores of a recurrent decoder."
+        "general",
+        one_of("dot", "general", "mlp", "none"),
+        "Scores of a recurrent decoder.",
     )
     global_attention_alpha: float = option(1.0, ALPHA)
     # A number, `learned` (one alpha for each head) or `learned_shared` (one for all heads).

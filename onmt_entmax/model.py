@@ -16,7 +16,7 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import check_free, named_exhaustion
-from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.attention import ATTENTIONS, EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.parts import MeanEncoderPart, StdRNNDecoderPart
 from onmt_entmax.nn.transformer import (
@@ -127,8 +127,11 @@ class SparseNMTModel(NMTModel):
 
 def _opennmt_options(config: ModelConfig) -> SimpleNamespace:
     """Return the namespace that OpenNMT-py's `from_opt` constructors read."""
+    values = asdict(config)
+    if ATTENTIONS.get(config.global_attention, EntmaxGlobalAttention) is not EntmaxGlobalAttention:
+        values["global_attention"] = "dot"  # OpenNMT-py knows no other types
     return SimpleNamespace(
-        **asdict(config),
+        **values,
         brnn=config.encoder_type == "brnn",
         enc_rnn_size=config.rnn_size,
         dec_rnn_size=config.rnn_size,
@@ -230,7 +233,8 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
         encoder = _encoder_class(config).from_opt(options, source_embeddings)
         decoder = _decoder_class(config).from_opt(options, target_embeddings)
     if config.decoder_type == "rnn" and config.global_attention != "none":
-        decoder.attn = EntmaxGlobalAttention(
+        attention = ATTENTIONS[config.global_attention]
+        decoder.attn = attention(
             config.rnn_size, config.global_attention, config.global_attention_alpha
         )
     if config.decoder_type == "transformer":

@@ -6,7 +6,7 @@ from itertools import cycle
 import pytest
 import torch
 
-from onmt_entmax.config import ModelConfig
+from onmt_entmax.config import ModelConfig, declared
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.model import (
@@ -15,7 +15,7 @@ from onmt_entmax.model import (
     count_parameters,
     with_tokens_in_order,
 )
-from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.attention import ATTENTIONS, EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
 from onmt_entmax.sparse import entmax, entmax_loss
 from tests.models import BATCH, CONFIGS, SHARED, SMALL, VOCABULARIES
@@ -178,3 +178,26 @@ def test_tied_weights_are_initialised_as_an_output_layer() -> None:
     model = build_model(config, VOCABULARIES)
     assert model.generator.weight is model.decoder.embeddings.word_lut.weight
     assert model.generator.weight.abs().max() <= 8**-0.5
+
+
+def test_every_type_of_attention_has_a_class() -> None:
+    names = declared(ModelConfig)["global_attention"].rule.names
+    assert {*names} == {*ATTENTIONS, "none"}
+
+
+def test_a_model_has_the_class_of_its_attention(monkeypatch) -> None:
+    """OpenNMT-py knows the names of its own types alone."""
+
+    class Other(EntmaxGlobalAttention):
+        """Attention with a name that OpenNMT-py refuses."""
+
+        def __init__(self, dim: int, attn_type: str, alpha: float) -> None:
+            super().__init__(dim, "dot", alpha)
+            self.attn_type = attn_type
+
+    monkeypatch.setitem(ATTENTIONS, "other", Other)
+    config = dataclasses.replace(SMALL, global_attention_alpha=1.3)
+    object.__setattr__(config, "global_attention", "other")  # which no option may be yet
+    attention = build_model(config, VOCABULARIES).decoder.attn
+    assert isinstance(attention, Other)
+    assert (attention.dim, attention.attn_type, attention.alpha) == (config.rnn_size, "other", 1.3)

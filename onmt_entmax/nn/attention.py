@@ -100,3 +100,11 @@ class EntmaxGlobalAttention(GlobalAttention):
         if self.attn_type == "general":
             keys = linear(flat, self.linear_in.weight.t(), None, dtype).view_as(bank)
         return keys, linear(flat, context, None, dtype).view_as(bank), query
+
+
+ATTENTIONS: dict[str, type[EntmaxGlobalAttention]] = {
+    "dot": EntmaxGlobalAttention,
+    "general": EntmaxGlobalAttention,
+    "mlp": EntmaxGlobalAttention,
+}
+"""Class of each `global_attention`, called with size, type and alpha."""

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.nn.attention import ATTENTIONS, EntmaxGlobalAttention
 from onmt_entmax.opennmt import Embeddings, InputFeedRNNDecoder, RNNEncoder
 from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
 from onmt_entmax.recurrence.encoder import FastRNNEncoder
@@ -17,8 +17,9 @@ SENTENCES, STEPS = len(TARGET_LENGTHS), int(TARGET_LENGTHS.max())
 class Distance(EntmaxGlobalAttention):
     """Attention whose scores are negative squared distances: no products of keys and queries."""
 
-    def __init__(self, dim: int, alpha: float) -> None:
+    def __init__(self, dim: int, attn_type: str = "distance", alpha: float = 1.5) -> None:
         super().__init__(dim, "dot", alpha)
+        self.attn_type = attn_type
 
     def score(self, h_t: Tensor, h_s: Tensor) -> Tensor:
         """Return scores ``(batch, target, source)``."""
@@ -40,14 +41,12 @@ def model_of(
     kinds = (FastRNNEncoder, FastInputFeedRNNDecoder) if fast else (RNNEncoder, InputFeedRNNDecoder)
     words = [Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2)]
     encoder = kinds[0]("LSTM", both, layers, HIDDEN, dropout, words[0], bridge)
-    inherited = "dot" if attention == "distance" else attention
+    attentions = {**ATTENTIONS, "distance": Distance}
+    inherited = attention if attentions[attention] is EntmaxGlobalAttention else "dot"
     decoder = kinds[1](
         "LSTM", both, layers, HIDDEN, attn_type=inherited, dropout=dropout, embeddings=words[1]
     )
-    if attention == "distance":
-        decoder.attn = Distance(HIDDEN, alpha)
-    else:
-        decoder.attn = EntmaxGlobalAttention(HIDDEN, attention, alpha)
+    decoder.attn = attentions[attention](HIDDEN, attention, alpha)
     model = nn.ModuleList([encoder, decoder])
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -0.4, 0.4)

@@ -109,7 +109,7 @@ def test_steps_of_scores_that_are_no_products_are_those_of_training() -> None:
     """Neither training nor decoding may take the products of `dot`, which the module inherits."""
     model = network("input-feeding", 1.5, 3)
     products = ModelStepper(model, VOCABULARIES.target)
-    model.decoder.attn = Distance(8, 1.5).double()
+    model.decoder.attn = Distance(8).double()
     batch = make_batch([Example([2, 3, 4], [5, 4, 4], 0)], VOCABULARIES)
     stepper = ModelStepper(model, VOCABULARIES.target)
     with torch.inference_mode():
@@ -136,7 +136,7 @@ def test_only_dot_and_general_can_project() -> None:
     assert all(EntmaxGlobalAttention(8, name).can_project for name in ("dot", "general"))
     replaced = EntmaxGlobalAttention(8, "dot")
     replaced.score = lambda h_t, h_s: h_t @ h_s.mT  # type: ignore[method-assign]
-    for attention in (EntmaxGlobalAttention(8, "mlp"), Distance(8, 1.5), Forward(8), replaced):
+    for attention in (EntmaxGlobalAttention(8, "mlp"), Distance(8), Forward(8), replaced):
         assert not attention.can_project
         with pytest.raises(ValueError, match="are no products"):
             attention.project(torch.ones(1, 3, 8))
