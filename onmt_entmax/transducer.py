@@ -20,8 +20,7 @@ from onmt_entmax.data.reader import LanguageSymbols
 from onmt_entmax.data.transforms import SUBWORDS
 from onmt_entmax.data.unknown import unseen_text
 from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.options.reader import transforms_of
-from onmt_entmax.options.recorded import language_symbols
+from onmt_entmax.options.recorded import language_symbols, transforms_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.prediction import Output, Prediction
 from onmt_entmax.report.answers import Answer

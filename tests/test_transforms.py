@@ -10,7 +10,7 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.transforms import TransformError
-from onmt_entmax.options.reader import transforms_of
+from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.toy import write_config

@@ -29,7 +29,8 @@ from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.transforms import SUBWORD_FILES, SUBWORDS, build_transforms
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.model import count_parameters
-from onmt_entmax.options.reader import transform_options, transforms_of
+from onmt_entmax.options.declared import transform_options
+from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.strings.task import RIGHT_TO_LEFT, is_language
 

@@ -45,7 +45,9 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
-from onmt_entmax.options.reader import SIDES, transform_options, transforms_of
+from onmt_entmax.options.declared import transform_options
+from onmt_entmax.options.recorded import transforms_of
+from onmt_entmax.options.rivals import SIDES
 from onmt_entmax.options.train import training_options
 from onmt_entmax.rules import shown
 

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from onmt_entmax.cli.ending import note, warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import check_aligned, count_lines, json_text, read_lines, replaced_when_done
-from onmt_entmax.options.reader import described
+from onmt_entmax.options.help import described
 from onmt_entmax.options.translate import (
     TOPICS,
     TranslationSetup,

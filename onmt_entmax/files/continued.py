@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,8 +32,9 @@ class Continued:
         work: describes in JSON what the content depends on. Parts of other work are dropped.
 
     Attributes:
-        progress: what the last `write` recorded; empty if there are no parts of this work.
-        dropped: whether there were parts of other work.
+        progress: after `open`, what the last `write` recorded; empty if there are no parts of this
+            work.
+        dropped: after `open`, whether there were parts of other work.
     """
 
     def __init__(self, path: Path, work: Mapping[str, Any]) -> None:
@@ -48,10 +49,10 @@ class Continued:
         self._length = 0
         self._file: BinaryIO | None = None
         self.dropped = False
-        self._find()
 
     def _find(self) -> None:
         """Read what an earlier run recorded."""
+        self._length, self.progress, self.dropped = 0, {}, False
         if not self._state.exists():
             return
         try:
@@ -74,11 +75,14 @@ class Continued:
     def open(self) -> None:
         """Open the parts, without what was written after the last record.
 
+        Only now is the record read: before `alone` has the lock, another process may change it.
+
         Raises:
             FileError: the file cannot be written.
         """
         make_parent(self._target)
         with naming(self._target):
+            self._find()
             if self._target.is_dir():
                 raise FileError(f"{self._target}: is a folder already")
             if self._target.exists() and not os.access(self._target, os.W_OK):
@@ -119,6 +123,11 @@ class Continued:
 def alone(parts: Continued) -> Iterator[None]:
     """Open the parts of a file, which no other process writes during the block.
 
+    The lock file is deleted at the end, while it is locked. A process that opened it before gets
+    the lock of a deleted file, which filelock from 3.29.5 on refuses; and filelock itself deletes
+    no file there, which might be the next process's. After the deletion this process writes
+    nothing. Windows deletes no open file; there filelock does so when it has unlocked it.
+
     Raises:
         FileError: another process writes the file, or it cannot be written.
     """
@@ -135,9 +144,10 @@ def alone(parts: Continued) -> Iterator[None]:
                 "output"
             ) from None
     with lock:
-        parts.open()
         try:
+            parts.open()
             yield
         finally:
             parts.close()
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()

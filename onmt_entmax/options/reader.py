@@ -1,24 +1,20 @@
 """Reading options from YAML files and flags: unknown names and wrong values are errors.
 
-OpenNMT-py's parsers give the names, types and defaults of its options. They silently drop a
-misspelt key, so the values are read here. The help and the JSON Schema list the same options.
+OpenNMT-py's parser silently drops a misspelt key of a file, so files and flags are read here.
 """
 
-import json
 import re
-import sys
-import textwrap
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, field
 from typing import Any
 
-from onmt_entmax.config import COUNT, KINDS, LIMIT, CorpusConfig, Option, declared
-from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.config import Option, declared
+from onmt_entmax.errors import nearest
 from onmt_entmax.files import no_such_file
-from onmt_entmax.files.parsing import Layout, ParseError, parse_yaml
-from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts, translate_opts
+from onmt_entmax.files.parsing import Layout, parse_yaml
+from onmt_entmax.options.declared import stock_names
+from onmt_entmax.options.rivals import SIDES, changed_batch_size, replaced_by, without_rivals
 from onmt_entmax.options.stock import (
     ALONE,
     EQUAL,
@@ -27,35 +23,12 @@ from onmt_entmax.options.stock import (
     REFUSED,
     RENAMED,
     UNREAD,
-    VALUES,
 )
-from onmt_entmax.rules import Rule, number, one_of, shown, whole
+from onmt_entmax.options.values import OptionError, read_value
+from onmt_entmax.rules import Rule, shown
 
 _LARGEST_FILE = 1 << 20  # bytes
 _OFF: tuple[Any, ...] = (None, False, "", [], "none", "softmax")  # 0 is False
-
-_RATIO = number(0, 1)
-# Rules of OpenNMT-py's options that no configuration has for a field.
-_STOCK_RULES = {
-    name: rule
-    for names, rule in {
-        "model_task": one_of("seq2seq"),
-        "model_type data_type": one_of("text"),
-        "src_seq_length tgt_seq_length": LIMIT,
-        "switchout_temperature tokendrop_temperature tokenmask_temperature": number(0, 1000),
-        "src_subword_nbest tgt_subword_nbest": whole(-1, 512, off=0),
-        "src_subword_alpha tgt_subword_alpha": _RATIO,
-        "src_vocab_threshold tgt_vocab_threshold": COUNT,
-        "permute_sent_ratio rotate_ratio insert_ratio random_ratio mask_ratio": _RATIO,
-        "poisson_lambda": number(0.1, 16),  # outside, OpenNMT-py seeks a span for ever
-        "replace_length": whole(-1, 1),
-    }.items()
-    for name in names.split()
-}
-
-
-class OptionError(UserError):
-    """A configuration that cannot be used; one line names the file or flag, the key and the fix."""
 
 
 @dataclass
@@ -115,84 +88,6 @@ class Options:
         return OptionError(f"{self.origin.get(name, 'default')}: {name}: {message}")
 
 
-# --- the options of a command ------------------------------------------------------------------
-
-
-def options_of(
-    add_stock: Callable[[ArgumentParser], object], ours: Mapping[str, Option]
-) -> dict[str, Option]:
-    """Return the options of a command.
-
-    Args:
-        add_stock: adds OpenNMT-py's options to a parser, such as `train_opts`.
-        ours: options that are declared here; they come first. OpenNMT-py decides which of them
-            are lists.
-    """
-    parser = ArgumentParser(add_help=False)
-    add_stock(parser)
-    options = dict(ours)
-    for group in parser._action_groups:
-        for action in group._group_actions:
-            name = max((text.lstrip("-") for text in action.option_strings), key=len)
-            default, kind = action.default, bool if action.nargs == 0 else action.type or str
-            rule = Rule(kind, names=tuple(action.choices or ()) if kind is str else ())
-            text = re.sub(r":math:\S+ in :cite:\S+ ", "", " ".join((action.help or "").split()))
-            topic = group.title or ""
-            stock = Option(default, _STOCK_RULES.get(name, rule), text, topic)
-            each = options.get(name, stock)
-            default = each.default
-            if action.nargs in ("+", "*") and not isinstance(default, list):
-                default = list(default) if each.many else [default] * (default is not None)
-            options[name] = replace(each, default=default, topic=each.topic or topic)
-    return {name: each for name, each in options.items() if name not in RENAMED}
-
-
-def transform_options(names: Container[str] | None = None) -> dict[str, Option]:
-    """Return the options that OpenNMT-py's transforms of these names read; None: of all."""
-
-    def add(parser: ArgumentParser) -> None:
-        parser.add_argument("-share_vocab", action="store_true")
-        for name, transform in AVAILABLE_TRANSFORMS.items():
-            if names is None or name in names:
-                transform.add_options(parser)
-
-    return options_of(add, {})
-
-
-def transforms_of(recorded: Mapping[str, Any]) -> list[str]:
-    """Return the transforms of all corpora that a training read, in order.
-
-    Args:
-        recorded: all options that its model folder records.
-    """
-    with suppress(AttributeError, TypeError):  # a stranger may have written them
-        data = recorded.get("data") or {}
-        lists = (corpus.get("transforms") or [] for corpus in (recorded, *data.values()))
-        return [str(name) for name in dict.fromkeys(chain(*lists))]
-    return []
-
-
-def recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the transforms' options that a model folder records, checked as those of a YAML file.
-
-    Args:
-        recorded: all options of the folder.
-        where: names the file in errors.
-
-    Raises:
-        OptionError: names the first option that is wrong.
-    """
-    return {
-        name: read_value(option, recorded[name], f"{where}: {name}")
-        if name in recorded
-        else option.default
-        for name, option in transform_options().items()
-    }
-
-
-# --- reading -----------------------------------------------------------------------------------
-
-
 def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Options:
     """Read `-config FILE` and the flags; a flag wins over the file, and over its rivals there.
 
@@ -208,37 +103,29 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     notes, layout = Notes(), Layout()
     typed = _flags(options, arguments, notes)
     path = typed.pop("config", None)
-    words = _renamed(typed, "command line: -")
-    flags = _place(options, words, "command line", notes)
+    typed_here = _renamed(typed, "command line: -")
+    flags = _place(options, typed_here, "command line", notes)
     written = read_yaml(path, layout) if path else {}
-    file = _renamed(written, f"{path}: ")
-    for name in file:
+    in_file = _renamed(written, f"{path}: ")
+    for name in in_file:
         _look_up(name, options, f"{path}: ", in_file=True)
-    if (warning := changed_batch_size(file, flags)) is not None:
+    if (warning := changed_batch_size(in_file, flags)) is not None:
         notes.warnings.append(f"command line: {warning}")
-    dropped = replaced_by(flags)
-    left = {name: value for name, value in file.items() if name not in {*flags, *dropped}}
-    read = without_rivals(_place(options, left, str(path), notes, layout), flags)
+    replaced = {*flags, *replaced_by(flags)}
+    unreplaced = {name: value for name, value in in_file.items() if name not in replaced}
+    from_file = without_rivals(_place(options, unreplaced, str(path), notes, layout), flags)
     notes.repeated += layout.repeats
-    notes.replaced += [
-        f"{name} as {' and '.join(RENAMED[name])}"
-        for name, place in (*((n, words) for n in typed), *((n, left) for n in written))
-        if name in RENAMED and not place.keys().isdisjoint(RENAMED[name])
-    ]
-    given = read | flags
+    _note_renamed(typed, typed_here, notes)
+    _note_renamed(written, unreplaced, notes)
+    given = from_file | flags
     origin = {name: "command line" if name in flags else str(path) for name in given}
-    values = {name: option.default for name, option in options.items()} | given | {"config": path}
-    result = Options(values, origin, notes)
-    for name, option in options.items():
-        if option.required and not values[name]:
-            hint = "" if path else f"; give -{name}, or -config FILE with it"
-            raise OptionError(f"{path or 'command line'}: {name}: this option is required{hint}")
-        if option.needs and values[name] != option.default and not _holds(option.needs, values):
-            if name not in UNREAD:
-                raise result.error(name, f"is only read with {option.needs}")
-            notes.ignored.append(f"{name} (needs {option.needs})")
-            values[name] = option.default
-    return result
+    defaults = {name: option.default for name, option in options.items()}
+    values = defaults | given | {"config": path}
+    _check_needs(options, values, origin, notes)
+    return Options(values, origin, notes)
+
+
+# --- one place: the command line or a file -----------------------------------------------------
 
 
 def _flags(options: Mapping[str, Option], arguments: Sequence[str], notes: Notes) -> dict[str, Any]:
@@ -298,6 +185,14 @@ def _renamed(content: Mapping[Any, Any], where: str) -> dict[str, Any]:
     return renamed
 
 
+def _note_renamed(names: Iterable[str], read: Mapping[str, Any], notes: Notes) -> None:
+    """Note which names of a place are those of other versions, where their options are read."""
+    for name in names:
+        names_here = RENAMED.get(name, ())
+        if not read.keys().isdisjoint(names_here):
+            notes.replaced.append(f"{name} as {' and '.join(names_here)}")
+
+
 def _place(
     options: Mapping[str, Option],
     content: Mapping[str, Any],
@@ -317,63 +212,57 @@ def _place(
     Raises:
         OptionError: names the first option that is wrong.
     """
+    in_file = layout is not None
     place: dict[str, Any] = {}
     for name, value in content.items():
-        option = _look_up(name, options, f"{where}: ", in_file=layout is not None)
-        text = option.rule.kind is str
-        if name in IGNORED or name not in options:
+        option = _look_up(name, options, f"{where}: ", in_file)
+        if name not in options or name in IGNORED:
             if value != option.default:
                 notes.ignored.append(name)
-        elif (
-            layout is not None
-            and not option.required
-            and (value is None or (value == "" and not text))
-        ):
-            place[name] = option.default
-            if option.default not in (None, ""):
-                notes.ignored.append(f"{name} (empty)")
-        elif isinstance(value, str) and (name, value) in EQUAL:
-            place[name] = EQUAL[name, value]
-            notes.replaced.append(f"{name} {value} as {place[name]}")
         else:
-            if name in {*REFUSED, *NEAREST} and not _is_default(option, value):
-                if name in REFUSED:
-                    raise OptionError(f"{where}: {name}: not supported: {REFUSED[name]}")
-                notes.replaced.append(f"{name} as {NEAREST[name]}")
-                continue
-            place[name] = read_value(option, value, f"{where}: {name}")
-    lines = {} if layout is None else layout.lines
-    for both, sides in SIDES.items():
-        for side in sides:
-            size = place.get(both, -1)
-            if size != -1 and place.get(side, size) != size:
-                first, second = (f" (line {lines[n]})" if n in lines else "" for n in (both, side))
-                notes.warnings.append(
-                    f"{where}: {both}: {size}{first} replaces {side}: {place[side]}{second}; "
-                    "delete one"
-                )
+            place |= _read_option(name, option, value, where, in_file, notes)
+    _warn_of_sides(place, where, {} if layout is None else layout.lines, notes)
     return place
 
 
-def _holds(condition: str, values: Mapping[str, Any]) -> bool:
-    """Whether one of several options, between "or", is on or has the value (or key) it names."""
-    for each in condition.split(" or "):
-        name, _, value = each.partition(": ")
-        held = values[name]
-        if (
-            value in held
-            if isinstance(held, dict)
-            else held == value
-            if value
-            else held not in _OFF
-        ):
-            return True
-    return False
+def _read_option(
+    name: str, option: Option, value: Any, where: str, in_file: bool, notes: Notes
+) -> dict[str, Any]:
+    """Return an option as `{name: value}`; `{}` if something close takes its place.
+
+    Args:
+        name: of the option.
+        option: of the name.
+        value: as YAML reads it, or the words after a flag.
+        where: names the place.
+        in_file: whether the place is a YAML file.
+        notes: receives what is ignored or replaced.
+
+    Raises:
+        OptionError: the option is not supported, or the value does not fit.
+    """
+    if in_file and not option.required and _is_empty(option, value):
+        # A key without a value: the default.
+        if option.default not in (None, ""):
+            notes.ignored.append(f"{name} (empty)")
+        return {name: option.default}
+    if isinstance(value, str) and (name, value) in EQUAL:
+        # Another spelling of a value.
+        notes.replaced.append(f"{name} {value} as {EQUAL[name, value]}")
+        return {name: EQUAL[name, value]}
+    if name in REFUSED and not _is_default(option, value):
+        # What the option asks for is not supported.
+        raise OptionError(f"{where}: {name}: not supported: {REFUSED[name]}")
+    if name in NEAREST and not _is_default(option, value):
+        # Something close is done, whatever the value.
+        notes.replaced.append(f"{name} as {NEAREST[name]}")
+        return {}
+    return {name: read_value(option, value, f"{where}: {name}")}
 
 
-def _is_mapping_as_text(option: Option) -> bool:
-    """Whether the value is the text of a mapping, such as of `src_onmttok_kwargs`."""
-    return isinstance(option.default, str) and option.default.startswith("{")
+def _is_empty(option: Option, value: Any) -> bool:
+    """Whether a key of a file has no value; the empty text is a value of an option for text."""
+    return value is None or (value == "" and option.rule.kind is not str)
 
 
 def _is_default(option: Option, value: Any) -> bool:
@@ -381,6 +270,34 @@ def _is_default(option: Option, value: Any) -> bool:
     with suppress(OptionError):
         return bool(read_value(option, value, "") == option.default)
     return False
+
+
+def _warn_of_sides(
+    place: Mapping[str, Any], where: str, lines: Mapping[str, int], notes: Notes
+) -> None:
+    """Warn of an option of one side that the option of both sides, in the same place, replaces.
+
+    Args:
+        place: options that were read.
+        where: names the place.
+        lines: those of the options in a YAML file.
+        notes: receives the warnings.
+    """
+    for both, sides in SIDES.items():
+        size = place.get(both, -1)
+        if size == -1:  # not set
+            continue
+        for side in sides:
+            if place.get(side, size) != size:
+                first, second = (f" (line {lines[n]})" if n in lines else "" for n in (both, side))
+                notes.warnings.append(
+                    f"{where}: {both}: {size}{first} replaces {side}: {place[side]}{second}; "
+                    "delete one"
+                )
+
+
+# Stands for an option that the command does not have, and whose value is not read.
+_UNKNOWN = Option([], Rule(str))
 
 
 def _look_up(name: str, options: Mapping[str, Option], where: str, in_file: bool = False) -> Option:
@@ -398,74 +315,71 @@ def _look_up(name: str, options: Mapping[str, Option], where: str, in_file: bool
     for each in (name, *RENAMED.get(name, ())[:1]):
         if each in options:
             return options[each]
-    hint = REFUSED.get(name, "")
     if name in IGNORED:
         return _UNKNOWN
-    if not hint:
-        for command, add in (("train", train_opts), ("translate", translate_opts)):
-            if name in options_of(add, {}):
-                if in_file:
-                    return _UNKNOWN
-                hint = f"onmt-entmax {command} has it"
-    hint = f"; {hint}" if hint else nearest(name, options)
-    raise OptionError(f"{where}{name:.80}: no such option{hint}")
+    if name in REFUSED:
+        raise OptionError(f"{where}{name:.80}: no such option; {REFUSED[name]}")
+    if command := _command_of(name):
+        if in_file:
+            return _UNKNOWN
+        raise OptionError(f"{where}{name:.80}: no such option; onmt-entmax {command} has it")
+    raise OptionError(f"{where}{name:.80}: no such option{nearest(name, options)}")
 
 
-# Stands for an option that the command does not have, and whose value is not read.
-_UNKNOWN = Option([], Rule(str))
+def _command_of(name: str) -> str:
+    """Return the command for which OpenNMT-py has an option, or an empty string."""
+    if name in stock_names("train"):
+        return "train"
+    return "translate" if name in stock_names("translate") else ""
 
 
-def read_value(option: Option, value: Any, where: str) -> Any:
-    """Return a value in the type of its option.
+# --- all places together -----------------------------------------------------------------------
+
+
+def _check_needs(
+    options: Mapping[str, Option], values: dict[str, Any], origin: Mapping[str, str], notes: Notes
+) -> None:
+    """Check that required options are there, and those that other options need.
 
     Args:
-        option: decides the type and range.
-        value: as YAML reads it, or the words after a flag.
-        where: begins the error.
+        options: those of the command.
+        values: of all options. Those that OpenNMT-py does not read either get their default back.
+        origin: as `Options.origin`.
+        notes: receives the options that are not read.
 
     Raises:
-        OptionError: the value does not fit.
+        OptionError: names the first option that lacks, or that nothing reads.
     """
-    if value in (None, "") and option.default in (None, ""):
-        return option.default
-    if isinstance(value, dict) and _is_mapping_as_text(option):
-        value = str(value)
-    if not option.many:
-        return _read_single(option.rule, value, where)
-    values = value if isinstance(value, list) else [value]
-    if option.default and not values:
-        raise OptionError(f"{where}: expected at least one value")
-    return [_read_single(option.rule, single, where) for single in values]
+    path = values["config"]
+    for name, option in options.items():
+        if option.required and not values[name]:
+            hint = "" if path else f"; give -{name}, or -config FILE with it"
+            raise OptionError(f"{path or 'command line'}: {name}: this option is required{hint}")
+        if not option.needs or values[name] == option.default or _holds(option.needs, values):
+            continue
+        if name not in UNREAD:
+            raise Options(values, origin).error(name, f"is only read with {option.needs}")
+        notes.ignored.append(f"{name} (needs {option.needs})")
+        values[name] = option.default
 
 
-def _read_single(rule: Rule, value: Any, where: str) -> Any:
-    read = value
-    if isinstance(value, str) and rule.kind in (bool, dict):
-        try:
-            read = parse_yaml(value)
-        except ParseError as error:
-            raise OptionError(f"{where}: {error}") from None
-    elif isinstance(value, str) and rule.kind in (int, float):
-        for kind in (float, int):  # int last: large whole numbers stay exact
-            with suppress(ValueError):
-                read = kind(value)
-    elif isinstance(value, bool) and "on" in rule.names:  # YAML 1.1 reads these words so
-        read = "on" if value else "off"
-    if rule.kind is bool and type(read) is int and read in (0, 1):
-        read = bool(read)
-    if rule.kind is int and isinstance(read, float) and read.is_integer():
-        read = int(read)
-    if rule.fits(read) and "\0" not in str(read):
-        return float(read) if rule.kind is float else read
-    if not isinstance(value, str):
-        hint = "; put it between quotes" if rule.kind is str and value is not None else ""
-    elif value in VALUES:
-        hint = f"; {VALUES[value]}"
-    elif rule.kind is dict:
-        hint = "; name corpora under data, with path_src and path_tgt of each"
-    else:
-        hint = nearest(value, rule.names)
-    raise OptionError(f"{where}: {rule}, not {shown(value)}{hint}")
+def _holds(condition: str, values: Mapping[str, Any]) -> bool:
+    """Whether one of several options, between "or", is on or has the value (or key) it names."""
+    for each in condition.split(" or "):
+        name, _, value = each.partition(": ")
+        held = values[name]
+        if isinstance(held, dict):
+            on = value in held
+        elif value:
+            on = held == value
+        else:
+            on = held not in _OFF
+        if on:
+            return True
+    return False
+
+
+# --- files -------------------------------------------------------------------------------------
 
 
 def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:
@@ -491,157 +405,3 @@ def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise OptionError(f"{path}: expected `key: value` lines")
     return content
-
-
-# --- options that exclude each other -----------------------------------------------------------
-
-# Options on one side of a pair replace those on the other.
-_RIVALS = (
-    ({"train_steps"}, {"train_epochs"}),
-    ({"valid_steps"}, {"valid_epochs"}),
-    ({"both_embeddings"}, {"src_embeddings", "tgt_embeddings"}),
-)
-# An option of both sides, and those of each side. In one place, that of both sides wins.
-SIDES = {
-    "layers": ("enc_layers", "dec_layers"),
-    "rnn_size": ("enc_rnn_size", "dec_rnn_size"),
-    "word_vec_size": ("src_word_vec_size", "tgt_word_vec_size"),
-}
-# Options `NAME_function`; each reads its `NAME_alpha` with the value `entmax` alone.
-FUNCTIONS = ("generator", "global_attention", *(f"{kind}_attention" for kind in KINDS))
-
-
-def replaced_by(later: Mapping[str, Any]) -> set[str]:
-    """Return the options of an earlier place that others in a later place replace as a whole."""
-    replaced = {
-        name
-        for pair in _RIVALS
-        for given, others in (pair, pair[::-1])
-        if not given.isdisjoint(later)
-        for name in others
-    }
-    return replaced | {
-        f"{name}_alpha" for name in FUNCTIONS if later.get(f"{name}_function", "entmax") != "entmax"
-    }
-
-
-def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an earlier place that those of a later place leave in force.
-
-    A later place is the command line after a YAML file, or a cell of a matrix after its base. In
-    one place, `train_steps` and `train_epochs` both hold; other rivals are refused when read.
-    """
-    dropped = replaced_by(later)
-    left = {name: value for name, value in earlier.items() if name not in dropped}
-    for both, sides in SIDES.items():
-        if both in left and both not in later and not later.keys().isdisjoint(sides):
-            size = left.pop(both)
-            left |= dict.fromkeys(sides, size) if size != -1 else {}  # -1: not set
-    return left
-
-
-def changed_batch_size(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> str | None:
-    """Return a message if a later place changes what `batch_size` of an earlier one counts."""
-    before = earlier.get("batch_type", "sents")
-    if (
-        later.get("batch_type", before) == before
-        or "batch_size" not in earlier.keys() - later.keys()
-    ):
-        return None
-    size, after = earlier["batch_size"], later["batch_type"]
-    return f"batch_type: {after}: batch_size {size} counted {before}; give batch_size too"
-
-
-# --- help and schema ---------------------------------------------------------------------------
-
-
-def described(
-    options: Mapping[str, Option], topics: Sequence[str], usage: str, arguments: Sequence[str]
-) -> str | None:
-    """Return the text that a command line asks for, or None.
-
-    Args:
-        options: those of the command.
-        topics: headings of the short help, in order; `--help-all` adds the others.
-        usage: the line after the name of the program, and what the command does.
-        arguments: `-h` asks for the help, `--help-all` for all of it, `--schema` for a JSON Schema
-            of the YAML file.
-
-    Raises:
-        OptionError: another argument stands beside `--schema`.
-    """
-    words = {word.lstrip("-").replace("_", "-") for word in arguments if word.startswith("-")}
-    if "schema" in words:
-        if len(arguments) > 1:
-            raise OptionError(
-                "--schema: stands alone, and prints; write to a file with --schema > FILE"
-            )
-        return json.dumps(schema(options), indent=2)
-    if not words & {"h", "help", "help-all"}:
-        return None
-    lines = [
-        f"usage: {sys.argv[0]} {usage}",
-        "Options may also stand in the YAML file, without the dash; the command line wins.",
-        "--help-all lists all options; --schema prints a JSON Schema for editors.",
-    ]
-    titles = [*topics, *(option.topic for option in options.values())]
-    for title in dict.fromkeys(titles if "help-all" in words else topics):
-        entries = []
-        for name, each in options.items():
-            rule, default = each.rule, each.default
-            fixed = len(rule.names) == 1 or rule.low == rule.high
-            if each.topic != title or fixed or name in {*REFUSED, *IGNORED, *NEAREST}:
-                continue
-            text = each.help
-            if rule.kind is str and rule.names:
-                text += f" {{{', '.join(rule.names)}}}"
-            if each.many:
-                default = " ".join(map(str, default))
-            if default not in (None, "") and rule.kind is not bool:
-                text += f" ({default})"
-            indented = textwrap.wrap(text, 68, break_on_hyphens=False)
-            entries += [f"  -{name}".ljust(30) + indented[0], *(" " * 30 + x for x in indented[1:])]
-        lines += ["", f"{title}:", *entries] if entries else []
-    return "\n".join(lines)
-
-
-def schema(options: Mapping[str, Option]) -> dict[str, Any]:
-    """Return a JSON Schema of the YAML file of a command."""
-    properties: dict[str, Any] = {}
-    for name, option in options.items():
-        if name == "config":
-            continue
-        value, default = option.rule.schema(), option.default
-        if name == "data":
-            value["additionalProperties"] = schema(declared(CorpusConfig))
-        elif name in REFUSED:
-            value = {"const": default, "deprecated": True}
-        if equal := [word for key, word in EQUAL if key == name]:
-            value = {"anyOf": [value, {"enum": equal, "deprecated": True}]}
-        if _is_mapping_as_text(option):
-            value = {"anyOf": [value, {"type": "object"}]}
-        if option.many:
-            value = {"anyOf": [value, {"type": "array", "items": value}]}
-        if not option.required:
-            value = {"anyOf": [value, {"type": "null"}]}
-        if name in IGNORED:
-            value = {"deprecated": True}
-        text = REFUSED.get(name) or " ".join(option.help.split())
-        properties[name] = {
-            **value,
-            "description": text,
-            "default": list(default) if option.many else default,
-        }
-    if "config" in options:  # not of the keys of a corpus
-        for name, (first, *_) in RENAMED.items():
-            if first in properties:
-                properties[name] = {**properties[first], "deprecated": True}
-        for name in {*IGNORED, *options_of(train_opts, {}), *options_of(translate_opts, {})}:
-            properties.setdefault(name, {"deprecated": True})
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": properties,
-        "required": [name for name, option in options.items() if option.required],
-        "additionalProperties": False,
-    }

@@ -2,14 +2,31 @@
 
 import warnings
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.data.reader import LanguageSymbols, Reader
 from onmt_entmax.data.transforms import SUBWORDS, build_transforms
-from onmt_entmax.options.reader import recorded_transform_options, transforms_of
+from onmt_entmax.options.declared import transform_options as options_of_transforms
+from onmt_entmax.options.values import read_value
 from onmt_entmax.strings.task import Codec
+
+
+def transforms_of(recorded: Mapping[str, Any]) -> list[str]:
+    """Return the transforms of all corpora that a training read, in order.
+
+    Args:
+        recorded: all options that its model folder records.
+    """
+    with suppress(AttributeError, TypeError):  # a stranger may have written them
+        data = recorded.get("data") or {}
+        lists = (corpus.get("transforms") or [] for corpus in (recorded, *data.values()))
+        return [str(name) for name in dict.fromkeys(chain(*lists))]
+    return []
 
 
 def reader_of(
@@ -36,11 +53,29 @@ def reader_of(
         transforms = [name for name in transforms_of(model.options) if name in SUBWORDS]
     if transforms:
         where = f"{model.folder / 'config.yaml'}: options"
-        recorded = recorded_transform_options(model.options, where)
+        recorded = _recorded_transform_options(model.options, where)
         options = Namespace(**{**recorded, **vars(options)})
     pipe = build_transforms(transforms, options, model.vocabularies)
     codec = Codec.of_vocabulary(model.task, model.vocabularies.source)
     return Reader(model.vocabularies, pipe, codec, symbols)
+
+
+def _recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the transforms' options that a model folder records, checked as those of a YAML file.
+
+    Args:
+        recorded: all options of the folder.
+        where: names the file in errors.
+
+    Raises:
+        OptionError: names the first option that is wrong.
+    """
+    return {
+        name: read_value(option, recorded[name], f"{where}: {name}")
+        if name in recorded
+        else option.default
+        for name, option in options_of_transforms().items()
+    }
 
 
 def language_symbols(

@@ -31,17 +31,11 @@ from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted, nearest
 from onmt_entmax.files import no_such_file, read_lines
 from onmt_entmax.opennmt import train_opts
-from onmt_entmax.options.reader import (
-    FUNCTIONS,
-    SIDES,
-    OptionError,
-    Options,
-    options_of,
-    read_options,
-    read_value,
-    transform_options,
-)
+from onmt_entmax.options.declared import options_of, transform_options
+from onmt_entmax.options.reader import Options, read_options
+from onmt_entmax.options.rivals import FUNCTIONS, SIDES
 from onmt_entmax.options.stock import REFUSED
+from onmt_entmax.options.values import OptionError, read_value
 from onmt_entmax.rules import Rule, one_of, shown, whole
 from onmt_entmax.strings.task import (
     LEFT_TO_RIGHT,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from onmt_entmax.errors import counted
 from onmt_entmax.search.stepper import Step, Stepper, no_support
@@ -83,16 +84,33 @@ def score_targets(
     """
     scores: list[list[TokenScore]] = [[] for _ in targets]
     for sentences, tokens, step in along_targets(stepper, batch, targets):
-        log_probs = step.log_probs.clamp(max=0.0)  # a sum may round above 1, as in search
-        own = log_probs.gather(1, torch.tensor(tokens, device=log_probs.device)[:, None])
-        ranks = 1 + (log_probs > own).sum(1)
-        supports = (log_probs > -torch.inf).sum(1)
-        if not bool(supports.all()):
-            raise no_support()
-        columns = own[:, 0].double().tolist(), ranks.tolist(), supports.tolist()
-        for i, *values in zip(sentences, *columns, strict=True):
-            scores[i].append(TokenScore(*values))
+        for i, score in zip(sentences, _token_scores(step, tokens), strict=True):
+            scores[i].append(score)
     return [TargetScore(tuple(steps)) for steps in scores]
+
+
+def _token_scores(step: Step, tokens: Sequence[int]) -> list[TokenScore]:
+    """Return the score of one token for each row of a step.
+
+    Raises:
+        SearchError: if a row gives no token a positive probability.
+    """
+    log_probs = _log_probs(step)
+    own = log_probs.gather(1, torch.tensor(tokens, device=log_probs.device)[:, None])
+    ranks = 1 + (log_probs > own).sum(1)
+    supports = (log_probs > -torch.inf).sum(1)
+    if not bool(supports.all()):
+        raise no_support()
+    columns = own[:, 0].double().tolist(), ranks.tolist(), supports.tolist()
+    return [TokenScore(*values) for values in zip(*columns, strict=True)]
+
+
+def _log_probs(step: Step) -> Tensor:
+    """Return the log-probabilities of a step `(rows, vocabulary)`, rounded to at most 0.
+
+    A sum of probabilities may round above 1, as in search.
+    """
+    return step.log_probs.clamp(max=0.0)
 
 
 @dataclass(frozen=True)
@@ -104,12 +122,12 @@ class Suggestion:
     excluded_at: int | None
     """Position (from 0) of the prefix's first token that the model excludes, or None."""
     continuations: tuple[tuple[int, float], ...]
-    """All next tokens of positive probability, the end symbol included, with their
-    log-probabilities, the most probable first."""
+    """All possible next tokens, the end symbol included, with their log-probabilities, the most
+    probable first. A token is possible if it has positive probability and is not banned."""
     completion: tuple[int, ...]
     """The tokens that must follow: as long as a single one is possible."""
     complete: bool
-    """Whether the output must end after `completion`."""
+    """Whether the end symbol is all that is possible after `completion`."""
 
 
 @torch.inference_mode()
@@ -135,29 +153,43 @@ def suggest(
     Raises:
         SearchError: if the model gives no token a positive probability.
     """
-    scored = TargetScore(score_targets(stepper, batch, [prefix])[0].steps[:-1])
-    *_, (_, _, step) = along_targets(stepper, batch, [prefix])
+    scores: list[TokenScore] = []
+    for _, tokens, step in along_targets(stepper, batch, [prefix]):
+        scores += _token_scores(step, tokens)
+    # The last step is the one after the prefix, with the score of an end symbol.
+    scored = TargetScore(tuple(scores[:-1]))
     never = {*stepper.excluded, *banned}
-    options: list[tuple[int, float]] | None = None
-    completion: list[int] = []
-    while True:
-        log_probs = step.log_probs[0].clamp(max=0.0)
-        inside = (log_probs > -torch.inf).nonzero()[:, 0].tolist()
-        if not inside:
-            raise no_support()
-        if options is None:
-            allowed = [token for token in inside if token not in never]
-            options = [(token, float(log_probs[token])) for token in allowed]
-        last = inside[0]
-        ends = last == stepper.eos or len(prefix) + len(completion) >= max_length
-        if len(inside) > 1 or ends or last in never:
+    continuations = _possible(step, never)
+    possible, completion = continuations, list[int]()
+    while len(possible) == 1 and len(prefix) + len(completion) < max_length:
+        ((token, _),) = possible
+        if token == stepper.eos:
             break
-        completion.append(last)
-        step = stepper.step(step.state, torch.tensor([last]))
+        completion.append(token)
+        step = stepper.step(step.state, torch.tensor([token]))
+        possible = _possible(step, never)
     return Suggestion(
         log_prob=scored.log_prob,
         excluded_at=scored.excluded_at,
-        continuations=tuple(sorted(options, key=lambda option: -option[1])),
+        continuations=tuple(continuations),
         completion=tuple(completion),
-        complete=inside == [stepper.eos],
+        complete=[token for token, _ in possible] == [stepper.eos],
     )
+
+
+def _possible(step: Step, never: Collection[int]) -> list[tuple[int, float]]:
+    """Return the tokens that may follow with their log-probabilities, the most probable first.
+
+    Args:
+        step: of one row.
+        never: tokens that no output has.
+
+    Raises:
+        SearchError: if the model gives no token a positive probability.
+    """
+    log_probs = _log_probs(step)[0]
+    inside = (log_probs > -torch.inf).nonzero()[:, 0].tolist()
+    if not inside:
+        raise no_support()
+    pairs = [(token, float(log_probs[token])) for token in inside if token not in never]
+    return sorted(pairs, key=lambda pair: -pair[1])

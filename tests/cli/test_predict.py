@@ -426,18 +426,6 @@ def test_memory_does_not_grow_with_the_table(model, tmp_path, monkeypatch) -> No
     assert peak < 1e6 < table.stat().st_size
 
 
-def test_two_processes_do_not_write_one_file(tmp_path) -> None:
-    from filelock import FileLock
-
-    from onmt_entmax.files import FileError
-    from onmt_entmax.files.continued import alone
-
-    parts = Continued(tmp_path / "out", {})
-    lock = FileLock(parts.partial.with_name(f"{parts.partial.name}.lock"))
-    with lock, pytest.raises(FileError, match="another process writes here"), alone(parts):
-        pass
-
-
 def test_an_input_is_never_overwritten(model, tmp_path) -> None:
     table = write(tmp_path / "words.tsv", "ab")
     for more in (("--output", table), ("--output", tmp_path), ("--skip-bad", table)):

@@ -15,17 +15,13 @@ from onmt_entmax import config
 from onmt_entmax.cli.main import run
 from onmt_entmax.opennmt import train_opts, translate_opts
 from onmt_entmax.options import train, translate
-from onmt_entmax.options.reader import (
-    OptionError,
-    Options,
-    options_of,
-    read_options,
-    schema,
-    transform_options,
-)
+from onmt_entmax.options.declared import options_of, transform_options
+from onmt_entmax.options.help import schema
+from onmt_entmax.options.reader import Options, read_options
 from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.train import training_options, training_setup
 from onmt_entmax.options.translate import translation_options
+from onmt_entmax.options.values import OptionError
 from tests.commands import ROOT
 from tests.toy import write_corpus
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.options.reader import without_rivals
+from onmt_entmax.options.rivals import without_rivals
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.options.translate import TranslationSetup, translation_setup
 from onmt_entmax.search import (

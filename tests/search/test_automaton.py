@@ -94,6 +94,12 @@ def test_special_characters_are_tokens_after_a_backslash() -> None:
     )
 
 
+def test_an_escaped_space_at_the_end_is_part_of_the_token() -> None:
+    """Space after it says nothing."""
+    for written in ("a\\ ", "a\\  ", " a\\ "):
+        assert parse_expression(written) == Concatenation((OneOf(frozenset({"a "})),))
+
+
 def test_several_signs_of_repetition_are_as_one() -> None:
     """Each `+` in its own right would double the expression."""
     for signs, one in (("+" * 1000, "+"), ("??", "?"), ("+?", "*"), ("?+", "*"), ("*+", "*")):

@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Callable
+from itertools import takewhile
 
 import pytest
 
@@ -40,6 +41,7 @@ def test_a_score_is_the_sum_over_tokens_with_rank_and_support() -> None:
 # --- suggestions ----------------------------------------------------------------------------
 
 
+Tokens = tuple[int, ...]
 SUGGESTED = [Table(seed, 2.0, spread=3.0, end=1.0) for seed in range(60)]
 
 
@@ -59,27 +61,65 @@ def test_a_prefix_has_the_log_probability_of_its_tokens() -> None:
         assert (suggestion.excluded_at == 0) == (suggestion.log_prob == -math.inf)
 
 
-def certain_continuation(table: Table, prefix: tuple[int, ...], longest: int) -> tuple[int, ...]:
-    """Return a prefix with all tokens that follow for certain, up to a length."""
-    while len(prefix) < longest:
-        support = [t for t, p in enumerate(table.log_probs(prefix)) if p > -math.inf]
-        if len(support) > 1 or support == [EOS]:
-            break
-        prefix = (*prefix, *support)
-    return prefix
+def ways_on(table: Table, path: Tokens, banned: Tokens, longest: int) -> list[Tokens]:
+    """Return all ways from a path on: to an end symbol, the length, or where nothing is possible.
+
+    At the length, a way ends with each token that is possible there.
+    """
+    row = table.log_probs(path)
+    tokens = [t for t, p in enumerate(row) if p > -math.inf and t not in banned]
+    return [
+        (token, *more)
+        for token in tokens
+        for more in (
+            ways_on(table, (*path, token), banned, longest)
+            if token != EOS and len(path) < longest
+            else [()]
+        )
+    ] or [()]
 
 
-def test_the_completion_is_what_follows_for_certain() -> None:
-    forced = 0
+def common_start(ways: list[Tokens]) -> Tokens:
+    columns = takewhile(lambda column: len(set(column)) == 1, zip(*ways, strict=False))
+    return tuple(column[0] for column in columns)
+
+
+@pytest.mark.parametrize("banned", [(), (3,), (2, 4)], ids=str)
+def test_the_completion_is_what_all_ways_on_have_in_common(banned: Tokens) -> None:
+    forced = ended = 0
     for seed, table in enumerate(SUGGESTED):
-        longest = 2 + seed % 7
-        suggestion = suggest(TableStepper(excluded=()), [table], [2], longest)
-        prefix = certain_continuation(table, (2,), longest)
-        assert (2, *suggestion.completion) == prefix
-        support = [t for t, p in enumerate(table.log_probs(prefix)) if p > -math.inf]
-        assert suggestion.complete == (support == [EOS])
-        forced += len(prefix) > 1
+        longest = 2 + seed % 4
+        suggestion = suggest(TableStepper(excluded=()), [table], [2], longest, banned)
+        common = common_start(ways_on(table, (2,), banned, longest))
+        ends = EOS in common
+        tokens = common[:-1] if ends else common
+        assert (2, *suggestion.completion) == (2, *tokens)[:longest]
+        assert suggestion.complete == ends
+        forced += len(suggestion.completion) > 0
+        ended += ends
     assert forced > 5
+    assert ended > 5
+
+
+def test_a_banned_token_is_no_continuation() -> None:
+    for table in SUGGESTED:
+        every = suggest(TableStepper(excluded=()), [table], [2]).continuations
+        kept = suggest(TableStepper(excluded=()), [table], [2], banned=[3]).continuations
+        assert kept == tuple(pair for pair in every if pair[0] != 3)
+
+
+def test_where_all_is_banned_nothing_follows() -> None:
+    model = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {EOS: 1.0}})
+    suggestion = suggest(TableStepper(7), [model], banned=[3])
+    assert suggestion.completion == (2,)
+    assert not suggestion.complete
+
+
+def test_a_suggestion_takes_each_step_once() -> None:
+    model = Fixed({(2, 3): {4: 1.0}, (2, 3, 4): {EOS: 1.0}})
+    stepper = TableStepper(7)
+    assert suggest(stepper, [model], [2, 3]).completion == (4,)
+    assert stepper.rows == 4  # after the start symbol and each of three tokens
 
 
 class TestThePrefixOfASuggestion:

@@ -15,7 +15,8 @@ from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.options.reader import changed_batch_size, read_yaml, without_rivals
+from onmt_entmax.options.reader import read_yaml
+from onmt_entmax.options.rivals import changed_batch_size, without_rivals
 from tools.papers.published import CERTIFICATES, TRANSFORMERS
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")

@@ -1,0 +1,89 @@
+"""The options of a command: OpenNMT-py's parsers give names, types and defaults of its own."""
+
+import re
+from argparse import Action
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any, Literal
+
+from onmt_entmax.config import COUNT, LIMIT, Option
+from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts, translate_opts
+from onmt_entmax.options.stock import RENAMED
+from onmt_entmax.rules import Rule, number, one_of, whole
+
+_RATIO = number(0, 1)
+# Rules of OpenNMT-py's options that no configuration has for a field.
+_STOCK_RULES = {
+    name: rule
+    for names, rule in {
+        "model_task": one_of("seq2seq"),
+        "model_type data_type": one_of("text"),
+        "src_seq_length tgt_seq_length": LIMIT,
+        "switchout_temperature tokendrop_temperature tokenmask_temperature": number(0, 1000),
+        "src_subword_nbest tgt_subword_nbest": whole(-1, 512, off=0),
+        "src_subword_alpha tgt_subword_alpha": _RATIO,
+        "src_vocab_threshold tgt_vocab_threshold": COUNT,
+        "permute_sent_ratio rotate_ratio insert_ratio random_ratio mask_ratio": _RATIO,
+        "poisson_lambda": number(0.1, 16),  # outside, OpenNMT-py seeks a span for ever
+        "replace_length": whole(-1, 1),
+    }.items()
+    for name in names.split()
+}
+
+
+def options_of(
+    add_stock: Callable[[ArgumentParser], object], ours: Mapping[str, Option]
+) -> dict[str, Option]:
+    """Return the options of a command.
+
+    Args:
+        add_stock: adds OpenNMT-py's options to a parser, such as `train_opts`.
+        ours: options that are declared here; they come first. OpenNMT-py decides which of them
+            are lists.
+    """
+    parser = ArgumentParser(add_help=False)
+    add_stock(parser)
+    options = dict(ours)
+    for group in parser._action_groups:  # argparse has no public list of them, nor of actions
+        for action in group._group_actions:
+            name = max((text.lstrip("-") for text in action.option_strings), key=len)
+            stock = _stock_option(name, action, group.title or "")
+            option = options.get(name, stock)
+            default = option.default
+            if action.nargs in ("+", "*") and not isinstance(default, list):
+                default = list(default) if option.many else [default] * (default is not None)
+            options[name] = replace(option, default=default, topic=option.topic or stock.topic)
+    return {name: option for name, option in options.items() if name not in RENAMED}
+
+
+def _stock_option(name: str, action: Action, topic: str) -> Option:
+    """Return an option as OpenNMT-py declares it; a list may still have a single default."""
+    kind: Any = bool if action.nargs == 0 else action.type or str
+    rule = Rule(kind, names=tuple(action.choices or ()) if kind is str else ())
+    text = re.sub(r":math:\S+ in :cite:\S+ ", "", " ".join((action.help or "").split()))
+    return Option(action.default, _STOCK_RULES.get(name, rule), text, topic)
+
+
+@cache
+def stock_names(command: Literal["train", "translate"]) -> frozenset[str]:
+    """Return the names of OpenNMT-py's options of a command."""
+    add = {"train": train_opts, "translate": translate_opts}[command]
+    return frozenset(options_of(add, {}))
+
+
+def transform_options(names: Container[str] | None = None) -> dict[str, Option]:
+    """Return the options that OpenNMT-py's transforms of these names read; None: of all."""
+
+    def add(parser: ArgumentParser) -> None:
+        parser.add_argument("-share_vocab", action="store_true")
+        for name, transform in AVAILABLE_TRANSFORMS.items():
+            if names is None or name in names:
+                transform.add_options(parser)
+
+    return options_of(add, {})
+
+
+def is_mapping_as_text(option: Option) -> bool:
+    """Whether the value is the text of a mapping, such as of `src_onmttok_kwargs`."""
+    return isinstance(option.default, str) and option.default.startswith("{")

@@ -1,0 +1,63 @@
+"""Options that exclude each other: which of them a later place leaves in force.
+
+A later place is the command line after a YAML file, or a cell of a matrix after its base.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from onmt_entmax.config import KINDS
+
+# Options on one side of a pair replace those on the other.
+_RIVALS = (
+    ({"train_steps"}, {"train_epochs"}),
+    ({"valid_steps"}, {"valid_epochs"}),
+    ({"both_embeddings"}, {"src_embeddings", "tgt_embeddings"}),
+)
+# An option of both sides, and those of each side. In one place, that of both sides wins.
+SIDES = {
+    "layers": ("enc_layers", "dec_layers"),
+    "rnn_size": ("enc_rnn_size", "dec_rnn_size"),
+    "word_vec_size": ("src_word_vec_size", "tgt_word_vec_size"),
+}
+# Options `NAME_function`; each reads its `NAME_alpha` with the value `entmax` alone.
+FUNCTIONS = ("generator", "global_attention", *(f"{kind}_attention" for kind in KINDS))
+
+
+def replaced_by(later: Mapping[str, Any]) -> set[str]:
+    """Return the options of an earlier place that others in a later place replace as a whole."""
+    replaced: set[str] = set()
+    for first, second in _RIVALS:
+        if not first.isdisjoint(later):
+            replaced |= second
+        if not second.isdisjoint(later):
+            replaced |= first
+    for name in FUNCTIONS:
+        if later.get(f"{name}_function", "entmax") != "entmax":
+            replaced.add(f"{name}_alpha")
+    return replaced
+
+
+def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an earlier place that those of a later place leave in force.
+
+    In one place, `train_steps` and `train_epochs` both hold; other rivals are refused when read.
+    """
+    dropped = replaced_by(later)
+    left = {name: value for name, value in earlier.items() if name not in dropped}
+    for both, sides in SIDES.items():
+        if both in left and both not in later and not later.keys().isdisjoint(sides):
+            size = left.pop(both)
+            if size != -1:  # -1: not set
+                left |= dict.fromkeys(sides, size)
+    return left
+
+
+def changed_batch_size(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> str | None:
+    """Return a message if a later place changes what `batch_size` of an earlier one counts."""
+    before = earlier.get("batch_type", "sents")
+    after = later.get("batch_type", before)
+    if after == before or "batch_size" not in earlier or "batch_size" in later:
+        return None
+    size = earlier["batch_size"]
+    return f"batch_type: {after}: batch_size {size} counted {before}; give batch_size too"

@@ -1,0 +1,89 @@
+"""Reading one value in the type of its option."""
+
+from contextlib import suppress
+from typing import Any
+
+from onmt_entmax.config import Option
+from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.files.parsing import ParseError, parse_yaml
+from onmt_entmax.options.declared import is_mapping_as_text
+from onmt_entmax.options.stock import VALUES
+from onmt_entmax.rules import Rule, shown
+
+
+class OptionError(UserError):
+    """A configuration that cannot be used; one line names the file or flag, the key and the fix."""
+
+
+def read_value(option: Option, value: Any, where: str) -> Any:
+    """Return a value in the type of its option.
+
+    Args:
+        option: decides the type and range.
+        value: as YAML reads it, or the words after a flag.
+        where: begins the error.
+
+    Raises:
+        OptionError: the value does not fit.
+    """
+    if value in (None, "") and option.default in (None, ""):
+        return option.default
+    if isinstance(value, dict) and is_mapping_as_text(option):
+        value = str(value)
+    if not option.many:
+        return _read_single(option.rule, value, where)
+    values = value if isinstance(value, list) else [value]
+    if option.default and not values:
+        raise OptionError(f"{where}: expected at least one value")
+    return [_read_single(option.rule, single, where) for single in values]
+
+
+def _read_single(rule: Rule, value: Any, where: str) -> Any:
+    """Return a value that is no list in the type of its rule; see `read_value`."""
+    converted = _converted(rule, value, where)
+    if rule.fits(converted) and "\0" not in str(converted):
+        return float(converted) if rule.kind is float else converted
+    raise OptionError(f"{where}: {rule}, not {shown(value)}{_hint(rule, value)}")
+
+
+def _converted(rule: Rule, value: Any, where: str) -> Any:
+    """Return what a value means in the type of a rule; the value itself if it means nothing there.
+
+    Raises:
+        OptionError: a text that should be YAML is none.
+    """
+    if isinstance(value, str) and rule.kind in (bool, dict):
+        try:
+            value = parse_yaml(value)
+        except ParseError as error:
+            raise OptionError(f"{where}: {error}") from None
+    elif isinstance(value, str) and rule.kind in (int, float):
+        value = _as_number(value)
+    elif isinstance(value, bool) and "on" in rule.names:  # YAML 1.1 reads these words so
+        value = "on" if value else "off"
+    if rule.kind is bool and type(value) is int and value in (0, 1):
+        return bool(value)
+    if rule.kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _as_number(text: str) -> int | float | str:
+    """Return the number that a text is, or the text; large whole numbers stay exact."""
+    try:
+        return int(text)
+    except ValueError:
+        with suppress(ValueError):
+            return float(text)
+    return text
+
+
+def _hint(rule: Rule, value: Any) -> str:
+    """Return what to write instead of a value that does not fit, or an empty string."""
+    if not isinstance(value, str):
+        return "; put it between quotes" if rule.kind is str and value is not None else ""
+    if value in VALUES:
+        return f"; {VALUES[value]}"
+    if rule.kind is dict:
+        return "; name corpora under data, with path_src and path_tgt of each"
+    return nearest(value, rule.names)

@@ -1,0 +1,82 @@
+"""Files that are written in parts, by one process at a time."""
+
+import fcntl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from onmt_entmax.files import FileError
+from onmt_entmax.files.continued import Continued, alone
+
+WORK = {"table": "words.tsv"}
+
+
+def lock_file(parts: Continued) -> Path:
+    return parts.partial.with_name(f"{parts.partial.name}.lock")
+
+
+def write_part(parts: Continued, text: str, rows: int) -> None:
+    """Write a part, and end as if the process was killed after it."""
+    with alone(parts):
+        parts.write(text, {"rows": rows})
+
+
+def test_what_another_process_finished_meanwhile_is_begun_anew(tmp_path: Path) -> None:
+    """The first finishes when the second exists, and has not opened the parts yet."""
+    path = tmp_path / "out"
+    first = Continued(path, WORK)
+    write_part(first, "a\n", 1)
+    second = Continued(path, WORK)
+    with alone(first):
+        first.finish()
+    with alone(second):
+        assert second.progress == {}
+        second.write("b\n", {"rows": 1})
+        second.finish()
+    assert path.read_bytes() == b"b\n"
+
+
+def test_what_another_process_wrote_meanwhile_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    first, second = Continued(path, WORK), Continued(path, WORK)
+    write_part(first, "a\n", 1)
+    with alone(second):
+        assert second.progress == {"rows": 1}
+        second.write("b\n", {"rows": 2})
+        second.finish()
+    assert path.read_bytes() == b"a\nb\n"
+
+
+def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:
+    parts = Continued(tmp_path / "out", {})
+    lock = FileLock(lock_file(parts))
+    with lock, pytest.raises(FileError, match="another process writes here"), alone(parts):
+        pass
+
+
+def test_the_lock_of_a_deleted_file_is_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the opening of the lock file and its locking, the process before ends."""
+    parts = Continued(tmp_path / "out", WORK)
+    real: Callable[[int, int], None] = fcntl.flock
+
+    def late(descriptor: int, operation: int) -> None:
+        lock_file(parts).unlink(missing_ok=True)
+        real(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(FileError, match="another process writes here"), alone(parts):
+        pass
+
+
+def test_a_refused_file_leaves_no_lock_file(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with (
+        pytest.raises(FileError, match="is a folder already"),
+        alone(Continued(tmp_path / "out", WORK)),
+    ):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
