@@ -32,7 +32,7 @@ class Irregular:
     future: str  # what the future endings are added to
     preterite: str = ""  # the strong stem of the preterite, where there is one
     change: str = ""  # the vowel of the stem under stress, as in STEM_CHANGING
-    gerund: str = ""  # where the rules give another one
+    gerund: str = ""  # irregular ones only
 
 
 IRREGULAR = {

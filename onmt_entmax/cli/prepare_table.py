@@ -43,6 +43,7 @@ import random
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -488,7 +489,21 @@ def configuration(
         "seed: 1",
         "",
     ]
-    return training_file(data, out / "model", [*task, "", *settings], commands, plan)
+    # Else the smaller corpus would be read several times while the larger one is read once.
+    weights = mixture(rows - invented, invented) if invented else {}
+    return training_file(data, out / "model", [*task, "", *settings], commands, plan, weights)
+
+
+def mixture(rows: int, invented: int) -> dict[str, int]:
+    """Return the weights with which both corpora end together, nearly; none if they are equal.
+
+    Args:
+        rows: of the training data.
+        invented: hallucinated pairs.
+    """
+    ratio = Fraction(invented, rows).limit_denominator(20) or Fraction(1, 20)
+    words, pairs = ratio.denominator, ratio.numerator
+    return {} if words == pairs else {"words": words, HALLUCINATED: pairs}
 
 
 # --- the command line ----------------------------------------------------------------------------

@@ -135,6 +135,7 @@ def training_file(
     settings: Sequence[str],
     commands: Sequence[str],
     plan: Plan | None,
+    weights: Mapping[str, int] | None = None,
 ) -> str:
     """Return the text of a configuration.
 
@@ -144,7 +145,9 @@ def training_file(
         settings: the other options, as YAML.
         commands: for the comment at its head.
         plan: for a time, if one is given.
+        weights: lines of each corpus in turn; of others, 1.
     """
+    weights = weights or {}
     gpu = (
         "-gpu 0 to translate"
         if plan and plan.gpu
@@ -164,7 +167,9 @@ def training_file(
         "",
         "data:",
         *(
-            f"  {name}: {{path_src: {quoted(source)}, path_tgt: {quoted(target)}}}"
+            f"  {name}: {{path_src: {quoted(source)}, path_tgt: {quoted(target)}"
+            + (f", weight: {weights[name]}" if name in weights else "")
+            + "}"
             for name, (source, target) in data.items()
         ),
         f"save_model: {quoted(model)}",

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from onmt_entmax.cli import prepare_sigmorphon, prepare_table
-from onmt_entmax.cli.prepare_table import files_for_shell
+from onmt_entmax.cli.prepare_table import files_for_shell, mixture
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train import timing
 from tests.commands import succeed
@@ -264,12 +264,24 @@ def test_hallucinated_pairs_are_a_corpus_of_the_training(capsys) -> None:
     prepare("--train", "a.trn", "--dev", "a.dev", "--hallucinate", 2)
     names = ("path_src", "path_tgt")
     files = [f"out/hallucinated.{side}" for side in ("src", "tgt")]
-    assert options()["data"]["hallucinated"] == dict(zip(names, files, strict=True))
+    corpus = {**dict(zip(names, files, strict=True)), "weight": 2}
+    assert options()["data"]["hallucinated"] == corpus
     source, target = (Path(file).read_text("utf-8").splitlines() for file in files)
     assert len(source) == 2  # two of walk; draw and go have no stem in drew and went
     assert [line.split()[0] for line in source] == ["+V", "+V"]
     assert [[*line.split()[2:], "s"] for line in source] == [line.split() for line in target]
     assert "out/hallucinated.{src,tgt}: 2 pairs, to train on\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rows", "invented", "weights"),
+    [(10_000, 9_926, (1, 1)), (100, 300, (1, 3)), (4_000, 3_000, (4, 3)), (10_000, 5, (20, 1))],
+)
+def test_hallucinated_pairs_are_read_as_often_as_rows(
+    rows: int, invented: int, weights: tuple[int, int]
+) -> None:
+    """The smaller corpus is not repeated while the larger one is read."""
+    assert tuple(mixture(rows, invented).values() or (1, 1)) == weights
 
 
 def test_nothing_is_hallucinated_unless_asked() -> None:
