@@ -168,9 +168,10 @@ def task_settings(
     frequency, reason = options.copy, ""
     if frequency is None:
         frequency = useful_frequency(
-            [(task.divided(source.split())[1], target.split()) for source, target in pairs]
+            [(task.divided(source.split())[1], target.split()) for source, target in pairs],
+            alike=task.source == task.target,
         )
-        reason = f", since most targets {'have' if frequency else 'lack'} the rare symbols"
+        reason = f", since {'most' if frequency else 'too few'} targets have the rare symbols"
     what = f"copy unknown symbols, and those of fewer than {frequency} training sources"
     what = f"{what if frequency else 'copy no symbol'}{reason}; --copy sets it"
     print(f"copy_frequency: {frequency}: {what}")
