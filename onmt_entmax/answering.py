@@ -17,6 +17,7 @@ from onmt_entmax.inflector import Inflection, Inflector, Inventory, Question
 from onmt_entmax.paradigm import as_record, cells_of, parts_of_speech
 from onmt_entmax.pictures import lattice_of, picture
 from onmt_entmax.prediction import Prediction
+from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import SearchTask
 from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
@@ -192,7 +193,7 @@ class Answering:
     # --- answers ---
 
     def answer(self, query: object, left: Callable[[], bool] = stays) -> dict[str, Any]:
-        """Return a query's record (as `Answer.record`, with texts as people write them), its
+        """Return a query's record (as `answer_record`, with texts as people write them), its
         drawing and its tags.
 
         Of a query with a part of speech, return the paradigm, as `onmt-entmax paradigm` has it.
@@ -281,7 +282,7 @@ class Answering:
 
     def _record(self, query: Query, answer: Answer) -> dict[str, Any]:
         """Return the record of an answer, its texts and tokens as people write them."""
-        task, record = self.task, answer.record()
+        task, record = self.task, answer_record(answer)
         if task.source.kind == "text":
             return record
         record["written"] = True
@@ -289,8 +290,8 @@ class Answering:
             hypothesis["text"] = task.target.decode(hypothesis["text"].split())
         if "unfinished" in record:
             record["unfinished"] = task.target.decode(record["unfinished"].split())
-        if answer.copied:
-            record["copied"] = dict.fromkeys(answer.copied, 1)
+        if answer.source_tokens.copied:
+            record["copied"] = dict.fromkeys(answer.source_tokens.copied, 1)
         strange = {"unknown", "unseen", "copied"} & record.keys()
         for name in strange:
             record[name] = {

@@ -22,7 +22,8 @@ from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_toke
 from onmt_entmax.options.recorded import language_symbols, reader_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.alignment import alignment
-from onmt_entmax.report.answers import Answer, Decoded, Drawn
+from onmt_entmax.report.answer_records import answer_record
+from onmt_entmax.report.answers import Answer, Decoded, Drawn, SourceTokens
 from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import (
     Automaton,
@@ -517,7 +518,7 @@ class Translator:
         )
         if self.task.mbr is None:
             return answer
-        return replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
+        return replace(answer, mbr=decide_record(self.task.mbr, answer_record(answer)))
 
     def _attended(self, hypothesis: Hypothesis | None, length: int) -> tuple[int, ...]:
         """Return the number of attended source positions at each step; none without attention.
@@ -571,10 +572,12 @@ class Translator:
             source.example.index,
             line.text,
             restricted_by=tuple(name for name, value in restrictions.items() if value),
-            source_tokens=len(source.words),
-            unknown=source.unknown,
-            unseen=source.unseen,
-            copied=tuple(source.copies.symbols.values()),
+            source_tokens=SourceTokens(
+                count=len(source.words),
+                unknown=source.unknown,
+                unseen=source.unseen,
+                copied=tuple(source.copies.symbols.values()),
+            ),
         )
 
 

@@ -15,7 +15,7 @@ def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
 
     Args:
         utility: what is compared, such as edit distance.
-        record: as `Answer.record` returns it.
+        record: as `answer_record` returns it.
 
     Returns:
         The decision; None if there is no text.

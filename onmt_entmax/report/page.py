@@ -1,6 +1,6 @@
 """An exactness report as one HTML file that needs no server and no network.
 
-The page holds the records of the report (see `writers.Answer.record`) and, for the sentences that
+The page holds the records of the report (see `answer_record`) and, for the sentences that
 the caller computed, pictures: prefix tree, next tokens, attention. Its parts are `page.html`,
 `page.css` and three scripts beside this file. The page of `onmt-entmax serve`, `page_live.html`,
 shares the style and two of the scripts.

@@ -53,7 +53,8 @@ class Summary(CertificateCounts):
         self.samples += len(samples)
         self.distinct += len({(sample.tokens, sample.complete) for sample in samples})
         self.cut += sum(not sample.complete for sample in samples)
-        self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
+        tokens = answer.source_tokens
+        self.source.add(tokens.count, tokens.unknown, tokens.unseen)
 
     def _add_search(self, answer: Answer, result: SearchResult) -> None:
         """Count the search of a sentence, and what was made of its hypotheses."""
@@ -64,7 +65,8 @@ class Summary(CertificateCounts):
         if certificate.level == "exhaustive" and best is None:
             self.ruled_out[answer.restricted_by] += 1
         self.abstained += answer.abstained
-        self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
+        tokens = answer.source_tokens
+        self.source.add(tokens.count, tokens.unknown, tokens.unseen)
         self.strict += certificate.level == "exhaustive" and certificate.strict
         self.rows += result.rows
         self.support += result.support
