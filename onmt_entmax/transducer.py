@@ -17,7 +17,7 @@ from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.reader import LanguageSymbols
-from onmt_entmax.data.transforms import SUBWORDS
+from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.unknown import unseen_text
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.options.recorded import language_symbols, transforms_of

@@ -17,8 +17,8 @@ from onmt_entmax.cli import bleu, score
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.subwords import Bpe, SentencePiece
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.data.transforms import Bpe, SentencePiece
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup

@@ -18,7 +18,9 @@ from onmt_entmax import files
 from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
 from onmt_entmax.data.batch import Batch, Integers, TokenRows, padded_batch
 from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, Reader
-from onmt_entmax.data.transforms import SUBWORDS, Pipe, build_transforms, with_seed
+from onmt_entmax.data.seeding import with_seed
+from onmt_entmax.data.subwords import SUBWORDS
+from onmt_entmax.data.transforms import Pipe, build_transforms
 from onmt_entmax.data.vocabulary import (
     STRUCTURAL,
     Vocabularies,
