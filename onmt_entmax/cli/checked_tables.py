@@ -17,7 +17,7 @@ from onmt_entmax.cli.ending import note, warn
 from onmt_entmax.cli.predicted_tables import PredictedTable, rows_and_bad_rows
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import replaced_when_done
-from onmt_entmax.strings.guessing import may_be_heading
+from onmt_entmax.strings.headings import may_be_heading
 from onmt_entmax.strings.tables import BadRow, Layout, Row
 from onmt_entmax.transducer import Transducer
 

@@ -14,8 +14,9 @@ from onmt_entmax.data.vocabulary import STRUCTURAL, TARGET_SPECIALS, Vocabularie
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens, Transform
+from onmt_entmax.strings.codec import Codec
 from onmt_entmax.strings.copying import NO_COPIES, PLACEHOLDERS, Copies
-from onmt_entmax.strings.task import LANGUAGE, Codec, is_language
+from onmt_entmax.strings.task import LANGUAGE, is_language
 
 
 @dataclass(frozen=True)

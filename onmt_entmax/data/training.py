@@ -33,7 +33,8 @@ from onmt_entmax.data.vocabulary import (
     read_counts,
 )
 from onmt_entmax.strings.cells import Cells, count_cells
-from onmt_entmax.strings.task import Codec, frequent_symbols, is_language
+from onmt_entmax.strings.codec import Codec, frequent_symbols
+from onmt_entmax.strings.task import is_language
 
 MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
 _FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers

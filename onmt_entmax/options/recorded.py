@@ -14,7 +14,7 @@ from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.options.declared import transform_options as options_of_transforms
 from onmt_entmax.options.values import read_value
-from onmt_entmax.strings.task import Codec
+from onmt_entmax.strings.codec import Codec
 
 
 def transforms_of(recorded: Mapping[str, Any]) -> list[str]:

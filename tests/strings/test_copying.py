@@ -6,14 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.strings.codec import Codec, frequent_symbols
 from onmt_entmax.strings.copying import MOST, PLACEHOLDERS, Copies, copies_of, useful_frequency
-from onmt_entmax.strings.task import (
-    Codec,
-    Query,
-    StringTask,
-    TaskError,
-    frequent_symbols,
-)
+from onmt_entmax.strings.task import Query, StringTask, TaskError
 
 WORDS = st.lists(st.sampled_from("abcdefg"), max_size=6)
 FREQUENT = frozenset("abc")
