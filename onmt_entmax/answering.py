@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import load, read_cells
+from onmt_entmax.ensembles import TranslationError
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import finite
 from onmt_entmax.inflector import Inflection, Inflector, Inventory, Question
@@ -26,7 +27,7 @@ from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
-from onmt_entmax.translator import TranslationError, Translator, as_list
+from onmt_entmax.translator import Translator, as_list
 
 _SOURCE_NAMES = ("source", "lemma", "sentence")  # the last two are those of release 1.0
 # Cells of a paradigm that are searched in one batch; between batches, others may ask.

@@ -29,6 +29,7 @@ ROWS = [
     {"parallel"},
     {"train"},
     {"options"},
+    {"ensembles", "line_answers"},
     {"suggester", "translator"},
     {"pictures", "transducer", "training"},
     {"paradigm"},

@@ -10,11 +10,12 @@ import pytest
 
 from onmt_entmax import Inflector
 from onmt_entmax.cli import export, inflect
+from onmt_entmax.ensembles import TranslationError
 from onmt_entmax.inflector import Inflection, Question
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.certificate import Certificate
-from onmt_entmax.translator import TranslationError, Translator
+from onmt_entmax.translator import Translator
 from tests.ended import ended
 from tests.inflection_models import write_model
 
