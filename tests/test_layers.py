@@ -26,6 +26,7 @@ ROWS = [
     {"checkpoint"},
     {"search"},
     {"prediction", "report"},
+    {"inflection"},
     {"parallel"},
     {"train"},
     {"options"},

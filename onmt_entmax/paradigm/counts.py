@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from onmt_entmax.errors import counted
+from onmt_entmax.inflection import Inflection
 from onmt_entmax.strings.details import left_out_text
-
-if TYPE_CHECKING:
-    from onmt_entmax.inflector import Inflection
 
 _MOST_NAMED = 5  # different warnings that are named; cells with others are counted
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from onmt_entmax.errors import printable
+from onmt_entmax.inflection import Inflection
 from onmt_entmax.paradigm.words import WordList
 from onmt_entmax.strings.task import encode_tag
 from onmt_entmax.strings.units import SPACE, encode_word
-
-if TYPE_CHECKING:
-    from onmt_entmax.inflector import Inflection
 
 COLUMN_OR_LINE_END = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
 _KEYMAN_SCALE = 1000  # Keyman's weights are whole numbers, as of a count in a corpus

@@ -5,13 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from onmt_entmax.errors import counted
+from onmt_entmax.inflection import Inflection
 from onmt_entmax.paradigm.counts import LeftOut, WarningCounts
-
-if TYPE_CHECKING:
-    from onmt_entmax.inflector import Inflection
 
 
 class WordList(ABC):
