@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
+from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig, VocabularyConfig
 from onmt_entmax.data.batch import Integers
 from onmt_entmax.data.corpus import (
     CorpusError,
@@ -26,12 +26,8 @@ from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, Reader
 from onmt_entmax.data.seeding import with_seed
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.transforms import Pipe
-from onmt_entmax.data.vocabulary import (
-    Vocabularies,
-    VocabularyConfig,
-    build_vocabularies,
-    read_counts,
-)
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
 from onmt_entmax.strings.cells import Cells, count_cells
 from onmt_entmax.strings.codec import Codec, frequent_symbols
 from onmt_entmax.strings.task import is_language

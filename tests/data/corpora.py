@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.config import CorpusConfig, DataConfig
+from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
 from onmt_entmax.data.corpus import build_pipe, pair_of, read_lines
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.data.vocabulary import VocabularyConfig
 
 TOKENDROP = {"src_subword_type": "none", "tgt_subword_type": "none", "tokendrop_temperature": 1.0}
 

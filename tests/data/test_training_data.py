@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.config import CorpusConfig, DataConfig
+from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
 from onmt_entmax.data import numbered, training
 from onmt_entmax.data.corpus import CorpusError, count_pairs
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, pairs_of, write_corpus
 
