@@ -127,7 +127,7 @@ class Transducer:
         task: what the models read and write.
         folders: the model folders that were loaded.
         languages: in the source vocabularies of all models.
-        tags: likewise.
+        tags: in the source vocabularies of all models.
 
     Raises:
         TransducerError: no folder is named, or the models have different tasks, or no language in
