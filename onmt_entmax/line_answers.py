@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from onmt_entmax.data.reader import EncodedSource, Reader, replace_unknown
+from onmt_entmax.data.phrase_table import replace_unknown
+from onmt_entmax.data.reader import EncodedSource, Reader
 from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.answers import Answer, Decoded, Drawn, SourceTokens
 from onmt_entmax.search import (
