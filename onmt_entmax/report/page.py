@@ -47,6 +47,7 @@ def drawing(
 
 
 def _node(node: Node, names: Sequence[str], eos: int) -> dict[str, Any]:
+    """Return a node as JSON has it; attention is position and weight of each attended position."""
     entry: dict[str, Any] = {"branches": [_branch(b, names, eos) for b in node.branches]}
     if node.others_count:
         entry["others"] = [_short(node.others), node.others_count]
