@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import load, read_cells
+from onmt_entmax.ensembles import TranslationError
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import finite
 from onmt_entmax.inflector import Inflection, Inflector, Inventory, Question
@@ -18,6 +19,7 @@ from onmt_entmax.page_description import LONGEST, LONGEST_SOURCE, PageDescriptio
 from onmt_entmax.paradigm import as_record, cells_of
 from onmt_entmax.pictures import lattice_of, picture
 from onmt_entmax.prediction import Prediction
+from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import SearchTask
 from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
@@ -25,7 +27,7 @@ from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
-from onmt_entmax.translator import TranslationError, Translator, as_list
+from onmt_entmax.translator import Translator, as_list
 
 _SOURCE_NAMES = ("source", "lemma", "sentence")  # the last two are those of release 1.0
 # Cells of a paradigm that are searched in one batch; between batches, others may ask.
@@ -192,7 +194,7 @@ class Answering:
 
     def _record(self, query: Query, answer: Answer) -> dict[str, Any]:
         """Return the record of an answer, its texts and tokens as people write them."""
-        task, record = self.task, answer.record()
+        task, record = self.task, answer_record(answer)
         if task.source.kind == "text":
             return record
         record["written"] = True
@@ -200,8 +202,8 @@ class Answering:
             hypothesis["text"] = task.target.decode(hypothesis["text"].split())
         if "unfinished" in record:
             record["unfinished"] = task.target.decode(record["unfinished"].split())
-        if answer.copied:
-            record["copied"] = dict.fromkeys(answer.copied, 1)
+        if answer.source_tokens.copied:
+            record["copied"] = dict.fromkeys(answer.source_tokens.copied, 1)
         strange = {"unknown", "unseen", "copied"} & record.keys()
         for name in strange:
             record[name] = {

@@ -38,7 +38,7 @@ from torch import Tensor
 
 from onmt_entmax import __version__
 from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.transforms import SUBWORD_FILES
+from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies, as_content, read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (

@@ -7,16 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load, read_cells
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.inflection import Form, Inflection, Question
 from onmt_entmax.paradigm import Paradigm, cells_of
-from onmt_entmax.prediction import Output, certificate_record, outputs_table
-from onmt_entmax.search.certificate import Certificate
 from onmt_entmax.source_warnings import tag_hint
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import (
@@ -26,30 +24,15 @@ from onmt_entmax.strings.task import (
     encode_tag,
     is_language,
     is_tag,
-    split_tags,
 )
 from onmt_entmax.transducer import Transducer, TransducerError
 from onmt_entmax.translator import as_list
 
+__all__ = ["Form", "Inflection", "InflectionError", "Inflector", "Inventory", "Question"]
+
 
 class InflectionError(TransducerError):
     """A model that does not inflect, or a query that it cannot answer."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """A query for one form; tags may also be one string, `"V;PST"`.
-
-    A language whose training data has no tags is queried without any.
-    """
-
-    language: str
-    lemma: str
-    tags: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        tags = split_tags(self.tags) if isinstance(self.tags, str) else self.tags
-        object.__setattr__(self, "tags", tuple(tags))
 
 
 @dataclass(frozen=True)
@@ -122,73 +105,6 @@ class Inventory:
         return stripped if tag not in self.tags and stripped in self.tags else tag
 
 
-Form = Output
-"""One form with its probability; for a sequence-level ensemble a lower bound of it"""
-
-
-@dataclass(frozen=True)
-class Inflection:
-    """The forms predicted for one query."""
-
-    question: Question
-    forms: tuple[Form, ...]
-    """The most probable first; none if no form finished within the length limit."""
-    certificate: Certificate
-    """What is proven about the forms. In a sequence-level ensemble the probability of a form is at
-    most `bound` more than the lower bound; if the level is `exhaustive`, the two are equal. There
-    `log_excluded_bound` is the logarithm of the mean, over the models, of the larger of the
-    excluded bound and the bound."""
-    warnings: tuple[str, ...]
-    """Reasons why the forms may be wrong: tags and characters that training never saw, at all or in
-    this language; a lemma in another Unicode normal form; a lemma or form that mixes scripts."""
-    only: bool
-    """Whether the support is proven to be a single form."""
-    least: float = 0.0
-    """Probability below which `at_least` left forms out."""
-    left_out: int = 0
-    """Number of the forms that `at_least` left out."""
-
-    def at_least(self, prob: float) -> Inflection:
-        """Return the prediction without the forms below a probability, which are counted."""
-        kept = tuple(form for form in self.forms if form.prob >= prob)
-        left_out = self.left_out + len(self.forms) - len(kept)
-        return replace(self, forms=kept, least=max(prob, self.least), left_out=left_out)
-
-    @property
-    def complete(self) -> bool:
-        """Whether `forms` has everything that is possible."""
-        return self.level in ("only", "exhaustive") and not self.left_out
-
-    @property
-    def level(self) -> str:
-        """`only` if the support is a single form, else the level of the certificate.
-
-        `exhaustive`: every form of positive probability was found. `optimal`: the first is proven
-        to be the most probable. `none`: neither is proven.
-        """
-        return "only" if self.only else self.certificate.level
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields of `inflect --json`; JSON has no infinity: null for log(0)."""
-        forms = []
-        for form in self.forms:
-            record = form.to_dict()
-            forms.append({"form": record.pop("text"), **record})
-        return {
-            "language": self.question.language,
-            "lemma": self.question.lemma,
-            "tags": list(self.question.tags),
-            "forms": forms,
-            **({"least": self.least, "left_out": self.left_out} if self.least else {}),
-            **certificate_record(self.level, self.certificate, self.warnings),
-        }
-
-    def _repr_html_(self) -> str:
-        """Return a table for a notebook."""
-        query = f"{self.question.lemma} {';'.join(self.question.tags)} {self.question.language}"
-        return outputs_table(query, self.forms, self.level, self.warnings)
-
-
 class Inflector(Transducer):
     """Inflects words with one model or an ensemble: a `Transducer` of models with languages.
 
@@ -204,7 +120,8 @@ class Inflector(Transducer):
         max_length: longest form, in characters.
         device: the CPU if None.
         budget: decoder steps of an enumeration; 0: none.
-        target_symbols: as of `Transducer`.
+        target_symbols: "language": a form has only symbols that its lemma, or training forms of its
+            language, have; "any": it may have all; None: `config.TARGET_SYMBOLS`.
         matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
 
     Raises:
@@ -231,18 +148,7 @@ class Inflector(Transducer):
             folder if isinstance(folder, LoadedModel) else load(folder, device)
             for folder in as_list(folders)
         ]
-        if not models:
-            raise InflectionError(
-                "no model is named, such as the folder of a run, or the pretrained one, "
-                "onmt_entmax.files.released.pretrained()"
-            )
-        for model in models:
-            if not any(map(is_language, model.vocabularies.source.tokens)):
-                raise InflectionError(
-                    f"{model.folder}: not a model of inflection: its source vocabulary has no "
-                    f"language ({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data "
-                    "of one that has"
-                )
+        _refuse_other_models(models)
         super().__init__(
             models,
             n_best,
@@ -341,3 +247,23 @@ class Inflector(Transducer):
             target_symbols=self._symbols,
             matmul_dtype=self._matmul_dtype,
         )
+
+
+def _refuse_other_models(models: Sequence[LoadedModel]) -> None:
+    """Refuse models that do not inflect.
+
+    Raises:
+        InflectionError: there is no model, or one has no languages.
+    """
+    if not models:
+        raise InflectionError(
+            "no model is named, such as the folder of a run, or the pretrained one, "
+            "onmt_entmax.files.released.pretrained()"
+        )
+    for model in models:
+        if not any(map(is_language, model.vocabularies.source.tokens)):
+            raise InflectionError(
+                f"{model.folder}: not a model of inflection: its source vocabulary has no "
+                f"language ({LANGUAGE}...); onmt-entmax prepare sigmorphon prepares the data of "
+                "one that has"
+            )

@@ -17,12 +17,13 @@ from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.reader import LanguageSymbols
-from onmt_entmax.data.transforms import SUBWORDS
+from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.unknown import unseen_text
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.options.recorded import language_symbols, transforms_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.prediction import Output, Prediction
+from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.combine import ensemble_of, excluded_by
 from onmt_entmax.search import Budget, SearchConfig, SearchTask, score_targets
@@ -126,7 +127,7 @@ class Transducer:
         task: what the models read and write.
         folders: the model folders that were loaded.
         languages: in the source vocabularies of all models.
-        tags: likewise.
+        tags: in the source vocabularies of all models.
 
     Raises:
         TransducerError: no folder is named, or the models have different tasks, or no language in
@@ -341,7 +342,7 @@ class Transducer:
     def _average(self, answers: Sequence[Answer]) -> _Result:
         """Return the result of ensembles whose texts are averaged."""
         weights = self._weights
-        records = [answer.record() for answer in answers]
+        records = [answer_record(answer) for answer in answers]
         # Words of different subwords are compared as texts.
         ensemble = ensemble_of(records, weights)
         pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
@@ -373,8 +374,9 @@ class Transducer:
     ) -> tuple[str, ...]:
         """Return reasons why the outputs may be wrong."""
         unit = self.task.source
-        unknown = dict.fromkeys(token for answer in answers for token in answer.unknown)
-        copied = dict.fromkeys(token for answer in answers for token in answer.copied)
+        tokens = [answer.source_tokens for answer in answers]
+        unknown = dict.fromkeys(token for each in tokens for token in each.unknown)
+        copied = dict.fromkeys(token for each in tokens for token in each.copied)
         tags = self._tags_of(query.language)
         warnings = [
             f"unknown {described_token(token, unit)}{tag_hint(token, tags)}" for token in unknown
@@ -385,10 +387,10 @@ class Transducer:
             for token in copied
         ]
         warnings += dict.fromkeys(
-            unseen_text(Counter(answer.unseen))
-            + "".join(tag_hint(token, tags) for _, token in answer.unseen)
-            for answer in answers
-            if answer.unseen
+            unseen_text(Counter(each.unseen))
+            + "".join(tag_hint(token, tags) for _, token in each.unseen)
+            for each in tokens
+            if each.unseen
         )
         sources = [ensemble.translator.vocabularies.source for ensemble in self._ensembles]
         texts = [output.text for output in outputs]

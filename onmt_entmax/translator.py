@@ -6,7 +6,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count, islice, repeat
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,23 +15,19 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
-from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, replace_unknown
-from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import UserError, check_free, counted, named_exhaustion
-from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
+from onmt_entmax.data.reader import LanguageSymbols
+from onmt_entmax.ensembles import TranslationError, make_stepper, refuse_unlike
+from onmt_entmax.errors import check_free, counted, named_exhaustion
+from onmt_entmax.line_answers import Line, LineAnswers
+from onmt_entmax.model import device_of, search_bytes
 from onmt_entmax.options.recorded import language_symbols, reader_of
 from onmt_entmax.parallel.sharding import Windows
-from onmt_entmax.report.alignment import alignment
-from onmt_entmax.report.answers import Answer, Decoded, Drawn
+from onmt_entmax.report.answer_records import answer_record
+from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import (
-    Automaton,
     ConstraintCompiler,
-    EnsembleStepper,
-    Hypothesis,
     LineConstraints,
-    ModelStepper,
-    Sample,
     Sampling,
     SearchConfig,
     SearchResult,
@@ -52,89 +48,12 @@ _MUCH = 1 << 30  # bytes for one line of which users are warned
 _SHORTEN = "shorten or split it, or lower max_length"
 
 
-class TranslationError(UserError):
-    """An input that cannot be translated, or models that do not fit together."""
-
-
 def emptied(number: int) -> TranslationError:
     """Return the error of a line, from 0, of which the transforms leave nothing."""
     return TranslationError(
         f"line {number + 1}: the transforms leave nothing of it; shorten or mend the line, or "
         "translate without that transform"
     )
-
-
-def make_stepper(
-    models: Sequence[LoadedModel],
-    attention: bool,
-    temperature: float,
-    dtype: torch.dtype | None = None,
-) -> Stepper:
-    """Return a stepper of one model, or of a token-level ensemble.
-
-    Args:
-        models: loaded model folders whose vocabularies hold the same tokens, in any order.
-        attention: whether steps return attention.
-        temperature: scores are divided by it before they become probabilities.
-        dtype: of the factors of products in LSTMs; None: the weights' own.
-
-    Raises:
-        SearchError: if a model has no products of that type.
-        TranslationError: if the vocabularies hold different tokens.
-    """
-    first = models[0].vocabularies
-    networks = [_with_ids_of(first, loaded, number) for number, loaded in enumerate(models, 1)]
-    steppers = [
-        ModelStepper(network, first.target, attention, temperature, dtype) for network in networks
-    ]
-    return EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
-
-
-def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> SparseNMTModel:
-    """Return a model with the token ids of the first model's vocabularies."""
-    if loaded.vocabularies == first:
-        return loaded.model
-    for side in ("source", "target"):
-        vocabulary, first_vocabulary = getattr(loaded.vocabularies, side), getattr(first, side)
-        different = sorted(set(vocabulary.tokens) ^ set(first_vocabulary.tokens))
-        if different:
-            token = different[0]
-            has, lacks = (number, 1) if token in vocabulary else (1, number)
-            raise TranslationError(
-                f"the models of an ensemble must have vocabularies of the same tokens; the {side} "
-                f"vocabulary of model {has} has {token!r}, that of model {lacks} has not"
-            )
-    return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
-
-
-def _check_alike(first: LoadedModel, other: LoadedModel) -> None:
-    """Check that two models can write one output together.
-
-    Raises:
-        TranslationError: they differ in direction, or in what they copy.
-    """
-    if other.right_to_left != first.right_to_left:
-        raise TranslationError(
-            f"{first.folder} and {other.folder}: one writes from left to right, the other "
-            "from right to left; average them with onmt-entmax combine, or inflect"
-        )
-    if other.task.copies != first.task.copies:
-        raise TranslationError(
-            f"{first.folder} and {other.folder}: one copies unknown symbols, the other "
-            "does not; average them with onmt-entmax combine, or predict"
-        )
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A line as the model reads it, and what its output must start with and satisfy."""
-
-    text: str
-    source: EncodedSource
-    prefix: list[int]
-    """Token ids."""
-    automaton: Automaton | None
-    """Of the constraints."""
 
 
 def as_list(folders: Path | str | Sequence[Any]) -> list[Any]:
@@ -194,7 +113,7 @@ class Translator:
         self.vocabularies = first.vocabularies
         self._first, self._networks = first.model, [loaded.config for loaded in models]
         for loaded in models[1:]:
-            _check_alike(first, loaded)
+            refuse_unlike(first, loaded)
         self.task = task
         self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
@@ -204,13 +123,11 @@ class Translator:
         self._compiler = ConstraintCompiler(
             self.vocabularies.target, first.right_to_left, task.regex, first.task.copies
         )
-        for name, needed in (("replace_unk", unknown is not None), ("report_align", align)):
-            if needed and task.sampling:
-                raise TranslationError(f"{name} goes with a search, not with sampling")
-            if needed and all(model.config.global_attention == "none" for model in models):
-                raise TranslationError(f"{name} needs a model with attention")
-        self._unknown, self._align = unknown, align
-        self._merged = unknown is not None or self.reader.merges
+        if unknown is not None:
+            _refuse_without_attention("replace_unk", task, models)
+        if align:
+            _refuse_without_attention("report_align", task, models)
+        self._answers = LineAnswers(self.reader, self._config, self.dense_attention, unknown, align)
         attention = attention or task.config.penalties.covers or unknown is not None or align
         temperature = 1.0 if task.sampling is None else task.sampling.temp
         dtype = torch.bfloat16 if task.matmul_dtype == "bfloat16" else None
@@ -326,7 +243,7 @@ class Translator:
 
     def _read(
         self, number: int, text: str, prefix: str, constraints: LineConstraints
-    ) -> _Line | Answer:
+    ) -> Line | Answer:
         """Return a line as the model reads it; of a blank one, its answer."""
         if not isinstance(text, str):
             raise TypeError(f"line {number + 1} is {type(text).__name__}; decode it to str")
@@ -345,15 +262,15 @@ class Translator:
                 number + 1,
                 source.copies,
             )
-            return _Line(text, source, prefix_ids, automaton)
+            return Line(text, source, prefix_ids, automaton)
         if text.split():
             raise emptied(number)
         return Answer(number, text, samples=() if self.task.sampling else None)
 
-    def _answer_window(self, read: Sequence[_Line | Answer], batch_size: int) -> Iterator[Answer]:
+    def _answer_window(self, read: Sequence[Line | Answer], batch_size: int) -> Iterator[Answer]:
         """Yield the answers of lines that are sorted and searched together, in their order."""
         answers = [answer for answer in read if isinstance(answer, Answer)]
-        lines = [line for line in read if isinstance(line, _Line)]
+        lines = [line for line in read if isinstance(line, Line)]
         # A certificate is about the model in its own precision, not in the caller's autocast.
         with torch.autocast(self.device.type, enabled=False):
             if self.task.sampling is not None:
@@ -381,8 +298,8 @@ class Translator:
         return target.encode(tokens)
 
     def _search(
-        self, lines: Sequence[_Line], batch_size: int
-    ) -> Iterator[tuple[_Line, SearchResult]]:
+        self, lines: Sequence[Line], batch_size: int
+    ) -> Iterator[tuple[Line, SearchResult]]:
         """Yield lines and their results in the order in which they are found."""
         if self.task.method == "enumerate":
             for line in lines:
@@ -411,7 +328,7 @@ class Translator:
                 yield line, result
 
     def _sample(
-        self, sampling: Sampling, lines: Sequence[_Line], batch_size: int
+        self, sampling: Sampling, lines: Sequence[Line], batch_size: int
     ) -> Iterator[Answer]:
         """Yield the answers of lines whose outputs are drawn."""
         samples, longest = self._config.n_best, self._config.max_length
@@ -429,15 +346,13 @@ class Translator:
                     prefixes,
                     [line.source.banned for line in group],
                 )
-            yield from map(self._sampled, group, drawn)
+            yield from map(self._answers.of_samples, group, drawn)
 
     def _sentences(self, batch_size: int, width: int) -> int:
         """Return the sentences of a batch: fewer if each is wide, to limit memory."""
         return min(batch_size, max(1, _ROWS[self.device.type] // width))
 
-    def _batches(
-        self, lines: Sequence[_Line], sentences: int
-    ) -> Iterator[tuple[Batch, list[_Line]]]:
+    def _batches(self, lines: Sequence[Line], sentences: int) -> Iterator[tuple[Batch, list[Line]]]:
         """Yield batches of lines of similar length, short ones first, each with its lines."""
         by_number = {line.source.example.index: line for line in lines}
         examples = [line.source.example for line in lines]
@@ -466,7 +381,7 @@ class Translator:
                     warnings.warn(message, stacklevel=2)
             yield
 
-    def _exact(self, line: _Line, start: SearchResult | None = None) -> SearchResult:
+    def _exact(self, line: Line, start: SearchResult | None = None) -> SearchResult:
         """Search one line exactly, after what a beam search found of it."""
         task, config = self.task, self._config
         batch = make_batch([line.source.example], self.vocabularies)
@@ -482,7 +397,7 @@ class Translator:
             line.source.banned,
         )
 
-    def _verify(self, line: _Line, result: SearchResult) -> Verification | None:
+    def _verify(self, line: Line, result: SearchResult) -> Verification | None:
         """Verify a result; return None if nothing was proven or the task does not ask for it."""
         if self._verifier is None or result.certificate.level == "none":
             return None
@@ -499,83 +414,24 @@ class Translator:
             line.source.banned,
         )
 
-    def _answer(self, line: _Line, result: SearchResult) -> Answer:
+    def _answer(self, line: Line, result: SearchResult) -> Answer:
         """Return the answer of a line that was searched."""
-        source = line.source
-        unfinished = None
-        if result.unfinished is not None:
-            unfinished = self._decoded(result.unfinished, source).text
-        answer = replace(
-            self._unanswered(line),
-            result=result,
-            hypotheses=tuple(self._decoded(hypothesis, source) for hypothesis in result.hypotheses),
-            unfinished=unfinished,
-            attended=self._attended(result.best, len(source.words)),
-            merged=self._merged,
-            penalties=self._config.penalties,
-            verification=self._verify(line, result),
-        )
+        answer = self._answers.of_search(line, result, self._verify(line, result))
         if self.task.mbr is None:
             return answer
-        return replace(answer, mbr=decide_record(self.task.mbr, answer.record()))
+        return replace(answer, mbr=decide_record(self.task.mbr, answer_record(answer)))
 
-    def _attended(self, hypothesis: Hypothesis | None, length: int) -> tuple[int, ...]:
-        """Return the number of attended source positions at each step; none without attention.
 
-        Args:
-            hypothesis: has attention `(steps, source positions)`.
-            length: of the source.
-        """
-        if hypothesis is None or hypothesis.attention is None:
-            return ()
-        weights = hypothesis.attention[:, :length]
-        if self.dense_attention:  # softmax gives every position weight, though it may round to 0
-            return (length,) * len(weights)
-        return tuple(map(int, (weights > 0).sum(1)))
+def _refuse_without_attention(option: str, task: SearchTask, models: Sequence[LoadedModel]) -> None:
+    """Refuse an option that reads the attention of hypotheses, where there is none.
 
-    def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
-        """Return the text of a hypothesis, with its alignment if that was asked for."""
-        target = self.vocabularies.target.decode(hypothesis.tokens)
-        copies, attention = source.copies, hypothesis.attention
-        tokens = " ".join(self.reader.codec.decode(target, copies))
-        aligned = None
-        if attention is not None and self._align:
-            aligned = alignment(
-                attention, source.words, target, self.dense_attention, self.reader.backwards
-            )
-        if attention is not None and self._unknown is not None:
-            target = replace_unknown(target, source.words, attention, self._unknown)
-        text = self.reader.postprocess(target, copies)
-        return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)
-
-    def _sampled(self, line: _Line, drawn: Sequence[Sample]) -> Answer:
-        """Return the answer of a line whose outputs were drawn."""
-        samples = []
-        for sampled in drawn:
-            hypothesis = Hypothesis(sampled.tokens, sampled.log_prob, sampled.log_prob)
-            samples.append(Drawn(self._decoded(hypothesis, line.source).text, sampled))
-        return replace(self._unanswered(line), samples=tuple(samples))
-
-    def _unanswered(self, line: _Line) -> Answer:
-        """Return an answer that says only what was read."""
-        source, constraints = line.source, self._config.constraints
-        restrictions = {
-            "prefix": line.prefix,
-            "constraints": line.automaton is not None,
-            "min_length": constraints.min_length,
-            "block_ngram_repeat": constraints.block_ngram_repeat,
-            "ban_unk_token": constraints.banned,
-            "target_symbols": self.reader.restricts(source.words),
-        }
-        return Answer(
-            source.example.index,
-            line.text,
-            restricted_by=tuple(name for name, value in restrictions.items() if value),
-            source_tokens=len(source.words),
-            unknown=source.unknown,
-            unseen=source.unseen,
-            copied=tuple(source.copies.symbols.values()),
-        )
+    Raises:
+        TranslationError: outputs are drawn, or no model has attention.
+    """
+    if task.sampling:
+        raise TranslationError(f"{option} goes with a search, not with sampling")
+    if all(model.config.global_attention == "none" for model in models):
+        raise TranslationError(f"{option} needs a model with attention")
 
 
 def _length(example: Example) -> int:

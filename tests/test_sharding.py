@@ -89,7 +89,8 @@ def test_an_answer_is_the_same_after_it_was_sent() -> None:
         mbr=Decision("exact_match", ("b",), expected=(0.4,), slack=0.1, level="found"),
         samples=(Drawn("b", Sample(tokens=(5,), log_prob=-1.0, complete=True)),),
     )
-    assert unpacked(packed([answer]))[0].record() == answer.record()
+    received = unpacked(packed([answer]))
+    assert repr(received) == repr([answer])  # tensors have no `==` that says yes or no
 
 
 def test_the_text_of_an_error_can_be_sent() -> None:

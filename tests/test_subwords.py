@@ -17,11 +17,12 @@ from onmt_entmax.cli import bleu, score
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.subwords import Bpe, SentencePiece
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.data.transforms import Bpe, SentencePiece
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.options.train import training_setup
+from onmt_entmax.report.answer_records import hypothesis_record
 from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import LineConstraints, SearchConfig, SearchTask
 from onmt_entmax.suggester import Suggester
@@ -183,7 +184,7 @@ class TestEverythingThatReadsTargets:
         for output in answer.hypotheses:
             tokens = translator.vocabularies.target.decode(output.hypothesis.tokens)
             assert output.alignment.target == tuple(tokens)
-            assert output.record(scored=False)["tokens"].split() == tokens
+            assert hypothesis_record(output, scored=False)["tokens"].split() == tokens
 
     def test_contains_the_phrase(self, translator: Translator) -> None:
         constraints = [LineConstraints((("the dog",),))]

@@ -10,6 +10,7 @@ import pytest
 
 from onmt_entmax import Inflector, Query, Transducer, load, train_model
 from onmt_entmax.data.batch import make_batch
+from onmt_entmax.ensembles import make_stepper
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import InflectionError
 from onmt_entmax.paradigm import Paradigm
@@ -18,7 +19,7 @@ from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.strings.copying import PLACEHOLDERS
 from onmt_entmax.strings.task import TRANSLATION
 from onmt_entmax.transducer import Prediction, TransducerError
-from onmt_entmax.translator import Translator, make_stepper
+from onmt_entmax.translator import Translator
 from tests.inflection_models import write_model
 from tests.models import words
 from tests.string_models import LETTERS, PHONES, task_options, write_phones

@@ -14,6 +14,7 @@ from onmt_entmax import SearchConfig, Translator
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
+from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import LineConstraints, Sampling, SearchTask, is_settled
 from tests.commands import ROOT
 
@@ -168,7 +169,7 @@ def test_what_is_not_certified_is_not_verified(model: LoadedModel) -> None:
     (answer,) = Translator([model], SearchTask(config, verify=True)).answers(["a b c"])
     assert answer.result.certificate.level == "none"
     assert answer.verification is None
-    assert "verified" not in answer.record()
+    assert "verified" not in answer_record(answer)
 
 
 def test_an_exact_search_goes_on_until_every_rank_is_proven(model: LoadedModel) -> None:
@@ -251,4 +252,4 @@ def test_replaced_words_make_texts_of_several_sequences(
     (answer,) = translator.answers(LINES[:1])
     assert answer.result.certificate.level != "exhaustive"
     assert answer.merged is merged
-    assert ("slack" in answer.record()) is merged
+    assert ("slack" in answer_record(answer)) is merged

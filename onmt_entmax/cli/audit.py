@@ -34,19 +34,19 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
+from onmt_entmax.cli.audited_rows import AuditedRow, cell_of, excluded_rows, script_lines
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.table_configuration import configuration
 from onmt_entmax.cli.table_pairs import as_pair
 from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
 from onmt_entmax.cli.training_file import CONFIGURATION, pair_texts
-from onmt_entmax.errors import UserError, counted, printable
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.inflector import Inventory, Question
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.rules import Rule, whole
-from onmt_entmax.strings.scripts import mixtures
 from onmt_entmax.strings.tables import Row, checked_columns
 from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
 
@@ -56,53 +56,6 @@ _WRITTEN = (
     *("dev.out", "dev.report.jsonl", "dev.report.jsonl.summary.json", "scores.jsonl"),
 )
 _LOG_PROB = Rule(float, off=None)
-
-
-@dataclass(frozen=True)
-class AuditedRow:
-    """A row of the table, and what a model that did not see it says of it."""
-
-    row: Row
-    task: StringTask
-    """Of the table."""
-    log_prob: float | None
-    """Of its form; None: the form has probability zero."""
-    record: dict[str, Any]
-    """Of the exactness report."""
-    copies: int = 1
-    """Equal rows of the table; this is the first."""
-
-    @property
-    def certainty(self) -> float:
-        """Probability of the best form."""
-        hypotheses = self.record["hypotheses"]
-        return float(hypotheses[0]["prob"]) if hypotheses else 0.0
-
-    @property
-    def best(self) -> str | None:
-        """The best form; None if no form ended."""
-        hypotheses = self.record["hypotheses"]
-        return self._form(hypotheses[0]) if hypotheses else None
-
-    def _form(self, hypothesis: dict[str, Any]) -> str:
-        return self.task.target.decode(hypothesis["text"].split())
-
-    def columns(self) -> str:
-        """Return the row and the admitted forms as a line of `suspects.tsv`."""
-        admitted = ", ".join(
-            f"{self._form(hypothesis)} {hypothesis['prob']:.3g}"
-            for hypothesis in self.record["hypotheses"]
-        )
-        all_found = self.record["certificate"] == "exhaustive"
-        if not all_found or self.record["finished"] > len(self.record["hypotheses"]):
-            admitted += ", ..."
-        texts = [*texts_of(self.row), admitted, self.record["certificate"]]
-        return "\t".join(map(printable, texts))
-
-
-def texts_of(row: Row) -> list[str]:
-    """Return line, lemma, form and tags of a row."""
-    return [str(row.number), row.query.source, row.target, ";".join(row.query.tags)]
 
 
 def check_part(
@@ -117,46 +70,58 @@ def check_part(
     Raises:
         UserError: the folder has parts of another table.
     """
-    rows = {"dev": held_out} if options.model else {"train": train, "dev": held_out}
-    pairs = {
-        folder / split: [as_pair(row, task) for row in split_rows]
-        for split, split_rows in rows.items()
-    }
-    contents = pair_texts(pairs)
-    if not options.model:
-        settings = [f"task: {json.dumps(task.record(), ensure_ascii=False)}"]
-        text = configuration(
-            folder, len(train), languages=1, commands=[], task=settings, steps=options.updates
-        )
-        contents[folder / CONFIGURATION] = text
+    contents = _files_of_part(folder, train, held_out, task, options)
     for path, text in contents.items():
         if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
             raise UserError(
                 f"{path}: of another table, --language, --seed, --folds or --updates; "
                 "name another --out"
             )
-    model = options.model or folder / "model"
     if not all(path.exists() for path in contents):
         write_files(contents)
     if not options.model:
         if (folder / "scores.jsonl").exists():
             return
-        resumed = ["-train_from", model] if model.exists() and checkpoint_steps(model) else []
-        run_command("train", "-config", folder / CONFIGURATION, *resumed)
-    source = ("-model", model, "-src", folder / "dev.src")
+        _train(folder)
+    source = ("-model", options.model or folder / "model", "-src", folder / "dev.src")
     run_command("translate", *source, "-output", folder / "dev.out", "-n_best", 10,
         "-beam_size", 10, "-exactness_report", folder / "dev.report.jsonl")  # fmt: skip
     run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
 
 
+def _files_of_part(
+    folder: Path,
+    train: Sequence[Row],
+    held_out: Sequence[Row],
+    task: StringTask,
+    options: argparse.Namespace,
+) -> dict[Path, str]:
+    """Return the contents of the files of a part; without a training, those of its own rows."""
+    rows = {"dev": held_out} if options.model else {"train": train, "dev": held_out}
+    contents = pair_texts(
+        {
+            folder / split: [as_pair(row, task) for row in split_rows]
+            for split, split_rows in rows.items()
+        }
+    )
+    if not options.model:
+        settings = [f"task: {json.dumps(task.record(), ensure_ascii=False)}"]
+        contents[folder / CONFIGURATION] = configuration(
+            folder, len(train), languages=1, commands=[], task=settings, steps=options.updates
+        )
+    return contents
+
+
+def _train(folder: Path) -> None:
+    """Train the model of a part, or go on where its training stopped."""
+    model = folder / "model"
+    resumed = ["-train_from", model] if model.exists() and checkpoint_steps(model) else []
+    run_command("train", "-config", folder / CONFIGURATION, *resumed)
+
+
 def folds_of(options: argparse.Namespace) -> int:
     """Return the number of parts of the table."""
     return 1 if options.model else options.folds or 5
-
-
-def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
-    """Return lemma and tags; the same tags in another order are the same cell."""
-    return row.query.source, tuple(sorted(row.query.tags))
 
 
 @dataclass(frozen=True)
@@ -281,41 +246,6 @@ def read_scores(path: Path, count: int) -> list[float | None]:
         lines = f"{counted(len(scores), 'line')}, not {count:,}"
         raise UserError(f"{path}: cut or damaged, {lines}; delete the file, and run again")
     return scores
-
-
-def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list[AuditedRow]]:
-    """Return the suspects and the variants: rows whose form has probability zero.
-
-    Those with the surest best form come first. A variant's cell has the model's best form too, in
-    no more rows.
-    """
-    copies: dict[object, int] = {
-        (cell_of(audited.row), audited.row.target): audited.copies for audited in checked
-    }
-    excluded = [audited for audited in checked if audited.log_prob is None]
-    suspects: list[AuditedRow] = []
-    variants: list[AuditedRow] = []
-    for audited in sorted(excluded, key=lambda audited: -audited.certainty):
-        copies_of_best = copies.get((cell_of(audited.row), audited.best), 0)
-        if 0 < copies_of_best <= audited.copies:
-            variants.append(audited)
-        else:
-            suspects.append(audited)
-    return suspects, variants
-
-
-def surest_first(checked: Sequence[AuditedRow]) -> list[AuditedRow]:
-    """Return the suspects, those with the surest best form first."""
-    return excluded_rows(checked)[0]
-
-
-def script_lines(checked: Sequence[AuditedRow]) -> list[str]:
-    """Return the lines of `scripts.tsv`."""
-    mixed = mixtures([(audited.row.query.source, audited.row.target) for audited in checked])
-    return [
-        "\t".join(map(printable, [*texts_of(checked[number].row), text]))
-        for number, text in mixed.items()
-    ]
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

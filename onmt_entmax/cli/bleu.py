@@ -77,6 +77,7 @@ def table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
 
 
 def _cell(score: SystemScore) -> str:
+    """Return a score with its confidence interval and p-value, if it has them."""
     text = f"{score.value:.2f}"
     if score.half_width is not None:
         text += f" +- {score.half_width:.2f}"

@@ -9,17 +9,15 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import warn
 from onmt_entmax.cli.tables import separators_of
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
-from onmt_entmax.report.mcnemar import comparison, comparison_text
-from onmt_entmax.report.string_scores import Scores, answered, score_strings
-from onmt_entmax.report.string_tables import (
-    Gold,
+from onmt_entmax.report.gold_tables import Gold, guessed_task, read_gold
+from onmt_entmax.report.guess_tables import (
     Predicted,
-    guessed_task,
     named_together,
-    read_gold,
     read_predicted,
     refuse_other_queries,
 )
+from onmt_entmax.report.mcnemar import comparison, comparison_text
+from onmt_entmax.report.string_scores import Scores, answered, score_strings
 from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import (
     LANGUAGE,
@@ -39,8 +37,8 @@ class _Reading:
     Attributes:
         task: their units and columns.
         guess: what was guessed of them, for people; empty if a model says all.
-        tags: of the model, if one is named.
-        languages: likewise.
+        tags: known to the model, if one is named.
+        languages: known to the model, if one is named.
     """
 
     task: StringTask

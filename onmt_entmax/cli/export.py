@@ -26,7 +26,8 @@ from onmt_entmax.checkpoint import (
     with_subword_files,
 )
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.data.transforms import SUBWORD_FILES, SUBWORDS, build_transforms
+from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORDS
+from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.declared import transform_options

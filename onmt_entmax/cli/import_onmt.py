@@ -34,9 +34,9 @@ from onmt_entmax.checkpoint import WeightsError, copy_weights, save
 from onmt_entmax.cli.ending import argument_parser, warn
 from onmt_entmax.cli.export import TRAINING
 from onmt_entmax.config import ConfigError, ModelConfig
+from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.transforms import (
     MAPPINGS,
-    SUBWORD_FILES,
     TransformError,
     build_transforms,
 )

@@ -43,9 +43,9 @@ def inflector_of(
 
     Args:
         options: of `add_models` and `add_target_symbols`, and the beam size.
-        n_best: as of `Inflector`.
-        budget: likewise.
-        matmul_dtype: likewise.
+        n_best: forms of a query; 0: all that are found.
+        budget: decoder steps that enumerate the forms of a query; 0: none.
+        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
     """
     return Inflector(
         options.models or [pretrained()],

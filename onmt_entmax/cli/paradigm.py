@@ -47,13 +47,15 @@ from onmt_entmax.files import (
     read_lines,
     refuse_overwriting,
     replaced_when_done,
+    write_files,
 )
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.paradigm import (
+    COLUMN_OR_LINE_END,
     CSV_HEAD,
-    DIVIDING,
-    Doubts,
+    WORD_LISTS,
     LeftOut,
+    WarningCounts,
     WordList,
     as_csv,
     as_html,
@@ -66,7 +68,6 @@ from onmt_entmax.strings.cells import Cells, parse_cells
 from onmt_entmax.strings.languages import known_as
 
 FORMATS = ("table", "csv", "json", "html")
-LISTS = ("hunspell", "keyman", "att")
 _BATCH = 256  # cells that are searched together
 
 
@@ -85,7 +86,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="FILE",
         help="other cells: language, tags and number, between tabs",
     )
-    add("--format", choices=(*FORMATS, *LISTS), default="table", help="default: table")
+    add("--format", choices=(*FORMATS, *WORD_LISTS), default="table", help="default: table")
     add("--least", type=positive(1), default=0.0, metavar="P",
         help="least probability of a form (default: all above 0)")  # fmt: skip
     add("--beam_size", type=whole(1, 10_000), default=10, help="default 10")
@@ -97,7 +98,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if (options.lemma is None) == (options.lemmas is None):
         raise UserError("name one lemma, or a file of them with --lemmas")
-    if options.format in LISTS and not (options.output and options.output.name):
+    if options.format in WORD_LISTS and not (options.output and options.output.name):
         raise UserError(f"--format {options.format} needs --output, a file")
     if options.format == "hunspell" and is_stream(options.output):
         raise UserError(
@@ -165,49 +166,70 @@ def cells_to_show(options: argparse.Namespace, inflector: Inflector, lemma: str)
     return cells
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print the paradigms; return the exit status."""
-    options = parse_arguments(arguments)
-    words = WordList() if options.format in LISTS else None
-    paths = [options.output] if words is None else [*words.texts(options.format, options.output)]
-    refuse_overwriting([options.lemmas, options.cells], paths)
-    lemmas = read_lemmas(options)
-    for lemma, _ in lemmas:
-        if options.format == "keyman" and DIVIDING.search(lemma):
-            raise UserError(f"{shown(lemma)}: a tab or line end, which a column cannot have")
-    inflector = inflector_of(options, 0, budget=options.budget)
-    cells = cells_to_show(options, inflector, lemmas[0][0])
-    language = known_as(options.language, {*inflector.languages, *cells})
-    paradigms = [
+def questions_of(
+    lemmas: Iterable[tuple[str, str | None]], cells: Cells, language: str
+) -> list[list[Question]]:
+    """Return a query for each cell of each lemma.
+
+    Args:
+        lemmas: each with its part of speech, if one is named.
+        cells: of all languages.
+        language: as the cells name it.
+
+    Raises:
+        UserError: the language has no cells, or no such part of speech.
+    """
+    return [
         [Question(language, lemma, tags) for tags in cells_of(cells, language, pos)]
         for lemma, pos in lemmas
     ]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the paradigms; return the exit status."""
+    options = parse_arguments(arguments)
+    words = WORD_LISTS[options.format]() if options.format in WORD_LISTS else None
+    # A list that is empty yet has the names of its files.
+    paths = [options.output] if words is None else [*words.files(options.output)]
+    refuse_overwriting([options.lemmas, options.cells], paths)
+    lemmas = read_lemmas(options)
+    if options.format == "keyman":
+        _refuse_divided_lemmas(lemma for lemma, _ in lemmas)
+    inflector = inflector_of(options, 0, budget=options.budget)
+    cells = cells_to_show(options, inflector, lemmas[0][0])
+    language = known_as(options.language, {*inflector.languages, *cells})
+    paradigms = questions_of(lemmas, cells, language)
     # The cells of all lemmas are decoded in common batches.
     questions = [question for paradigm in paradigms for question in paradigm]
     answers = (answer.at_least(options.least) for answer in inflector.answers(questions, _BATCH))
     if words is None:
-        _write_paradigms(answers, list(map(len, paradigms)), options)
+        _write_paradigms(answers, [len(paradigm) for paradigm in paradigms], options)
     else:
-        _write_list(words, answers, paths, options)
+        _write_list(words, answers, options)
     return 0
 
 
+def _refuse_divided_lemmas(lemmas: Iterable[str]) -> None:
+    """Refuse lemmas that would not stay in their column of Keyman's list.
+
+    Raises:
+        UserError: names the first.
+    """
+    for lemma in lemmas:
+        if COLUMN_OR_LINE_END.search(lemma):
+            raise UserError(f"{shown(lemma)}: a tab or line end, which a column cannot have")
+
+
 def _write_list(
-    words: WordList,
-    answers: Iterable[Inflection],
-    paths: Sequence[Path],
-    options: argparse.Namespace,
+    words: WordList, answers: Iterable[Inflection], options: argparse.Namespace
 ) -> None:
     """Write a word list of all cells; print whether it is complete."""
     for cell in answers:
         words.add(cell)
-    contents = words.texts(options.format, options.output)
-    with replaced_when_done(paths) as files:
-        for file, text in zip(files, contents.values(), strict=True):
-            file.write(text)
-    print(words.completeness(options.format))
-    warn(*words.doubts.lines())
-    left_out = [form for form in words.apart(options.format) if form]
+    write_files(words.files(options.output))
+    print(words.completeness())
+    warn(*words.warnings.lines())
+    left_out = [form for form in words.others() if form]
     if left_out and options.format == "keyman":
         warn(f"left out, as no line of the list can hold them: {named(Counter(left_out))}")
 
@@ -222,8 +244,8 @@ def _write_paradigms(
         sizes: how many cells each lemma has.
         options: of the command.
     """
-    doubts, left_out = Doubts(), LeftOut()
-    paradigms = _paradigms(answers, sizes, doubts, left_out)
+    warnings, left_out = WarningCounts(), LeftOut()
+    paradigms = _paradigms(answers, sizes, warnings, left_out)
     if options.output is None:
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
         sys.stdout.write(_joined(paradigms, options.format, width))
@@ -233,17 +255,24 @@ def _write_paradigms(
     # A table that was printed has said it.
     if left_out.forms and (options.output is not None or options.format != "table"):
         note(left_out.text())
-    warn(*doubts.lines())
+    warn(*warnings.lines())
 
 
 def _paradigms(
-    answers: Iterator[Inflection], sizes: Iterable[int], doubts: Doubts, left_out: LeftOut
+    answers: Iterator[Inflection], sizes: Iterable[int], warnings: WarningCounts, left_out: LeftOut
 ) -> Iterator[list[Inflection]]:
-    """Yield the cells of each lemma; count their warnings, and the forms that they left out."""
+    """Yield the cells of each lemma, and count them.
+
+    Args:
+        answers: the cells of all lemmas.
+        sizes: how many cells each lemma has.
+        warnings: receives each cell.
+        left_out: receives each cell.
+    """
     for size in sizes:
         cells = list(islice(answers, size))
         for cell in cells:
-            doubts.add(cell)
+            warnings.add(cell)
             left_out.add(cell)
         yield cells
 

@@ -31,7 +31,7 @@ command: what is done is kept beside the output.
 import argparse
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -40,16 +40,13 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from onmt_entmax import __version__
+from onmt_entmax.cli.checked_tables import CheckedTable, check_tables
 from onmt_entmax.cli.ending import argument_parser, note
 from onmt_entmax.cli.model_options import add_target_symbols
-from onmt_entmax.cli.predicted_rows import OutputLayout, Progress
-from onmt_entmax.cli.predicted_tables import (
-    PredictedTable,
-    checked,
-    readable_rows,
-    tables_of,
-    with_layout,
-)
+from onmt_entmax.cli.predicted_counts import PredictionCounts
+from onmt_entmax.cli.predicted_files import table_files
+from onmt_entmax.cli.predicted_rows import OutputLayout
+from onmt_entmax.cli.predicted_tables import rows_and_bad_rows, with_layout
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (
     is_stream,
@@ -81,11 +78,11 @@ _CONTENT_OPTIONS = (
 
 
 def parts_of(
-    table: PredictedTable,
+    table: CheckedTable,
     layout: OutputLayout,
     transducer: Transducer,
     batch_size: int,
-    progress: Progress,
+    counts: PredictionCounts,
     begun: bool = False,
 ) -> Iterator[str]:
     """Yield the heading and the lines of a predicted table in windows.
@@ -95,39 +92,33 @@ def parts_of(
         layout: of its lines.
         transducer: predicts them.
         batch_size: queries searched together.
-        progress: counts rows; those that it has counted already are left out.
+        counts: receives each row; rows that it has already are left out.
         begun: whether the heading is left out, too.
     """
-    rows = (row for row in readable_rows(table, transducer) if isinstance(row, Row))
-    done = progress.rows
     if not begun:
         yield layout.heading()
+    rows = (row for row in rows_and_bad_rows(table, transducer) if isinstance(row, Row))
+    done = counts.rows
     remaining = islice(rows, done, None)
     with tqdm(total=table.rows, initial=done, unit="row", disable=None) as bar:
         while window := list(islice(remaining, WINDOW)):
             lines: list[str] = []
             predictions = transducer.predictions((row.query for row in window), batch_size)
             for row, prediction in zip(window, predictions, strict=True):
-                progress.add(row, prediction, layout)
+                counts.add(row, prediction, layout)
                 lines += layout.lines(row, prediction)
                 bar.update()
             yield "".join(lines)
 
 
 def work_of(
-    table: PredictedTable, transducer: Transducer, options: argparse.Namespace
+    table: CheckedTable, transducer: Transducer, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return what the content of a predicted table depends on."""
-    models = []
-    for folder in transducer.folders:
-        digest = hashlib.sha256()
-        for name in _MODEL_FILES:
-            with naming(folder / name, "read"):
-                digest.update((folder / name).read_bytes())
-        models.append(digest.hexdigest())
+    """Return what the content of a predicted table, and the record of its counts, depend on."""
     return {
         "version": __version__,
-        "models": models,
+        "counts": sorted(PredictionCounts().record()),
+        "models": [_digest_of_model(folder) for folder in transducer.folders],
         "table": table.digest,
         "layout": [table.layout.columns, table.layout.delimiter, table.layout.heading],
         "language": table.language,
@@ -135,68 +126,77 @@ def work_of(
     }
 
 
+def _digest_of_model(folder: Path) -> str:
+    """Return a digest of the files on which the outputs of a model depend."""
+    digest = hashlib.sha256()
+    for name in _MODEL_FILES:
+        with naming(folder / name, "read"):
+            digest.update((folder / name).read_bytes())
+    return digest.hexdigest()
+
+
 def predict(
-    tables: Sequence[PredictedTable], transducer: Transducer, options: argparse.Namespace
+    tables: Sequence[CheckedTable], transducer: Transducer, options: argparse.Namespace
 ) -> None:
-    """Predict tables that were checked, and write them."""
+    """Predict tables, and write them."""
     layouts = [
-        OutputLayout.of(table.layout, transducer.task, options.details, options.least)
+        OutputLayout.of(table.layout, transducer.task, details=options.details, least=options.least)
         for table in tables
     ]
     if tables[0].output is None or is_stream(tables[0].output):
         ((table, layout),) = zip(tables, layouts, strict=True)
         _predict_to_stream(table, layout, transducer, options)
         return
-    finished: list[tuple[Path, Continued, Progress]] = []
+    finished: list[tuple[Continued, PredictionCounts]] = []
     with ExitStack() as stack:
         for table, layout in zip(tables, layouts, strict=True):
             assert table.output is not None, "only one table goes to the standard output"
             parts = Continued(table.output, work_of(table, transducer, options))
             stack.enter_context(alone(parts))
-            progress = _predict_in_parts(table, parts, layout, transducer, options)
-            finished.append((table.output, parts, progress))
+            counts = _predict_in_parts(table, parts, layout, transducer, options)
+            finished.append((parts, counts))
         # All tables get their names together.
-        for path, parts, progress in finished:
+        for table, layout, (parts, counts) in zip(tables, layouts, finished, strict=True):
             parts.finish()
-            progress.tell(str(path), options.least, "wrote ")
+            counts.tell(str(table.output), layout, title=f"wrote {table.output}")
 
 
 def _predict_to_stream(
-    table: PredictedTable, layout: OutputLayout, transducer: Transducer, options: argparse.Namespace
+    table: CheckedTable, layout: OutputLayout, transducer: Transducer, options: argparse.Namespace
 ) -> None:
     """Predict a table to the standard output or a pipe, which cannot be continued."""
-    progress = Progress()
+    counts = PredictionCounts()
     with ExitStack() as stack:
         file: TextIO = sys.stdout
         if table.output is not None:
             (file,) = stack.enter_context(replaced_when_done([table.output]))
-        for text in parts_of(table, layout, transducer, options.batch_size, progress):
+        for text in parts_of(table, layout, transducer, options.batch_size, counts):
             file.write(text)
-    progress.tell(table.name, options.least)
+    counts.tell(table.name, layout)
 
 
 def _predict_in_parts(
-    table: PredictedTable,
+    table: CheckedTable,
     parts: Continued,
     layout: OutputLayout,
     transducer: Transducer,
     options: argparse.Namespace,
-) -> Progress:
+) -> PredictionCounts:
     """Predict the rows of a table that its parts do not have yet; return what was found."""
     begun = bool(parts.progress)
-    progress = Progress.read(parts.progress)
+    counts = PredictionCounts.read(parts.progress)
     if parts.dropped:
         note(f"{table.output}: begun with another model, table or options; starts anew")
-    if progress.rows:
-        note(f"{table.output}: continued after {progress.rows:,} of {table.rows:,} rows")
+    if counts.rows:
+        note(f"{table.output}: continued after {counts.rows:,} of {table.rows:,} rows")
     try:
-        for text in parts_of(table, layout, transducer, options.batch_size, progress, begun):
-            parts.write(text, progress.record())
+        for text in parts_of(table, layout, transducer, options.batch_size, counts, begun):
+            parts.write(text, counts.record())
     except KeyboardInterrupt:
         note("the same command continues this prediction")
         raise
     parts.close()
-    return progress
+    return counts
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -231,7 +231,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="of products in LSTMs (default float32)")  # fmt: skip
     add("--gpu", type=whole(0, 1000), metavar="N", help="number of the GPU (default: CPU)")
     options = parser.parse_args(arguments)
-    options.details |= options.all or options.n_best > 1 or options.least > 0
+    if options.all or options.n_best > 1 or options.least > 0:
+        options.details = True
     return options
 
 
@@ -240,9 +241,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     columns = checked_columns(options.columns or "")
     with temporary_folder() as folder:
-        tables = tables_of(options.tables, options.output, folder / "table")
-        outputs: Iterable[Path | None] = [table.output for table in tables]
-        refuse_overwriting([table.path for table in tables], [*outputs, options.skip_bad])
+        files = table_files(options.tables, options.output, folder / "table")
+        outputs = [file.output for file in files]
+        refuse_overwriting([file.path for file in files], [*outputs, options.skip_bad])
         if options.skip_bad is not None and options.skip_bad in outputs:
             raise UserError(f"{options.skip_bad}: is to be written twice; name two files")
         transducer = Transducer(
@@ -253,7 +254,6 @@ def main(arguments: Sequence[str]) -> int:
             target_symbols=options.target_symbols,
             matmul_dtype=options.matmul_dtype,
         )
-        tables = [with_layout(table, transducer, columns, options.language) for table in tables]
-        tables = checked(tables, transducer, options.skip_bad)
-        predict(tables, transducer, options)
+        tables = [with_layout(file, transducer, columns, options.language) for file in files]
+        predict(check_tables(tables, transducer, options.skip_bad), transducer, options)
     return 0

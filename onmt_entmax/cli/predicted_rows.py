@@ -1,16 +1,12 @@
-"""The rows that `predict` writes: columns, lines, and counts of what was found."""
+"""The rows that `predict` writes: the columns of a table, with the target filled in."""
 
 import re
-import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from onmt_entmax.cli.ending import note, warn
-from onmt_entmax.errors import counted, printable
+from onmt_entmax.errors import printable
 from onmt_entmax.prediction import Output, Prediction
-from onmt_entmax.strings.details import DETAILS, LEVELS, left_out_text
+from onmt_entmax.strings.details import DETAILS, left_out_text
 from onmt_entmax.strings.tables import Layout, Row
 from onmt_entmax.strings.task import LEFT_OUT, TARGET, StringTask
 
@@ -20,38 +16,41 @@ class OutputLayout:
     """The columns of a predicted table.
 
     Attributes:
-        layout: of the table that was read.
-        target_column: of the target.
+        table: the columns that were read.
+        target_column: number of the target's column among those that are written.
         details: whether rank, probability, certificate and warnings follow.
-        least: probability of an output; others are left out.
+        least: probability that an output needs to be written.
     """
 
-    layout: Layout
+    table: Layout
     target_column: int
-    details: bool
+    details: bool = False
     least: float = 0.0
 
     @classmethod
     def of(
-        cls, layout: Layout, task: StringTask, details: bool, least: float = 0.0
+        cls, table: Layout, task: StringTask, *, details: bool = False, least: float = 0.0
     ) -> "OutputLayout":
-        """Return the columns of a table; without a target, it stands where training has it."""
-        columns = layout.columns
-        if TARGET in columns:
-            return cls(layout, columns.index(TARGET), details, least)
-        position = task.columns.index(TARGET)
-        if columns != task.columns[:position] + task.columns[position + 1 :]:
-            # Behind the last of the columns that stand before it in training.
-            before = {*task.columns[:position]} - {LEFT_OUT}
-            position = 1 + max((n for n, name in enumerate(columns) if name in before), default=-1)
-        return cls(layout, position, details, least)
+        """Return the columns of a table; a new target stands where training had it.
+
+        Args:
+            table: the columns that were read.
+            task: of the models.
+            details: see the class.
+            least: see the class.
+        """
+        if TARGET in table.columns:
+            position = table.columns.index(TARGET)
+        else:
+            position = _new_column(table.columns, task.columns)
+        return cls(table, position, details, least)
 
     def heading(self) -> str:
         """Return the heading as a line; nothing if the table has none."""
-        heading = self.layout.heading
+        heading = self.table.heading
         if not heading:
             return ""
-        target = heading[self.target_column] if TARGET in self.layout.columns else TARGET
+        target = heading[self.target_column] if TARGET in self.table.columns else TARGET
         return self._line(heading, target, DETAILS)
 
     def lines(self, row: Row, prediction: Prediction) -> Iterator[str]:
@@ -68,6 +67,7 @@ class OutputLayout:
             text = re.sub(r"[\t\n\r]", lambda match: printable(match[0]), output.text)
             yield self._line(row.cells, text, [str(rank), f"{output.prob:.6g}", *certificate])
         if not outputs:
+            # Nothing finished: 0. Something did, but it is less probable than `least`: unknown.
             probability = "" if left_out else "0"
             yield self._line(row.cells, "", ["", probability, *certificate])
 
@@ -78,75 +78,30 @@ class OutputLayout:
     def _line(self, cells: Sequence[str], target: str, details: Sequence[str]) -> str:
         """Return the line of a row: its cells with the target filled in, then the details."""
         line = list(cells)
-        if TARGET in self.layout.columns:
+        if TARGET in self.table.columns:
             line[self.target_column] = target
         else:
             line.insert(self.target_column, target)
         if self.details:
             line += details
-        return self.layout.text(line) + "\n"
+        return self.table.text(line) + "\n"
 
 
-@dataclass
-class Progress:
-    """How far a table is, and what was found in it; it is recorded beside the output."""
+def _new_column(columns: tuple[str, ...], trained: tuple[str, ...]) -> int:
+    """Return where the target goes in a table that has none.
 
-    rows: int = 0
-    levels: Counter[str] = field(default_factory=Counter)
-    odd: int = 0
-    """Rows with warnings."""
-    first: str = ""
-    """The first row with warnings."""
-    without: int = 0
-    """Rows without an output."""
-    empty: int = 0
-    """Rows whose most probable output is empty."""
-    left_out: int = 0
-    """Outputs that are too improbable."""
-    bare: int = 0
-    """Rows all of whose outputs are too improbable."""
+    It has its place of training if only it is missing: after `source,-,target,tags`, the table
+    `source,-,tags` gets it behind `-`. Other tables get it behind the last of the columns that
+    stand before it in training: `tags,source` behind `source`.
 
-    @classmethod
-    def read(cls, recorded: Mapping[str, Any]) -> "Progress":
-        """Return what `record` recorded; nothing done, if that is empty."""
-        return cls(**{**recorded, "levels": Counter(recorded.get("levels", {}))})
-
-    def record(self) -> dict[str, Any]:
-        """Return all as JSON has it."""
-        return {**vars(self), "levels": dict(self.levels)}
-
-    def add(self, row: Row, prediction: Prediction, layout: OutputLayout) -> None:
-        """Count a prediction."""
-        kept = layout.kept(prediction.outputs)
-        self.left_out += len(prediction.outputs) - len(kept)
-        self.bare += bool(prediction.outputs) and not kept
-        self.rows += 1
-        self.levels[prediction.level] += 1
-        self.without += not prediction.outputs
-        self.empty += bool(prediction.outputs) and not prediction.text
-        if prediction.warnings:
-            self.odd += 1
-            self.first = self.first or f"{row.query.source}: {'; '.join(prediction.warnings)}"
-
-    def tell(self, where: str, least: float, verb: str = "") -> None:
-        """Print what was found, and warn of what may be wrong.
-
-        Args:
-            where: the table.
-            least: probability of an output.
-            verb: what was done to it, if that is to be said.
-        """
-        shares = ", ".join(f"{name} {self.levels[name] / self.rows:.2%}" for name in LEVELS)
-        print(printable(f"{verb}{where}: {counted(self.rows, 'row')}; {shares}"), file=sys.stderr)
-        if self.left_out:
-            text = left_out_text(self.left_out, least, "output")
-            if self.bare:
-                text += f"; rows that have no other: {self.bare:,} of {self.rows:,}"
-            note(f"{where}: {text}")
-        if self.without:
-            warn(f"{where}: rows without an output: {self.without:,} of {self.rows:,}")
-        if self.empty:
-            warn(f"{where}: rows with an empty output: {self.empty:,} of {self.rows:,}")
-        if self.odd:
-            share = f"rows with warnings: {self.odd:,} of {self.rows:,}"
-            warn(f"{where}: {self.first} ({share})")
+    Args:
+        columns: of the table.
+        trained: columns of the tables of training, with the target.
+    """
+    position = trained.index(TARGET)
+    before, after = trained[:position], trained[position + 1 :]
+    if columns == before + after:
+        return position
+    named = {*before} - {LEFT_OUT}
+    positions = [number for number, name in enumerate(columns) if name in named]
+    return positions[-1] + 1 if positions else 0

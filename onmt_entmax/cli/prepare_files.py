@@ -41,6 +41,7 @@ from onmt_entmax.cli.training_file import (
 )
 from onmt_entmax.data.parallel import (
     Pairs,
+    Segmenter,
     Subwords,
     bpe_library,
     hold_out,
@@ -116,58 +117,100 @@ def prepare(options: argparse.Namespace) -> list[str]:
     Raises:
         UserError: a file cannot be read or written, is not what it should be, or would be replaced.
     """
-    out, languages = options.out, options.languages
     joint = options.subwords == "joint"
     subwords = Subwords(options.subword_type, options.symbols, joint, options.tokens)
     inputs = {part: getattr(options, part) for part in PARTS if getattr(options, part)}
     paths = _Paths.of(options, subwords)
     refuse_overwriting([path for sides in inputs.values() for path in sides], paths.all())
     check_plan(options)
-    keep_configuration(out, options.minutes)
-    pairs = {part: _read(part, sides, languages, subwords) for part, sides in inputs.items()}
-    counts = {"read": len(pairs["train"])}
-    if "val" not in pairs:
-        size = options.val_size or _HELD_OUT
-        pairs["train"], pairs["val"] = hold_out(pairs["train"], size, options.seed)
+    keep_configuration(options.out, options.minutes)
+    pairs, counts = _read_parts(inputs, subwords, options)
     _refuse_old_test(paths, pairs)
-    held_out = 0 if options.val else len(pairs["val"])
-    counts["shared_with_val"] = counts["read"] - len(pairs["train"]) - held_out
-    contents: dict[Path, str | bytes] = {}
-    with temporary_folder() as folder:
-        models = model_paths(folder, subwords, languages)
-        fitting = _with_subwords(options, subwords, models, pairs["train"])
-        for path, model in zip(paths.models, models, strict=True):
-            contents[path] = model.read_bytes()
+    fitting, contents = _with_subwords(options, subwords, paths, pairs["train"])
     counts["unfit"] = len(pairs["train"]) - len(fitting)
     pairs["train"] = fitting
-    for part, part_pairs in pairs.items():
-        for side, path in enumerate(paths.texts[part]):
-            contents[path] = "".join(pair[side] + "\n" for pair in part_pairs).encode()
-    commands = _next_commands(out, languages, subwords)
-    data = {"train": paths.texts["train"], "valid": paths.texts["val"]}
-
-    def configuration(plan: Plan | None = None) -> bytes:
-        settings = _settings(subwords, paths.models, languages[1], len(fitting), plan)
-        return training_file(data, out / "-".join(languages), settings, commands, plan).encode()
-
-    contents[paths.configuration] = configuration()
+    contents.update(_texts(paths, pairs))
+    commands = _next_commands(options.out, options.languages, subwords)
+    contents.update(_configuration(options, subwords, paths, len(fitting), commands))
     if options.minutes:
         write_files(contents)  # measuring reads them
         sizes = _NETWORK.layers, _NETWORK.size, _NETWORK.batch
-        networks = candidates(len(fitting), options.gpu, *sizes)
-        contents[paths.configuration] = configuration(plan_for(options, networks))
-    counts |= {part: len(part_pairs) for part, part_pairs in pairs.items()}
-    record = _record(languages, counts, subwords, contents)
+        plan = plan_for(options, candidates(len(fitting), options.gpu, *sizes))
+        contents.update(_configuration(options, subwords, paths, len(fitting), commands, plan))
+    for part, part_pairs in pairs.items():
+        counts[part] = len(part_pairs)
+    record = _record(options.languages, counts, subwords, contents)
     # Old files are replaced only when all new ones are there: trained models may use them.
     write_files({**contents, paths.record: json_text(record)})
     print(
-        f"{out}: {counted(counts['train'], 'pair')} to train on, {counts['val']} to validate on, "
-        f"{counts.get('test', 0)} to test on; left out: {counts['shared_with_val']} with a "
-        f"sentence of the development set, {counts['unfit']} empty, too long or too different in "
-        "length",
+        f"{options.out}: {counted(counts['train'], 'pair')} to train on, {counts['val']} to "
+        f"validate on, {counts.get('test', 0)} to test on; left out: {counts['shared_with_val']} "
+        f"with a sentence of the development set, {counts['unfit']} empty, too long or too "
+        "different in length",
         file=sys.stderr,
     )
     return commands
+
+
+def _read_parts(
+    inputs: Mapping[str, Sequence[Path]], subwords: Subwords, options: argparse.Namespace
+) -> tuple[dict[str, Pairs], dict[str, int]]:
+    """Return the pairs of each part, and how many were read and left out.
+
+    Without a validation part, some training pairs become one.
+
+    Args:
+        inputs: the two files of each part.
+        subwords: say how texts are normalised.
+        options: `languages`, `val_size` and `seed`.
+
+    Raises:
+        UserError: see `_read`.
+    """
+    pairs = {
+        part: _read(part, sides, options.languages, subwords) for part, sides in inputs.items()
+    }
+    read = len(pairs["train"])
+    held_out = 0
+    if "val" not in pairs:
+        size = options.val_size or _HELD_OUT
+        pairs["train"], pairs["val"] = hold_out(pairs["train"], size, options.seed)
+        held_out = len(pairs["val"])
+    shared = read - len(pairs["train"]) - held_out
+    return pairs, {"read": read, "shared_with_val": shared}
+
+
+def _texts(paths: _Paths, pairs: Mapping[str, Pairs]) -> dict[Path, bytes]:
+    """Return the contents of the files of both sides of each part."""
+    return {
+        path: "".join(pair[side] + "\n" for pair in part_pairs).encode()
+        for part, part_pairs in pairs.items()
+        for side, path in enumerate(paths.texts[part])
+    }
+
+
+def _configuration(
+    options: argparse.Namespace,
+    subwords: Subwords,
+    paths: _Paths,
+    pairs: int,
+    commands: Sequence[str],
+    plan: Plan | None = None,
+) -> dict[Path, bytes]:
+    """Return the content of the configuration of the training.
+
+    Args:
+        options: `out` and `languages`.
+        subwords: of the texts.
+        paths: of the files.
+        pairs: number of training pairs.
+        commands: for the comment at its head.
+        plan: for a time, if one is given.
+    """
+    data = {"train": paths.texts["train"], "valid": paths.texts["val"]}
+    settings = _settings(subwords, paths.models, options.languages[1], pairs, plan)
+    model = options.out / "-".join(options.languages)
+    return {paths.configuration: training_file(data, model, settings, commands, plan).encode()}
 
 
 def _read(part: str, paths: Sequence[Path], languages: Sequence[str], subwords: Subwords) -> Pairs:
@@ -248,37 +291,57 @@ def _subword_type(chosen: str | None) -> str:
 
 
 def _with_subwords(
-    options: argparse.Namespace, subwords: Subwords, models: Sequence[Path], pairs: Pairs
-) -> Pairs:
-    """Learn the subwords; return the pairs that are neither too long nor too different in length.
+    options: argparse.Namespace, subwords: Subwords, paths: _Paths, pairs: Pairs
+) -> tuple[Pairs, dict[Path, str | bytes]]:
+    """Learn the subwords; return the pairs that fit, and the contents of the subword models.
 
     Raises:
         UserError: no pair is left, or there is too little text.
     """
     filled = [pair for pair in pairs if all(pair)]
-    sides = [[pair[side] for pair in filled] for side in range(2)]
     what = counted(subwords.symbols, f"{subwords.kind} subword")
     print(f"learning {what} from {counted(len(filled), 'pair')}", file=sys.stderr, flush=True)
+    with temporary_folder() as folder:
+        models = model_paths(folder, subwords, options.languages)
+        segmenters = _learned(subwords, models, filled)
+        kept = _fitting(filled, segmenters, options.max_tokens, options.max_ratio)
+        if not kept:
+            limit = counted(options.max_tokens, "subword")
+            raise UserError(
+                f"no training pair is left: of {len(pairs)}, {len(pairs) - len(filled)} have an "
+                f"empty side, and the others are longer than {limit} or too different in length"
+            )
+        contents: dict[Path, str | bytes] = {
+            path: model.read_bytes() for path, model in zip(paths.models, models, strict=True)
+        }
+    return kept, contents
+
+
+def _learned(subwords: Subwords, models: Sequence[Path], pairs: Pairs) -> list[Segmenter]:
+    """Learn the subwords of both sides into their models; return what divides texts by them."""
+    sides = [[pair[side] for pair in pairs] for side in range(2)]
     if subwords.joint:
-        tokenisers = [subwords.learn(sides, models[0])] * 2
-    else:
-        tokenisers = [
-            subwords.learn([side], model) for side, model in zip(sides, models, strict=True)
-        ]
+        return [subwords.learn(sides, models[0])] * 2
+    return [subwords.learn([side], model) for side, model in zip(sides, models, strict=True)]
+
+
+def _fitting(pairs: Pairs, segmenters: Sequence[Segmenter], most: int, ratio: float) -> Pairs:
+    """Return the pairs that are neither too long nor too different in length.
+
+    Args:
+        pairs: of texts.
+        segmenters: of both sides.
+        most: subwords that a side may have.
+        ratio: how many times the shorter side's subwords the longer side may have.
+    """
     kept = []
-    for pair in filled:
+    for pair in pairs:
         lengths = [
-            len(tokeniser.divide(line)) for tokeniser, line in zip(tokenisers, pair, strict=True)
+            len(segmenter.divide(line)) for segmenter, line in zip(segmenters, pair, strict=True)
         ]
         short, long = min(lengths), max(lengths)
-        if 0 < long <= options.max_tokens and long <= options.max_ratio * short:
+        if 0 < long <= most and long <= ratio * short:
             kept.append(pair)
-    if not kept:
-        limit = counted(options.max_tokens, "subword")
-        raise UserError(
-            f"no training pair is left: of {len(pairs)}, {len(pairs) - len(filled)} have an empty "
-            f"side, and the others are longer than {limit} or too different in length"
-        )
     return kept
 
 

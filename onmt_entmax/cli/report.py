@@ -13,6 +13,7 @@ are left to a person, by probability and by certificate (as `evaluate --report` 
 print it): accuracy, or with -bleu TOKENIZER sacrebleu's BLEU.
 """
 
+import argparse
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -45,7 +46,9 @@ def draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any] | Non
     targets = [
         hypothesis.get("tokens", hypothesis["text"]).split() for hypothesis in record["hypotheses"]
     ]
-    outputs = [tuple(vocabulary.encode(reader.target_of(source.words, t))) for t in targets]
+    outputs = [
+        tuple(vocabulary.encode(reader.target_of(source.words, target))) for target in targets
+    ]
     if not source.words or len(set(outputs)) < len(outputs):
         return None
     lattice = lattice_of(translator, source, outputs)
@@ -110,7 +113,8 @@ def judge(
     """
     outputs = [output_of(record)[0] for record in records]
     for record, output, reference in zip(records, outputs, references, strict=True):
-        record |= {"reference": reference, "right": is_right(reference, output)}
+        record["reference"] = reference
+        record["right"] = is_right(reference, output)
     if tokenizer:
         ((measure, metric),) = make_metrics(["bleu"], [tokenizer], lowercase=False)
         quality = quality_of(metric, outputs, [references])
@@ -123,8 +127,8 @@ def judge(
     return {"measure": measure, "points": [vars(point) for point in coverage(records, quality)]}
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the page; return the exit status."""
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
     parser = argument_parser(__doc__)
 
     def add(name: str, **keywords: Any) -> None:
@@ -149,8 +153,15 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.bleu and not options.reference:
         parser.error("-bleu: is only read with -reference")
+    return options
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page; return the exit status."""
+    options = parse_arguments(arguments)
     refuse_overwriting([options.report, options.reference], [options.output])
-    records, curve = list(read_report(options.report)), None
+    records = list(read_report(options.report))
+    curve = None
     if options.reference:
         _, references = read_aligned(options.report, options.reference)
         curve = judge(records, references, options.bleu)

@@ -21,6 +21,7 @@ Prints the share of targets that the model can produce, their mean log-probabili
 of tokens that are the most probable ones.
 """
 
+import argparse
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -173,33 +174,26 @@ def _without_unknown(
     The model scored them as `<unk>`.
     """
     *steps, end = score.steps
-    return TargetScore(
-        (
-            *(
-                step
-                if vocabulary.can_write(token)
-                else TokenScore(-math.inf, step.support + 1, step.support)
-                for token, step in zip(target, steps, strict=True)
-            ),
-            end,
-        )
-    )
+    corrected = [
+        step
+        if vocabulary.can_write(token)
+        else TokenScore(-math.inf, rank=step.support + 1, support=step.support)
+        for token, step in zip(target, steps, strict=True)
+    ]
+    return TargetScore((*corrected, end))
 
 
 def record(number: int, scored: Scored) -> dict[str, object]:
     """Return a score as an object of the output file; -inf is null, which JSON lacks."""
     score = scored.score
+    tokens_by_name = {
+        "unknown": scored.source.unknown,
+        "unseen": [token for _, token in scored.source.unseen],
+        "unknown_target": scored.unknown_target,
+    }
     return {
         "id": number,
-        **{
-            name: Counter(tokens)
-            for name, tokens in (
-                ("unknown", scored.source.unknown),
-                ("unseen", [token for _, token in scored.source.unseen]),
-                ("unknown_target", scored.unknown_target),
-            )
-            if tokens
-        },
+        **{name: Counter(tokens) for name, tokens in tokens_by_name.items() if tokens},
         "log_prob": score.log_prob if score.excluded_at is None else None,
         "excluded_at": score.excluded_at,
         "steps": [
@@ -214,8 +208,8 @@ def record(number: int, scored: Scored) -> dict[str, object]:
     }
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Score a file; return the exit status."""
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add(
@@ -237,7 +231,12 @@ def main(arguments: Sequence[str]) -> int:
         metavar="N",
         help="pairs scored together (default 64)",
     )
-    options = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Score a file; return the exit status."""
+    options = parse_arguments(arguments)
     refuse_overwriting([options.src, options.tgt], [options.output])
     totals = Totals()
     translator = Translator.from_folders(options.model, transforms=options.transforms)

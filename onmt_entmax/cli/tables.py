@@ -1,4 +1,7 @@
-"""Read tables of strings from files, and say what was read."""
+"""Read tables of strings from files, and say what was read: for `prepare` and `audit`.
+
+A `Table` begins as a path and its split. `name_languages` and `read_tables` fill in the rest.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -102,7 +105,8 @@ def name_languages(tables: Sequence[Table], language: str | None, by_name: bool 
     for table in tables:
         table.language = language or language_of_file(table.path.name)
         table.by_name = language is None
-    if unnamed := [each for each in tables if each.language.split() != [each.language]]:
+    unnamed = [table for table in tables if table.language.split() != [table.language]]
+    if unnamed:
         more = f" and {counted(len(unnamed) - 1, 'file')} more" if unnamed[1:] else ""
         column = "" if by_name else ", or name a column of languages with --columns"
         raise UserError(
@@ -130,45 +134,78 @@ def read_tables(
         UserError: tables have different columns, or columns that make no sense.
     """
     first = tables[0]
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}  # by column, of the tables of the first split
     for table in tables:
         sample = list(islice(read_lines(table.path), SAMPLE))
         table.layout = _layout(table, first, sample, columns, usual)
-        cells = readable_cells(table.layout, filter(str.strip, sample))
-        width = len(table.layout.columns)
-        rows = [row for row in cells[bool(table.layout.heading) :] if len(row) == width]
-        by_column = dict(zip(table.layout.columns, zip(*rows, strict=True), strict=False))
+        by_column = _columns_of(sample, table.layout)
         if table.split == COVERED:
             table.covered = not any(by_column.get(TARGET, ()))
         if table.split == first.split:
-            for column, some in by_column.items():
-                texts.setdefault(column, []).extend(some)
-    guessed = {
+            for column, cells in by_column.items():
+                texts.setdefault(column, []).extend(cells)
+    task = _task(first, {**_guessed_separators(texts), **(separators or {})})
+    for table in tables:
+        _fill(table, task)
+    return task
+
+
+def _columns_of(sample: Sequence[str], layout: Layout) -> dict[str, tuple[str, ...]]:
+    """Return the cells of each column, of the lines that are rows; nothing without rows."""
+    table = readable_cells(layout, filter(str.strip, sample))
+    if layout.heading:
+        table = table[1:]
+    rows = [cells for cells in table if len(cells) == len(layout.columns)]
+    if not rows:
+        return {}
+    return dict(zip(layout.columns, zip(*rows, strict=True), strict=True))
+
+
+def _guessed_separators(texts: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return what stands between the symbols, or the tags, of each column."""
+    return {
         SOURCE: guess_separator(texts.get(SOURCE, ())),
         TARGET: guess_separator(texts.get(TARGET, ())),
         TAGS: guess_tag_separator(texts.get(TAGS, ())),
     }
-    between = {**guessed, **(separators or {})}
+
+
+def _task(first: Table, separators: Mapping[str, str]) -> StringTask:
+    """Return the task of tables.
+
+    Args:
+        first: one of them, with its layout.
+        separators: of `source`, `target` and `tags`.
+
+    Raises:
+        UserError: the columns make no sense.
+    """
     try:
-        task = StringTask(
+        return StringTask(
             first.layout.columns,
-            Unit.between(between[SOURCE]),
-            Unit.between(between[TARGET]),
-            between[TAGS] or ";",
+            Unit.between(separators[SOURCE]),
+            Unit.between(separators[TARGET]),
+            separators[TAGS] or ";",
             languages=LANGUAGE_COLUMN in first.layout.columns or bool(first.language),
         )
     except TaskError as error:
         raise UserError(f"{first.path}: {error}; --columns names them") from None
-    for table in tables:
-        lines, language = read_lines(table.path), table.language
-        for row in rows_of(lines, table.layout, task, language, not table.covered):
-            if isinstance(row, Row):
-                table.rows.append(row)
-            else:
-                table.bad.append(row)
-        if not table.rows and not table.bad:
-            raise UserError(f"{table.path}: no rows")
-    return task
+
+
+def _fill(table: Table, task: StringTask) -> None:
+    """Read the rows of a table into it.
+
+    Raises:
+        UserError: there are none.
+    """
+    lines = read_lines(table.path)
+    for row in rows_of(lines, table.layout, task, table.language, needs=not table.covered):
+        if isinstance(row, Row):
+            table.rows.append(row)
+        else:
+            table.bad.append(row)
+    if not table.rows and not table.bad:
+        raise UserError(f"{table.path}: no rows")
 
 
 def _layout(
@@ -178,7 +215,18 @@ def _layout(
     columns: Sequence[str],
     usual: Sequence[str],
 ) -> Layout:
-    """Return the layout of a table, which has the columns of the first one, in any order."""
+    """Return the layout of a table, which has the columns of the first one, in any order.
+
+    Args:
+        table: whose layout is wanted.
+        first: of the tables, with its layout unless it is this one.
+        sample: the first lines of the table.
+        columns: see `read_tables`.
+        usual: see `read_tables`.
+
+    Raises:
+        UserError: the columns are unclear, or others than those of the first table.
+    """
     name = str(table.path)
     if table is first:
         return guess_layout(sample, name, columns, usual=usual)
@@ -190,14 +238,19 @@ def _layout(
             sure = bool(layout.heading) or TAGS in layout.columns
             if sure and {*layout.columns, LEFT_OUT} == {*names, LEFT_OUT}:
                 return layout
-    like = StringTask(tuple(columns)) if columns else _task_of(first)
-    layout = guess_layout(sample, name, task=like)
+    task = StringTask(tuple(columns)) if columns else _task_of(first)
+    layout = guess_layout(sample, name, task=task)
     if TARGET not in layout.columns and table.split != COVERED:
         raise UserError(f"{name}: {layout}; no targets, but {first.path} has {', '.join(names)}")
     return layout
 
 
 def _task_of(table: Table) -> StringTask:
+    """Return a task with the columns of a table, whose units are not known yet.
+
+    Raises:
+        UserError: the columns make no sense.
+    """
     try:
         return StringTask(table.layout.columns)
     except TaskError as error:
@@ -245,29 +298,52 @@ def tell(tables: Sequence[Table], task: StringTask) -> None:
 
     Warn of files of one split whose names say one language.
     """
-    layouts: dict[str, list[Table]] = {}
-    for table in tables:
-        layouts.setdefault(str(table.layout), []).append(table)
-    for layout, some in layouts.items():
-        more = f" and {counted(len(some) - 1, 'file')} more" if some[1:] else ""
-        print(f"{some[0].path.name}{more}: {layout}")
+    _tell_layouts(tables)
     layered = any("(" in tag for table in tables for row in table.rows for tag in row.query.tags)
-    tags = f"; tags between {task.tag_separator!r}" if task.has_tags else ""
-    print(f"source: {task.source}; target: {task.target}{tags}{', some layered' * layered}")
-    counts: dict[str, Counter[str]] = {}
-    splits: dict[tuple[str, str], list[Table]] = {}
+    tags = ""
+    if task.has_tags:
+        tags = f"; tags between {task.tag_separator!r}"
+    if layered:
+        tags += ", some layered"
+    print(f"source: {task.source}; target: {task.target}{tags}")
+    by_language: dict[tuple[str, str], list[Table]] = {}
     for table in tables:
-        splits.setdefault((table.language, table.split), []).append(table)
+        by_language.setdefault((table.language, table.split), []).append(table)
+    _tell_languages(tables, by_language)
+    for (language, split), some in by_language.items():
+        if len(some) > 1 and some[0].by_name:
+            names = ", ".join(table.path.name for table in some)
+            warn(f"{split}: {names} are one language here, {language}; --language names another")
+
+
+def _tell_layouts(tables: Sequence[Table]) -> None:
+    """Print each layout with the first table that has it."""
+    by_layout: dict[str, list[Table]] = {}
+    for table in tables:
+        by_layout.setdefault(str(table.layout), []).append(table)
+    for layout, (first, *others) in by_layout.items():
+        more = f" and {counted(len(others), 'file')} more" if others else ""
+        print(f"{first.path.name}{more}: {layout}")
+
+
+def _tell_languages(
+    tables: Sequence[Table], by_language: Mapping[tuple[str, str], Sequence[Table]]
+) -> None:
+    """Print the files and the number of rows of each language.
+
+    Args:
+        tables: all of them.
+        by_language: tables by their language and split; those with a column of languages have none.
+    """
+    counts: dict[str, Counter[str]] = {}  # of rows, by language and split
+    for table in tables:
         for row in table.rows:
             counts.setdefault(row.query.language, Counter())[table.split] += 1
     for language, of_split in counts.items():
         parts = []
         for split, count in of_split.items():
-            names = ", ".join(table.path.name for table in splits.get((language, split), ()))
+            names = ", ".join(table.path.name for table in by_language.get((language, split), ()))
             rows = counted(count, "row")
             parts.append(f"{split}: {names} ({rows})" if names else f"{split}: {rows}")
-        print(f"language {language}: " * bool(language) + "; ".join(parts))
-    for (language, split), some in splits.items():
-        if len(some) > 1 and some[0].by_name:
-            names = ", ".join(table.path.name for table in some)
-            warn(f"{split}: {names} are one language here, {language}; --language names another")
+        title = f"language {language}: " if language else ""
+        print(title + "; ".join(parts))

@@ -175,6 +175,7 @@ class Subwords(NamedTuple):
             raise UserError(f"cannot learn {counted(self.symbols, 'subword')}: {reason}") from None
 
     def _learn_bpe(self, lines: Iterable[str], model: Path) -> "Segmenter":
+        """Learn merges of pyonmttok's BPE, and write them to `model`."""
         library = bpe_library()
         words = library.Tokenizer(**self.settings)
         learner = library.BPELearner(tokenizer=words, symbols=self.symbols)
@@ -185,6 +186,7 @@ class Subwords(NamedTuple):
         return Segmenter(tokenizer, tokenizer.detokenize)
 
     def _learn_sentencepiece(self, lines: Iterable[str], model: Path) -> "Segmenter":
+        """Learn pieces of sentencepiece, and write them to `model`."""
         from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
         content = io.BytesIO()

@@ -4,18 +4,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-
-from torch import Tensor
 
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.transforms import Pipe
 from onmt_entmax.data.vocabulary import STRUCTURAL, TARGET_SPECIALS, Vocabularies
-from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens, Transform
+from onmt_entmax.strings.codec import Codec
 from onmt_entmax.strings.copying import NO_COPIES, PLACEHOLDERS, Copies
-from onmt_entmax.strings.task import LANGUAGE, Codec, is_language
+from onmt_entmax.strings.task import LANGUAGE, is_language
 
 
 @dataclass(frozen=True)
@@ -54,15 +50,15 @@ class LanguageSymbols:
 
     def of(self, language: str) -> frozenset[str] | None:
         """Return those of a language; None if they are not recorded, of which users are warned."""
-        found = self._recorded.get(language)
-        if found is None and is_language(language) and language not in self._told:
+        symbols = self._recorded.get(language)
+        if symbols is None and is_language(language) and language not in self._told:
             self._told.add(language)
             warnings.warn(
                 f"target_symbols: the model does not record the target symbols of "
                 f"{language.removeprefix(LANGUAGE)}: its outputs may have any",
                 stacklevel=2,
             )
-        return found
+        return symbols
 
 
 @dataclass(frozen=True)
@@ -105,15 +101,18 @@ class Reader:
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
-        vocabulary, symbols = self.vocabularies.source, self._structural
+        vocabulary, structural = self.vocabularies.source, self._structural
         read, _, copies = self.codec.encode(words)
-        if not symbols.isdisjoint(read):
-            read = [DefaultTokens.UNK if word in symbols else word for word in read]
+        if not structural.isdisjoint(read):
+            read = [DefaultTokens.UNK if word in structural else word for word in read]
         ids = vocabulary.encode(read)
         unknown: tuple[str, ...] = ()
         if vocabulary.unk in ids:  # rare, and faster than a look at each token
-            unknown = tuple(w for w, i in zip(words, ids, strict=True) if i == vocabulary.unk)
-            unknown = tuple(word for word in unknown if word != DefaultTokens.UNK)
+            unknown = tuple(
+                word
+                for word, token_id in zip(words, ids, strict=True)
+                if token_id == vocabulary.unk and word != DefaultTokens.UNK
+            )
         unseen = tuple(
             (language, copies.symbols.get(token, token))
             for language, token in vocabulary.unseen(read)
@@ -140,18 +139,21 @@ class Reader:
 
     def _foreign(self, symbols: LanguageSymbols, language: str) -> dict[str, int]:
         """Return the target tokens, with their ids, that outputs of a language may not have."""
-        if (known := self._foreign_tokens.get(language)) is not None:
+        known = self._foreign_tokens.get(language)
+        if known is not None:
             return known
-        own, tokens = symbols.of(language), self.vocabularies.target.tokens
+        own = symbols.of(language)
         if own is None:
             return {}
         allowed = {*own, *TARGET_SPECIALS, *PLACEHOLDERS}
-        found = {token: i for i, token in enumerate(tokens) if token not in allowed}
-        self._foreign_tokens[language] = found
-        return found
+        tokens = self.vocabularies.target.tokens
+        foreign = {token: i for i, token in enumerate(tokens) if token not in allowed}
+        self._foreign_tokens[language] = foreign
+        return foreign
 
     @cached_property
     def _foreign_tokens(self) -> dict[str, dict[str, int]]:
+        """What `_foreign` returned for each language."""
         return {}
 
     @cached_property
@@ -175,44 +177,3 @@ class Reader:
     def target_of(self, source: Sequence[str], target: Sequence[str]) -> list[str]:
         """Return the network's tokens of a target; source and target are tokens of texts."""
         return self.codec.encode(source, target)[1]
-
-
-def replace_unknown(
-    tokens: Sequence[str],
-    source: Sequence[str],
-    attention: Tensor,
-    phrase_table: Mapping[str, str],
-) -> list[str]:
-    """Return an output whose unknown tokens are the source words with the most attention.
-
-    As OpenNMT-py's `replace_unk` and `phrase_table`, after Jean et al. (2015), "On Using Very Large
-    Target Vocabulary", section 4.1.3, with attention instead of an alignment.
-
-    Args:
-        tokens: the output.
-        source: tokens of its source.
-        attention: weights, at least ``(len(tokens), len(source))``.
-        phrase_table: target words for some source words; other source words are copied.
-    """
-    replaced = list(tokens)
-    for step, token in enumerate(tokens):
-        if token == DefaultTokens.UNK:
-            word = source[int(attention[step, : len(source)].argmax())]
-            replaced[step] = phrase_table.get(word, word)
-    return replaced
-
-
-def read_phrase_table(path: Path) -> dict[str, str]:
-    """Read lines of `source word|||target word`; the first line for a source word counts.
-
-    Raises:
-        UserError: the file cannot be read, or a line has another form.
-    """
-    table: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        # Further columns, such as probabilities, are ignored.
-        source, target = (part.strip() for part in f"{line}|||".split("|||")[:2])
-        if not source or not target:
-            raise UserError(f"{path}: line {number} is not `source|||target`")
-        table.setdefault(source, target)
-    return table

@@ -14,8 +14,9 @@ import numpy as np
 import torch
 
 from onmt_entmax.data.batch import Batch, Shapes
+from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.prefetch import PrefetchProcess
-from onmt_entmax.data.training import CorpusError, TrainingData
+from onmt_entmax.data.training import TrainingData
 from onmt_entmax.errors import counted
 
 

@@ -1,47 +1,45 @@
 """All that a training reads: its corpora, checked and read once, and their vocabularies."""
 
-import gc
 import itertools
-import random
-import warnings
-from argparse import Namespace
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onmt_entmax import files
-from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
-from onmt_entmax.data.batch import Batch, Integers, TokenRows, padded_batch
-from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, Reader
-from onmt_entmax.data.transforms import SUBWORDS, Pipe, build_transforms, with_seed
-from onmt_entmax.data.vocabulary import (
-    STRUCTURAL,
-    Vocabularies,
-    VocabularyConfig,
-    build_vocabularies,
-    read_counts,
-    refuse_symbols,
+from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig, VocabularyConfig
+from onmt_entmax.data.batch import Integers
+from onmt_entmax.data.corpus import (
+    CorpusError,
+    Line,
+    Pair,
+    build_pipe,
+    count_pairs,
+    endless_lines,
+    pair_of,
+    read_lines,
 )
-from onmt_entmax.errors import UserError
+from onmt_entmax.data.numbered import EncodedPairs, LanguageTokens, NumberedPairs, numbered
+from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, Reader
+from onmt_entmax.data.seeding import with_seed
+from onmt_entmax.data.subwords import SUBWORDS
+from onmt_entmax.data.transforms import Pipe
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
 from onmt_entmax.strings.cells import Cells, count_cells
-from onmt_entmax.strings.task import Codec, frequent_symbols, is_language
+from onmt_entmax.strings.codec import Codec, frequent_symbols
+from onmt_entmax.strings.task import is_language
 
 MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
 _FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
-_CHUNK = 1 << 14  # lines under one seed when tokens are counted; pairs in memory as text
+_CHUNK = 1 << 14  # lines under one seed when tokens are counted
 VALID = "valid"  # the corpus of this name is the development set, as in OpenNMT-py
 
-
-class CorpusError(UserError):
-    """A corpus that cannot be read; the message names the file and line."""
-
-
-Pair = tuple[list[str], list[str]]
+T = TypeVar("T")
+Bucket = tuple[EncodedPairs, Integers]
+"""Pairs, and which of them are in a bucket"""
 
 
 class Development(NamedTuple):
@@ -57,205 +55,13 @@ class Development(NamedTuple):
     """Returns the text of outputs, as `translate` writes it."""
 
 
-class Line(NamedTuple):
-    """One line of the two files of a corpus, numbered from 1."""
+class _Tokens(NamedTuple):
+    """The tokens of a training's data."""
 
-    corpus: CorpusConfig
-    number: int
-    source: str
-    target: str
-
-
-def build_pipe(
-    config: CorpusConfig, data: DataConfig, vocabularies: Vocabularies | None = None
-) -> Pipe:
-    """Build the transforms of one corpus.
-
-    Without vocabularies, transforms that need them are left out, as in OpenNMT-py's
-    `onmt_build_vocab`.
-    """
-    corpora = {corpus.name: asdict(corpus) for corpus in [*data.corpora, config]}
-    options = Namespace(**data.transform_options, data=corpora)
-    return build_transforms(config.transforms, options, vocabularies)
-
-
-def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
-    """Yield the untransformed lines of one corpus, in order.
-
-    Raises:
-        FileError: a file is missing or not UTF-8.
-    """
-    sides = (files.read_lines(Path(path)) for path in (corpus.path_src, corpus.path_tgt))
-    for number, pair in enumerate(zip(*sides, strict=False), 1):
-        yield Line(corpus, number, *pair)
-
-
-def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | None:
-    """Split, transform and truncate a line.
-
-    Returns:
-        The tokens of the texts of source and target; None if the line is empty on one side or a
-        transform filters it out.
-
-    Raises:
-        CorpusError: the line is empty on one side, with `skip_empty_level: error`.
-        UserError: a token is a symbol of the model's own.
-    """
-    if not line.source.split() or not line.target.split():
-        corpus, level = line.corpus, data.skip_empty_level
-        message = f"{corpus.path_src}, {corpus.path_tgt}: line {line.number} is empty on one side"
-        if level == "error":
-            raise CorpusError(f"{message} (skip_empty_level: error)")
-        if level == "warning":
-            warnings.warn(f"{message}; the pair is skipped", stacklevel=2)
-        return None
-    pair = pipe.tokens(line.source, line.target, line.corpus.name, is_train, both=True)
-    if pair is None:
-        return None
-    if not (STRUCTURAL.isdisjoint(pair[0]) and STRUCTURAL.isdisjoint(pair[1])):
-        for tokens, path in zip(pair, (line.corpus.path_src, line.corpus.path_tgt), strict=True):
-            refuse_symbols(tokens, f"{path}: line {line.number}")
-    source, target = pair
-    return source[: data.src_seq_length_trunc], target[: data.tgt_seq_length_trunc]
-
-
-def count_pairs(corpus: CorpusConfig) -> int:
-    """Return the number of lines of a corpus.
-
-    OpenNMT-py silently stops at the end of the shorter file.
-
-    Raises:
-        CorpusError: the files are empty.
-        FileError: one is missing, or their numbers of lines differ.
-    """
-    paths = (Path(corpus.path_src), Path(corpus.path_tgt))
-    lengths = {path: files.count_lines(path) for path in paths}
-    files.check_aligned(lengths)
-    if not any(lengths.values()):
-        raise CorpusError(f"corpus {corpus.name!r}: {corpus.path_src} is empty")
-    return lengths[paths[0]]
-
-
-@dataclass(frozen=True)
-class EncodedPairs:
-    """Pairs as token ids.
-
-    Attributes:
-        source: source side of all pairs; filtered ones are empty.
-        target: target side, likewise.
-        kept: False for filtered pairs.
-        vocabularies: vocabularies of the ids.
-    """
-
-    source: TokenRows
-    target: TokenRows
-    kept: NDArray[np.bool_]
-    vocabularies: Vocabularies
-
-    def groups(
-        self, rows: Integers, seed: str, cut: Callable[[Integers, Integers], list[Integers]]
-    ) -> list[Integers]:
-        """Return the batches of some pairs in random order.
-
-        Args:
-            rows: the pairs.
-            seed: of the order.
-            cut: cuts pairs with given source and target lengths into batches; returns positions.
-
-        Returns:
-            Positions in `rows` of the pairs of each batch.
-        """
-        order = np.flatnonzero(self.kept[rows]).tolist()
-        generator = random.Random(seed)
-        generator.shuffle(order)
-        places = np.asarray(order, dtype=np.int64)
-        lengths = (side.lengths(rows[places]) for side in (self.source, self.target))
-        groups = [places[group] for group in cut(*lengths)]
-        generator.shuffle(groups)
-        return groups
-
-    def batch(self, rows: Integers, indices: Integers) -> Batch:
-        """Return some pairs as a batch, longest source first; `indices` become its `indices`."""
-        return padded_batch(self.source, self.target, rows, indices, self.vocabularies)
-
-
-class Seen(NamedTuple):
-    """The tokens of one language, of its sources (without its own) and targets."""
-
-    source: set[str]
-    target: set[str]
-
-
-class NumberedPairs:
-    """Pairs with tokens numbered in order of appearance."""
-
-    def __init__(self) -> None:
-        self._numbers: list[dict[str, int]] = [
-            defaultdict(itertools.count().__next__) for _ in range(2)
-        ]
-        self._ids = [[np.zeros(0, np.int32)] for _ in range(2)]
-        self._lengths = [[np.zeros(1, np.int64)] for _ in range(2)]
-        self._kept = [np.zeros(0, np.bool_)]
-
-    def add(self, pairs: Iterable[Pair | None]) -> bool:
-        """Add pairs, with None for filtered ones; return whether there is one that is not."""
-        pairs, first = iter(pairs), len(self._kept)
-        enabled = gc.isenabled()
-        gc.disable()  # many lists would trigger useless collections
-        try:
-            while some := list(itertools.islice(pairs, _CHUNK)):
-                self._kept.append(np.fromiter((pair is not None for pair in some), np.bool_))
-                for side, number in enumerate(self._numbers):
-                    lines = [pair[side] if pair else [] for pair in some]
-                    lengths = np.fromiter(map(len, lines), np.int64, len(lines))
-                    tokens = map(number.__getitem__, itertools.chain.from_iterable(lines))
-                    self._ids[side].append(np.fromiter(tokens, np.int32, int(lengths.sum())))
-                    self._lengths[side].append(lengths)
-        finally:
-            if enabled:
-                gc.enable()
-        return any(kept.any() for kept in self._kept[first:])
-
-    def counts(self) -> tuple[Counter[str], Counter[str]]:
-        """Count the tokens of each side."""
-        source, target = (
-            Counter(dict(zip(numbers, np.bincount(side.ids).tolist(), strict=True)))
-            for side, numbers in zip(self._sides(), self._numbers, strict=True)
-        )
-        return source, target
-
-    def by_language(self) -> dict[str, Seen] | None:
-        """Return the tokens of each language; None unless every source begins with one."""
-        sides, names = self._sides(), [np.asarray([*of], object) for of in self._numbers]
-        source, kept = sides[0], np.diff(sides[0].starts) > 0
-        languages, language = np.unique(source.ids[source.starts[:-1][kept]], return_inverse=True)
-        if not all(map(is_language, names[0][languages])):
-            return None
-        seen = [np.zeros((len(languages), len(of)), np.bool_) for of in names]
-        for side, own in zip(sides, seen, strict=True):
-            lengths = np.diff(side.starts)[kept]
-            own[np.repeat(language.astype(np.int32), lengths), side.ids] = True
-        seen[0][np.arange(len(languages)), languages] = False
-        return {
-            names[0][first]: Seen(set(names[0][of_source]), set(names[1][of_target]))
-            for first, of_source, of_target in zip(languages, *seen, strict=True)
-        }
-
-    def encode(self, vocabularies: Vocabularies) -> EncodedPairs:
-        """Return the pairs as vocabulary ids."""
-        source, target = (
-            TokenRows(np.asarray(vocabulary.encode(numbers), np.int32)[side.ids], side.starts)
-            for side, numbers, vocabulary in zip(
-                self._sides(), self._numbers, vocabularies, strict=True
-            )
-        )
-        return EncodedPairs(source, target, np.concatenate(self._kept), vocabularies)
-
-    def _sides(self) -> list[TokenRows]:
-        return [
-            TokenRows(np.concatenate(ids), np.cumsum(np.concatenate(lengths)))
-            for ids, lengths in zip(self._ids, self._lengths, strict=True)
-        ]
+    counts: tuple[Counter[str], Counter[str]]
+    """Of source and target."""
+    languages: dict[str, LanguageTokens]
+    """Empty unless every source begins with its language."""
 
 
 class TrainingData:
@@ -297,112 +103,157 @@ class TrainingData:
         self.sizes = [count_pairs(corpus) for corpus in config.corpora]
         if config.valid is not None:
             count_pairs(config.valid)
-        added = [
-            transform.get_specials(transform.opts)
-            for corpus in config.corpora
-            for transform in build_pipe(corpus, config).transforms
-        ]
-        # Sorted, because the vocabularies of several processes must agree.
-        self.specials = (
-            sorted({token for source, _ in added for token in source}),
-            sorted({token for _, target in added for token in target}),
-        )
-        transforms = {name for corpus in config.corpora for name in corpus.transforms}
-        paths = {path for corpus in config.corpora for path in (corpus.path_src, corpus.path_tgt)}
-        fits = sum(Path(path).stat().st_size for path in paths) <= MAX_BYTES
-        pairs = NumberedPairs() if fits and transforms <= _FIXED_TRANSFORMS else None
-        counts: tuple[Counter[str], Counter[str]] | None = None
-        continued = vocabularies is not None
-        seen: dict[str, Seen] | None = None
-        self.codec = Codec(config.task)
-        if config.task.copies:
-            # Decoding copies what the source vocabulary lacks, so a given one decides.
-            named = vocabulary.src_vocab
-            if vocabularies is not None:
-                self.codec = Codec.of_vocabulary(config.task, vocabularies.source)
-            elif named is not None and Path(named).is_file():
-                self.codec = Codec.of_vocabulary(config.task, read_counts(named))
-            else:
-                self.codec = Codec(config.task, self._frequent_symbols())
-        first = next(read_lines(config.corpora[0])).source.split()
-        if pairs is not None or is_language((first or [""])[0]):
-            counts, seen = self._count(pairs)
-        self.counts = counts or (Counter(), Counter())
+        self.specials = _specials(config)
+        self.codec = self._codec(vocabulary, vocabularies)
+        pairs = NumberedPairs() if self._can_be_kept() else None
+        tokens: _Tokens | None = None
+        if pairs is not None:
+            tokens = self._keep(pairs)
+        elif self._begins_with_language():
+            tokens = self._count()
+        self.counts = (Counter(), Counter()) if tokens is None else tokens.counts
         self.new_files: dict[Path, str] = {}
+        continued = vocabularies is not None
         if vocabularies is None:
             vocabularies, self.new_files = build_vocabularies(
-                vocabulary, lambda: counts or self._count(None)[0], self.specials
+                vocabulary, lambda: (tokens or self._count()).counts, self.specials
             )
-        seen = seen or {}
-        self.languages = {language: each.source for language, each in seen.items()}
-        # Of subwords, others than those of training may write the same letters.
-        subwords = not SUBWORDS.isdisjoint(transforms)
-        targets = {} if subwords else {language: each.target for language, each in seen.items()}
-        self.vocabularies = Vocabularies(
-            vocabularies.source.seeing(self.languages, vocabularies.source),
-            vocabularies.target.seeing(targets, _complete(vocabularies, seen, continued)),
-        )
+        languages = {} if tokens is None else tokens.languages
+        self.languages = {name: of_language.source for name, of_language in languages.items()}
+        self.vocabularies = self._with_languages(vocabularies, languages, continued)
         self._pairs = pairs.encode(self.vocabularies) if pairs is not None else None
+
+    # --- vocabularies ---
+
+    def _codec(self, vocabulary: VocabularyConfig, vocabularies: Vocabularies | None) -> Codec:
+        """Return the codec of the task.
+
+        Decoding copies what the source vocabulary lacks, so one that is there decides.
+        """
+        task, named = self.config.task, vocabulary.src_vocab
+        if not task.copies:
+            return Codec(task)
+        if vocabularies is not None:
+            return Codec.of_vocabulary(task, vocabularies.source)
+        if named is not None and Path(named).is_file():
+            return Codec.of_vocabulary(task, read_counts(named))
+        return Codec(task, self._frequent_symbols())
 
     def _frequent_symbols(self) -> frozenset[str]:
         """Read every pair once; return the source tokens that are not copied."""
 
-        def sources() -> Iterator[list[str]]:
-            for corpus in self.config.corpora:
-                pipe, lines = build_pipe(corpus, self.config), read_lines(corpus)
-                for number in itertools.count():
-                    chunk = list(itertools.islice(lines, _CHUNK))
-                    if not chunk:
-                        break
-                    pairs = (pair_of(line, pipe, self.config, True) for line in chunk)
-                    seed = f"{self.config.seed}/{corpus.name}/{number}"
-                    kept = with_seed(seed, lambda: [pair[0] for pair in pairs if pair])  # noqa: B023
-                    yield from kept
+        def text_pair(line: Line, pipe: Pipe) -> Pair | None:
+            return pair_of(line, pipe, self.config, is_train=True)
 
-        config = self.config
-        return frequent_symbols(sources(), config.task, config.copy_frequency)
+        def sources_of(pairs: Iterable[Pair | None]) -> list[list[str]]:
+            return [pair[0] for pair in pairs if pair]
 
-    def _encoded(self, line: Line, pipe: Pipe, is_train: bool) -> Pair | None:
-        """Return the network's tokens of a line; None as `pair_of`."""
-        pair = pair_of(line, pipe, self.config, is_train)
-        return None if pair is None else self.codec.encode(*pair)[:2]
+        sources = (
+            source
+            for corpus in self.config.corpora
+            for chunk in self._in_chunks(corpus, text_pair, sources_of)
+            for source in chunk
+        )
+        return frequent_symbols(sources, self.config.task, self.config.copy_frequency)
 
-    def _count(
-        self, keep: NumberedPairs | None
-    ) -> tuple[tuple[Counter[str], Counter[str]], dict[str, Seen] | None]:
-        """Read every pair once; return the counts of tokens, and the tokens of each language.
+    def _can_be_kept(self) -> bool:
+        """Tell whether all epochs have the same pairs, and memory has room for them."""
+        corpora = self.config.corpora
+        paths = {path for corpus in corpora for path in (corpus.path_src, corpus.path_tgt)}
+        size = sum(Path(path).stat().st_size for path in paths)
+        return size <= MAX_BYTES and self._transforms() <= _FIXED_TRANSFORMS
+
+    def _transforms(self) -> set[str]:
+        """Return the names of the transforms of all corpora."""
+        return {name for corpus in self.config.corpora for name in corpus.transforms}
+
+    def _begins_with_language(self) -> bool:
+        """Tell whether the first source begins with a language."""
+        tokens = next(read_lines(self.config.corpora[0])).source.split()
+        return bool(tokens) and is_language(tokens[0])
+
+    def _keep(self, pairs: NumberedPairs) -> _Tokens:
+        """Read every pair once, and add it to `pairs`; return the tokens.
+
+        Raises:
+            CorpusError: no pair of a corpus is left.
+        """
+        for corpus in self.config.corpora:
+            has_pairs = list(self._in_chunks(corpus, self._training_pair, pairs.add))
+            _refuse_empty(corpus, any(has_pairs))
+        return _Tokens(pairs.counts(), pairs.by_language() or {})
+
+    def _count(self) -> _Tokens:
+        """Read every pair once; return the tokens.
+
+        Raises:
+            CorpusError: no pair of a corpus is left.
+        """
+        counts = Counter[str](), Counter[str]()
+        languages: dict[str, LanguageTokens] = {}
+        all_named = True  # whether every source begins with a language
+        for corpus in self.config.corpora:
+            corpus_has_pairs = False
+            for pairs, has_pairs in self._in_chunks(corpus, self._training_pair, numbered):
+                corpus_has_pairs = corpus_has_pairs or has_pairs
+                for total, more in zip(counts, pairs.counts(), strict=True):
+                    total.update(more)
+                of_chunk = pairs.by_language()
+                all_named = all_named and of_chunk is not None
+                for language, tokens in (of_chunk or {}).items():
+                    known = languages.setdefault(language, LanguageTokens(set(), set()))
+                    known.source.update(tokens.source)
+                    known.target.update(tokens.target)
+            _refuse_empty(corpus, corpus_has_pairs)
+        return _Tokens(counts, languages if all_named else {})
+
+    def _in_chunks(
+        self,
+        corpus: CorpusConfig,
+        pair_of_line: Callable[[Line, Pipe], Pair | None],
+        read: Callable[[Iterable[Pair | None]], T],
+    ) -> Iterator[T]:
+        """Yield what a function returns for each chunk of a corpus.
 
         Args:
-            keep: receives all pairs; None: they are read again in every epoch.
+            corpus: whose lines are read.
+            pair_of_line: applies the transforms, whose random numbers depend on the chunk alone.
+            read: reads the pairs of a chunk.
         """
-        source, target, languages = Counter[str](), Counter[str](), dict[str, Seen]()
-        named = True
-        for corpus in self.config.corpora:
-            pipe, lines, some = build_pipe(corpus, self.config), read_lines(corpus), False
-            for number in itertools.count():
-                chunk = list(itertools.islice(lines, _CHUNK))
-                if not chunk:
-                    break
-                part = keep or NumberedPairs()
-                texts = (self._encoded(line, pipe, is_train=True) for line in chunk)
-                seed = f"{self.config.seed}/{corpus.name}/{number}"
-                some |= with_seed(seed, lambda: part.add(texts))  # noqa: B023
-                if keep is None:
-                    for total, more in zip((source, target), part.counts(), strict=True):
-                        total.update(more)
-                    tokens = part.by_language()
-                    named &= tokens is not None
-                    for language, own in (tokens or {}).items():
-                        every = languages.setdefault(language, Seen(set(), set()))
-                        every.source.update(own.source)
-                        every.target.update(own.target)
-            if not some:
-                raise CorpusError(
-                    f"corpus {corpus.name!r}: no pair is left after transforms and filters"
-                )
-        if keep is not None:
-            return keep.counts(), keep.by_language()
-        return (source, target), languages if named else None
+        pipe, lines = build_pipe(corpus, self.config), read_lines(corpus)
+        for number in itertools.count():
+            chunk = list(itertools.islice(lines, _CHUNK))
+            if not chunk:
+                return
+            pairs = (pair_of_line(line, pipe) for line in chunk)
+            yield with_seed(f"{self.config.seed}/{corpus.name}/{number}", partial(read, pairs))
+
+    def _training_pair(self, line: Line, pipe: Pipe) -> Pair | None:
+        """Return the network's tokens of a line; None as `pair_of`."""
+        pair = pair_of(line, pipe, self.config, is_train=True)
+        return None if pair is None else self.codec.encode(*pair)[:2]
+
+    def _with_languages(
+        self, vocabularies: Vocabularies, languages: dict[str, LanguageTokens], continued: bool
+    ) -> Vocabularies:
+        """Return vocabularies that know the tokens of each language.
+
+        Args:
+            vocabularies: of source and target.
+            languages: with the tokens that this training sees.
+            continued: whether a training before this one made the vocabularies.
+        """
+        targets = {name: tokens.target for name, tokens in languages.items()}
+        if not SUBWORDS.isdisjoint(self._transforms()):
+            # Other subwords than those of training may write the same letters.
+            targets = {}
+        complete = _complete(vocabularies, languages, continued)
+        return Vocabularies(
+            vocabularies.source.seeing(self.languages, vocabularies.source),
+            vocabularies.target.seeing(targets, complete),
+        )
+
+    # --- lines ---
 
     def cells(self) -> Cells:
         """Return the cells of the languages; none unless every source begins with a language."""
@@ -414,8 +265,6 @@ class TrainingData:
         """Yield the untransformed lines of the development set, or of the first corpus."""
         return read_lines(self.config.valid or self.config.corpora[0])
 
-    # --- the development set ---
-
     def validation(self) -> Development:
         """Return the development set."""
         valid = self.config.valid
@@ -425,13 +274,15 @@ class TrainingData:
         codec = Codec.of_vocabulary(self.config.task, self.vocabularies.source)
         seen = self.vocabularies.target.seen if TARGET_SYMBOLS == "language" else {}
         symbols = LanguageSymbols(seen) if seen else None  # as `translate` decodes
-        found = Development([], [], [], Reader(self.vocabularies, pipe, codec, symbols))
+        reader = Reader(self.vocabularies, pipe, codec, symbols)
+        development = Development([], [], [], reader)
         for line in read_lines(valid):
-            if (pair := pair_of(line, pipe, self.config, False)) is not None:
-                found.sources.append(found.reader.encode(pair[0], len(found.sources)))
-                found.targets.append(found.reader.target_of(*pair))
-                found.texts.append(prefix + line.target)
-        return found
+            pair = pair_of(line, pipe, self.config, is_train=False)
+            if pair is not None:
+                development.sources.append(reader.encode(pair[0], len(development.sources)))
+                development.targets.append(reader.target_of(*pair))
+                development.texts.append(prefix + line.target)
+        return development
 
     # --- epochs ---
 
@@ -453,7 +304,12 @@ class TrainingData:
                 left[corpus] -= weight
 
     def _lines(self) -> list[int]:
-        """Return how many lines of each corpus an epoch has."""
+        """Return how many lines of each corpus an epoch has.
+
+        Each turn reads `weight` lines of each corpus, in order. The epoch ends in the turn, and at
+        the line, where the last corpus has been read completely; corpora behind that one have one
+        turn less.
+        """
         weights = [corpus.weight for corpus in self.config.corpora]
         turns = [-(-size // weight) for weight, size in zip(weights, self.sizes, strict=True)]
         last = max(range(len(turns)), key=lambda i: (turns[i], i))
@@ -466,7 +322,7 @@ class TrainingData:
         """Number of lines of an epoch."""
         return sum(self._lines())
 
-    def buckets(self, epoch: int) -> Iterator[Callable[[str], tuple[EncodedPairs, Integers]]]:
+    def buckets(self, epoch: int) -> Iterator[Callable[[str], Bucket]]:
         """Yield for each bucket of an epoch a function from a seed to its pairs.
 
         Transforms draw random numbers from the seed alone, whatever was drawn before. The function
@@ -478,34 +334,64 @@ class TrainingData:
         starts, size = [0, *itertools.accumulate(self.sizes)], self.config.bucket_size
         rows = np.fromiter((starts[corpus] + line for corpus, line in self.mixed(epoch)), np.int64)
         for begin in range(0, len(rows), size):
-            bucket = self._pairs, rows[begin : begin + size]
-            yield lambda _, bucket=bucket: bucket  # type: ignore[misc]
+            yield _whatever_seed((self._pairs, rows[begin : begin + size]))
 
-    def _read_buckets(self, epoch: int) -> Iterator[Callable[[str], tuple[EncodedPairs, Integers]]]:
+    def _read_buckets(self, epoch: int) -> Iterator[Callable[[str], Bucket]]:
         """Yield what `buckets` does, from the files."""
-        corpora, vocabularies, config = self.config.corpora, self.vocabularies, self.config
-        pipes = [build_pipe(corpus, config, vocabularies) for corpus in corpora]
-        streams: dict[int, Iterator[Line]] = {}
+        config = self.config
+        pipes = [build_pipe(corpus, config, self.vocabularies) for corpus in config.corpora]
+        lines = self._read_epoch(epoch)
 
-        def lines() -> Iterator[tuple[int, Line]]:
-            for corpus, first in self.mixed(epoch):
-                if corpus not in streams:
-                    streams[corpus] = _endless(corpora[corpus], first)
-                yield corpus, next(streams[corpus])
-
-        def read(seed: str) -> tuple[EncodedPairs, Integers]:
-            pairs = NumberedPairs()
-            texts = (self._encoded(line, pipes[at], is_train=True) for at, line in bucket)
-            with_seed(seed, lambda: pairs.add(texts))
-            encoded = pairs.encode(vocabularies)
+        def read(seed: str) -> Bucket:
+            pairs = (self._training_pair(line, pipes[corpus]) for corpus, line in bucket)
+            read_pairs, _ = with_seed(seed, lambda: numbered(pairs))
+            encoded = read_pairs.encode(self.vocabularies)
             return encoded, np.arange(len(encoded.kept))
 
-        every = lines()
         for _ in range(0, self.epoch_size, config.bucket_size):
-            bucket = itertools.islice(every, config.bucket_size)
+            bucket = itertools.islice(lines, config.bucket_size)
             yield read
             for _line in bucket:  # lines that the caller did not read
                 pass
+
+    def _read_epoch(self, epoch: int) -> Iterator[tuple[int, Line]]:
+        """Yield the lines of an epoch, each with the number of its corpus."""
+        streams: dict[int, Iterator[Line]] = {}
+        for corpus, first in self.mixed(epoch):
+            if corpus not in streams:
+                streams[corpus] = endless_lines(self.config.corpora[corpus], first)
+            yield corpus, next(streams[corpus])
+
+
+def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
+    """Return the tokens that transforms add to source and target.
+
+    They are sorted, because the vocabularies of several processes must agree.
+    """
+    added = [
+        transform.get_specials(transform.opts)
+        for corpus in config.corpora
+        for transform in build_pipe(corpus, config).transforms
+    ]
+    return (
+        sorted({token for source, _ in added for token in source}),
+        sorted({token for _, target in added for token in target}),
+    )
+
+
+def _refuse_empty(corpus: CorpusConfig, has_pairs: bool) -> None:
+    """Refuse a corpus without pairs.
+
+    Raises:
+        CorpusError: names the corpus.
+    """
+    if not has_pairs:
+        raise CorpusError(f"corpus {corpus.name!r}: no pair is left after transforms and filters")
+
+
+def _whatever_seed(bucket: Bucket) -> Callable[[str], Bucket]:
+    """Return a function that returns a bucket in which nothing is random."""
+    return lambda _: bucket
 
 
 def _complete(
@@ -531,10 +417,3 @@ def _complete(
             or (source.seen and language not in source.seen)
         )
     )
-
-
-def _endless(corpus: CorpusConfig, first: int) -> Iterator[Line]:
-    """Yield the lines of a corpus from line `first` (from 0) on, again and again."""
-    while True:
-        yield from itertools.islice(read_lines(corpus), first, None)
-        first = 0

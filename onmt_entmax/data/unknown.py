@@ -31,10 +31,13 @@ class UnknownTokens:
     """Counts of the tokens of some texts, and of those that training never saw."""
 
     texts: int = 0
-    affected: int = 0  # texts with tokens that are not in the vocabulary
+    affected: int = 0
+    """Texts with tokens that are not in the vocabulary."""
     tokens: int = 0
-    counts: Counter[str] = field(default_factory=Counter)  # of those not in the vocabulary
-    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)  # with their language
+    counts: Counter[str] = field(default_factory=Counter)
+    """Of the tokens that are not in the vocabulary."""
+    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Of the tokens that training did not see in their language, behind its token."""
 
     def add(
         self,
@@ -47,7 +50,8 @@ class UnknownTokens:
         Args:
             tokens: how many it has.
             unknown: those that are not in the vocabulary, or how often each occurs.
-            unseen: likewise those that training did not see in their language, behind its token.
+            unseen: those that training did not see in their language, behind its token, or how
+                often each occurs.
         """
         self.unseen.update(unseen)
         self.texts += 1

@@ -1,18 +1,18 @@
-"""Vocabularies: ordered tokens of source and target, read from files or counted."""
+"""Vocabularies: ordered tokens of source and target, and their form in a model folder.
+
+`vocabulary_files.py` builds them for a new training.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
 
-from onmt_entmax.config import VocabularyConfig
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines
 from onmt_entmax.opennmt import DefaultTokens
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.units import STRUCTURAL
@@ -32,7 +32,8 @@ def refuse_symbols(tokens: Iterable[str], where: str) -> None:
     Raises:
         UserError: begins with `where`, the file and the line.
     """
-    if own := STRUCTURAL.intersection(tokens):
+    own = STRUCTURAL.intersection(tokens)
+    if own:
         raise UserError(
             f"{where}: {min(own)!r} is a symbol of the model's own, which it adds where it needs "
             "it: remove it from the file"
@@ -109,22 +110,23 @@ class Vocabulary:
             return f"{token!r} is a symbol of the model's own, and no part of a text"
         return f"{token!r} is not in the target vocabulary"
 
-    def seeing(self, found: Mapping[str, Iterable[str]], languages: Container[str]) -> Vocabulary:
-        """Return the vocabulary after a training that found these tokens of each language.
+    def seeing(self, tokens: Mapping[str, Iterable[str]], languages: Container[str]) -> Vocabulary:
+        """Return the vocabulary after a training that saw these tokens of each language.
 
         What an earlier training saw is kept; without any languages, nothing is.
 
         Args:
-            found: tokens, by the token of the language.
+            tokens: by the token of the language.
             languages: those that are recorded.
         """
-        seen = {
-            language: frozenset(self.seen.get(language, ()))
-            | {t for t in found[language] if t in self}
-            for language in found
-            if language in languages
-        }
-        return replace(self, seen={**self.seen, **seen} if found else {})
+        if not tokens:
+            return replace(self, seen={})
+        seen = dict(self.seen)
+        for language, of_language in tokens.items():
+            if language in languages:
+                known = {token for token in of_language if token in self}
+                seen[language] = frozenset(seen.get(language, ())) | known
+        return replace(self, seen=seen)
 
     def unseen(self, source: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return the tokens of a source that are known, but not from sources of its language.
@@ -190,9 +192,9 @@ def read_vocabularies(
 
     Args:
         source: should be a list of tokens.
-        target: likewise.
+        target: should be a list of tokens.
         seen: should be None, or map languages to the tokens of their sources, between spaces.
-        seen_targets: likewise of their targets.
+        seen_targets: should be None, or map languages to the tokens of their targets.
 
     Raises:
         VocabularyError: names the part and what is wrong.
@@ -258,90 +260,8 @@ def as_content(vocabularies: Vocabularies) -> dict[str, object]:
         "target": vocabularies.target.tokens,
     }
     for name, side in zip(("seen", "seen_targets"), vocabularies, strict=True):
-        if seen := side.seen:
+        if side.seen:
             content[name] = {
-                language: " ".join(sorted(seen[language])) for language in sorted(seen)
+                language: " ".join(sorted(tokens)) for language, tokens in sorted(side.seen.items())
             }
     return content
-
-
-def read_counts(path: str) -> Counter[str]:
-    """Read the token counts of a vocabulary file, as `onmt_build_vocab` writes it.
-
-    A line is a token, or a token and its count. Without counts, the order of the file is kept and
-    no token is too rare.
-
-    Raises:
-        VocabularyError: a line has another form, a token occurs twice, or the file is empty.
-    """
-    lines = enumerate(read_lines(Path(path)), 1)
-    rows = [(number, line.split()) for number, line in lines if line.strip()]
-    if not rows:
-        raise VocabularyError(f"{path}: the vocabulary file is empty")
-    has_count = len(rows[0][1]) == 2
-    counts: Counter[str] = Counter()
-    for position, (number, columns) in enumerate(rows):
-        if len(columns) != 1 + has_count or (has_count and not columns[1].isdecimal()):
-            expected = "a token and its count" if has_count else "one token"
-            raise VocabularyError(f"{path}: line {number}: expected {expected}")
-        if columns[0] in counts:
-            raise VocabularyError(f"{path}: line {number}: {columns[0]!r} is there twice")
-        # Without counts, above any minimum frequency.
-        counts[columns[0]] = int(columns[1]) if has_count else (1 << 62) - position
-    return counts
-
-
-def build_vocabularies(
-    config: VocabularyConfig,
-    count_all: Callable[[], tuple[Counter[str], Counter[str]]],
-    extra: tuple[Iterable[str], Iterable[str]] = ((), ()),
-) -> tuple[Vocabularies, dict[Path, str]]:
-    """Read the vocabulary files; count tokens for files that do not exist.
-
-    Args:
-        config: files and sizes.
-        count_all: returns the counts of source and target tokens; called if a file does not exist.
-        extra: special tokens that transforms add to source and target.
-
-    Returns:
-        The vocabularies, and the text of each named file that does not exist. Write it only when
-        the run is known to work, because later runs will read it.
-
-    Raises:
-        VocabularyError: a file cannot be used, or could not be written.
-    """
-    paths = [config.src_vocab] if config.share_vocab else [config.src_vocab, config.tgt_vocab]
-    absent = [path is None or not Path(path).is_file() for path in paths]
-    counts: list[Counter[str]] = [Counter() for _ in paths]
-    if any(absent):
-        source, target = count_all()
-        counts = [source + target] if config.share_vocab else [source, target]
-    new_files: dict[Path, str] = {}
-    for side, path in enumerate(paths):
-        if path is not None and absent[side]:
-            for token in counts[side]:
-                if len(token.split()) != 1:
-                    raise VocabularyError(
-                        f"{path}: not there yet, and cannot be written: a transform makes tokens "
-                        f"with spaces in them, such as {token!r}; fix it, or name no vocabulary "
-                        "file"
-                    )
-            rows = counts[side].most_common()
-            new_files[Path(path)] = "".join(f"{token}\t{count}\n" for token, count in rows)
-        elif path is not None:
-            counts[side] = read_counts(path)
-    second = config.tgt_vocab
-    if config.share_vocab and second not in (None, config.src_vocab) and Path(second).is_file():
-        counts[0] += read_counts(second)  # OpenNMT-py merges the two
-    specials = [(*SOURCE_SPECIALS, *extra[0]), (*TARGET_SPECIALS, *extra[1])]
-    if config.share_vocab:
-        specials = [(*TARGET_SPECIALS, *extra[0], *extra[1])]
-    limits = [
-        (config.src_vocab_size, config.src_words_min_frequency, config.vocab_size_multiple),
-        (config.tgt_vocab_size, config.tgt_words_min_frequency, config.vocab_size_multiple),
-    ]
-    sides = [
-        Vocabulary.from_counts(each, tuple(dict.fromkeys(first)), *limit)
-        for each, first, limit in zip(counts, specials, limits, strict=False)
-    ]
-    return Vocabularies(sides[0], sides[-1]), new_files

@@ -10,10 +10,11 @@ from typing import Any
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.data.reader import LanguageSymbols, Reader
-from onmt_entmax.data.transforms import SUBWORDS, build_transforms
+from onmt_entmax.data.subwords import SUBWORDS
+from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.options.declared import transform_options as options_of_transforms
 from onmt_entmax.options.values import read_value
-from onmt_entmax.strings.task import Codec
+from onmt_entmax.strings.codec import Codec
 
 
 def transforms_of(recorded: Mapping[str, Any]) -> list[str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import get_args
 
 from onmt_entmax.config import FEW, LIMIT, SIZE, TRANSFORMS, ConfigError, Option, declared
-from onmt_entmax.data.reader import read_phrase_table
-from onmt_entmax.data.transforms import SUBWORD_FILES
+from onmt_entmax.data.phrase_table import read_phrase_table
+from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.files import is_stream, no_such_file, refuse_overwriting
 from onmt_entmax.opennmt import translate_opts
 from onmt_entmax.options.declared import options_of, transform_options

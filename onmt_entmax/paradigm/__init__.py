@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onmt_entmax.files import finite
+from onmt_entmax.inflection import Inflection
 from onmt_entmax.paradigm.cells import cells_of, parts_of_speech
-from onmt_entmax.paradigm.counts import Doubts, LeftOut
+from onmt_entmax.paradigm.counts import LeftOut, WarningCounts
 from onmt_entmax.paradigm.page import as_html, left_out_note, section_table
 from onmt_entmax.paradigm.sections import Section, sections
 from onmt_entmax.paradigm.texts import CSV_HEAD, as_csv, as_record, as_text, cell_text
-from onmt_entmax.paradigm.words import DIVIDING, WordList
-
-if TYPE_CHECKING:
-    from onmt_entmax.inflector import Inflection
+from onmt_entmax.paradigm.word_formats import COLUMN_OR_LINE_END, WORD_LISTS
+from onmt_entmax.paradigm.words import WordList
 
 __all__ = [
+    "COLUMN_OR_LINE_END",
     "CSV_HEAD",
-    "DIVIDING",
-    "Doubts",
+    "WORD_LISTS",
     "LeftOut",
     "Paradigm",
     "Section",
+    "WarningCounts",
     "WordList",
     "as_csv",
     "as_html",

@@ -1,55 +1,64 @@
-"""Counts over many cells: their warnings, and the forms that were left out."""
+"""Counts over many cells: their warnings, and the forms that were left out.
+
+A paradigm of 100 cells repeats most warnings in each cell: people read each of them once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from onmt_entmax.errors import counted
+from onmt_entmax.inflection import Inflection
 from onmt_entmax.strings.details import left_out_text
 
-if TYPE_CHECKING:
-    from onmt_entmax.inflector import Inflection
-
-_NAMED = 5  # warnings that are named; others are counted
+_MOST_NAMED = 5  # different warnings that are named; cells with others are counted
 
 
 @dataclass
-class Doubts:
+class NamedWarning:
+    """A warning that is shown."""
+
+    lemma: str
+    """The lemma of the first cell that has it."""
+    cells: int = 0
+    """Number of cells that have it."""
+
+
+@dataclass
+class WarningCounts:
     """The warnings of many cells."""
 
     cells: int = 0
-    doubtful: int = 0
-    """Cells with warnings."""
-    first: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """For each of the first warnings, the lemma of its first cell, and the number of cells."""
-    others: int = 0
-    """Cells with other warnings."""
+    with_warnings: int = 0
+    """Cells that have any."""
+    named: dict[str, NamedWarning] = field(default_factory=dict)
+    """The first warnings, by their texts."""
+    with_others: int = 0
+    """Cells that have a warning which is not named."""
 
     def add(self, cell: Inflection) -> None:
         """Count a cell."""
         self.cells += 1
-        self.doubtful += bool(cell.warnings)
-        named = [
-            warning
-            for warning in cell.warnings
-            if warning in self.first or len(self.first) < _NAMED
-        ]
-        self.others += len(named) < len(cell.warnings)
-        for warning in named:
-            lemma, count = self.first.get(warning, (cell.question.lemma, 0))
-            self.first[warning] = lemma, count + 1
+        if cell.warnings:
+            self.with_warnings += 1
+        for warning in cell.warnings:
+            if len(self.named) < _MOST_NAMED:
+                self.named.setdefault(warning, NamedWarning(cell.question.lemma))
+            if warning in self.named:
+                self.named[warning].cells += 1
+        if any(warning not in self.named for warning in cell.warnings):
+            self.with_others += 1
 
     def lines(self) -> list[str]:
-        """Return the first warnings, each with the number of its cells."""
+        """Return the named warnings, each with the number of its cells."""
         cells = counted(self.cells, "cell")
         lines = [
-            f"{lemma}: {warning} ({count:,} of {cells})"
-            for warning, (lemma, count) in self.first.items()
+            f"{named.lemma}: {warning} ({named.cells:,} of {cells})"
+            for warning, named in self.named.items()
         ]
-        if self.others:
-            lines.append(f"others ({self.others:,} of {cells})")
+        if self.with_others:
+            lines.append(f"others ({self.with_others:,} of {cells})")
         return lines
 
 
@@ -60,18 +69,19 @@ class LeftOut:
     forms: int = 0
     cells: int = 0
     """Cells that had some."""
-    least: float = 0.0
-    """Probability below which forms were left out, the largest of the cells'."""
+    threshold: float = 0.0
+    """Probability below which forms were left out; the largest of the cells', if they differ."""
 
     def add(self, cell: Inflection) -> None:
-        """Count those of a cell."""
+        """Count the forms that a cell left out."""
         self.forms += cell.left_out
-        self.cells += bool(cell.left_out)
-        self.least = max(self.least, cell.least)
+        if cell.left_out:
+            self.cells += 1
+        self.threshold = max(self.threshold, cell.least)
 
     def text(self) -> str:
         """Return how many there are; nothing without any."""
-        return left_out_text(self.forms, self.least, "form") if self.forms else ""
+        return left_out_text(self.forms, self.threshold, "form") if self.forms else ""
 
 
 def left_out_of(cells: Iterable[Inflection]) -> str:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
+from onmt_entmax.inflection import Inflection
 from onmt_entmax.paradigm.counts import left_out_of
 from onmt_entmax.paradigm.sections import Section, sections
 from onmt_entmax.paradigm.texts import percent
-
-if TYPE_CHECKING:
-    from onmt_entmax.inflector import Inflection
 
 
 def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from onmt_entmax.inflection import Inflection
 from onmt_entmax.paradigm.tags import PART_OF_SPEECH, dimension, flat, order, title_of
-
-if TYPE_CHECKING:
-    from onmt_entmax.inflector import Inflection
 
 Tags = tuple[str, ...]
 

@@ -9,13 +9,11 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from onmt_entmax.inflection import Inflection
 from onmt_entmax.paradigm.counts import left_out_of
 from onmt_entmax.paradigm.sections import Section, sections
-
-if TYPE_CHECKING:
-    from onmt_entmax.inflector import Inflection
 
 CSV_HEAD = "language,lemma,tags,form,probability,certificate,warnings,left_out\n"
 _GAP = 2  # spaces between columns, and before the first

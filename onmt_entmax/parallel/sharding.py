@@ -23,7 +23,7 @@ from torch import Tensor
 from onmt_entmax.errors import UserError
 from onmt_entmax.parallel.processes import ProcessError, Processes
 from onmt_entmax.report.alignment import Alignment
-from onmt_entmax.report.answers import Answer, Decoded, Drawn
+from onmt_entmax.report.answers import Answer, Decoded, Drawn, SourceTokens
 from onmt_entmax.search import (
     Certificate,
     Decision,
@@ -49,6 +49,7 @@ _PARTS: list[Any] = [
     Penalties,
     Sample,
     SearchResult,
+    SourceTokens,
     Verification,
 ]
 

@@ -69,7 +69,7 @@ def _listed(record: dict[str, Any]) -> ListedSequences:
     most `bound`, or `slack` if the record has one.
 
     Args:
-        record: as `Answer.record` returns it.
+        record: as `answer_record` returns it.
     """
     listed = text_probabilities(record["hypotheses"])
     slack = record.get("slack", 0.0)

@@ -11,17 +11,30 @@ from onmt_entmax.search.certificate import Level
 
 @dataclass
 class CertificateCounts:
-    """Counts of sentences by what is proven about them."""
+    """Counts of sentences by what is proven about them.
+
+    Attributes:
+        sentences: all that are not blank.
+        blank: lines that are.
+        levels: sentences by the level of their certificate.
+        single: it is proven that the support is a single hypothesis.
+        several: more than one hypothesis finished.
+        unfinished: no hypothesis finished within the limits.
+        impossible: it is proven that no output is possible.
+        empty: the first hypothesis has no word.
+        abstained: the output file has an empty line in place of an output.
+        source: tokens of the sources.
+    """
 
     sentences: int = 0
     blank: int = 0
     levels: Counter[str] = field(default_factory=Counter)
-    single: int = 0  # proven: the support is a single hypothesis
-    several: int = 0  # more than one finished hypothesis
-    unfinished: int = 0  # no hypothesis finished within the limits
-    impossible: int = 0  # proven: no output is possible
-    empty: int = 0  # the first hypothesis has no word
-    abstained: int = 0  # the output file has an empty line in its place
+    single: int = 0
+    several: int = 0
+    unfinished: int = 0
+    impossible: int = 0
+    empty: int = 0
+    abstained: int = 0
     source: UnknownTokens = field(default_factory=UnknownTokens)
 
     def count(self, level: Level, finished: int, best: str | None, only: bool) -> None:
@@ -35,10 +48,13 @@ class CertificateCounts:
         """
         self.sentences += 1
         self.levels[level] += 1
-        self.single += only
-        self.several += finished > 1
+        if only:
+            self.single += 1
+        if finished > 1:
+            self.several += 1
         if best is not None:
-            self.empty += not best.strip()
+            if not best.strip():
+                self.empty += 1
         elif level == "exhaustive":
             self.impossible += 1
         else:
@@ -82,6 +98,7 @@ class CertificateCounts:
 
 def rate_lines(rates: Mapping[str, Any], best: str = "most probable") -> list[str]:
     """Return the rates of a summary as aligned lines; `best` names the first hypotheses."""
+    # By label: the key of the summary, and its unit.
     described = {
         "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
         f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),

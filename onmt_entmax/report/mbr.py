@@ -15,7 +15,7 @@ def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
 
     Args:
         utility: what is compared, such as edit distance.
-        record: as `Answer.record` returns it.
+        record: as `answer_record` returns it.
 
     Returns:
         The decision; None if there is no text.
@@ -23,17 +23,38 @@ def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
     probabilities = text_probabilities(record["hypotheses"])
     if not probabilities:
         return None
-    slack = record.get("slack", 0.0)
     all_listed = record["finished"] == len(record["hypotheses"])
-    exhaustive = record["certificate"] == "exhaustive"
-    bound = max(record["bound"], slack)  # of the probability of any other text
-    if not exhaustive:
-        bound = max(bound, sys.float_info.min)  # a bound too small for a float must not be 0
-    others = 0.0  # bound of the probability of all other texts together
-    if not exhaustive or not all_listed or slack:
-        rest = 1 - sum(probabilities.values()) - record.get("excluded", 0.0)
-        others = max(rest, record["bound"], slack, 0.0) + ROUNDING
-    return decide(utility, probabilities, others, slack, bound if all_listed else others)
+    left = _bound_of_others(record, sum(probabilities.values()), all_listed)
+    return decide(
+        utility,
+        probabilities,
+        left=left,
+        slack=record.get("slack", 0.0),
+        bound=_bound_of_another(record) if all_listed else left,
+    )
+
+
+def _bound_of_others(record: dict[str, Any], listed: float, all_listed: bool) -> float:
+    """Return a bound of the probability of all texts together that are not listed.
+
+    Args:
+        record: of a line.
+        listed: probability of its texts.
+        all_listed: whether every hypothesis that finished is listed.
+    """
+    slack = record.get("slack", 0.0)
+    if record["certificate"] == "exhaustive" and all_listed and not slack:
+        return 0.0
+    rest = 1 - listed - record.get("excluded", 0.0)
+    return max(rest, record["bound"], slack, 0.0) + ROUNDING
+
+
+def _bound_of_another(record: dict[str, Any]) -> float:
+    """Return a bound of the probability of any one text that did not finish."""
+    bound: float = max(record["bound"], record.get("slack", 0.0))
+    if record["certificate"] == "exhaustive":
+        return bound
+    return max(bound, sys.float_info.min)  # a bound too small for a float must not be 0
 
 
 def as_dict(decision: Decision) -> dict[str, Any]:
@@ -49,15 +70,18 @@ def as_dict(decision: Decision) -> dict[str, Any]:
 
 @dataclass
 class MbrCounts:
-    """Counts of decisions."""
+    """Counts of decisions by minimum Bayes risk."""
 
     levels: Counter[MbrLevel] = field(default_factory=Counter)
-    other: int = 0  # the choice is not the most probable text
+    """Decisions by what is proven about them."""
+    other: int = 0
+    """Decisions for another text than the most probable hypothesis has."""
 
     def add(self, decision: Decision, best: str) -> None:
         """Count one decision, where `best` is the text of the first hypothesis."""
         self.levels[decision.level] += 1
-        self.other += decision.texts[0] != best
+        if decision.texts[0] != best:
+            self.other += 1
 
     def as_dict(self) -> dict[str, Any]:
         """Return counts, and rates in percent of the decisions."""

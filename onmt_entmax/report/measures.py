@@ -92,7 +92,7 @@ def score_by_language(
     Args:
         languages: the language of each word; at least one.
         references: the tokens of each correct form, between spaces.
-        predictions: likewise of each predicted form.
+        predictions: the tokens of each predicted form, between spaces.
 
     Raises:
         ValueError: if the three lengths differ.

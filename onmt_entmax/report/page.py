@@ -1,6 +1,6 @@
 """An exactness report as one HTML file that needs no server and no network.
 
-The page holds the records of the report (see `writers.Answer.record`) and, for the sentences that
+The page holds the records of the report (see `answer_record`) and, for the sentences that
 the caller computed, pictures: prefix tree, next tokens, attention. Its parts are `page.html`,
 `page.css` and three scripts beside this file. The page of `onmt-entmax serve`, `page_live.html`,
 shares the style and two of the scripts.
@@ -47,6 +47,7 @@ def drawing(
 
 
 def _node(node: Node, names: Sequence[str], eos: int) -> dict[str, Any]:
+    """Return a node as JSON has it; attention is position and weight of each attended position."""
     entry: dict[str, Any] = {"branches": [_branch(b, names, eos) for b in node.branches]}
     if node.others_count:
         entry["others"] = [_short(node.others), node.others_count]

@@ -41,7 +41,7 @@ _IN_SOME_HYPOTHESES = {"tokens": _TEXT, "log_prob": Rule(float, -1e9, _MOST, off
 
 
 def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, Any]]:
-    """Read the records of an exactness report, as `Answer.record` writes them.
+    """Read the records of an exactness report, as `answer_record` writes them.
 
     Args:
         path: of the report.

@@ -1,4 +1,4 @@
-"""Questions to one record of an exactness report, as `Answer.record` writes it."""
+"""Questions to one record of an exactness report, as `answer_record` writes it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

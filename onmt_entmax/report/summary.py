@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onmt_entmax.errors import counted
-from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.answers import Answer, SourceTokens
 from onmt_entmax.report.counts import CertificateCounts, rate_lines
 from onmt_entmax.report.mbr import MbrCounts
 from onmt_entmax.search.certificate import SearchResult
@@ -15,26 +15,47 @@ from onmt_entmax.search.sampling import Sample
 
 @dataclass
 class Summary(CertificateCounts):
-    """Counts over the answers of one report, and the cost of their searches."""
+    """Counts over the answers of one report, and the cost of their searches.
 
-    strict: int = 0  # exhaustive in the stricter reading, see `Certificate.strict`
-    rows: int = 0  # of the decoder
-    support: int = 0  # next tokens of positive probability, summed over these rows
-    steps: int = 0  # of the best hypotheses
-    attended: int = 0  # source positions of nonzero weight, summed over these steps
-    verified: int = 0  # recomputed sentences
+    The sentences of a report were either searched or sampled.
+
+    Attributes:
+        strict: sentences that are exhaustive in the stricter reading, see `Certificate.strict`.
+        rows: that the decoder computed.
+        support: next tokens of positive probability, summed over these rows.
+        steps: of the best hypotheses.
+        attended: source positions of nonzero weight, summed over these steps.
+        verified: sentences that were searched again in float64.
+        disagreements: of these, those whose certificates were not confirmed.
+        undecided: of these, those for which the budget ended before that was decided.
+        scored: whether hypotheses are ranked by scores with penalties.
+        constrained: sentences whose outputs must satisfy something.
+        satisfied: sums of the least and the most probability that they do.
+        mbr: decisions by minimum Bayes risk.
+        ruled_out: sentences without a possible output, by what the user asked of the outputs.
+        sampled: whether sentences were sampled.
+        samples: of all sentences.
+        distinct: different samples of a sentence, summed over the sentences.
+        cut: samples that are not complete.
+    """
+
+    strict: int = 0
+    rows: int = 0
+    support: int = 0
+    steps: int = 0
+    attended: int = 0
+    verified: int = 0
     disagreements: int = 0
-    undecided: int = 0  # the budget ended before the recomputation was decided
-    scored: bool = False  # whether hypotheses are ranked by scores with penalties
-    constrained: int = 0  # sentences whose outputs must satisfy something
-    satisfied: list[float] = field(default_factory=lambda: [0.0, 0.0])  # sums of both limits
+    undecided: int = 0
+    scored: bool = False
+    constrained: int = 0
+    satisfied: list[float] = field(default_factory=lambda: [0.0, 0.0])
     mbr: MbrCounts = field(default_factory=MbrCounts)
-    sampled: bool = False  # whether there are samples and not hypotheses
-    samples: int = 0
-    distinct: int = 0  # different samples of a sentence
-    cut: int = 0  # samples that are not complete
     ruled_out: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    """Sentences without a possible output, by what the user asked of them."""
+    sampled: bool = False
+    samples: int = 0
+    distinct: int = 0
+    cut: int = 0
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
@@ -49,11 +70,16 @@ class Summary(CertificateCounts):
     def _add_samples(self, answer: Answer, samples: Sequence[Sample]) -> None:
         """Count the samples of a sentence."""
         self.sentences += 1
-        self.impossible += not samples
+        if not samples:
+            self.impossible += 1
         self.samples += len(samples)
         self.distinct += len({(sample.tokens, sample.complete) for sample in samples})
         self.cut += sum(not sample.complete for sample in samples)
-        self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
+        self._add_source(answer.source_tokens)
+
+    def _add_source(self, tokens: SourceTokens) -> None:
+        """Count the tokens of a source."""
+        self.source.add(tokens.count, tokens.unknown, tokens.unseen)
 
     def _add_search(self, answer: Answer, result: SearchResult) -> None:
         """Count the search of a sentence, and what was made of its hypotheses."""
@@ -61,11 +87,14 @@ class Summary(CertificateCounts):
         certificate = result.certificate
         best = answer.hypotheses[0].text if answer.hypotheses else None
         self.count(certificate.level, result.finished, best, result.only)
-        if certificate.level == "exhaustive" and best is None:
-            self.ruled_out[answer.restricted_by] += 1
-        self.abstained += answer.abstained
-        self.source.add(answer.source_tokens, answer.unknown, answer.unseen)
-        self.strict += certificate.level == "exhaustive" and certificate.strict
+        if certificate.level == "exhaustive":
+            if best is None:
+                self.ruled_out[answer.restricted_by] += 1
+            if certificate.strict:
+                self.strict += 1
+        if answer.abstained:
+            self.abstained += 1
+        self._add_source(answer.source_tokens)
         self.rows += result.rows
         self.support += result.support
         if certificate.satisfied is not None:
@@ -78,8 +107,10 @@ class Summary(CertificateCounts):
         self.attended += sum(answer.attended)
         if answer.verification is not None:
             self.verified += 1
-            self.disagreements += answer.verification.agrees is False
-            self.undecided += answer.verification.agrees is None
+            if answer.verification.agrees is None:
+                self.undecided += 1
+            elif not answer.verification.agrees:
+                self.disagreements += 1
 
     def as_dict(self) -> dict[str, Any]:
         """Return counts, and rates in percent of the sentences that are not blank."""

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import IO
 
 from onmt_entmax.files import is_stream
+from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.output_lines import output_alignments, output_scores, output_texts
 from onmt_entmax.report.summary import Summary
 
 
@@ -57,17 +59,19 @@ class AnswerWriter:
         """Write one answer, in the order of the input."""
         if self._abstain and answer.result is not None and answer.prob < self._abstain:
             answer = replace(answer, abstained=True)
-        lines = [one_line(line) for line in answer.lines(self._n_best)]
+        lines = [one_line(line) for line in output_texts(answer, self._n_best)]
         if self._scored:
-            scores = answer.scores(self._n_best)
+            scores = output_scores(answer, self._n_best)
             lines = [
                 line if score is None else f"{line}\t{score}"
                 for line, score in zip(lines, scores, strict=True)
             ]
         self._output.writelines(f"{line}\n" for line in lines)
         if self._alignments is not None:
-            self._alignments.writelines(f"{line}\n" for line in answer.alignments(self._n_best))
+            self._alignments.writelines(
+                f"{line}\n" for line in output_alignments(answer, self._n_best)
+            )
         if self._report is not None:
-            record = json.dumps(answer.record(), ensure_ascii=False, allow_nan=False)
+            record = json.dumps(answer_record(answer), ensure_ascii=False, allow_nan=False)
             self._report.write(f"{record}\n")
         self.summary.add(answer)

@@ -10,7 +10,7 @@ from unicodedata import is_normalized
 
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.copying import PLACEHOLDERS
-from onmt_entmax.strings.guessing import named_columns
+from onmt_entmax.strings.headings import named_columns
 from onmt_entmax.strings.scripts import mixtures
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import Query, StringTask

@@ -6,32 +6,13 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.headings import is_heading, named_columns
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
-from onmt_entmax.strings.task import (
-    LANGUAGE_COLUMN,
-    LEFT_OUT,
-    SOURCE,
-    TAGS,
-    TARGET,
-    StringTask,
-)
+from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 
 SAMPLE = 2000
-"""Rows that a guess looks at."""
+"""Rows that a guess looks at"""
 
-# What people call the columns. `word` is the source, or the target of a table with another source.
-NAMES = {
-    SOURCE: "source, lemma, lexeme, headword, base, base form, citation form, dictionary form, "
-    "input, grapheme, graphemes, orthography, spelling, src",
-    TARGET: "target, form, inflected, inflected form, inflection, word form, wordform, surface, "
-    "surface form, output, phoneme, phonemes, phones, pronunciation, transcription, ipa, tgt",
-    TAGS: "tags, tag, features, feature, feats, msd, unimorph, morphology, morphological tags, "
-    "morphological features, morphosyntactic description",
-    LANGUAGE_COLUMN: "language, lang, iso",
-}
-_COLUMN_OF = {name: column for column, names in NAMES.items() for name in names.split(", ")}
-# Where two columns have such names, the one of these.
-_SUREST = {SOURCE: ("source", "lemma"), TARGET: ("target", "form"), TAGS: ("tags",)}
 # What most tags of a table look like: V;PST, or tense=PST, or PST.
 _LIKE_TAGS = (r".*;.*", r"\w+=.*", r"(?=.*[A-Z])[A-Z0-9.+/(),{};-]+")
 
@@ -82,7 +63,7 @@ def guess_layout(
         layout = replace(layout, columns=named)
     else:  # a heading must not decide them
         layout = replace(layout, columns=_guess_columns(below or table, name, usual), guessed=True)
-    if named or _is_heading(first, below, layout.columns):
+    if named or is_heading(first, below, layout.columns):
         layout = replace(layout, heading=first)
     return layout
 
@@ -125,97 +106,6 @@ def refuse_misplaced_tags(
         )
 
 
-def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> tuple[str, ...]:
-    """Return the columns that a heading names, or nothing if the first row is a row like others.
-
-    A heading names the source, and the target or the tags. Rows below have neither its words among
-    their tags nor, if it names no tags, those of a column that it does not name.
-
-    Args:
-        first: columns of the first row.
-        below: columns of the others.
-    """
-    names = [re.sub(r"[\s_-]+", " ", cell.strip()).casefold() for cell in first]
-    columns = [LEFT_OUT] * len(names)
-    for column in NAMES:
-        positions = [n for n, name in enumerate(names) if _column_of(name) == column]
-        if not positions and column in (SOURCE, TARGET) and names.count("word") == 1:
-            position = names.index("word")
-            columns[position] = column
-            names[position] = ""  # it is one column only
-            continue
-        if len(positions) > 1:
-            positions = [n for n in positions if names[n] in _SUREST.get(column, ())]
-        if len(positions) == 1:
-            columns[positions[0]] = column
-    if SOURCE not in columns or not {TARGET, TAGS} & set(columns):
-        return ()
-    if not below and TAGS not in columns:  # a single pair may be `word` and `form`
-        return ()
-    unlike = TAGS if TAGS in columns else LEFT_OUT
-    for position, column in enumerate(columns):
-        if column == unlike:
-            words = _words(first[position])
-            if any(words & _words(row[position]) for row in below if position < len(row)):
-                return ()
-    return tuple(columns)
-
-
-def may_be_heading(source: str) -> bool:
-    """Tell whether the only text of a row is one that headings have for the source."""
-    name = source.strip().lower()
-    return name == "word" or _column_of(name) == SOURCE
-
-
-def _column_of(name: str) -> str | None:
-    """Return the column that a name says, also in the plural."""
-    return _COLUMN_OF.get(name) or _COLUMN_OF.get(name.removesuffix("s"))
-
-
-def _words(cell: str) -> set[str]:
-    """Return the words of a cell in lower case; tags are several."""
-    return {word.strip() for word in re.split(r"[;,=|]", cell.casefold())} - {""}
-
-
-def _is_heading(
-    first: Sequence[str], below: Sequence[Sequence[str]], columns: Sequence[str]
-) -> bool:
-    """Tell whether the first row is a heading: of sources alone by its name, else by its tags.
-
-    Tags tell in whatever language: no row below is like it. They are codes, in capitals or divided
-    by `;`, `=` and brackets, and a heading has words; or it is in capitals, and sources and targets
-    are not.
-    """
-    rows = [row for row in below if len(row) == len(columns)]
-    if len(first) != len(columns) or not rows:
-        return False
-    if not {TARGET, TAGS} & set(columns):
-        sources = columns.index(SOURCE)
-        is_new = all(row[sources] != first[sources] for row in rows)
-        return may_be_heading(first[sources]) and is_new
-    if TAGS not in columns:
-        return False
-    position = columns.index(TAGS)
-    tags = first[position].strip()
-    others = [row[position].strip() for row in rows]
-    if any(_words(tags) & _words(other) for other in others):
-        return False
-    if _column_of(tags.casefold()) == TAGS:
-        return True
-    if tags.upper() != tags:
-        return _are_words(tags) and not any(map(_are_words, others))
-    texts = [n for n, column in enumerate(columns) if column in (SOURCE, TARGET)]
-    in_capitals = all(
-        first[n].isupper() and _are_words(first[n].lower()) for n in (*texts, position)
-    )
-    return in_capitals and not any(row[n].isupper() for row in rows for n in texts)
-
-
-def _are_words(text: str) -> bool:
-    """Tell whether a text is words, which are not all in capitals."""
-    return text.upper() != text and re.fullmatch(r"[^\W\d_]+([\s_-][^\W\d_]+)*", text) is not None
-
-
 def _of_task(
     layout: Layout,
     task: StringTask,
@@ -250,22 +140,25 @@ def _width(table: Sequence[Sequence[str]]) -> int:
 def _guess_columns(
     table: Sequence[Sequence[str]], name: str, usual: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the columns of a table; the only one that is mostly `A;B`, `a=B` or `AB` has tags."""
+    """Return the columns of a table.
+
+    Args:
+        table: cells of its rows, without a heading.
+        name: of the file, for errors.
+        usual: columns of a table whose guess is unclear, if it has as many.
+
+    Raises:
+        TableError: the columns are unclear.
+    """
     width = _width(table)
     rows = [cells for cells in table if len(cells) == width]
     if width == 2:
         return (SOURCE, TARGET)
-    if width > 2:
-        for pattern in _LIKE_TAGS:
-            likely = [
-                position
-                for position, column in enumerate(zip(*rows, strict=True))
-                if 2 * sum(bool(re.fullmatch(pattern, cell)) for cell in column) > len(rows)
-            ]
-            if len(likely) == 1 and likely[0] in (1, 2):
-                columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
-                columns.insert(likely[0], TAGS)
-                return tuple(columns)
+    position = _tags_position(rows) if width > 2 else None
+    if position is not None:
+        columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
+        columns.insert(position, TAGS)
+        return tuple(columns)
     if width == len(usual):
         return tuple(usual)
     if width == 1:
@@ -274,6 +167,22 @@ def _guess_columns(
         f"{name}: unclear what its {width} columns are, such as {' | '.join(rows[0])!r}; name "
         "them, such as --columns source,target,tags,- (- leaves a column out)"
     )
+
+
+def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
+    """Return which column has tags: the second or third, the only one that mostly looks like them.
+
+    None if there is none, or several.
+    """
+    for pattern in _LIKE_TAGS:
+        likely = [
+            position
+            for position, column in enumerate(zip(*rows, strict=True))
+            if 2 * sum(bool(re.fullmatch(pattern, cell)) for cell in column) > len(rows)
+        ]
+        if len(likely) == 1 and likely[0] in (1, 2):
+            return likely[0]
+    return None
 
 
 def guess_separator(texts: Sequence[str]) -> str:

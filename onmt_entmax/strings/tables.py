@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.task import (
     LANGUAGE_COLUMN,
+    LEFT_OUT,
     SOURCE,
     TAGS,
     TARGET,
@@ -120,6 +121,11 @@ class Layout:
         if LANGUAGE_COLUMN in values and query.language.split() != [query.language]:
             return BadRow(number, f"{LANGUAGE_COLUMN} is {query.language!r}, not one word", line)
         return Row(number, query, target, cells)
+
+    def without(self, names: Collection[str]) -> Layout:
+        """Return the layout with columns left out."""
+        columns = tuple(LEFT_OUT if name in names else name for name in self.columns)
+        return replace(self, columns=columns)
 
     def text(self, cells: Sequence[str]) -> str:
         """Return the line of columns, the inverse of `cells`."""

@@ -9,29 +9,31 @@ units, as in Peters, Niculae and Martins (2019), section 4.1:
 Language and tags are marks, each one token; tasks without them have none. `lang=` and `+` tell them
 from units: the tag V is `+V`, the letter V is `V`.
 
-`Codec` stands between these tokens and those of the network: it turns the target of a right-to-left
-model around, and replaces rare symbols by placeholders.
+`strings.codec.Codec` stands between these tokens and those of the network.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import shown
-from onmt_entmax.strings.copying import NO_COPIES, PLACEHOLDERS, Copies, copies_of
 from onmt_entmax.strings.units import CHARACTERS, TEXT, Unit, decode_symbol, escape
 
-LANGUAGE = "lang="
-TAG = "+"
-SOURCE, TARGET, TAGS, LANGUAGE_COLUMN, LEFT_OUT = "source", "target", "tags", "language", "-"
+LANGUAGE = "lang="  # begins the token of a language
+TAG = "+"  # begins the token of a tag
+SOURCE = "source"
+TARGET = "target"
+TAGS = "tags"
+LANGUAGE_COLUMN = "language"
+LEFT_OUT = "-"  # a column that is not read
 COLUMNS = (SOURCE, TARGET, TAGS, LANGUAGE_COLUMN)
-LEFT_TO_RIGHT, RIGHT_TO_LEFT = "left_to_right", "right_to_left"
+LEFT_TO_RIGHT = "left_to_right"
+RIGHT_TO_LEFT = "right_to_left"
 
 
 class TaskError(UserError):
@@ -188,20 +190,12 @@ class StringTask:
         for key in content:
             if key not in ("columns", "separators"):
                 raise TaskError(f"{shown(key)}: no such key; there are columns and separators")
-        columns, separators = content.get("columns"), content.get("separators") or {}
-        if not isinstance(columns, list) or not all(isinstance(each, str) for each in columns):
+        columns = content.get("columns")
+        if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
             raise TaskError(
                 f"columns: must be a list such as [source, target], not {shown(columns)}"
             )
-        if not isinstance(separators, dict):
-            raise TaskError(f"separators: must map columns to texts, not {shown(separators)}")
-        for column, separator in separators.items():
-            if column not in (SOURCE, TARGET, TAGS):
-                raise TaskError(f"separators: {shown(column)} is none of source, target and tags")
-            if not isinstance(separator, str) or separator in ("\t", "\n", "\r"):
-                raise TaskError(f"separators: {column}: must be a text, not {shown(separator)}")
-        if not separators.get(TAGS, ";"):
-            raise TaskError("separators: tags: must not be empty")
+        separators = _checked_separators(content.get("separators") or {})
         return cls(
             tuple(columns),
             Unit.between(separators.get(SOURCE, "")),
@@ -209,6 +203,24 @@ class StringTask:
             separators.get(TAGS, ";"),
             **more,
         )
+
+
+def _checked_separators(separators: object) -> Mapping[str, str]:
+    """Return the separators of a YAML file, by their columns.
+
+    Raises:
+        TaskError: names the key that is wrong.
+    """
+    if not isinstance(separators, dict):
+        raise TaskError(f"separators: must map columns to texts, not {shown(separators)}")
+    for column, separator in separators.items():
+        if column not in (SOURCE, TARGET, TAGS):
+            raise TaskError(f"separators: {shown(column)} is none of source, target and tags")
+        if not isinstance(separator, str) or separator in ("\t", "\n", "\r"):
+            raise TaskError(f"separators: {column}: must be a text, not {shown(separator)}")
+    if not separators.get(TAGS, ";"):
+        raise TaskError("separators: tags: must not be empty")
+    return separators
 
 
 def recorded_task(options: Mapping[str, Any], languages: bool) -> StringTask:
@@ -255,76 +267,3 @@ def language_of(path: Path, number: int, line: str) -> str:
     if not is_language(first):
         raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
     return first.removeprefix(LANGUAGE)
-
-
-@dataclass(frozen=True)
-class Codec:
-    """Between the tokens of a text and those that a network reads and writes.
-
-    Attributes:
-        task: of the model.
-        frequent: the source tokens that are not copied; read only where the task copies.
-        placeholders: those that there are.
-    """
-
-    task: StringTask = TRANSLATION
-    frequent: Container[str] = field(default_factory=frozenset, repr=False)
-    placeholders: Sequence[str] = field(default=PLACEHOLDERS, repr=False)
-
-    @classmethod
-    def of_vocabulary(cls, task: StringTask, source: Container[str]) -> Codec:
-        """Return the codec of a model, whose source vocabulary lacks the symbols to be copied."""
-        known = tuple(takewhile(source.__contains__, PLACEHOLDERS))
-        return cls(task, source, known)
-
-    def copies(self, source: Sequence[str]) -> Copies:
-        """Return the placeholders of a source."""
-        if not self.task.copies:
-            return NO_COPIES
-        return copies_of(self.task.divided(source)[1], self.frequent, self.placeholders)
-
-    def encode(
-        self, source: Sequence[str], target: Sequence[str] = ()
-    ) -> tuple[list[str], list[str], Copies]:
-        """Return the network's tokens of source and target, and the placeholders of the source."""
-        copies = self.copies(source)
-        if copies.symbols:
-            marks, units = self.task.divided(source)
-            source, target = [*marks, *copies.hide(units)], copies.hide(target)
-        return list(source), self.turned(target), copies
-
-    def decode(self, target: Sequence[str], copies: Copies = NO_COPIES) -> list[str]:
-        """Return the tokens of a text that the network wrote, the inverse of `encode`."""
-        tokens = self.turned(target)
-        return copies.show(tokens) if copies.symbols else tokens
-
-    def turned(self, target: Sequence[str]) -> list[str]:
-        """Return target tokens in the network's order, or back in that of the text."""
-        return list(reversed(target)) if self.task.right_to_left else list(target)
-
-
-def frequent_symbols(
-    sources: Iterable[Sequence[str]], task: StringTask, least: int
-) -> frozenset[str]:
-    """Return the tokens that are not copied.
-
-    Args:
-        sources: of the training data.
-        task: tells marks, which are never copied, from units.
-        least: sources that must have a unit, so that it is not rare.
-
-    Raises:
-        TaskError: a source has a placeholder as a unit of its own.
-    """
-    counts: Counter[str] = Counter()
-    marks: set[str] = set()
-    for source in sources:
-        first, units = task.divided(source)
-        marks.update(first)
-        counts.update(set(units))
-    if taken := counts.keys() & set(PLACEHOLDERS):
-        raise TaskError(
-            f"copy_frequency: {min(taken)} is a symbol of the data, and names a placeholder; "
-            "rename it there, or set copy_frequency: 0"
-        )
-    return frozenset(marks) | {token for token, count in counts.items() if count >= least}

@@ -127,9 +127,10 @@ class Unit:
             return "is empty"
         if self.kind == "symbols" and "" in self.split(text):
             return f"has an empty symbol: {self.separator!r} at an end, or twice in a row"
-        if self.kind != "characters" and (own := STRUCTURAL.intersection(self.split(text))):
-            return f"has {min(own)!r}, a symbol of the model's own"
-        return None
+        if self.kind == "characters":  # all of which are encoded
+            return None
+        own = STRUCTURAL.intersection(self.split(text))
+        return f"has {min(own)!r}, a symbol of the model's own" if own else None
 
     def __str__(self) -> str:
         return f"symbols between {self.separator!r}" if self.kind == "symbols" else self.kind

@@ -11,7 +11,8 @@ from sacrebleu.metrics import BLEU
 
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
-from onmt_entmax.data.training import CorpusError, Development, TrainingData
+from onmt_entmax.data.corpus import CorpusError
+from onmt_entmax.data.training import Development, TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import counted, named_exhaustion

@@ -29,12 +29,12 @@ from onmt_entmax.checkpoint import (
     remove_leftovers,
     with_subword_files,
 )
-from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
+from onmt_entmax.config import DataConfig, ModelConfig, RunConfig, TrainingConfig, VocabularyConfig
 from onmt_entmax.data.stream import TrainingBatches, target_frequencies
-from onmt_entmax.data.training import DataConfig, TrainingData
+from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.unknown import named
 from onmt_entmax.data.vectors import read_vectors
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import FileError, locked, write_files
 from onmt_entmax.model import (

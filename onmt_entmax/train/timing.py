@@ -12,11 +12,16 @@ from pathlib import Path
 import torch
 
 from onmt_entmax.checkpoint import RunFolder
-from onmt_entmax.config import DataConfig, ModelConfig, TrainingConfig, ValidationConfig
+from onmt_entmax.config import (
+    DataConfig,
+    ModelConfig,
+    TrainingConfig,
+    ValidationConfig,
+    VocabularyConfig,
+)
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.evaluation import make_evaluate

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import audit
-from onmt_entmax.cli.audit import AuditedRow, excluded_rows, surest_first
+from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, surest_first
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflector
 from onmt_entmax.strings.tables import Row

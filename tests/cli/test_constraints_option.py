@@ -13,6 +13,7 @@ from onmt_entmax import SearchTask, Translator
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.translate import main
 from onmt_entmax.errors import UserError
+from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import LineConstraints, SearchConfig
 from tests.commands import ROOT, json_lines
 
@@ -61,7 +62,7 @@ def test_every_output_that_satisfies_a_wish_is_found_with_its_probability(
         if each:
             least, most = satisfied or (math.nan, math.nan)
             assert least == most == pytest.approx(sum(wanted.values()), abs=1e-6)
-            assert answer.record()["satisfied"] == [least, most]
+            assert answer_record(answer)["satisfied"] == [least, most]
         else:
             assert satisfied is None
 

@@ -14,6 +14,7 @@ from onmt_entmax.cli.inflect import as_json, as_tsv
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.files.checksums import LIST_NAME, write_list
 from onmt_entmax.inflector import Form, Inflection, InflectionError, Question
+from onmt_entmax.report.output_lines import output_texts
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.strings.units import decode_word
 from onmt_entmax.translator import Translator
@@ -36,7 +37,7 @@ def test_a_form_is_what_translating_the_source_gives(inflection_model: Path) -> 
     translator = Translator.from_folders([inflection_model], task)
     (translated,) = translator.answers(["lang=german +V +PST a ▁ b"])
     (form,) = answer.forms
-    assert form.text == decode_word(translated.lines(1)[0].split())
+    assert form.text == decode_word(output_texts(translated, 1)[0].split())
     assert form.prob == pytest.approx(translated.hypotheses[0].hypothesis.prob, abs=1e-6)
     assert answer.certificate.level == translated.result.certificate.level
     assert answer.warnings == ()

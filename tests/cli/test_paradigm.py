@@ -16,7 +16,7 @@ from onmt_entmax.answering import Answering
 from onmt_entmax.cli import inflect, paradigm
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import Form, Inflection, Inflector, Question
-from onmt_entmax.paradigm import as_csv, as_html, as_text, cell_text, sections
+from onmt_entmax.paradigm import WarningCounts, as_csv, as_html, as_text, cell_text, sections
 from onmt_entmax.search import SearchConfig, SearchTask
 from tests.cli.paradigms import WHOLE_SUPPORT, run_paradigm
 from tests.ended import ended, refused
@@ -393,15 +393,33 @@ def test_a_list_has_a_comment_that_says_how_complete_it_is(warned: Warned) -> No
     assert warned.out in (warned.folder / LISTS[warned.kind]).read_text("utf-8")
 
 
+def cell_with_warnings(lemma: str, *warnings: str) -> Inflection:
+    """Return a cell without forms."""
+    return Inflection(Question("x", lemma, ("N",)), (), WHOLE_SUPPORT, warnings, only=False)
+
+
 def test_five_warnings_are_named_and_the_others_counted() -> None:
-    doubts = paradigm.Doubts()
+    counts = WarningCounts()
     for number in range(9):
-        question = Question("x", f"w{number}", ("N",))
-        doubts.add(Inflection(question, (), WHOLE_SUPPORT, ("a", f"b{number}"), only=False))
-    doubts.add(Inflection(Question("x", "w", ("N",)), (), WHOLE_SUPPORT, (), only=False))
-    assert (doubts.cells, doubts.doubtful) == (10, 9)
+        counts.add(cell_with_warnings(f"w{number}", "a", f"b{number}"))
+    counts.add(cell_with_warnings("w"))
     named = [f"w{number}: b{number} (1 of 10 cells)" for number in range(4)]
-    assert doubts.lines() == ["w0: a (9 of 10 cells)", *named, "others (5 of 10 cells)"]
+    assert counts.lines() == ["w0: a (9 of 10 cells)", *named, "others (5 of 10 cells)"]
+
+
+def test_cells_with_warnings_are_counted() -> None:
+    counts = WarningCounts()
+    for warnings in (["a", "b"], [], ["a"]):
+        counts.add(cell_with_warnings("w", *warnings))
+    assert (counts.cells, counts.with_warnings) == (3, 2)
+
+
+def test_five_warnings_are_named_if_a_cell_has_several_new_ones() -> None:
+    counts = WarningCounts()
+    counts.add(cell_with_warnings("v", "a", "b", "c", "d"))
+    counts.add(cell_with_warnings("w", "e", "f", "g"))
+    first = [f"v: {warning} (1 of 2 cells)" for warning in "abcd"]
+    assert counts.lines() == [*first, "w: e (1 of 2 cells)", "others (1 of 2 cells)"]
 
 
 # --- languages, and errors ---

@@ -1,7 +1,6 @@
 """`onmt-entmax paradigm`: lists of words for Hunspell and Keyman, and automata (AT&T)."""
 
 import math
-import re
 import shutil
 import subprocess
 from collections import defaultdict
@@ -12,7 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.inflector import Form, Inflection, Inflector, Question
-from onmt_entmax.paradigm import WordList
+from onmt_entmax.paradigm import WORD_LISTS, WordList
+from onmt_entmax.paradigm.word_formats import KeymanList
 from tests.cli.paradigms import WHOLE_SUPPORT, run_paradigm
 
 Key = tuple[str, str, str]  # lemma, tags and form
@@ -217,20 +217,19 @@ def inflection_of(lemma: str, texts: Sequence[str]) -> Inflection:
     return Inflection(Question("x", lemma, ("N",)), forms, WHOLE_SUPPORT, (), only=False)
 
 
-@pytest.fixture
-def odd_words() -> WordList:
-    """Forms with characters that are no letters, phrases, and forms that are no words."""
-    words = WordList()
+def odd_words(kind: str) -> WordList:
+    """Return a list of forms with characters that are no letters, phrases, and no words."""
+    words = WORD_LISTS[kind]()
     texts = ["м’яч", "a-b", "4a/b", "x\u0301", "of it", " led", "", "#a", "a\tb"]
     words.add(inflection_of("m\tn", texts))
     return words
 
 
 @pytest.fixture
-def dictionary(odd_words: WordList) -> dict[str, list[str]]:
+def dictionary() -> dict[str, list[str]]:
     """The lines of Hunspell's files, by name."""
-    texts = odd_words.texts("hunspell", Path("o"))
-    return {path.name: text.splitlines() for path, text in texts.items()}
+    files = odd_words("hunspell").files(Path("o"))
+    return {path.name: text.splitlines() for path, text in files.items()}
 
 
 def test_a_dictionary_has_three_files(dictionary: dict[str, list[str]]) -> None:
@@ -246,51 +245,59 @@ def test_a_dictionary_names_the_characters_of_words_that_are_no_letters(
 
 
 def test_phrases_and_forms_that_are_no_words_stand_apart(
-    odd_words: WordList, dictionary: dict[str, list[str]]
+    dictionary: dict[str, list[str]],
 ) -> None:
     assert dictionary["o.phrases.txt"] == ["", " led", "a\\tb", "of it"]
-    assert odd_words.completeness("hunspell") == (
+
+
+def test_a_dictionary_says_how_many_forms_stand_apart() -> None:
+    assert odd_words("hunspell").completeness() == (
         "incomplete: mass at least 1.000000 in each cell; 4 of 9 forms, which Hunspell cannot read "
         "as a word, are in .phrases.txt"
     )
 
 
-def test_a_keyman_list_leaves_out_what_its_lines_cannot_hold(odd_words: WordList) -> None:
-    (table,) = odd_words.texts("keyman", Path("o")).values()
+def test_a_keyman_list_leaves_out_what_its_lines_cannot_hold() -> None:
+    (table,) = odd_words("keyman").files(Path("o")).values()
     *rows, comment = table.splitlines()
     held = sorted(["м’яч", "a-b", "4a/b", "x\u0301", "of it", " led"])
     assert [row.split("\t") for row in rows] == [[word, "111", "m\\tn"] for word in held]
     assert "3 of 9 forms, which Keyman cannot read as a word, are left out" in comment
 
 
-def test_an_automaton_holds_everything(odd_words: WordList) -> None:
-    assert odd_words.completeness("att") == "complete: mass 1.000000"
+def test_an_automaton_holds_everything() -> None:
+    assert odd_words("att").completeness() == "complete: mass 1.000000"
 
 
-@pytest.fixture
-def cell_with_line_marks() -> WordList:
-    """A tab divides columns, and a line of Keyman that begins with # is a comment."""
-    words = WordList()
+def words_with_line_marks(kind: str) -> WordList:
+    """Return a list of forms with tabs, which divide columns, and #, which begins a comment."""
+    words = WORD_LISTS[kind]()
     words.add(inflection_of("ab", ["a", "a\tb", "a\u2028", "#b", "b#"]))
     return words
 
 
-@pytest.mark.parametrize(
-    ("kind", "apart"), [("hunspell", ["a\tb", "a\u2028"]), ("keyman", ["#b", "a\tb", "a\u2028"])]
-)
-def test_forms_that_a_line_of_a_format_cannot_hold_are_apart(
-    cell_with_line_marks: WordList, kind: str, apart: list[str]
-) -> None:
-    assert cell_with_line_marks.apart(kind) == apart
-    assert cell_with_line_marks.completeness(kind).startswith("incomplete: ")
+LINE_MARKS = [
+    pytest.param("hunspell", ["a\tb", "a\u2028"], id="hunspell"),
+    pytest.param("keyman", ["#b", "a\tb", "a\u2028"], id="keyman"),
+    pytest.param("att", [], id="att"),
+]
 
 
-def test_an_automaton_writes_such_characters_by_their_numbers(
-    cell_with_line_marks: WordList,
+@pytest.mark.parametrize(("kind", "others"), LINE_MARKS)
+def test_forms_that_a_line_of_a_format_cannot_hold_are_no_words(
+    kind: str, others: list[str]
 ) -> None:
-    assert cell_with_line_marks.apart("att") == []
-    assert cell_with_line_marks.completeness("att").startswith("complete: ")
-    text = cell_with_line_marks.texts("att", Path("w"))[Path("w")]
+    assert words_with_line_marks(kind).others() == others
+
+
+@pytest.mark.parametrize(("kind", "others"), LINE_MARKS)
+def test_a_list_is_complete_if_all_forms_are_words(kind: str, others: list[str]) -> None:
+    said = words_with_line_marks(kind).completeness()
+    assert said.startswith("incomplete: " if others else "complete: ")
+
+
+def test_an_automaton_writes_such_characters_by_their_numbers() -> None:
+    text = words_with_line_marks("att").files(Path("w"))[Path("w")]
     forms = {form for _, _, form in read_att(text.splitlines())}
     assert forms == {"a", "aU+0009b", "aU+2028", "#b", "b#"}
 
@@ -305,6 +312,6 @@ def test_forms_that_are_left_out_are_named(
     words = ("german", "ab", "--pos", "V", "--format", "keyman", "--output", tmp_path / "w")
     assert run_paradigm(paradigm_model, cells_file, *words) == 0
     assert "left out" not in capsys.readouterr().err
-    monkeypatch.setattr("onmt_entmax.paradigm.words._NO_ENTRY", re.compile("^a$"))
+    monkeypatch.setattr(KeymanList, "is_word", lambda _, form: form != "a")
     assert run_paradigm(paradigm_model, cells_file, *words) == 0
     assert "warning: left out, as no line of the list can hold them: 'a'" in capsys.readouterr().err

@@ -17,6 +17,11 @@ import pytest
 
 from onmt_entmax import Transducer
 from onmt_entmax.cli import evaluate, predict
+from onmt_entmax.cli.checked_tables import check_tables
+from onmt_entmax.cli.predicted_counts import PredictionCounts
+from onmt_entmax.cli.predicted_files import TableFile
+from onmt_entmax.cli.predicted_rows import OutputLayout
+from onmt_entmax.cli.predicted_tables import with_layout
 from onmt_entmax.errors import counted
 from onmt_entmax.files.continued import Continued
 from onmt_entmax.transducer import Output
@@ -411,17 +416,18 @@ def test_memory_does_not_grow_with_the_table(model, tmp_path, monkeypatch) -> No
         Transducer, "predictions", lambda self, queries, size: (canned for _ in queries)
     )
     monkeypatch.setattr(predict, "WINDOW", 100)
-    read = predict.with_layout(predict.PredictedTable(table, "words", None), transducer, (), None)
+    read = with_layout(TableFile(table, "words", None), transducer, (), None)
     tracemalloc.start()
     try:
-        (read,) = predict.checked([read], transducer, None)
-        form = predict.OutputLayout.of(read.layout, transducer.task, True)
-        progress = predict.Progress.read({})
-        size = sum(map(len, predict.parts_of(read, form, transducer, 64, progress)))
+        (checked,) = check_tables([read], transducer, None)
+        form = OutputLayout.of(checked.layout, transducer.task, details=True)
+        counts = PredictionCounts()
+        parts = predict.parts_of(checked, form, transducer, 64, counts)
+        size = sum(map(len, parts))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert progress.rows == rows
+    assert counts.rows == rows
     assert size > rows * len(word)
     assert peak < 1e6 < table.stat().st_size
 

@@ -10,6 +10,7 @@ import pytest
 from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import report as report_page
 from onmt_entmax.config import ModelConfig
+from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
@@ -29,7 +30,7 @@ def run(tmp_path: Path) -> Path:
     lines = ["a b c", "", "d", "a a b d"]
     with open(tmp_path / "report.jsonl", "w", encoding="utf-8") as file:
         for answer in translator.answers(lines):
-            file.write(json.dumps(answer.record()) + "\n")
+            file.write(json.dumps(answer_record(answer)) + "\n")
     return tmp_path
 
 

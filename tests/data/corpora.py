@@ -3,16 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
+from onmt_entmax.data.corpus import build_pipe, pair_of, read_lines
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.data.training import (
-    CorpusConfig,
-    DataConfig,
-    TrainingData,
-    build_pipe,
-    pair_of,
-    read_lines,
-)
-from onmt_entmax.data.vocabulary import VocabularyConfig
+from onmt_entmax.data.training import TrainingData
 
 TOKENDROP = {"src_subword_type": "none", "tgt_subword_type": "none", "tokendrop_temperature": 1.0}
 

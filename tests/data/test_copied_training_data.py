@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.config import VocabularyConfig
+from onmt_entmax.config import DataConfig, VocabularyConfig
 from onmt_entmax.data import training
-from onmt_entmax.data.training import DataConfig, TrainingData
+from onmt_entmax.data.training import TrainingData
 from onmt_entmax.strings.task import StringTask, TaskError
 from onmt_entmax.strings.units import Unit
 from tests.data.corpora import data_config, write_corpus

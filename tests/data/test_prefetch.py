@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax.config import DataConfig
 from onmt_entmax.data import prefetch
+from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.stream import TrainingBatches
-from onmt_entmax.data.training import CorpusError, DataConfig
 from onmt_entmax.errors import UserError
 from tests.commands import ENVIRONMENT
 from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, stream

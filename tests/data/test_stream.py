@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from onmt_entmax.config import DataConfig
 from onmt_entmax.data import training
 from onmt_entmax.data.batch import Batch, Example, Shapes, make_batch
 from onmt_entmax.data.stream import Position, TrainingBatches, target_frequencies
-from onmt_entmax.data.training import DataConfig
 from tests.data.corpora import (
     TOKENDROP,
     data_config,

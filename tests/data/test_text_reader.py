@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from onmt_entmax.data.reader import Reader, read_phrase_table, replace_unknown
+from onmt_entmax.data.phrase_table import read_phrase_table, replace_unknown
+from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.transforms import Pipe, build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError

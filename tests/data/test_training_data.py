@@ -5,16 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.data import training
+from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
+from onmt_entmax.data import numbered, training
+from onmt_entmax.data.corpus import CorpusError, count_pairs
 from onmt_entmax.data.stream import TrainingBatches
-from onmt_entmax.data.training import (
-    CorpusConfig,
-    CorpusError,
-    DataConfig,
-    TrainingData,
-    count_pairs,
-)
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyConfig
+from onmt_entmax.data.training import TrainingData
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, pairs_of, write_corpus
 
@@ -103,6 +99,7 @@ class TestLanguages:
     def kept(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(training, "MAX_BYTES", 1 << 30 if request.param else 0)
         monkeypatch.setattr(training, "_CHUNK", 2)
+        monkeypatch.setattr(numbered, "_CHUNK", 2)
 
     @pytest.fixture
     def first(self, tmp_path: Path) -> CorpusConfig:

@@ -9,18 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.config import VocabularyConfig
 from onmt_entmax.data.vocabulary import (
     SOURCE_SPECIALS,
     TARGET_SPECIALS,
     Vocabularies,
     Vocabulary,
-    VocabularyConfig,
     VocabularyError,
     as_content,
-    build_vocabularies,
-    read_counts,
     read_vocabularies,
 )
+from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
 from onmt_entmax.files import write_files
 
 TOKENS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=4)

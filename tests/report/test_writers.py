@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Decoded
+from onmt_entmax.report.output_lines import output_scores
 from onmt_entmax.report.writers import Answer, AnswerWriter, Summary
 from onmt_entmax.search import Hypothesis, Penalties, SearchResult
 from tests.reports import certificate
@@ -159,6 +161,15 @@ def test_an_alignment_file_has_a_line_for_each_output_without_attention_too() ->
     assert written(0.0).alignment == "\n" * 6
 
 
+def test_a_blank_line_has_the_keys_of_a_searched_one() -> None:
+    searched, blank = record_of(answer("exhaustive", 2)), record_of(Answer(1, " "))
+    assert blank.keys() == searched.keys() - {"source_tokens"}
+
+
+def test_a_text_that_is_not_finished_has_no_score() -> None:
+    assert output_scores(answer("none", unfinished="x"), 2) == [None, None]
+
+
 # --- texts ---
 
 TEXTS = ["a\nb\r\nc\r", "d\u2028e"]
@@ -191,27 +202,27 @@ UNLISTED = 1 - math.exp(-1) - math.exp(-2)  # beside hypotheses of log-probabili
 
 @pytest.mark.parametrize("level", ["exhaustive", "optimal"])
 def test_without_merged_texts_there_is_no_slack(level: str) -> None:
-    assert "slack" not in answer(level, 2).record()
+    assert "slack" not in answer_record(answer(level, 2))
 
 
 def test_if_all_hypotheses_are_listed_there_is_no_slack() -> None:
-    assert "slack" not in replace(answer("exhaustive", 2), merged=True).record()
+    assert "slack" not in answer_record(replace(answer("exhaustive", 2), merged=True))
 
 
 def test_a_merged_text_may_have_all_probability_that_was_not_found() -> None:
-    record = replace(answer("optimal", 2), merged=True).record()
+    record = answer_record(replace(answer("optimal", 2), merged=True))
     assert record["slack"] == pytest.approx(UNLISTED, abs=1e-4)
 
 
 def test_a_merged_text_may_have_all_probability_that_is_not_listed() -> None:
     three = answer("exhaustive", 3)
-    record = replace(three, merged=True, hypotheses=three.hypotheses[:2]).record()
+    record = answer_record(replace(three, merged=True, hypotheses=three.hypotheses[:2]))
     assert record["slack"] == pytest.approx(UNLISTED, abs=1e-4)
 
 
 def test_a_little_may_be_left_where_floats_say_nothing() -> None:
     certain = replace(answer("optimal", 1), merged=True, hypotheses=(decoded("x", 0.0),))
-    assert certain.record()["slack"] > 0
+    assert answer_record(certain)["slack"] > 0
 
 
 # --- scores under penalties ---

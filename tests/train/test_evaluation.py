@@ -14,6 +14,7 @@ from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Batch, Example
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import build_model
+from onmt_entmax.report.output_lines import output_texts
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.train import evaluation
 from onmt_entmax.train.evaluation import make_evaluate, sample_examples
@@ -95,7 +96,7 @@ def outputs(model: LoadedModel, pairs: list[tuple[str, str]]) -> list[str]:
     """The translations of the development set."""
     translator = Translator([model], SearchTask(SearchConfig(beam_size=1, stop="first")))
     answers = translator.answers([source for source, _ in pairs])
-    return [answer.lines(1)[0] for answer in answers]
+    return [output_texts(answer, 1)[0] for answer in answers]
 
 
 @pytest.fixture(scope="module")

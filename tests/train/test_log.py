@@ -11,9 +11,8 @@ import pytest
 
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
-from onmt_entmax.config import OptimizerConfig, TrainingConfig
+from onmt_entmax.config import OptimizerConfig, TrainingConfig, VocabularyConfig
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.data.vocabulary import VocabularyConfig
 from onmt_entmax.strings.task import INFLECTION, StringTask
 from onmt_entmax.strings.units import Unit
 from onmt_entmax.train import log

@@ -24,7 +24,7 @@ from typing import Any
 from unittest import mock
 
 from onmt_entmax.cli import audit
-from onmt_entmax.cli.audit import AuditedRow, surest_first
+from onmt_entmax.cli.audited_rows import AuditedRow, surest_first
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.table_configuration import configuration
 from onmt_entmax.cli.tables import read_rows

@@ -1,121 +1,25 @@
-"""Read gold and predicted tables of strings, and match their rows by query."""
+"""Predicted tables of strings: their rows are matched with the gold ones by query."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
+from onmt_entmax.report.gold_tables import ALL, Gold, table_rows
 from onmt_entmax.report.string_scores import Guess
 from onmt_entmax.strings.details import DETAILS, has_details
 from onmt_entmax.strings.guessing import (
     SAMPLE,
     guess_delimiter,
     guess_layout,
-    guess_separator,
-    guess_tag_separator,
     refuse_misplaced_tags,
 )
 from onmt_entmax.strings.languages import known_as, language_of_file
-from onmt_entmax.strings.tables import Layout, Row, readable_cells, rows_of
-from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, TAGS, TARGET, Query, StringTask
-from onmt_entmax.strings.units import Unit
-
-ALL = "all"
-"""Language of a table that has none"""
-_LISTED = 10  # bad rows that are named
-
-
-@dataclass
-class Gold:
-    """The targets of each query.
-
-    Attributes:
-        task: units and columns of the tables.
-        columns: of the last table.
-        targets: by query, whose language is that of its table.
-        names: the languages of the files.
-        tags: of the model, if one says the columns.
-        languages: likewise.
-    """
-
-    task: StringTask
-    columns: tuple[str, ...] = ()
-    targets: dict[Query, tuple[str, ...]] = field(default_factory=dict)
-    names: list[str] = field(default_factory=list)
-    tags: frozenset[str] = frozenset()
-    languages: frozenset[str] = frozenset()
-
-
-def guessed_task(
-    path: Path, columns: Sequence[str], separators: Mapping[str, str]
-) -> tuple[StringTask, str]:
-    """Return the task of a gold table, and what was guessed of it, for people.
-
-    Args:
-        path: of the table.
-        columns: of the table; empty: a heading names them, or they are guessed.
-        separators: of `target` and `tags`; others are guessed.
-
-    Raises:
-        UserError: the columns are unclear, or there is no target.
-    """
-    sample = list(islice(read_lines(path), SAMPLE))
-    layout = guess_layout(sample, str(path), columns)
-    if TARGET not in layout.columns:
-        raise UserError(f"{path}: {layout}; no targets, so nothing is right")
-    table = readable_cells(layout, filter(str.strip, sample))[bool(layout.heading) :]
-    rows = [cells for cells in table if len(cells) == len(layout.columns)]
-
-    def texts(column: str) -> list[str]:
-        if column not in layout.columns:
-            return []
-        position = layout.columns.index(column)
-        return [cells[position] for cells in rows]
-
-    target = separators.get(TARGET, guess_separator(texts(TARGET)))
-    tags = separators.get(TAGS) or guess_tag_separator(texts(TAGS))
-    task = StringTask(layout.columns, target=Unit.between(target), tag_separator=tags)
-    guess = "" if TARGET in separators else " (guessed; --separator names another)"
-    return task, f"{layout}; target: {task.target}{guess}"
-
-
-def read_gold(
-    paths: Sequence[Path],
-    task: StringTask,
-    columns: Sequence[str] = (),
-    tags: frozenset[str] = frozenset(),
-    languages: frozenset[str] = frozenset(),
-) -> Gold:
-    """Return the gold targets of tables.
-
-    Args:
-        paths: of the tables.
-        task: of all of them.
-        columns: of the tables, if somebody named them.
-        tags: of a model that says the columns.
-        languages: likewise.
-
-    Raises:
-        UserError: a row cannot be read, or a table has no targets.
-    """
-    gold = Gold(task, tags=tags, languages=languages)
-    for path in paths:
-        sample = list(islice(read_lines(path), SAMPLE))
-        layout = guess_layout(sample, str(path), columns, task)
-        refuse_misplaced_tags(sample, layout, task, tags, str(path))
-        if TARGET not in layout.columns:
-            raise UserError(f"{path}: {layout}; no targets, so nothing is right")
-        gold.columns = layout.columns
-        language = language_of_file(path.name) or ALL
-        gold.names.append(language)
-        for row in _rows(path, layout, task, language, needs=True):
-            targets = gold.targets.get(row.query, ())
-            if row.target not in targets:
-                gold.targets[row.query] = (*targets, row.target)
-    return gold
+from onmt_entmax.strings.tables import Layout, readable_cells
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, TARGET, Query
 
 
 @dataclass
@@ -180,7 +84,7 @@ def _add_table(
         UserError: a row cannot be read, or has no gold target.
     """
     has_predictions = False
-    for row in _rows(path, layout, gold.task, language, needs=False):
+    for row in table_rows(path, layout, gold.task, language, needs=False):
         targets = gold.targets.get(row.query)
         if targets is None:
             columns = layout.columns[: -len(DETAILS)] if detailed else layout.columns
@@ -286,23 +190,3 @@ def _predicted_layout(path: Path, gold: Gold) -> tuple[Layout, bool]:
         columns = (*layout.columns, *[LEFT_OUT] * len(DETAILS))
         layout = replace(layout, columns=columns, heading=heading, delimiter=delimiter)
     return layout, detailed
-
-
-def _rows(
-    path: Path, layout: Layout, task: StringTask, language: str, needs: bool
-) -> Iterator[Row]:
-    """Yield the rows of a table.
-
-    Raises:
-        UserError: rows cannot be read; the message names the first.
-    """
-    bad = []
-    for row in rows_of(read_lines(path), layout, task, language, needs):
-        if isinstance(row, Row):
-            yield row
-        else:
-            bad.append(row)
-    if bad:
-        listed = "; ".join(f"line {row.number}: {row.reason}" for row in bad[:_LISTED])
-        more = f" and {len(bad) - _LISTED:,} more" if len(bad) > _LISTED else ""
-        raise UserError(f"{path}: {counted(len(bad), 'row')} cannot be read: {listed}{more}")

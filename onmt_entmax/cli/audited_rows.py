@@ -1,0 +1,98 @@
+"""Rows of a table that `audit` checked, and which of them may be errors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onmt_entmax.errors import printable
+from onmt_entmax.strings.scripts import mixtures
+from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.task import StringTask
+
+
+@dataclass(frozen=True)
+class AuditedRow:
+    """A row of the table, and what a model that did not see it says of it."""
+
+    row: Row
+    task: StringTask
+    """Of the table."""
+    log_prob: float | None
+    """Of its form; None: the form has probability zero."""
+    record: dict[str, Any]
+    """Of the exactness report."""
+    copies: int = 1
+    """Equal rows of the table; this is the first."""
+
+    @property
+    def certainty(self) -> float:
+        """Probability of the best form."""
+        hypotheses = self.record["hypotheses"]
+        return float(hypotheses[0]["prob"]) if hypotheses else 0.0
+
+    @property
+    def best(self) -> str | None:
+        """The best form; None if no form ended."""
+        hypotheses = self.record["hypotheses"]
+        return self._form(hypotheses[0]) if hypotheses else None
+
+    def _form(self, hypothesis: dict[str, Any]) -> str:
+        """Return the form of a hypothesis of the record."""
+        return self.task.target.decode(hypothesis["text"].split())
+
+    def columns(self) -> str:
+        """Return the row and the admitted forms as a line of `suspects.tsv`."""
+        admitted = ", ".join(
+            f"{self._form(hypothesis)} {hypothesis['prob']:.3g}"
+            for hypothesis in self.record["hypotheses"]
+        )
+        all_found = self.record["certificate"] == "exhaustive"
+        if not all_found or self.record["finished"] > len(self.record["hypotheses"]):
+            admitted += ", ..."
+        texts = [*texts_of(self.row), admitted, self.record["certificate"]]
+        return "\t".join(map(printable, texts))
+
+
+def texts_of(row: Row) -> list[str]:
+    """Return line, lemma, form and tags of a row."""
+    return [str(row.number), row.query.source, row.target, ";".join(row.query.tags)]
+
+
+def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
+    """Return lemma and tags; the same tags in another order are the same cell."""
+    return row.query.source, tuple(sorted(row.query.tags))
+
+
+def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list[AuditedRow]]:
+    """Return the suspects and the variants: rows whose form has probability zero.
+
+    Those with the surest best form come first. A variant's cell has the model's best form too, in
+    no more rows.
+    """
+    copies: dict[object, int] = {
+        (cell_of(audited.row), audited.row.target): audited.copies for audited in checked
+    }
+    excluded = [audited for audited in checked if audited.log_prob is None]
+    suspects: list[AuditedRow] = []
+    variants: list[AuditedRow] = []
+    for audited in sorted(excluded, key=lambda audited: -audited.certainty):
+        copies_of_best = copies.get((cell_of(audited.row), audited.best), 0)
+        if 0 < copies_of_best <= audited.copies:
+            variants.append(audited)
+        else:
+            suspects.append(audited)
+    return suspects, variants
+
+
+def surest_first(checked: Sequence[AuditedRow]) -> list[AuditedRow]:
+    """Return the suspects, those with the surest best form first."""
+    return excluded_rows(checked)[0]
+
+
+def script_lines(checked: Sequence[AuditedRow]) -> list[str]:
+    """Return the lines of `scripts.tsv`."""
+    mixed = mixtures([(audited.row.query.source, audited.row.target) for audited in checked])
+    return [
+        "\t".join(map(printable, [*texts_of(checked[number].row), text]))
+        for number, text in mixed.items()
+    ]

@@ -1,0 +1,105 @@
+"""The files of `predict`: where each table is read, and where its predictions go."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import is_stream, read_lines
+from onmt_entmax.strings.guessing import SAMPLE, guess_delimiter
+
+STDIN = Path("-")
+STDIN_NAME = "standard input"
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table to predict, of which nothing has been read yet.
+
+    Attributes:
+        path: where it is read; the standard input is kept in a file.
+        name: for people.
+        output: where it is written; None: the standard output.
+    """
+
+    path: Path
+    name: str
+    output: Path | None
+
+
+def table_files(paths: Sequence[Path], output: Path | None, spooled: Path) -> list[TableFile]:
+    """Return the tables, each with its output.
+
+    Args:
+        paths: of the tables; `-` is the standard input.
+        output: a file, or a folder.
+        spooled: where the standard input is kept, which is read twice.
+
+    Raises:
+        UserError: tables have one name, several have no folder, or one cannot be read twice.
+    """
+    if output is None and len(paths) > 1:
+        raise UserError("several tables need --output, a folder")
+    folder = _folder(len(paths), output)
+    stdin_name = _spool_stdin(spooled) if STDIN in paths else ""
+    names = [stdin_name if path == STDIN else path.name for path in paths]
+    if folder is not None:
+        _refuse_equal_names(paths, names, folder)
+    return [
+        _table_file(path, spooled, output if folder is None else folder / name)
+        for path, name in zip(paths, names, strict=True)
+    ]
+
+
+def _folder(tables: int, output: Path | None) -> Path | None:
+    """Return the folder that the tables go into; None if there is only one, and `output` is its.
+
+    Raises:
+        UserError: there are several tables, and `output` is a file.
+    """
+    if output is None or (tables == 1 and not output.is_dir()):
+        return None
+    if output.exists() and not output.is_dir():
+        raise UserError(f"--output {output}: is a file, and several tables need a folder")
+    return output
+
+
+def _spool_stdin(spooled: Path) -> str:
+    """Keep the standard input in a file; return the name of its output in a folder."""
+    with open(spooled, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    sample = [line for line in islice(read_lines(spooled, STDIN_NAME), SAMPLE) if line.strip()]
+    return "stdin.csv" if sample and guess_delimiter(sample) == "," else "stdin.tsv"
+
+
+def _refuse_equal_names(paths: Sequence[Path], names: Sequence[str], folder: Path) -> None:
+    """Refuse tables that would be written to one file of a folder.
+
+    Raises:
+        UserError: names the first such tables.
+    """
+    by_name: dict[str, list[str]] = {}
+    for path, name in zip(paths, names, strict=True):
+        by_name.setdefault(name, []).append(str(path))
+    for name, equal in by_name.items():
+        if len(equal) > 1:
+            raise UserError(
+                f"{' and '.join(equal)} would both be written to {folder}/{name}; predict them "
+                "apart, into different folders"
+            )
+
+
+def _table_file(path: Path, spooled: Path, output: Path | None) -> TableFile:
+    """Return one table.
+
+    Raises:
+        UserError: it cannot be read twice.
+    """
+    if path == STDIN:
+        return TableFile(spooled, STDIN_NAME, output)
+    if is_stream(path):
+        raise UserError(f"{path}: is a pipe or a device, but is read more than once; give -")
+    return TableFile(path, str(path), output)

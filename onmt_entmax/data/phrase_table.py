@@ -1,0 +1,51 @@
+"""Words in the place of `<unk>`: OpenNMT-py's options `replace_unk` and `phrase_table`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from torch import Tensor
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_lines
+from onmt_entmax.opennmt import DefaultTokens
+
+
+def replace_unknown(
+    tokens: Sequence[str],
+    source: Sequence[str],
+    attention: Tensor,
+    phrase_table: Mapping[str, str],
+) -> list[str]:
+    """Return an output whose unknown tokens are the source words with the most attention.
+
+    As OpenNMT-py's `replace_unk` and `phrase_table`, after Jean et al. (2015), "On Using Very Large
+    Target Vocabulary", section 4.1.3, with attention instead of an alignment.
+
+    Args:
+        tokens: the output.
+        source: tokens of its source.
+        attention: weights, at least ``(len(tokens), len(source))``.
+        phrase_table: target words for some source words; other source words are copied.
+    """
+    replaced = list(tokens)
+    for step, token in enumerate(tokens):
+        if token == DefaultTokens.UNK:
+            word = source[int(attention[step, : len(source)].argmax())]
+            replaced[step] = phrase_table.get(word, word)
+    return replaced
+
+
+def read_phrase_table(path: Path) -> dict[str, str]:
+    """Read lines of `source word|||target word`; the first line for a source word counts.
+
+    Raises:
+        UserError: the file cannot be read, or a line has another form.
+    """
+    table: dict[str, str] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        # Further columns, such as probabilities, are ignored.
+        source, target = (part.strip() for part in f"{line}|||".split("|||")[:2])
+        if not source or not target:
+            raise UserError(f"{path}: line {number} is not `source|||target`")
+        table.setdefault(source, target)
+    return table

@@ -1,0 +1,78 @@
+"""OpenNMT-py's subword transforms, with what it leaves out of them.
+
+`sentencepiece` and `bpe` get an inverse, and `onmt_tokenize` samples in training alone. `REPLACED`
+has them under OpenNMT-py's names, for `build_transforms`.
+"""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from onmt_entmax.libraries import pyonmttok
+from onmt_entmax.opennmt import (
+    BPETransform,
+    DefaultTokens,
+    ONMTTokenizerTransform,
+    SentencePieceTransform,
+)
+
+# Options that name files of a subword model.
+SUBWORD_FILES = tuple(
+    f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
+)
+
+
+class SentencePiece(SentencePieceTransform):
+    """`sentencepiece`, which OpenNMT-py does not undo."""
+
+    def apply_reverse(self, translated: str) -> str:
+        """Return the text of target pieces, given between spaces; `<unk>` stays as a word."""
+        model, unknown = self.load_models["tgt"], DefaultTokens.UNK
+        runs = [
+            " ".join(run) if is_unknown else model.decode(list(run))
+            for is_unknown, run in groupby(translated.split(), unknown.__eq__)
+        ]
+        # Pieces that the model lacks, such as those of a copied source word, keep their mark.
+        return " ".join(" ".join(runs).replace("▁", " ").split())
+
+
+class Bpe(BPETransform):
+    """`bpe` of subword-nmt, which OpenNMT-py does not undo."""
+
+    def apply_reverse(self, translated: str) -> str:
+        """Return the text of target pieces, given between spaces."""
+        joiner = self.load_models["tgt"].separator
+        return f"{translated} ".replace(f"{joiner} ", "").rstrip(" ")
+
+
+class OnmtTokenizer(ONMTTokenizerTransform):
+    """`onmt_tokenize` that samples subwords (`src_subword_alpha`) only in training.
+
+    OpenNMT-py's transform also samples in validation and translation.
+    """
+
+    _samples = False
+
+    def warm_up(self, vocabs: Any = None) -> None:
+        """Load the tokenisers.
+
+        Raises:
+            MissingLibraryError: pyonmttok is not installed.
+        """
+        pyonmttok("train with the transform sentencepiece or bpe instead of onmt_tokenize")
+        super().warm_up(vocabs)
+
+    def apply(
+        self, example: Any, is_train: bool = False, stats: Any = None, **more: Any
+    ) -> dict[str, Any]:
+        """Return the example with both sides in subwords."""
+        self._samples = is_train
+        return super().apply(example, is_train, stats, **more)
+
+    def _tokenize(self, tokens: Iterable[str], side: str = "src", is_train: bool = False) -> Any:
+        # OpenNMT-py's `apply` does not pass `is_train` on, so `apply` above keeps it.
+        return self.load_models[side].tokenize(" ".join(tokens), training=self._samples)[0]
+
+
+REPLACED = {"sentencepiece": SentencePiece, "bpe": Bpe, "onmt_tokenize": OnmtTokenizer}
+SUBWORDS = frozenset(REPLACED)  # names of the transforms that divide words, by files of a model

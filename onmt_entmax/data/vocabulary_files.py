@@ -1,0 +1,150 @@
+"""Vocabularies of the most frequent tokens: of vocabulary files, or of counted data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from onmt_entmax.config import VocabularyConfig
+from onmt_entmax.data.vocabulary import (
+    SOURCE_SPECIALS,
+    TARGET_SPECIALS,
+    Vocabularies,
+    Vocabulary,
+    VocabularyError,
+)
+from onmt_entmax.files import read_lines
+
+
+def read_counts(path: str) -> Counter[str]:
+    """Read the token counts of a vocabulary file, as `onmt_build_vocab` writes it.
+
+    A line is a token, or a token and its count. Without counts, the order of the file is kept and
+    no token is too rare.
+
+    Raises:
+        VocabularyError: a line has another form, a token occurs twice, or the file is empty.
+    """
+    lines = enumerate(read_lines(Path(path)), 1)
+    rows = [(number, line.split()) for number, line in lines if line.strip()]
+    if not rows:
+        raise VocabularyError(f"{path}: the vocabulary file is empty")
+    has_count = len(rows[0][1]) == 2
+    width, expected = (2, "a token and its count") if has_count else (1, "one token")
+    counts: Counter[str] = Counter()
+    for position, (number, columns) in enumerate(rows):
+        if len(columns) != width or (has_count and not columns[1].isdecimal()):
+            raise VocabularyError(f"{path}: line {number}: expected {expected}")
+        if columns[0] in counts:
+            raise VocabularyError(f"{path}: line {number}: {columns[0]!r} is there twice")
+        # Without counts, above any minimum frequency.
+        counts[columns[0]] = int(columns[1]) if has_count else (1 << 62) - position
+    return counts
+
+
+def build_vocabularies(
+    config: VocabularyConfig,
+    count_all: Callable[[], tuple[Counter[str], Counter[str]]],
+    extra: tuple[Iterable[str], Iterable[str]] = ((), ()),
+) -> tuple[Vocabularies, dict[Path, str]]:
+    """Read the vocabulary files; count tokens for files that do not exist.
+
+    Args:
+        config: files and sizes.
+        count_all: returns the counts of source and target tokens; called if a file does not exist.
+        extra: special tokens that transforms add to source and target.
+
+    Returns:
+        The vocabularies, and the text of each named file that does not exist. Write it only when
+        the run is known to work, because later runs will read it.
+
+    Raises:
+        VocabularyError: a file cannot be used, or could not be written.
+    """
+    if config.share_vocab:
+        return _build_shared(config, count_all, extra)
+    paths = [config.src_vocab, config.tgt_vocab]
+    counted = count_all() if not all(map(_is_there, paths)) else (Counter(), Counter())
+    new_files: dict[Path, str] = {}
+    source, target = (
+        _counts_of(path, counts, new_files) for path, counts in zip(paths, counted, strict=True)
+    )
+    vocabularies = Vocabularies(
+        Vocabulary.from_counts(
+            source,
+            _distinct(*SOURCE_SPECIALS, *extra[0]),
+            config.src_vocab_size,
+            config.src_words_min_frequency,
+            config.vocab_size_multiple,
+        ),
+        Vocabulary.from_counts(
+            target,
+            _distinct(*TARGET_SPECIALS, *extra[1]),
+            config.tgt_vocab_size,
+            config.tgt_words_min_frequency,
+            config.vocab_size_multiple,
+        ),
+    )
+    return vocabularies, new_files
+
+
+def _build_shared(
+    config: VocabularyConfig,
+    count_all: Callable[[], tuple[Counter[str], Counter[str]]],
+    extra: tuple[Iterable[str], Iterable[str]],
+) -> tuple[Vocabularies, dict[Path, str]]:
+    """Do as `build_vocabularies` for one vocabulary of both sides, with the source's options."""
+    counted = Counter[str]()
+    if not _is_there(config.src_vocab):
+        source, target = count_all()
+        counted = source + target
+    new_files: dict[Path, str] = {}
+    counts = _counts_of(config.src_vocab, counted, new_files)
+    second = config.tgt_vocab
+    if second is not None and second != config.src_vocab and Path(second).is_file():
+        counts += read_counts(second)  # OpenNMT-py merges the two
+    shared = Vocabulary.from_counts(
+        counts,
+        _distinct(*TARGET_SPECIALS, *extra[0], *extra[1]),
+        config.src_vocab_size,
+        config.src_words_min_frequency,
+        config.vocab_size_multiple,
+    )
+    return Vocabularies(shared, shared), new_files
+
+
+def _is_there(path: str | None) -> bool:
+    """Tell whether a vocabulary file is named, and is a file."""
+    return path is not None and Path(path).is_file()
+
+
+def _counts_of(path: str | None, counted: Counter[str], new_files: dict[Path, str]) -> Counter[str]:
+    """Return the counts of a vocabulary file if there is one, else those of the data.
+
+    Args:
+        path: of the file, if one is named.
+        counted: of the data; read only if the file is not there.
+        new_files: receives the text of a named file that is not there.
+
+    Raises:
+        VocabularyError: the file cannot be used, or could not be written.
+    """
+    if path is None:
+        return counted
+    if _is_there(path):
+        return read_counts(path)
+    for token in counted:
+        if len(token.split()) != 1:
+            raise VocabularyError(
+                f"{path}: not there yet, and cannot be written: a transform makes tokens with "
+                f"spaces in them, such as {token!r}; fix it, or name no vocabulary file"
+            )
+    rows = counted.most_common()
+    new_files[Path(path)] = "".join(f"{token}\t{count}\n" for token, count in rows)
+    return counted
+
+
+def _distinct(*tokens: str) -> tuple[str, ...]:
+    """Return tokens in order, each once."""
+    return tuple(dict.fromkeys(tokens))

@@ -1,0 +1,85 @@
+"""Loaded models that write one output together, step by step: token-level ensembles."""
+
+from collections.abc import Sequence
+
+import torch
+
+from onmt_entmax.checkpoint import LoadedModel
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import UserError
+from onmt_entmax.model import SparseNMTModel, with_tokens_in_order
+from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper
+
+
+class TranslationError(UserError):
+    """An input that cannot be translated, or models that do not fit together."""
+
+
+def make_stepper(
+    models: Sequence[LoadedModel],
+    attention: bool,
+    temperature: float,
+    dtype: torch.dtype | None = None,
+) -> Stepper:
+    """Return a stepper of one model, or of a token-level ensemble.
+
+    Args:
+        models: loaded model folders whose vocabularies hold the same tokens, in any order.
+        attention: whether steps return attention.
+        temperature: scores are divided by it before they become probabilities.
+        dtype: of the factors of products in LSTMs; None: the weights' own.
+
+    Raises:
+        SearchError: if a model has no products of that type.
+        TranslationError: if the vocabularies hold different tokens.
+    """
+    first = models[0].vocabularies
+    networks = [_with_ids_of(first, loaded, number) for number, loaded in enumerate(models, 1)]
+    steppers = [
+        ModelStepper(network, first.target, attention, temperature, dtype) for network in networks
+    ]
+    return EnsembleStepper(steppers) if len(steppers) > 1 else steppers[0]
+
+
+def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> SparseNMTModel:
+    """Return a model with the token ids of the first model's vocabularies.
+
+    Args:
+        first: the vocabularies of the first model.
+        loaded: the model.
+        number: of the model, from 1, for errors.
+
+    Raises:
+        TranslationError: its vocabularies hold different tokens.
+    """
+    if loaded.vocabularies == first:
+        return loaded.model
+    for side in ("source", "target"):
+        vocabulary, first_vocabulary = getattr(loaded.vocabularies, side), getattr(first, side)
+        different = sorted(set(vocabulary.tokens) ^ set(first_vocabulary.tokens))
+        if different:
+            token = different[0]
+            has, lacks = (number, 1) if token in vocabulary else (1, number)
+            raise TranslationError(
+                f"the models of an ensemble must have vocabularies of the same tokens; the {side} "
+                f"vocabulary of model {has} has {token!r}, that of model {lacks} has not"
+            )
+    return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
+
+
+def refuse_unlike(first: LoadedModel, other: LoadedModel) -> None:
+    """Refuse two models that cannot write one output together.
+
+    Raises:
+        TranslationError: they differ in direction, or in what they copy.
+    """
+    if other.right_to_left != first.right_to_left:
+        raise TranslationError(
+            f"{first.folder} and {other.folder}: one writes from left to right, the other "
+            "from right to left; average them with onmt-entmax combine, or inflect"
+        )
+    if other.task.copies != first.task.copies:
+        raise TranslationError(
+            f"{first.folder} and {other.folder}: one copies unknown symbols, the other "
+            "does not; average them with onmt-entmax combine, or predict"
+        )

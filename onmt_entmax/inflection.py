@@ -1,0 +1,93 @@
+"""A query for an inflected form, and the forms predicted for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from onmt_entmax.prediction import Output, certificate_record, outputs_table
+from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.strings.task import split_tags
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query for one form; tags may also be one string, `"V;PST"`.
+
+    A language whose training data has no tags is queried without any.
+    """
+
+    language: str
+    lemma: str
+    tags: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        tags = split_tags(self.tags) if isinstance(self.tags, str) else self.tags
+        object.__setattr__(self, "tags", tuple(tags))
+
+
+Form = Output
+"""One form with its probability; for a sequence-level ensemble a lower bound of it"""
+
+
+@dataclass(frozen=True)
+class Inflection:
+    """The forms predicted for one query."""
+
+    question: Question
+    forms: tuple[Form, ...]
+    """The most probable first; none if no form finished within the length limit."""
+    certificate: Certificate
+    """What is proven about the forms. In a sequence-level ensemble the probability of a form is at
+    most `bound` more than the lower bound; if the level is `exhaustive`, the two are equal. There
+    `log_excluded_bound` is the logarithm of the mean, over the models, of the larger of the
+    excluded bound and the bound."""
+    warnings: tuple[str, ...]
+    """Reasons why the forms may be wrong: tags and characters that training never saw, at all or in
+    this language; a lemma in another Unicode normal form; a lemma or form that mixes scripts."""
+    only: bool
+    """Whether the support is proven to be a single form."""
+    least: float = 0.0
+    """Probability below which `at_least` left forms out."""
+    left_out: int = 0
+    """Number of the forms that `at_least` left out."""
+
+    def at_least(self, prob: float) -> Inflection:
+        """Return the prediction without the forms below a probability, which are counted."""
+        kept = tuple(form for form in self.forms if form.prob >= prob)
+        left_out = self.left_out + len(self.forms) - len(kept)
+        return replace(self, forms=kept, least=max(prob, self.least), left_out=left_out)
+
+    @property
+    def complete(self) -> bool:
+        """Whether `forms` has everything that is possible."""
+        return self.level in ("only", "exhaustive") and not self.left_out
+
+    @property
+    def level(self) -> str:
+        """`only` if the support is a single form, else the level of the certificate.
+
+        `exhaustive`: every form of positive probability was found. `optimal`: the first is proven
+        to be the most probable. `none`: neither is proven.
+        """
+        return "only" if self.only else self.certificate.level
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields of `inflect --json`; JSON has no infinity: null for log(0)."""
+        forms = []
+        for form in self.forms:
+            record = form.to_dict()
+            forms.append({"form": record.pop("text"), **record})
+        return {
+            "language": self.question.language,
+            "lemma": self.question.lemma,
+            "tags": list(self.question.tags),
+            "forms": forms,
+            **({"least": self.least, "left_out": self.left_out} if self.least else {}),
+            **certificate_record(self.level, self.certificate, self.warnings),
+        }
+
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook."""
+        query = f"{self.question.lemma} {';'.join(self.question.tags)} {self.question.language}"
+        return outputs_table(query, self.forms, self.level, self.warnings)

@@ -1,0 +1,127 @@
+"""A line as a model reads it, and its answer: texts, alignments and what was read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from onmt_entmax.data.phrase_table import replace_unknown
+from onmt_entmax.data.reader import EncodedSource, Reader
+from onmt_entmax.report.alignment import alignment
+from onmt_entmax.report.answers import Answer, Decoded, Drawn, SourceTokens
+from onmt_entmax.search import (
+    Automaton,
+    Hypothesis,
+    Sample,
+    SearchConfig,
+    SearchResult,
+    Verification,
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line as the model reads it, and what its output must start with and satisfy."""
+
+    text: str
+    source: EncodedSource
+    prefix: list[int]
+    """Token ids."""
+    automaton: Automaton | None
+    """Of the constraints."""
+
+
+@dataclass(frozen=True)
+class LineAnswers:
+    """Makes answers of what a search found.
+
+    Attributes:
+        reader: of the model.
+        config: of the search.
+        dense_attention: whether a source position always has positive weight.
+        unknown: target words for source words, to replace `<unk>` in texts; None: it stays.
+        align: whether hypotheses have alignments.
+    """
+
+    reader: Reader
+    config: SearchConfig
+    dense_attention: bool
+    unknown: Mapping[str, str] | None
+    align: bool
+
+    def of_search(
+        self, line: Line, result: SearchResult, verification: Verification | None
+    ) -> Answer:
+        """Return the answer of a line that was searched."""
+        source = line.source
+        unfinished = None
+        if result.unfinished is not None:
+            unfinished = self._decoded(result.unfinished, source).text
+        return replace(
+            self._unanswered(line),
+            result=result,
+            hypotheses=tuple(self._decoded(hypothesis, source) for hypothesis in result.hypotheses),
+            unfinished=unfinished,
+            attended=self._attended(result.best, len(source.words)),
+            merged=self.unknown is not None or self.reader.merges,
+            penalties=self.config.penalties,
+            verification=verification,
+        )
+
+    def of_samples(self, line: Line, drawn: Sequence[Sample]) -> Answer:
+        """Return the answer of a line whose outputs were drawn."""
+        samples = []
+        for sample in drawn:
+            hypothesis = Hypothesis(sample.tokens, sample.log_prob, sample.log_prob)
+            samples.append(Drawn(self._decoded(hypothesis, line.source).text, sample))
+        return replace(self._unanswered(line), samples=tuple(samples))
+
+    def _unanswered(self, line: Line) -> Answer:
+        """Return an answer that says only what was read."""
+        source, constraints = line.source, self.config.constraints
+        restrictions = {
+            "prefix": line.prefix,
+            "constraints": line.automaton is not None,
+            "min_length": constraints.min_length,
+            "block_ngram_repeat": constraints.block_ngram_repeat,
+            "ban_unk_token": constraints.banned,
+            "target_symbols": self.reader.restricts(source.words),
+        }
+        return Answer(
+            source.example.index,
+            line.text,
+            restricted_by=tuple(name for name, value in restrictions.items() if value),
+            source_tokens=SourceTokens(
+                count=len(source.words),
+                unknown=source.unknown,
+                unseen=source.unseen,
+                copied=tuple(source.copies.symbols.values()),
+            ),
+        )
+
+    def _attended(self, hypothesis: Hypothesis | None, length: int) -> tuple[int, ...]:
+        """Return the number of attended source positions at each step; none without attention.
+
+        Args:
+            hypothesis: has attention `(steps, source positions)`.
+            length: of the source.
+        """
+        if hypothesis is None or hypothesis.attention is None:
+            return ()
+        weights = hypothesis.attention[:, :length]
+        if self.dense_attention:  # softmax gives every position weight, though it may round to 0
+            return (length,) * len(weights)
+        return tuple(map(int, (weights > 0).sum(1)))
+
+    def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
+        """Return the text of a hypothesis, with its alignment if that was asked for."""
+        target = self.reader.vocabularies.target.decode(hypothesis.tokens)
+        copies, attention = source.copies, hypothesis.attention
+        tokens = " ".join(self.reader.codec.decode(target, copies))
+        aligned = None
+        if attention is not None and self.align:
+            aligned = alignment(
+                attention, source.words, target, self.dense_attention, self.reader.backwards
+            )
+        if attention is not None and self.unknown is not None:
+            target = replace_unknown(target, source.words, attention, self.unknown)
+        text = self.reader.postprocess(target, copies)
+        return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)

@@ -1,0 +1,88 @@
+"""Between the tokens of texts and those of the network.
+
+The target of a right-to-left model is turned around, and rare symbols are placeholders.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from onmt_entmax.strings.copying import NO_COPIES, PLACEHOLDERS, Copies, copies_of
+from onmt_entmax.strings.task import TRANSLATION, StringTask, TaskError
+
+
+@dataclass(frozen=True)
+class Codec:
+    """Maps the tokens of a text to those that a network reads and writes, and back.
+
+    Attributes:
+        task: of the model.
+        frequent: the source tokens that are not copied; read only where the task copies.
+        placeholders: that the source vocabulary has.
+    """
+
+    task: StringTask = TRANSLATION
+    frequent: Container[str] = field(default_factory=frozenset, repr=False)
+    placeholders: Sequence[str] = field(default=PLACEHOLDERS, repr=False)
+
+    @classmethod
+    def of_vocabulary(cls, task: StringTask, source: Container[str]) -> Codec:
+        """Return the codec of a model, whose source vocabulary lacks the symbols to be copied."""
+        known = tuple(takewhile(source.__contains__, PLACEHOLDERS))
+        return cls(task, source, known)
+
+    def copies(self, source: Sequence[str]) -> Copies:
+        """Return the placeholders of a source."""
+        if not self.task.copies:
+            return NO_COPIES
+        return copies_of(self.task.divided(source)[1], self.frequent, self.placeholders)
+
+    def encode(
+        self, source: Sequence[str], target: Sequence[str] = ()
+    ) -> tuple[list[str], list[str], Copies]:
+        """Return the network's tokens of source and target, and the placeholders of the source."""
+        copies = self.copies(source)
+        if copies.symbols:
+            marks, units = self.task.divided(source)
+            source, target = [*marks, *copies.hide(units)], copies.hide(target)
+        return list(source), self.turned(target), copies
+
+    def decode(self, target: Sequence[str], copies: Copies = NO_COPIES) -> list[str]:
+        """Return the tokens of a text that the network wrote, the inverse of `encode`."""
+        tokens = self.turned(target)
+        return copies.show(tokens) if copies.symbols else tokens
+
+    def turned(self, target: Sequence[str]) -> list[str]:
+        """Return target tokens in the network's order, or back in that of the text."""
+        return list(reversed(target)) if self.task.right_to_left else list(target)
+
+
+def frequent_symbols(
+    sources: Iterable[Sequence[str]], task: StringTask, least: int
+) -> frozenset[str]:
+    """Return the tokens that are not copied.
+
+    Args:
+        sources: of the training data.
+        task: tells marks, which are never copied, from units.
+        least: sources that must have a unit, so that it is not rare.
+
+    Raises:
+        TaskError: a source has a placeholder as a unit of its own.
+    """
+    counts: Counter[str] = Counter()
+    marks: set[str] = set()
+    for source in sources:
+        first, units = task.divided(source)
+        marks.update(first)
+        counts.update(set(units))
+    taken = counts.keys() & set(PLACEHOLDERS)
+    if taken:
+        raise TaskError(
+            f"copy_frequency: {min(taken)} is a symbol of the data, and names a placeholder; "
+            "rename it there, or set copy_frequency: 0"
+        )
+    return frozenset(marks) | {token for token, count in counts.items() if count >= least}
