@@ -173,6 +173,26 @@ def test_without_a_gpu_the_cpu_is_used_with_a_warning(monkeypatch, capsys) -> No
     assert capsys.readouterr().err == "warning: gpu 1: no GPU here; running on the CPU\n"
 
 
+def test_without_gradients_there_is_nothing_to_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So no process waits for another one."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    parameter = torch.zeros(3, requires_grad=True)
+    Processes().sum_gradients([parameter])
+    assert parameter.grad is None
+
+
+@pytest.mark.parametrize(("rank", "printed"), [(0, "note\n"), (1, "")])
+def test_messages_are_of_the_first_process(
+    rank: int,
+    printed: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("RANK", str(rank))
+    Processes().say("note")
+    assert capsys.readouterr().err == printed
+
+
 _CHILD = """
 import signal, sys, time
 from onmt_entmax.cli.children import end_with_parent

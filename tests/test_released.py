@@ -14,9 +14,10 @@ import pytest
 from onmt_entmax import Inflector
 from onmt_entmax.cli import fetch_model, inflect
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import released
+from onmt_entmax.files import archives, released
+from onmt_entmax.files.archives import unpack
 from onmt_entmax.files.checksums import differences
-from onmt_entmax.files.released import pretrained, unpack
+from onmt_entmax.files.released import pretrained
 from tests.ended import ended
 from tests.inflection_models import write_model, zipped
 
@@ -100,7 +101,7 @@ def test_an_archive_of_other_files_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Files], object],
 ) -> None:
-    monkeypatch.setattr(released, "LARGEST", 200_000)
+    monkeypatch.setattr(archives, "MOST_BYTES", 200_000)
     before = sorted(tmp_path.parent.iterdir())
     with pytest.raises(UserError, match=r"^x.zip: [^\n]+$"):
         unpack(repack(archive, change), "x.zip", tmp_path / "into")
@@ -136,7 +137,7 @@ def test_an_archive_that_holds_too_much_is_not_unpacked(
     change: Callable[[Files], None],
 ) -> None:
     """Though everything else about it is in order."""
-    monkeypatch.setattr(released, "LARGEST", 200_000)
+    monkeypatch.setattr(archives, "MOST_BYTES", 200_000)
     monkeypatch.setattr(zipfile.ZipFile, "extractall", lambda *_: pytest.fail("unpacked"))
     with pytest.raises(UserError, match=r"x.zip: .*it holds more than [0-9,]+ bytes or 1000 files"):
         unpack(repack(archive, change), "x.zip", tmp_path / "into")
