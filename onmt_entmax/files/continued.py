@@ -65,7 +65,8 @@ class Continued:
         except (FileError, OSError):
             self.dropped = True
             return
-        length, progress = record.get("bytes"), record.get("progress")
+        length: Any = record.get("bytes")
+        progress: Any = record.get("progress")
         is_whole = isinstance(length, int) and 0 <= length <= size and isinstance(progress, dict)
         if is_whole and record.get("work") == self._work:
             self._length, self.progress = length, progress

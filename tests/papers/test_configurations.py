@@ -131,7 +131,7 @@ def matrix_file(
         patch.chdir(tmp_path_factory.mktemp("matrix"))
         for matrix in matrices:
             for cell in matrix.cells:
-                options = matrix.training(cell, 1).options()
+                options = matrix.training(cell, 1).training_options()
                 write_corpora(options["data"].values(), LINE)
                 Path("config.yaml").write_text(yaml.safe_dump(options))
                 model = training_setup(["-config", "config.yaml"]).model

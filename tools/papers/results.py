@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.report.bleu import compare
-from tools.papers.evaluation import REPORT_FIGURES, figures_of, texts_of, tokenizer_of
-from tools.papers.held_out import tested
+from tools.papers.evaluation import EVALUATE, REPORT_FIGURES, figures_of, texts_of, tokenizer_of
+from tools.papers.held_out import read_record
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import CERTIFICATES, TRANSFORMERS, Alphas, published, spread
 
@@ -51,9 +51,9 @@ def rows_of(matrix: Matrix) -> list[Row]:
 
 def main_figure(matrix: Matrix) -> tuple[str, str]:
     """Return name and heading of the figure by which cells are compared."""
-    if matrix.evaluate == "bleu":
-        return "bleu", f"BLEU ({tokenizer_of(matrix.cells[0])})"
-    return "accuracy", "accuracy"
+    name = EVALUATE[matrix.evaluate].main
+    heading = f"BLEU ({tokenizer_of(matrix.cells[0])})" if name == "bleu" else name
+    return name, heading
 
 
 def one_matrix(matrix: Matrix) -> list[Table]:
@@ -158,9 +158,8 @@ def _results_of_pairs(
     on_test: list[list[float]] = []
     ensembles_on_test: list[list[float]] = []
     for matrix in matrices:
-        tested_figures = {
-            entry["name"]: entry[figure] for entry in tested(matrix) if figure in entry
-        }
+        entries = read_record(matrix).measurements
+        tested_figures = {entry["name"]: entry[figure] for entry in entries if figure in entry}
         runs = [matrix.training(matrix.cells[number], seed) for seed in matrix.seeds]
         ensembles = matrix.ensembles()[number : number + 1]
         for works, column in ((runs, on_test), (ensembles, ensembles_on_test)):

@@ -55,11 +55,12 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
-from tools.papers.evaluation import figures_of, measurements
+from tools.papers.evaluation import EVALUATE, figures_of, measurements
 from tools.papers.figure_runs import draw_curves
-from tools.papers.held_out import test
+from tools.papers.held_out import measure_test_sets
 from tools.papers.markdown import markdown_table
-from tools.papers.matrix import Matrix, Work, read_matrices
+from tools.papers.matrix import Matrix, Work
+from tools.papers.matrix_file import read_matrices
 from tools.papers.pictures import prepare, write
 from tools.papers.results import latex_table, notes, one_matrix, several_pairs
 from tools.papers.running import run
@@ -89,10 +90,10 @@ def draw_first_runs(matrices: Sequence[Matrix], path: Path) -> None:
     runs: dict[str, Path] = {}
     for matrix in matrices:
         for training in matrix.trainings():
-            if measurements(training.run):
-                runs.setdefault(f"{matrix.pair} {training.cell.name}".lstrip(), training.run)
+            if measurements(training.run_folder):
+                runs.setdefault(f"{matrix.pair} {training.cell.name}".lstrip(), training.run_folder)
     if not runs:
-        raise UserError(f"{matrices[0].run}: nothing has been measured yet")
+        raise UserError(f"{matrices[0].folder}: nothing has been measured yet")
     prepare(runs)
     write(draw_curves(list(runs.values()), list(runs)), path)
 
@@ -108,8 +109,8 @@ def status(_: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
 
 def _state_of(work: Work) -> list[str]:
     """Return a line of `status`."""
-    figures, best = figures_of(work), read_best(work.run)
-    rows = measurements(work.run)
+    figures, best = figures_of(work), read_best(work.run_folder)
+    rows = measurements(work.run_folder)
     line = [work.name]
     if figures:
         line.append("done")
@@ -117,7 +118,8 @@ def _state_of(work: Work) -> list[str]:
         line.append("begun" if rows else "waiting")
     line.append(str(rows[-1]["step"]) if rows else "")
     line += [f"{best['metric']} {best['value']:.4g}", str(best["step"])] if best else ["", ""]
-    line.append(f"{next(iter(figures.values())):.2f}" if figures else "")
+    main = EVALUATE[work.matrix.evaluate].main
+    line.append(f"{figures[main]:.2f}" if figures else "")
     return line
 
 
@@ -125,7 +127,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace, Sequence[Matrix]], int],
     "run": (run, "train and measure all unfinished cells"),
     "status": (status, "print the progress of every run"),
     "table": (table, "print the results beside the paper's"),
-    "test": (test, "measure the test set once, and record that"),
+    "test": (measure_test_sets, "measure the test set once, and record that"),
 }
 
 
