@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import logging
 import warnings
@@ -156,17 +155,3 @@ def legend_above(figure: Figure, axis: Axes) -> None:
     """Draw the legend of an axis above the figure."""
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 6))
-
-
-def names_of(options: argparse.Namespace, different: bool = True) -> list[str]:
-    """Return `--names` of the `models` to compare; by default those of their folders.
-
-    Raises:
-        UserError: there are not as many as models, or two are the same and should differ.
-    """
-    names = list(options.names or [path.name for path in options.models])
-    if len(names) != len(options.models):
-        raise UserError(f"--names: {len(names)} for {counted(len(options.models), 'model')}")
-    if different and len(set(names)) < len(names):
-        raise UserError("--names: the models need different names")
-    return names

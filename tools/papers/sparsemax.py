@@ -51,9 +51,10 @@ from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 from tools.papers import multilabel, nli
+from tools.papers.arguments import names_of
 from tools.papers.nli_data import LABELS, Pair, encode, read_pairs
 from tools.papers.nli_picture import draw_premise
-from tools.papers.pictures import names_of, prepare, write
+from tools.papers.pictures import prepare, write
 from tools.papers.published import spread
 
 T = TypeVar("T")
