@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from onmt_entmax.errors import UserError
 from tests.ended import ended, refused
 from tests.oracles import entmax_oracle, loss_oracle
-from tools.papers import multilabel, multilabel_fit, nli, sparsemax
+from tools.papers import multilabel, multilabel_fit, nli, nli_data, nli_model, sparsemax
 from tools.papers.multilabel import CHOOSERS, Examples, Grid, Loss
 
 LOSSES = [Loss("logistic", None), Loss("softmax", 1.0), Loss("1.25", 1.25), Loss("sparsemax", 2.0)]
@@ -259,14 +259,14 @@ def write_pairs(path: Path) -> Path:
         animal = ("dog", "cat", "bird")[number % 3]
         verb = ("runs", "sleeps")[number // 3 % 2]
         premise = f"A {animal} {verb}{' today' * (number % 4)}"
-        rows.append(f"{premise}\tit {verb}\t{nli.LABELS[number % 3]}")
+        rows.append(f"{premise}\tit {verb}\t{nli_data.LABELS[number % 3]}")
     path.write_text("\n".join(rows) + "\n")
     return path
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_are_those_of_the_formula(kind: float | str) -> None:
-    attention = nli.PremiseAttention(4, kind).double()
+    attention = nli_model.PremiseAttention(4, kind).double()
     states, query = 3 * torch.randn(3, 5, 4).double(), torch.randn(3, 4).double()
     lengths = torch.tensor([5, 1, 3])
     weights = attention(states, query, lengths)
@@ -286,7 +286,7 @@ def test_weights_are_those_of_the_formula(kind: float | str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_padding_has_no_weight(kind: float | str) -> None:
-    attention = nli.PremiseAttention(4, kind)
+    attention = nli_model.PremiseAttention(4, kind)
     weights = attention(torch.randn(3, 5, 4), torch.randn(3, 4), torch.tensor([5, 1, 3]))
     assert not weights[1, 1:].any()
     assert not weights[2, 3:].any()

@@ -96,8 +96,9 @@ def draw_alphas(models: Mapping[str, Measured]) -> Figure:
 
     def draw(axis: Axes, name: str, measures: Mapping[str, Any]) -> None:
         alphas = np.ravel(measures["alpha"]).clip(1, 2)
-        axis.hist(alphas, np.linspace(1, 2, 21), alpha=0.6, label=name)
-        axis.yaxis.get_major_locator().set_params(integer=True)
+        axis.hist(alphas, np.linspace(1, 2, 21).tolist(), alpha=0.6, label=name)
+        locator: Any = axis.yaxis.get_major_locator()
+        locator.set_params(integer=True)
         axis.set_xlim(1, 2)
 
     return _compared(models, draw, "alpha", "heads")

@@ -53,6 +53,7 @@ from onmt_entmax.rules import whole
 from tools.papers import multilabel, nli
 from tools.papers.arguments import names_of
 from tools.papers.nli_data import LABELS, Pair, encode, read_pairs
+from tools.papers.nli_model import ATTENTION, Settings
 from tools.papers.nli_picture import draw_premise
 from tools.papers.pictures import prepare, write
 from tools.papers.published import spread
@@ -94,12 +95,12 @@ def train(options: argparse.Namespace) -> None:
     """Run `nli train`."""
     chosen = {"attention": options.attention, "seed": options.seed}
     changes = {name: value for name, value in chosen.items() if value is not None}
-    settings = read_settings(options.config, nli.Settings, **changes)
+    settings = read_settings(options.config, Settings, **changes)
     best = nli.train(settings, options.out, lambda line: print(line, file=sys.stderr, flush=True))
     print(f"{options.out}: best epoch: {best}, on the pairs that chose it")
 
 
-def judge(run: Path, data: Path) -> tuple[nli.Settings, list[Pair], list[nli.Prediction]]:
+def judge(run: Path, data: Path) -> tuple[Settings, list[Pair], list[nli.Prediction]]:
     """Return the settings of a run, the pairs of a file, and the run's predictions."""
     settings, words, model = nli.load(run)
     pairs = read_pairs(data, settings.lowercase)
@@ -175,7 +176,7 @@ def main(arguments: Sequence[str]) -> int:
             add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
             add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
             add("--seed", type=whole(0, 2**63 - 1), help="in place of the configuration's")
-            add("--attention", type=nli.ATTENTION, help="likewise; a name or alpha")
+            add("--attention", type=ATTENTION, help="likewise; a name or alpha")
             continue
         add("models", nargs="+", type=Path, metavar="RUN", help="folders of runs")
         add("--data", type=Path, required=True, metavar="FILE", help="pairs")
