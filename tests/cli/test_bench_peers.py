@@ -9,16 +9,9 @@ import pytest
 
 from tests.ended import ended
 from tools.bench import peers
-from tools.bench.peer_systems import (
-    Command,
-    Data,
-    Eole,
-    PeerError,
-    System,
-    Yoyodyne,
-    divided,
-    last_number,
-)
+from tools.bench.peer_systems.eole import Eole
+from tools.bench.peer_systems.system import Command, Data, PeerError, System, last_number
+from tools.bench.peer_systems.yoyodyne import Yoyodyne, divided
 
 if sys.platform != "linux":
     pytest.skip("processor times are read from /proc", allow_module_level=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.ended import ended, refused
-from tools.papers import corpora
+from tools.papers import corpora, parallel_corpora, shared_task
 
 SIZES = {"train": 120, "val": 20, "test": 20}  # of the copies here
 
@@ -25,11 +25,11 @@ def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def small_corpora(monkeypatch: pytest.MonkeyPatch) -> None:
     """Expect the sizes of the copies here, whose text is enough for few symbols."""
-    for name, corpus in corpora.PARALLEL.items():
+    for name, corpus in parallel_corpora.PARALLEL.items():
         counts = {part: SIZES[part] for part in corpus["counts"]}
         options, *_ = corpus.get("prepare", "").split("--symbols")  # the last option
         changes = {"counts": counts, "sha256": {}, "prepare": f"{options} --symbols 60"}
-        monkeypatch.setitem(corpora.PARALLEL, name, {**corpus, **changes})
+        monkeypatch.setitem(parallel_corpora.PARALLEL, name, {**corpus, **changes})
 
 
 def lines_of(language: str, part: str) -> list[str]:
@@ -50,8 +50,8 @@ def write_copy(name: str) -> Path:
     """Write the files of a corpus as its makers publish them; a part may have several."""
     folder = Path("copy")
     folder.mkdir()
-    for part, patterns in corpora.PARALLEL[name]["files"].items():
-        for language in corpora.PARALLEL[name]["languages"]:
+    for part, patterns in parallel_corpora.PARALLEL[name]["files"].items():
+        for language in parallel_corpora.PARALLEL[name]["languages"]:
             lines = lines_of(language, part)
             size = -(-len(lines) // len(patterns))  # rounded up
             for number, pattern in enumerate(patterns):
@@ -61,7 +61,7 @@ def write_copy(name: str) -> Path:
     return folder
 
 
-@pytest.fixture(params=list(corpora.PARALLEL))
+@pytest.fixture(params=list(parallel_corpora.PARALLEL))
 def name(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -76,10 +76,10 @@ def copy(name: str) -> Path:
 def test_a_local_copy_is_prepared(name: str) -> None:
     assert ended(corpora.main, [name, "--from", "copy", "--out", "out"]) == 0
     pairs = json.loads(Path("out/prepare.json").read_text())["pairs"]
-    for part in corpora.PARALLEL[name]["counts"]:
+    for part in parallel_corpora.PARALLEL[name]["counts"]:
         assert pairs[part] == SIZES[part]
         folder = Path("out/test" if part == "test" else "out")
-        for language in corpora.PARALLEL[name]["languages"]:
+        for language in parallel_corpora.PARALLEL[name]["languages"]:
             text = (folder / f"{part}.{language}").read_text(encoding="utf-8")
             assert text.splitlines() == lines_of(language, part)
 
@@ -120,17 +120,17 @@ TATOEBA = [f"e{n}\tg{n}\tCC" for n in range(3000)] + ["e7\tg7", "e7\tother"]
 
 
 def test_the_split_of_tatoeba_depends_on_no_order() -> None:
-    assert corpora.split_tatoeba(TATOEBA) == corpora.split_tatoeba(TATOEBA[::-1])
+    assert parallel_corpora.split_tatoeba(TATOEBA) == parallel_corpora.split_tatoeba(TATOEBA[::-1])
 
 
 def test_the_split_of_tatoeba_has_its_size_and_leaves_nothing_out() -> None:
-    parts = corpora.split_tatoeba(TATOEBA)
-    assert len(parts["val"][0]) == corpora.TATOEBA_VAL
+    parts = parallel_corpora.split_tatoeba(TATOEBA)
+    assert len(parts["val"][0]) == parallel_corpora.TATOEBA_VAL
     assert sum(len(german) for german, _ in parts.values()) >= 3000
 
 
 def test_no_english_sentence_of_tatoeba_is_in_both_parts() -> None:
-    parts = corpora.split_tatoeba(TATOEBA)
+    parts = parallel_corpora.split_tatoeba(TATOEBA)
     (_, train), (_, val) = parts["train"], parts["val"]
     assert not {*train} & {*val}
 
@@ -150,12 +150,12 @@ def clone(monkeypatch: pytest.MonkeyPatch) -> Path:
         content = b"a\tb\tV\n" * rows
         (folder / name).write_bytes(content)
         known[name] = (rows, hashlib.sha256(content).hexdigest())
-    monkeypatch.setattr(corpora, "conll2018", lambda: known)
+    monkeypatch.setattr(shared_task, "conll2018", lambda: known)
     return folder
 
 
 def test_the_list_of_the_shared_task_has_all_files() -> None:
-    files = corpora.conll2018()
+    files = shared_task.conll2018()
     assert len(files) == 394
     assert {name: files[name][0] for name in CORNISH} == CORNISH
 
