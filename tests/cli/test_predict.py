@@ -64,7 +64,9 @@ def predicted(model: Path, *arguments: object) -> int:
 
 
 @pytest.mark.parametrize("target", [None, "", "p a"], ids=["absent", "empty", "ignored"])
-def test_a_table_comes_back_with_its_target(model, expected, tmp_path, target) -> None:
+def test_a_table_comes_back_with_its_target(
+    model: Path, expected: dict[str, str], tmp_path: Path, target: str | None
+) -> None:
     more = "" if target is None else f"\t{target}"
     table = write(tmp_path / "words.tsv", *(source + more for source in SOURCES))
     output = tmp_path / "out.tsv"
@@ -74,7 +76,9 @@ def test_a_table_comes_back_with_its_target(model, expected, tmp_path, target) -
     assert sorted(each.name for each in tmp_path.iterdir()) == ["out.tsv", "words.tsv"]
 
 
-def test_how_a_table_is_read_is_printed(model, tmp_path, capsys) -> None:
+def test_how_a_table_is_read_is_printed(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its columns, targets that are replaced, and a word that may be a heading."""
     table = write(tmp_path / "t", "word\tgloss", "ab\thouse")
     assert predicted(model, table, "--output", tmp_path / "out") == 0
@@ -84,7 +88,9 @@ def test_how_a_table_is_read_is_printed(model, tmp_path, capsys) -> None:
     assert "t:1: 'word' may be a heading; it is read as a row" in errors
 
 
-def test_heading_order_and_other_columns_stay(model, expected, tmp_path, capsys) -> None:
+def test_heading_order_and_other_columns_stay(
+    model: Path, expected: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = ("note,pronunciation,word", '"a, b",,ab', "x,,abcd")
     table = write(tmp_path / "words.csv", *rows)
     assert predicted(model, table) == 0
@@ -96,7 +102,9 @@ def test_heading_order_and_other_columns_stay(model, expected, tmp_path, capsys)
     ]
 
 
-def test_an_absent_target_stands_where_training_has_it(inflection, tmp_path, capsys) -> None:
+def test_an_absent_target_stands_where_training_has_it(
+    inflection: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = write(tmp_path / "german.covered.tst", "lemma\ttags", "ab\tV;PST", "ba\tV")
     assert predicted(inflection, table) == 0
     transducer = Transducer(inflection)
@@ -106,7 +114,9 @@ def test_an_absent_target_stands_where_training_has_it(inflection, tmp_path, cap
     ]  # fmt: skip
 
 
-def test_details_are_those_of_the_predictions(model, tmp_path, capsys) -> None:
+def test_details_are_those_of_the_predictions(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = write(tmp_path / "words.tsv", "abq", "c")
     assert predicted(model, table, "--n_best", 2) == 0
     expected = []
@@ -122,7 +132,9 @@ def test_details_are_those_of_the_predictions(model, tmp_path, capsys) -> None:
     assert "unknown character q (rows with warnings: 1 of 2)" in captured.err
 
 
-def test_all_possible_outputs_are_listed(tmp_path, capsys) -> None:
+def test_all_possible_outputs_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = write_phones(tmp_path / "model", 12, end=3)
     table = write(tmp_path / "words.tsv", "ab")
     assert predicted(model, table, "--all") == 0
@@ -198,7 +210,9 @@ def test_outputs_left_out_are_counted_at_the_end(least: Least) -> None:
     assert "rows with warnings" not in least.errors
 
 
-def test_several_tables_go_into_a_folder_each_in_its_language(inflection, tmp_path) -> None:
+def test_several_tables_go_into_a_folder_each_in_its_language(
+    inflection: Path, tmp_path: Path
+) -> None:
     """By its name, which may be a code."""
     tables = [
         write(tmp_path / f"{name}.covered.tst", "ab\tV;PST", "ba\tV") for name in ("deu", "english")
@@ -213,7 +227,9 @@ def test_several_tables_go_into_a_folder_each_in_its_language(inflection, tmp_pa
     assert sorted(each.name for each in out.iterdir()) == [each.name for each in tables]
 
 
-def test_languages_may_be_a_column(inflection, tmp_path, capsys) -> None:
+def test_languages_may_be_a_column(
+    inflection: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = write(tmp_path / "x.tsv", "german\tab\tV", "eng\tab\tV")
     columns = ("--columns", "language,source,tags")
     assert predicted(inflection, table, *columns) == 0
@@ -226,7 +242,9 @@ def test_languages_may_be_a_column(inflection, tmp_path, capsys) -> None:
     )
 
 
-def test_columns_in_another_order_than_training_are_refused(inflection, tmp_path, capsys) -> None:
+def test_columns_in_another_order_than_training_are_refused(
+    inflection: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """By their tags, in `evaluate` too: a tag is neither a word nor a target."""
     table = write(tmp_path / "german.tst", "ab\tbb\tV;PST", "ba\tbb\tV")
     message = "column 3 has the tags of the model, and not column 2; --columns"
@@ -248,7 +266,7 @@ def test_columns_in_another_order_than_training_are_refused(inflection, tmp_path
     ],
 )
 def test_a_language_is_checked_before_anything_is_predicted(
-    inflection, tmp_path, name, more, message
+    inflection: Path, tmp_path: Path, name: str, more: tuple[object, ...], message: str
 ) -> None:
     table = write(tmp_path / name, "ab\tV")
     output = tmp_path / "out.tsv"
@@ -256,7 +274,9 @@ def test_a_language_is_checked_before_anything_is_predicted(
     assert not output.exists()
 
 
-def test_bad_rows_of_all_tables_are_told_at_once(model, expected, tmp_path, capsys) -> None:
+def test_bad_rows_of_all_tables_are_told_at_once(
+    model: Path, expected: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = write(tmp_path / "a.tsv", "ab\t", "\tp", "da\t")
     second = write(tmp_path / "b.tsv", "a\tb\tc", "c\t")
     words = (first, second, "--columns", "source,target", "--output", tmp_path / "out")
@@ -298,7 +318,7 @@ predict.main(sys.argv[1:])
 
 
 @pytest.fixture(scope="module")
-def killed(model, tmp_path_factory) -> Path:
+def killed(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a table of seven words, and its output, of which a kill left four rows."""
     folder = tmp_path_factory.mktemp("killed")
     table = write(folder / "words.tsv", *HEADED, "ba\t", "bc\t", "dd\t")
@@ -313,13 +333,17 @@ def killed(model, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def interrupted(killed, tmp_path) -> tuple[Path, Path]:
+def interrupted(killed: Path, tmp_path: Path) -> tuple[Path, Path]:
     shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
     return tmp_path / "words.tsv", tmp_path / "out.tsv"
 
 
 def test_a_killed_prediction_is_continued_by_the_same_command(
-    model, interrupted, tmp_path, monkeypatch, capsys
+    model: Path,
+    interrupted: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Byte for byte as if nothing had happened, and without doing it again."""
     table, output = interrupted
@@ -344,7 +368,13 @@ def test_a_killed_prediction_is_continued_by_the_same_command(
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_an_interrupt_says_how_to_go_on(model, tmp_path, monkeypatch, capsys, parts) -> None:
+def test_an_interrupt_says_how_to_go_on(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    parts: int,
+) -> None:
     """After the heading alone, too."""
     table = write(tmp_path / "words.tsv", *HEADED)
     output = tmp_path / "out.tsv"
@@ -369,7 +399,12 @@ def test_an_interrupt_says_how_to_go_on(model, tmp_path, monkeypatch, capsys, pa
 
 @pytest.mark.parametrize("changed", ["table", "model", "options", "products"])
 def test_other_work_starts_anew_and_says_so(
-    model, interrupted, tmp_path, monkeypatch, capsys, changed
+    model: Path,
+    interrupted: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    changed: str,
 ) -> None:
     table, output = interrupted
     more: tuple[object, ...] = ()
@@ -391,7 +426,9 @@ def test_other_work_starts_anew_and_says_so(
     assert output.read_text() == capsys.readouterr().out
 
 
-def test_a_damaged_record_starts_anew(model, interrupted, capsys) -> None:
+def test_a_damaged_record_starts_anew(
+    model: Path, interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     table, output = interrupted
     (state,) = output.parent.glob(".*.json")
     content = json.loads(state.read_text())
@@ -401,7 +438,9 @@ def test_a_damaged_record_starts_anew(model, interrupted, capsys) -> None:
     assert len(output.read_text().splitlines()) == 8
 
 
-def test_memory_does_not_grow_with_the_table(model, tmp_path, monkeypatch) -> None:
+def test_memory_does_not_grow_with_the_table(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither while it is checked nor while it is predicted: some windows, not the file."""
     rows, word = 40_000, "abcd" * 15
     table = write(tmp_path / "words.tsv", *[word] * rows)
@@ -426,7 +465,7 @@ def test_memory_does_not_grow_with_the_table(model, tmp_path, monkeypatch) -> No
     assert peak < 1e6 < table.stat().st_size
 
 
-def test_an_input_is_never_overwritten(model, tmp_path) -> None:
+def test_an_input_is_never_overwritten(model: Path, tmp_path: Path) -> None:
     table = write(tmp_path / "words.tsv", "ab")
     for more in (("--output", table), ("--output", tmp_path), ("--skip-bad", table)):
         assert "is read, and would be overwritten" in refused(predict.main, [model, table, *more])
@@ -446,12 +485,14 @@ def test_an_input_is_never_overwritten(model, tmp_path) -> None:
         (("--n_best", "0"), "at least|from 1"),
     ],
 )
-def test_mistakes_are_one_line(model, tmp_path, more, message) -> None:
+def test_mistakes_are_one_line(
+    model: Path, tmp_path: Path, more: tuple[str, ...], message: str
+) -> None:
     table = write(tmp_path / "words.tsv", "ab")
     assert re.search(message, refused(predict.main, [model, table, *more]))
 
 
-def test_tables_of_one_name_are_refused(model, tmp_path) -> None:
+def test_tables_of_one_name_are_refused(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     tables = [write(folder / "words.tsv", "ab") for folder in (tmp_path, tmp_path / "a")]
     more = ("--output", tmp_path / "out")
@@ -461,7 +502,9 @@ def test_tables_of_one_name_are_refused(model, tmp_path) -> None:
     assert "need --output, a folder" in refused(predict.main, [model, *tables])
 
 
-def test_models_are_averaged(model, tmp_path, capsys) -> None:
+def test_models_are_averaged(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = write_model(
         tmp_path / "other", 4, words(LETTERS, (*PHONES, "x")), 0,
         task_options(separators={"target": " "}),
@@ -474,12 +517,16 @@ def test_models_are_averaged(model, tmp_path, capsys) -> None:
     assert cells[1:5] == [found.text, *proven]
 
 
-def test_text_that_is_no_utf8_is_named_as_the_user_knows_it(model, monkeypatch) -> None:
+def test_text_that_is_no_utf8_is_named_as_the_user_knows_it(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ab\n\xff\n")))
     assert "error: standard input:2: not UTF-8" in refused(predict.main, [model, "-"])
 
 
-def test_a_single_column_may_have_a_heading(model, expected, tmp_path, capsys) -> None:
+def test_a_single_column_may_have_a_heading(
+    model: Path, expected: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = write(tmp_path / "t.tsv", "Word", *SOURCES)
     assert predicted(model, table) == 0
     said = capsys.readouterr()
@@ -487,7 +534,7 @@ def test_a_single_column_may_have_a_heading(model, expected, tmp_path, capsys) -
     assert "columns source between tabs; heading 'Word' left out" in said.err
 
 
-def test_a_file_is_no_folder_for_tables(model, tmp_path) -> None:
+def test_a_file_is_no_folder_for_tables(model: Path, tmp_path: Path) -> None:
     tables = [write(tmp_path / name, "ab") for name in ("a.tsv", "b.tsv")]
     output = write(tmp_path / "out", "before")
     said = refused(predict.main, [model, *tables, "--output", output])
@@ -497,7 +544,7 @@ def test_a_file_is_no_folder_for_tables(model, tmp_path) -> None:
 
 @pytest.mark.parametrize(("text", "ending"), [("ab,\n", "csv"), ("ab\t\n", "tsv"), ("ab\n", "tsv")])
 def test_the_standard_input_has_the_ending_of_its_columns_in_a_folder(
-    model, tmp_path, monkeypatch, text: str, ending: str
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, ending: str
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     (tmp_path / "out").mkdir()
@@ -505,7 +552,9 @@ def test_the_standard_input_has_the_ending_of_its_columns_in_a_folder(
     assert [path.name for path in (tmp_path / "out").iterdir()] == [f"stdin.{ending}"]
 
 
-def test_the_real_command_reads_a_pipe(model, expected, tmp_path) -> None:
+def test_the_real_command_reads_a_pipe(
+    model: Path, expected: dict[str, str], tmp_path: Path
+) -> None:
     command = [sys.executable, "-m", "onmt_entmax", "predict", str(model), "-"]
     done = subprocess.run(
         command, input="ab\nda\n", capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT
@@ -514,7 +563,7 @@ def test_the_real_command_reads_a_pipe(model, expected, tmp_path) -> None:
     assert done.stdout == f"ab\t{expected['ab']}\nda\t{expected['da']}\n"
 
 
-def test_the_real_command_from_a_table_to_its_score(model, tmp_path) -> None:
+def test_the_real_command_from_a_table_to_its_score(model: Path, tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.tsv", "ab\tp", "da\ta j")
     output = tmp_path / "out.tsv"
     succeed("onmt_entmax", "predict", model, gold, "--output", output, "--details")
