@@ -53,7 +53,7 @@ def test_a_form_is_what_translating_the_source_gives(
     answer: Inflection, translation: Answer
 ) -> None:
     (form,) = answer.forms
-    assert form.text == decode_word(translation.lines(1)[0].split())
+    assert form.text == decode_word(translation.hypotheses[0].text.split())
     assert form.prob == pytest.approx(translation.hypotheses[0].hypothesis.prob, abs=1e-6)
 
 
