@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from onmt_entmax.cli import prepare_sigmorphon, prepare_table
-from onmt_entmax.cli.prepare_table import files_for_shell, mixture
+from onmt_entmax.cli.next_commands import files_for_shell
+from onmt_entmax.cli.table_configuration import mixture
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train import timing
 from tests.commands import succeed
