@@ -8,9 +8,10 @@ export OMP_NUM_THREADS ?= 1
 
 NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/recurrence/backends/csrc/*)
 
-# One file of tests stays in one process, which keeps what the file has prepared.
+# One file of tests stays in one process, which keeps what the file has prepared. Files run in the order of tests/conftest.py.
 WORKERS ?= 2
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+DISTRIBUTE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest $(DISTRIBUTE)
 
 .PHONY: demo test coverage test-slow attack bench lint check-wheel docs clean
 
@@ -24,7 +25,7 @@ test: $(VENV)/.installed-dev
 # Which lines and branches the quick tests run: a figure, and build/coverage/index.html.
 coverage: $(VENV)/.installed-dev
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadfile -m "not slow" $(TESTS)
+	$(BIN)/coverage run -m pytest $(DISTRIBUTE) -m "not slow" $(TESTS)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage html -q -d build/coverage
 	$(BIN)/coverage report --skip-covered --sort=cover

@@ -1,6 +1,7 @@
 """Answer the queries of the page of `onmt-entmax serve`: outputs, proofs, pictures, paradigms.
 
-The task of the models decides what a query has, and what the page shows of its outputs.
+The task of the models decides what a query has, and what the page shows of its outputs;
+`page_description` says what the page shows before.
 """
 
 import threading
@@ -10,51 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import load, read_cells
-from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import finite
 from onmt_entmax.inflector import Inflection, Inflector, Inventory, Question
-from onmt_entmax.paradigm import as_record, cells_of, parts_of_speech
+from onmt_entmax.page_description import LONGEST, LONGEST_SOURCE, PageDescription
+from onmt_entmax.paradigm import as_record, cells_of
 from onmt_entmax.pictures import lattice_of, picture
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import SearchTask
 from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
 from onmt_entmax.strings.cells import Cells
-from onmt_entmax.strings.copying import PLACEHOLDERS
 from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.task import LANGUAGE, Query, is_language, is_tag
-from onmt_entmax.strings.units import STRUCTURAL, UNKNOWN
+from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
 from onmt_entmax.translator import TranslationError, Translator, as_list
 
-LONGEST = {"language": 100, "tags": 500, "pos": 100}  # characters of a field
-LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}  # long words have about 60
 _SOURCE_NAMES = ("source", "lemma", "sentence")  # the last two are those of release 1.0
 # Cells of a paradigm that are searched in one batch; between batches, others may ask.
 _TOGETHER = 64
 
-# A word of a language, and its tags, of which the first alone names any frequent cell.
-_EXAMPLES = (
-    ("turkish", "kitap", "N;ACC;SG"),
-    ("english", "draw", "V;V.PTCP;PST"),
-    ("german", "Haus", "N;DAT;PL"),
-    ("spanish", "preferir", "V"),
-    ("french", "dormir", "V"),
-    ("italian", "venire", "V"),
-    ("portuguese", "dormir", "V"),
-    ("dutch", "huis", "N"),
-    ("danish", "bog", "N"),
-    ("swedish", "bok", "N"),
-    ("icelandic", "hestur", "N"),
-    ("finnish", "katu", "N"),
-    ("hungarian", "ház", "N"),
-    ("polish", "dom", "N"),
-    ("russian", "книга", "N"),
-    ("kazakh", "кітап", "N"),
-    ("georgian", "კაცი", "N"),
-)
-_LABELS = {"characters": "Word", "symbols": "Symbols", "text": "Sentence"}
 _APART = "These models are searched apart, so their outputs have no common pictures."
 
 
@@ -113,87 +89,22 @@ class Answering:
     # --- what the page asks for ---
 
     def description(self) -> dict[str, Any]:
-        """Return what the page needs to know of the models."""
-        task, languages = self.task, self._transducer.languages
-        untagged = self._inventory.untagged if self._inflects else []
-        return {
-            "source": {
-                "label": _LABELS[task.source.kind],
-                "placeholder": self._placeholder(),
-                "kind": task.source.kind,
-            },
-            "languages": languages if task.languages else None,
-            "tags": self._transducer.tags if task.has_tags else None,
-            "tag_separator": task.tag_separator,
-            "needs_tags": self._inflects,
-            "untagged": untagged,
-            "pos": {language: parts_of_speech(self._cells, language) for language in self._cells},
-            "example": self._example(),
-            "longest": {**LONGEST, "source": LONGEST_SOURCE[task.source.kind]},
-        }
-
-    def _placeholder(self) -> str:
-        """Return what to type as a source."""
-        unit = self.task.source
-        if unit.kind != "symbols":
-            return "type a word" if unit.kind == "characters" else "type a sentence"
-        others = {UNKNOWN, *STRUCTURAL, *PLACEHOLDERS}
-        symbols = [
-            unit.decode([token])
-            for token in self._sources[0].tokens
-            if token not in others and not is_language(token) and not is_tag(token)
-        ]
-        between = "spaces" if unit.separator == " " else repr(unit.separator)
-        return f"symbols between {between}, such as {unit.join(symbols[:3])}"
-
-    def _example(self) -> dict[str, str]:
-        """Return a query to begin with, or as much of one as is known.
-
-        A word is known of some languages, tags are those of a cell that the model folder records.
-        """
-        if not self.task.languages:
-            return {}
-        known = self._transducer.languages
-        for name, word, tags in _EXAMPLES:
-            language = known_as(name, known)
-            cell = self._cell(language, tuple(tags.split(";"))) if self._inflects else ()
-            if cell is not None and language in known and self._knows_letters(language, word):
-                return self._page_query(language, word, cell)
-        for language in known:
-            if self._cells.get(language):
-                return self._page_query(language, "", next(iter(self._cells[language])))
-        return {"language": known[0]}
-
-    def _knows_letters(self, language: str, word: str) -> bool:
-        """Tell whether training saw the letters of a word in sources of a language."""
-        unit = self.task.source
-        if unit.kind != "characters":
-            return False
-        return all(_has(source, language, unit.encode(word)) for source in self._sources)
-
-    def _page_query(self, language: str, source: str, tags: Sequence[str]) -> dict[str, str]:
-        """Return a query as the page has it."""
-        query = {"language": language, "source": source}
-        if tags:
-            query["tags"] = self.task.tag_separator.join(tags)
-        return query
-
-    def _cell(self, language: str, tags: tuple[str, ...]) -> tuple[str, ...] | None:
-        """Return the cell of these tags, else the most frequent of the same part of speech."""
-        if language in self._inventory.untagged:
-            return ()
-        cells = self._cells.get(language)
-        if not cells:
-            return tags if {*tags} <= {*self._inventory.tags} else None
-        alike = [cell for cell in cells if cell[0] == tags[0]]
-        equal = [cell for cell in alike if set(cell) == set(tags)]
-        return next(iter([*equal, *alike]), None)
+        """Return what the page needs to know of the models, see `PageDescription`."""
+        return PageDescription(
+            task=self.task,
+            languages=self._transducer.languages,
+            tags=self._transducer.tags,
+            sources=self._sources,
+            inventory=self._inventory if self._inflects else None,
+            cells=self._cells,
+        ).to_dict()
 
     # --- answers ---
 
     def answer(self, query: object, left: Callable[[], bool] = stays) -> dict[str, Any]:
-        """Return a query's record (as `Answer.record`, with texts as people write them), its
-        drawing and its tags.
+        """Return the record of a query, its drawing and its tags.
+
+        The record is that of a report, with texts as people write them.
 
         Of a query with a part of speech, return the paradigm, as `onmt-entmax paradigm` has it.
 
@@ -323,11 +234,6 @@ class Answering:
                 "no_pictures": _APART,
             }
         )
-
-
-def _has(source: Vocabulary, language: str, letters: Sequence[str]) -> bool:
-    """Whether training saw these letters in sources of a language."""
-    return {*letters} <= {*source.seen.get(LANGUAGE + language, source.tokens)}
 
 
 def _text(query: Mapping[str, Any], name: str, longest: int = 0) -> str:

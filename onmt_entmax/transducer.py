@@ -234,7 +234,7 @@ class Transducer:
     def score(
         self, source: str, target: str, tags: Sequence[str] | str = (), language: str = ""
     ) -> float:
-        """Return the log-probability of a target, in nats; -inf if no output is this text.
+        """Return the log-probability of a target, in nats; -inf if no output can be this text.
 
         That of an ensemble is the logarithm of the mean probability. With subwords, it is that of
         the target as the transforms divide it; the text may have other divisions.

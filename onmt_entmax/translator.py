@@ -565,7 +565,7 @@ class Translator:
             "min_length": constraints.min_length,
             "block_ngram_repeat": constraints.block_ngram_repeat,
             "ban_unk_token": constraints.banned,
-            "target_symbols": self.reader.symbols is not None,
+            "target_symbols": self.reader.restricts(source.words),
         }
         return Answer(
             source.example.index,

@@ -24,6 +24,15 @@ settings.register_profile("core", derandomize=True, deadline=None, max_examples=
 settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=200)
 settings.load_profile("core")
 
+# Files that take half a minute or more run first. At the end, one process would wait for the other.
+LONG_FILES = (
+    "sparse/test_kernels.py",
+    "test_processes.py",
+    "nn/test_static_kernels.py",
+    "test_contact.py",
+    "train/test_signals.py",
+)
+
 # The suite runs on few cores, often beside other work; one thread is the fastest there.
 torch.set_num_threads(1)
 
@@ -33,6 +42,12 @@ def pytest_configure() -> None:
     gc.disable()  # until the tests are collected
     _hear_signals()
     offer_server()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of long files first."""
+    first = {Path(__file__).parent / name for name in LONG_FILES}
+    items.sort(key=lambda item: item.path not in first)
 
 
 def pytest_collection_finish() -> None:

@@ -33,6 +33,7 @@ ROWS = [
     {"pictures", "transducer", "training"},
     {"paradigm"},
     {"inflector"},
+    {"page_description"},
     {"answering"},
     {"cli", "__init__"},
     {"__main__"},

@@ -37,7 +37,7 @@ def archive(model: Path) -> Path:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch) -> Path:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache folder of an installed package; the current folder is empty."""
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
@@ -143,7 +143,9 @@ def test_an_archive_that_holds_too_much_is_not_unpacked(
         unpack(repack(archive, change), "x.zip", tmp_path / "into")
 
 
-def test_a_full_disk_is_not_taken_for_damage(archive, tmp_path, monkeypatch) -> None:
+def test_a_full_disk_is_not_taken_for_damage(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -152,7 +154,9 @@ def test_a_full_disk_is_not_taken_for_damage(archive, tmp_path, monkeypatch) -> 
         unpack(archive.read_bytes(), "x.zip", tmp_path / "into")
 
 
-def test_a_signal_while_unpacking_leaves_nothing(archive, tmp_path, monkeypatch) -> None:
+def test_a_signal_while_unpacking_leaves_nothing(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     extract = zipfile.ZipFile.extractall
 
     def extract_and_end(*arguments: object) -> None:
@@ -228,7 +232,12 @@ def test_a_model_that_was_fetched_is_the_pretrained_one(
     ],
 )
 def test_a_fetch_that_is_refused_leaves_nothing(
-    archive, cache, capsys, address, sha256, message
+    archive: Path,
+    cache: Path,
+    capsys: pytest.CaptureFixture[str],
+    address: str,
+    sha256: str,
+    message: str,
 ) -> None:
     address = address.replace("@", archive.as_uri())
     assert ended(fetch_model.main, [address, "--sha256", sha256]) == 2

@@ -116,6 +116,24 @@ def test_a_language_of_recorded_symbols_has_fewer_outputs(
     assert (len(of_language) < len(of_any)) is fewer
 
 
+@pytest.mark.parametrize(
+    ("source", "restricted_by"), zip(SOURCES, [("target_symbols",)] * 3 + [()], strict=True)
+)
+def test_the_option_restricts_languages_of_recorded_symbols(
+    model: Path, source: str, restricted_by: tuple[str, ...]
+) -> None:
+    (answer,) = translator_of(model, "language").answers([source])
+    assert answer.restricted_by == restricted_by
+
+
+@pytest.mark.parametrize(("symbols", "possible"), [("any", True), ("language", False)])
+def test_a_target_that_the_option_excludes_has_no_score(
+    model: Path, symbols: str, possible: bool
+) -> None:
+    score = Transducer(model, target_symbols=symbols).score("aa", "cd", "V", "x")
+    assert (score > -math.inf) is possible
+
+
 @pytest.mark.parametrize("source", SOURCES[:3])
 def test_excluded_outputs_count_as_excluded_probability(model: Path, source: str) -> None:
     """Each of them starts with an excluded prefix."""

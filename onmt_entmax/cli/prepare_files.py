@@ -30,14 +30,12 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.next_commands import next_lines
+from onmt_entmax.cli.planning import check_plan, plan_for, planning_options
 from onmt_entmax.cli.plans import Network, Plan, candidates
-from onmt_entmax.cli.prepared import (
+from onmt_entmax.cli.training_file import (
     CONFIGURATION,
-    check_plan,
     keep_configuration,
-    next_lines,
-    plan_for,
-    planning_options,
     quoted,
     training_file,
 )

@@ -40,7 +40,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.cli.prepare_table import SPLITS, check_outputs, common_options, prepare
+from onmt_entmax.cli.preparation import SPLITS, check_outputs, common_options, prepare
 from onmt_entmax.cli.tables import Table, name_languages, read_tables
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import naming

@@ -14,7 +14,8 @@ several models are averaged. The output has a line of JSON for each sentence:
     unseen       the same of known tokens that training did not see in the source's language
     unknown_target   the same of target tokens that are not in the vocabulary
 
-A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced.
+A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced. What
+options of `translate` exclude from a search, such as `-target_symbols`, has its probability here.
 
 Prints the share of targets that the model can produce, their mean log-probability, and the share
 of tokens that are the most probable ones.

@@ -134,6 +134,10 @@ class Reader:
             banned += (each for each in foreign.values() if each not in own)
         return tuple(banned)
 
+    def restricts(self, words: Sequence[str]) -> bool:
+        """Return whether `symbols` excludes any token from the outputs for a source."""
+        return self.symbols is not None and any(self._foreign(self.symbols, words[0]))
+
     def _foreign(self, symbols: LanguageSymbols, language: str) -> dict[str, int]:
         """Return the target tokens, with their ids, that outputs of a language may not have."""
         if (known := self._foreign_tokens.get(language)) is not None:

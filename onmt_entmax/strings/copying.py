@@ -61,6 +61,8 @@ class Copies:
 
 NO_COPIES = Copies({})
 
+_EVIDENCE = 20  # rare symbols in sources; the Icelandic pronunciations of SIGMORPHON 2021 have 4
+
 
 def copies_of(
     units: Iterable[str], frequent: Container[str], placeholders: Sequence[str] = PLACEHOLDERS
@@ -79,14 +81,17 @@ def copies_of(
     return Copies(dict(zip(placeholders, rare, strict=False)))
 
 
-def useful_frequency(pairs: Sequence[tuple[Iterable[str], Iterable[str]]]) -> int:
+def useful_frequency(pairs: Sequence[tuple[Iterable[str], Iterable[str]]], alike: bool) -> int:
     """Return the `copy_frequency` that suits training data; 0 if its targets do not copy.
 
     That is 50, but at most 1 % of the pairs and at least 2, if more than half of the symbols that
     fewer sources have stand in the targets too: in inflections they do, in pronunciations not.
+    Between units of two kinds, as letters and phones, the same sign may by chance mean another
+    thing in a few words, so that they count from `_EVIDENCE` on.
 
     Args:
         pairs: units of the source, without language and tags, and of the target.
+        alike: whether source and target have units of one kind.
     """
     least = max(2, min(50, len(pairs) // 100))
     counts = Counter(symbol for source, _ in pairs for symbol in set(source))
@@ -95,4 +100,6 @@ def useful_frequency(pairs: Sequence[tuple[Iterable[str], Iterable[str]]]) -> in
         symbols = {symbol for symbol in source if counts[symbol] < least}
         rare += len(symbols)
         copied += len(symbols.intersection(target))
+    if not alike and rare < _EVIDENCE:
+        return 0
     return least if 2 * copied > rare else 0

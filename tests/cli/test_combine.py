@@ -112,7 +112,9 @@ def test_with_nine_tenths_of_the_weight_the_first_model_decides(
     assert output.read_text() == "a b\nd\ne f\n"
 
 
-def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(tmp_path) -> None:
+def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(
+    tmp_path: Path,
+) -> None:
     cut = record("x", "exhaustive", ("a", 0.6), mass=1.0, finished=2)  # -n_best 1
     other = record("x", "exhaustive", ("b", 0.7), ("a", 0.3))
     found = average(tmp_path, cut, other)
@@ -209,7 +211,9 @@ def test_one_string_has_not_all_the_probability_where_some_was_excluded(tmp_path
     assert (summary["exhaustive_percent"], summary["single_hypothesis_percent"]) == (100, 0)
 
 
-def test_the_highest_expected_utility_of_the_average(tmp_path: Path, capsys) -> None:
+def test_the_highest_expected_utility_of_the_average(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The middle of three outputs, of which no model says that it is the most probable."""
     first = write(tmp_path / "1", record("s", "exhaustive", ("a b c d", 0.8), ("a b c e", 0.2)))
     other = record("s", "optimal", ("a x c e", 0.6), ("a b c e", 0.39), bound=0.01)

@@ -34,7 +34,9 @@ def content(tmp_path: Path, *arguments: object) -> dict:
     return json.loads((tmp_path / "scores.json").read_text())
 
 
-def test_any_of_several_gold_targets_is_right(tmp_path, capsys) -> None:
+def test_any_of_several_gold_targets_is_right(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     gold = write(tmp_path / "gold.tsv", *GOLD)
     predicted = write(tmp_path / "p.tsv", "gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d")
     found = content(tmp_path, predicted, "--reference", gold)
@@ -50,7 +52,7 @@ def test_any_of_several_gold_targets_is_right(tmp_path, capsys) -> None:
     assert ["average", "3", "66.67", "33.33", "22.22"] in rows
 
 
-def test_a_divided_symbol_is_another_target(tmp_path) -> None:
+def test_a_divided_symbol_is_another_target(tmp_path: Path) -> None:
     """`ts a` and `t s a` are different strings, and one is two edits from the other."""
     gold = write(tmp_path / "gold.tsv", "x\tt s a", "y\tb")
     predicted = write(tmp_path / "p.tsv", "x\tts a", "y\tb")
@@ -59,7 +61,7 @@ def test_a_divided_symbol_is_another_target(tmp_path) -> None:
     assert found["all"]["error_rate"] == pytest.approx(2 / 4)
 
 
-def test_nothing_is_normalised(tmp_path) -> None:
+def test_nothing_is_normalised(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.tsv", "x\t\u00e4", "y\ta")
     predicted = write(tmp_path / "p.tsv", "x\ta\u0308", "y\ta ")
     found = content(tmp_path, predicted, "--reference", gold)
@@ -67,7 +69,9 @@ def test_nothing_is_normalised(tmp_path) -> None:
     assert found["unit"] == "characters"
 
 
-def test_files_are_paired_by_language_and_averaged(tmp_path, capsys) -> None:
+def test_files_are_paired_by_language_and_averaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Whatever their order; a code pairs with a name."""
     gold = [
         write(tmp_path / "gold/german.tst", "a\tV;PST\taa", "b\tV;PST\tbb")
@@ -90,7 +94,9 @@ def test_files_are_paired_by_language_and_averaged(tmp_path, capsys) -> None:
     assert found["all"]["accuracy"] == pytest.approx(2 / 3)
 
 
-def test_certificates_are_counted_by_language(tmp_path, capsys) -> None:
+def test_certificates_are_counted_by_language(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Of several outputs the first counts."""
     gold = write(tmp_path / "gold.tsv", *(f"{n}\tp a" for n in range(5)))
     rows = [
@@ -117,7 +123,7 @@ def test_certificates_are_counted_by_language(tmp_path, capsys) -> None:
     assert ["all", *"40.00 100.00 0.00 - 40.00 50.00 20.00 0.00".split()] in said
 
 
-def test_details_below_a_heading_are_found(tmp_path) -> None:
+def test_details_below_a_heading_are_found(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.tsv", "word\tpronunciation", "a\tp a", "b\tp a")
     heading = "word\tpronunciation\trank\tprobability\tcertificate\twarnings"
     predicted = write(tmp_path / "p.tsv", heading, "a\tp a\t1\t1\tonly\t", "b\tp\t1\t1\tonly\t")
@@ -125,7 +131,9 @@ def test_details_below_a_heading_are_found(tmp_path) -> None:
     assert found["all"]["certificates"] == {"only": {"share": 1.0, "accuracy": 0.5}}
 
 
-def test_a_gold_query_without_a_prediction_is_wrong_and_said(tmp_path, capsys) -> None:
+def test_a_gold_query_without_a_prediction_is_wrong_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     gold = write(tmp_path / "gold.tsv", *GOLD)
     predicted = write(tmp_path / "p.tsv", "cat\tk æ t")
     found = content(tmp_path, predicted, "--reference", gold)
@@ -135,7 +143,9 @@ def test_a_gold_query_without_a_prediction_is_wrong_and_said(tmp_path, capsys) -
     assert "gold queries without a prediction: 2 of 3" in capsys.readouterr().err
 
 
-def test_languages_without_any_prediction_are_named(tmp_path, capsys) -> None:
+def test_languages_without_any_prediction_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     gold = [write(tmp_path / f"{name}.tsv", "a\tb", "c\td") for name in ("xx", "yy", "zz")]
     (tmp_path / "out").mkdir()
     predicted = [write(tmp_path / "out/yy.tsv", "a\tb")]
@@ -144,7 +154,7 @@ def test_languages_without_any_prediction_are_named(tmp_path, capsys) -> None:
     assert "gold queries without a prediction: 5 of 6 (all of xx, zz); they count as wrong" in said
 
 
-def test_empty_predictions_are_said(tmp_path, capsys) -> None:
+def test_empty_predictions_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A table of `predict` may have nothing else."""
     gold = write(tmp_path / "gold.tsv", *GOLD)
     assert evaluated(write(tmp_path / "p.tsv", "cat\t", "gnu\tn"), "--reference", gold) == 0
@@ -154,7 +164,7 @@ def test_empty_predictions_are_said(tmp_path, capsys) -> None:
     assert "warning: empty predictions: 2 of 2" in capsys.readouterr().err
 
 
-def test_a_heading_names_other_columns_than_those_of_the_gold_table(tmp_path) -> None:
+def test_a_heading_names_other_columns_than_those_of_the_gold_table(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.tsv", "xx\tcat\tk a t", "yy\tcat\tk")
     predicted = write(tmp_path / "p.tsv", "pronunciation\tword\tlanguage", "k\tcat\tyy")
     columns = ("--columns", "language,source,target")
@@ -162,7 +172,9 @@ def test_a_heading_names_other_columns_than_those_of_the_gold_table(tmp_path) ->
     assert found["languages"]["yy"]["accuracy"] == 1
 
 
-def test_several_predictions_of_a_query_are_said(tmp_path, capsys) -> None:
+def test_several_predictions_of_a_query_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     gold = write(tmp_path / "gold.tsv", *GOLD)
     rows = ("cat\tk æ t", "cat\tk a t", "read\tɹ ɛ d", "read\tɹ ɛ d", "gnu\tn uː")
     found = content(tmp_path, write(tmp_path / "p.tsv", *rows), "--reference", gold)
@@ -170,7 +182,9 @@ def test_several_predictions_of_a_query_are_said(tmp_path, capsys) -> None:
     assert "several predictions, of which the first counts: 1" in capsys.readouterr().err
 
 
-def test_a_table_without_any_target_is_said(tmp_path, capsys) -> None:
+def test_a_table_without_any_target_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     gold = write(tmp_path / "gold.tsv", *GOLD)
     rows = ("cat\t", "read\t", "gnu\t")
     found = content(tmp_path, write(tmp_path / "p.tsv", *rows), "--reference", gold)
@@ -198,7 +212,9 @@ def test_a_table_without_any_target_is_said(tmp_path, capsys) -> None:
         (("cat\tk",), ("--separator", "form"), "--separator 'form': expected source="),
     ],
 )
-def test_mistakes_are_one_line(tmp_path, rows, more, message) -> None:
+def test_mistakes_are_one_line(
+    tmp_path: Path, rows: tuple[str, ...], more: tuple[object, ...], message: str
+) -> None:
     gold = write(tmp_path / "gold.tsv", *GOLD)
     predicted = write(tmp_path / "p.tsv", *rows)
     words = [predicted, "--reference", gold, "--columns", "source,target"]
@@ -206,7 +222,7 @@ def test_mistakes_are_one_line(tmp_path, rows, more, message) -> None:
     assert message in refused(evaluate.main, [*words, *more])
 
 
-def test_a_gold_table_without_targets_is_refused(tmp_path) -> None:
+def test_a_gold_table_without_targets_is_refused(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.tsv", "word\tfeatures", "a\tV", "b\tN")
     predicted = write(tmp_path / "p.tsv", "a\tV\tb")
     assert "no targets, so nothing is right" in refused(
@@ -214,7 +230,7 @@ def test_a_gold_table_without_targets_is_refused(tmp_path) -> None:
     )
 
 
-def test_a_language_without_a_gold_table_is_refused(tmp_path) -> None:
+def test_a_language_without_a_gold_table_is_refused(tmp_path: Path) -> None:
     gold = [write(tmp_path / f"{name}.tsv", "a\tb") for name in ("xx", "yy")]
     predicted = write(tmp_path / "zz_test.covered.tsv", "a\tb")
     message = "of the language zz by its name, of which there is no gold table"
@@ -225,7 +241,7 @@ class TestAgainst:
     """Two sets of predicted tables on the same gold rows, in other orders."""
 
     @pytest.fixture
-    def tables(self, tmp_path) -> dict[str, list[Path]]:
+    def tables(self, tmp_path: Path) -> dict[str, list[Path]]:
         contents = {
             "gold": {"xx": [*GOLD, "dog\td ɒ ɡ"], "yy": ["cat\tk a"]},
             # cat, read and dog are right, and gnu is not.
@@ -242,7 +258,9 @@ class TestAgainst:
                 write(tmp_path / name / f"{language}.tsv", *rows)
         return {name: sorted((tmp_path / name).iterdir()) for name in contents}
 
-    def test_words_that_one_side_alone_has_right(self, tables, tmp_path, capsys) -> None:
+    def test_words_that_one_side_alone_has_right(
+        self, tables: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         words = (*tables["ours"], "--reference", *tables["gold"], "--against", *tables["theirs"])
         found = content(tmp_path, *words, "--separator", "target= ")
         assert found["all"]["accuracy"] == 3 / 5
@@ -257,7 +275,9 @@ class TestAgainst:
         assert head in said
 
     @pytest.mark.parametrize("side", ["ours", "theirs"])
-    def test_other_rows_are_refused(self, tables, tmp_path, side) -> None:
+    def test_other_rows_are_refused(
+        self, tables: dict[str, list[Path]], tmp_path: Path, side: str
+    ) -> None:
         """Whichever side lacks them."""
         (first, _) = tables[side]
         write(first, *first.read_text(encoding="utf-8").splitlines()[:3])
@@ -269,14 +289,16 @@ class TestAgainst:
         assert f"such as {lacked} (xx); --against compares predictions of the same rows" in said
         assert not (tmp_path / "scores.json").exists()
 
-    def test_a_query_that_both_lack_is_a_tie(self, tables, tmp_path) -> None:
+    def test_a_query_that_both_lack_is_a_tie(
+        self, tables: dict[str, list[Path]], tmp_path: Path
+    ) -> None:
         words = (tables["gold"][1], "--reference", *tables["gold"], "--against", tables["gold"][1])
         found = content(tmp_path, *words)
         assert found["missing"] == 4
         assert found["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}
 
 
-def test_a_single_table_of_another_language_is_refused(tmp_path) -> None:
+def test_a_single_table_of_another_language_is_refused(tmp_path: Path) -> None:
     """Where a model knows both names; codes are names too."""
     source = ("lang=german", "lang=english", *"ab")
     options = task_options()
@@ -294,12 +316,12 @@ def test_a_single_table_of_another_language_is_refused(tmp_path) -> None:
             )
 
 
-def test_options_of_tables_need_tables(tmp_path) -> None:
+def test_options_of_tables_need_tables(tmp_path: Path) -> None:
     assert "--model goes with predicted tables" in refused(evaluate.main, ["--model", tmp_path])
     assert "--source, --reference, --predictions, or predicted tables" in refused(evaluate.main, [])
 
 
-def test_a_model_says_columns_and_units(tmp_path, capsys) -> None:
+def test_a_model_says_columns_and_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = write_phones(tmp_path / "model", 3)
     gold = write(tmp_path / "gold.tsv", "a\tp", "b\tp a")
     found = content(tmp_path, gold, "--reference", gold, "--model", model)

@@ -111,13 +111,15 @@ def train_stock(folder: Path, changes: dict[str, object]) -> Path:
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def trained(request, tmp_path_factory) -> SimpleNamespace:
+def trained(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> SimpleNamespace:
     folder = tmp_path_factory.mktemp(request.param)
     checkpoint = train_stock(folder, MODELS[request.param])
     return SimpleNamespace(name=request.param, folder=folder, checkpoint=checkpoint)
 
 
-def test_an_imported_model_translates_as_stock_does(trained) -> None:
+def test_an_imported_model_translates_as_stock_does(trained: SimpleNamespace) -> None:
     folder, source = trained.folder, trained.folder / "valid.src"
     said = succeed(*COMMAND, trained.checkpoint, folder / "imported", "--yes")
     assert "weights" in said
@@ -142,7 +144,7 @@ def test_an_imported_model_translates_as_stock_does(trained) -> None:
     assert scores == pytest.approx([float(value) for _, value in expected], abs=1e-4)
 
 
-def test_what_the_checkpoint_says_is_kept(trained) -> None:
+def test_what_the_checkpoint_says_is_kept(trained: SimpleNamespace) -> None:
     folder = trained.folder / "kept"
     assert ended(tool.main, [str(trained.checkpoint), str(folder), "--yes"]) == 0
     config, options, _ = read_config(folder)
@@ -171,7 +173,7 @@ def test_no_path_of_a_checkpoint_is_kept() -> None:
     assert left_out["src_onmttok_kwargs"] == mapping["src_onmttok_kwargs"]
 
 
-def test_one_command_leads_from_stock_to_here(trained, tmp_path) -> None:
+def test_one_command_leads_from_stock_to_here(trained: SimpleNamespace, tmp_path: Path) -> None:
     """Its YAML file and its checkpoint name the command; after it, both run unchanged."""
     config = yaml.safe_load((trained.folder / "stock.yaml").read_text())
     checkpoint = tmp_path / trained.checkpoint.name
@@ -206,7 +208,7 @@ class Evil:
         return os.mkdir, (str(self.path),)
 
 
-def test_a_pickle_that_runs_a_program_is_refused(tmp_path) -> None:
+def test_a_pickle_that_runs_a_program_is_refused(tmp_path: Path) -> None:
     torch.save({"model": {}, "opt": Evil(tmp_path / "harm")}, tmp_path / "evil.pt")
     message = refused(tool.main, [tmp_path / "evil.pt", tmp_path / "out", "--yes"])
     assert "refused: it names posix.mkdir" in message
@@ -214,7 +216,9 @@ def test_a_pickle_that_runs_a_program_is_refused(tmp_path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_it_asks_before_it_opens_a_pickle(tmp_path, monkeypatch, capsys) -> None:
+def test_it_asks_before_it_opens_a_pickle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     torch.save({}, tmp_path / "some.pt")
     done = run(*COMMAND, tmp_path / "some.pt", tmp_path / "out")
     assert done.returncode == 2
@@ -230,7 +234,7 @@ def test_it_asks_before_it_opens_a_pickle(tmp_path, monkeypatch, capsys) -> None
 
 
 @pytest.mark.parametrize("content", [b"", b"not a pickle", b"PK\x03\x04 cut short"])
-def test_files_that_are_no_checkpoints(tmp_path, content) -> None:
+def test_files_that_are_no_checkpoints(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file.pt").write_bytes(content)
     message = refused(tool.main, [tmp_path / "file.pt", tmp_path / "out", "--yes"])
     assert "not a checkpoint of OpenNMT-py, or damaged" in message
@@ -271,7 +275,7 @@ def fake(**options: object) -> dict:
         ({"word_vec_size": 10**400}, "src_word_vec_size: must be a whole number"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name(options, message) -> None:
+def test_what_is_not_supported_is_refused_by_name(options: dict[str, object], message: str) -> None:
     with pytest.raises(tool.ImportingError, match=message) as caught:
         convert(fake(**options))
     assert "\n" not in str(caught.value)
@@ -318,7 +322,7 @@ BIAS = "0.bias"  # of five target tokens
         ),
     ],
 )
-def test_damaged_and_hostile_contents_are_one_line(change, message) -> None:
+def test_damaged_and_hostile_contents_are_one_line(change, message: str) -> None:
     convert(whole())
     content = whole()
     change(content)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.cli import prepare_files, prepare_sigmorphon, prepared
+from onmt_entmax.cli import planning, prepare_files, prepare_sigmorphon
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.train import timing
 from onmt_entmax.train.timing import Timed
@@ -219,7 +219,7 @@ def test_a_plan_that_cannot_be_made_is_refused_and_leaves_nothing(
 
 def test_a_plan_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a moment instead of twenty seconds."""
-    monkeypatch.setattr(prepared, "_SECONDS", 0.01)
+    monkeypatch.setattr(planning, "_SECONDS", 0.01)
     arguments = [*TURKISH, "--minutes", 3, "--size", 16]
     setup = planned(prepare_sigmorphon.main, arguments, tmp_path)
     assert (setup.training.max_seconds, setup.model.rnn_size) == (180, 16)

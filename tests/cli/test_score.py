@@ -47,7 +47,7 @@ def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> li
 
 @pytest.mark.usefixtures("pyonmttok")
 @pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
-def test_texts_are_read_as_translate_writes_them(tmp_path, order) -> None:
+def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> None:
     letters = words(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
     kwargs = "{'mode': 'char', 'joiner_annotate': True}"
     options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
@@ -166,7 +166,7 @@ OTHER_ORDER = words("ba", "zxy")
 
 
 @pytest.mark.parametrize("second", [VOCABULARIES, OTHER_ORDER], ids=["same ids", "other ids"])
-def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path, second) -> None:
+def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path: Path, second) -> None:
     write_model(tmp_path / "0", 0)
     write_model(tmp_path / "1", 1, second)
     single = [run(tmp_path, tmp_path / str(s), source=["a b"], target=["x"])[0] for s in (0, 1)]

@@ -44,14 +44,16 @@ def next_tokens(folder: Path, source: str, prefix: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(("prefix", "alpha"), [("", 1.5), ("x y z", 1.0)])
-def test_every_possible_next_token_and_no_other_is_listed(tmp_path, prefix, alpha) -> None:
+def test_every_possible_next_token_and_no_other_is_listed(
+    tmp_path: Path, prefix: str, alpha: float
+) -> None:
     folder = write_model(tmp_path / "model", alpha=alpha)
     found = suggestions(load(folder), "a b a", prefix)
     expected = next_tokens(folder, "a b a", prefix)
     assert {c.token: c.prob for c in found.continuations} == pytest.approx(expected, abs=1e-6)
 
 
-def test_what_is_shown(tmp_path, capsys) -> None:
+def test_what_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_model(tmp_path / "model", alpha=1.0)
     found = suggestions(load(folder), "a b a", "x")
     first, *others = found.continuations
@@ -67,7 +69,9 @@ def test_what_is_shown(tmp_path, capsys) -> None:
     assert "from right to left, and so are prefixes read" in capsys.readouterr().err
 
 
-def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) -> None:
+def test_prefixes_are_read_where_none_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write_model(tmp_path / "model")
     outputs = []
     for arguments, text in (
@@ -94,6 +98,8 @@ def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) ->
         (["model", "--prefix", "x"], "--prefix needs --source"),
     ],
 )
-def test_what_cannot_be_answered_is_one_line(tmp_path, arguments, message) -> None:
+def test_what_cannot_be_answered_is_one_line(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
     write_model(tmp_path / "model")
     assert message in refused(suggest.main, [tmp_path / arguments[0], *arguments[1:]])

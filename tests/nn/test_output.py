@@ -67,7 +67,7 @@ def test_loss_counts_and_gradients_are_those_of_all_scores(
     scale: float,
     smoothing: float,
     prior: bool,
-    monkeypatch,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In chunks of 64 rows: small supports, large ones, and in one case both."""
     monkeypatch.setattr(linear_loss, "_LEAST_ROWS", 64)
@@ -231,7 +231,7 @@ def test_compiled_functions_may_contain_the_layer() -> None:
 @pytest.mark.parametrize("alpha", [1.0, 1.05, 1.2, 1.5, 2.0, 2.5])
 @pytest.mark.parametrize(("vocab", "scale"), [(300, 3.0), (5000, 40.0), (5001, 0.01)])
 def test_a_search_gets_the_log_probabilities(
-    alpha: float, vocab: int, scale: float, monkeypatch
+    alpha: float, vocab: int, scale: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In several chunks, with the support of `log_entmax` up to rounding."""
     monkeypatch.setattr(output_module, "_SEARCH_SCORES", 7 * vocab)

@@ -9,7 +9,7 @@ from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 
 @pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("rows", [1, 64, 65])
-def test_products(rows: int, quick: bool, monkeypatch) -> None:
+def test_products(rows: int, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With oneDNN, and with PyTorch's public operators."""
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", quick)
     x, wide, bias = (torch.randn(*shape) for shape in ((rows, 5), (6, 9), (6,)))
@@ -33,7 +33,7 @@ def test_products(rows: int, quick: bool, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16])
-def test_a_search_multiplies_few_numbers_of_rows(dtype, monkeypatch) -> None:
+def test_a_search_multiplies_few_numbers_of_rows(dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each number, oneDNN keeps a program."""
     prepared, rows = PreparedWeight(torch.randn(6, 5), dtype=dtype), []
     if not prepared._is_prepared:

@@ -106,7 +106,7 @@ def test_several_signs_of_repetition_are_as_one() -> None:
         assert parse_expression(f"a{signs} b") == parse_expression(f"a{one} b")
 
 
-def test_an_automaton_too_large_is_refused(monkeypatch) -> None:
+def test_an_automaton_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onmt_entmax.search.automaton_compiler._MOST_TRANSITIONS", 100)
     words = [str(token) for token in range(2, 12)]
     wanted = Intersection(tuple(containing([word]) for word in words))

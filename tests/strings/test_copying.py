@@ -118,4 +118,12 @@ def test_without_copying_nothing_is_replaced_or_excluded() -> None:
     ],
 )
 def test_the_frequency_that_suits_the_data(pairs: list[tuple[str, str]], frequency: int) -> None:
-    assert useful_frequency(pairs) == frequency
+    assert useful_frequency(pairs, alike=True) == frequency
+
+
+@pytest.mark.parametrize(("occurrences", "frequency"), [(19, 0), (20, 21)])
+def test_between_units_of_two_kinds_few_rare_symbols_say_nothing(
+    occurrences: int, frequency: int
+) -> None:
+    pairs = [("ab", "ab")] * 2100 + [("ax", "ax")] * occurrences
+    assert useful_frequency(pairs, alike=False) == frequency

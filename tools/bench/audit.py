@@ -26,7 +26,7 @@ from unittest import mock
 from onmt_entmax.cli import audit
 from onmt_entmax.cli.audit import AuditedRow, surest_first
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.cli.prepare_table import configuration
+from onmt_entmax.cli.table_configuration import configuration
 from onmt_entmax.cli.tables import read_rows
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files

@@ -1,0 +1,91 @@
+"""The commands that `prepare` proposes next, as lines for a shell."""
+
+import argparse
+import glob
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from onmt_entmax.cli.tables import Table
+from onmt_entmax.cli.training_file import CONFIGURATION
+from onmt_entmax.errors import printable
+from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.task import StringTask
+from onmt_entmax.strings.units import CHARACTERS
+
+
+def next_lines(*commands: str) -> list[str]:
+    """Return each command of `onmt-entmax` as a line for a shell."""
+    return [printable(f"onmt-entmax {command}") for command in commands]
+
+
+def training(row: Row, task: StringTask, out: Path) -> list[str]:
+    """Return the command that trains; if the task is inflection, another that asks for a row."""
+    commands = [f"train -config {shlex.quote(str(out / CONFIGURATION))}"]
+    query = row.query
+    if query.language and query.tags and task.source == task.target == CHARACTERS:
+        words = [query.language, query.source, ";".join(query.tags)]
+        commands.append(shlex.join(["inflect", "--model", str(out / "model"), *words]))
+    return commands
+
+
+def predictions(tables: Sequence[Table], out: Path, options: argparse.Namespace) -> list[str]:
+    """Return the commands that predict and evaluate dev tables, and predict covered ones.
+
+    Args:
+        tables: of all splits.
+        out: the folder that `prepare` fills; the model is trained in it.
+        options: `language`, of all rows, if the user named one.
+    """
+    model, commands = shlex.quote(str(out / "model")), []
+    language = f" --language {shlex.quote(options.language)}" if options.language else ""
+    for split, covered in (("dev", False), ("test", True)):
+        chosen = [t for t in tables if t.split == split and t.covered == covered]
+        for inputs, predicted in _predicted_together(chosen, out / f"{split}.predicted"):
+            files, written = files_for_shell(inputs), shlex.quote(str(predicted))
+            commands.append(f"predict {model} {files} --output {written}{language}")
+            if covered:
+                continue
+            if len(inputs) > 1:
+                outputs = [predicted / path.name for path in inputs]
+                written = files_for_shell(outputs, beside=inputs)
+            commands.append(f"evaluate {written} --reference {files} --model {model}")
+    return commands
+
+
+def _predicted_together(tables: Sequence[Table], output: Path) -> list[tuple[list[Path], Path]]:
+    """Return the tables of each command, and its output.
+
+    A single table is predicted into a file, several into a folder, under their own names; each has
+    a command of its own if two have one name.
+    """
+    if not tables:
+        return []
+    paths = [table.path for table in tables]
+    ending = ".csv" if tables[0].layout.delimiter == "," else ".tsv"
+    if len({path.name for path in paths}) < len(paths):
+        return [
+            ([path], output.with_name(f"{output.name}.{number}{ending}"))
+            for number, path in enumerate(paths, 1)
+        ]
+    if len(paths) > 1:
+        return [(paths, output)]
+    return [(paths, output.with_name(output.name + ending))]
+
+
+def files_for_shell(paths: Sequence[Path], beside: Sequence[Path] = ()) -> str:
+    """Return files as a shell takes them; a pattern if it names no others.
+
+    Args:
+        paths: of the files.
+        beside: files of the same names that are there already, if these are not.
+    """
+    there = list(beside or paths)
+    folder, ending = there[0].parent, re.sub(r"^[^._-]*", "", there[0].name)
+    while ending and not all(path.name.endswith(ending) for path in there):
+        ending = re.sub(r"^[._-][^._-]*", "", ending)
+    same = sorted(folder.glob(f"*{glob.escape(ending)}")) == sorted(there)
+    if len(paths) > 2 and ending and same:
+        return f"{shlex.quote(str(paths[0].parent))}/*{shlex.quote(ending)}"
+    return shlex.join(map(str, paths))
