@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.ended import ended, refused
-from tools.papers import corpora
+from tools.papers import corpora, multilabel_corpora
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def cal500(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """The rows of the two files that CAL500's only file, here with 502 different rows, becomes."""
-    monkeypatch.setattr(corpora, "MULAN", {})  # no checksums
+    monkeypatch.setattr(multilabel_corpora, "MULAN", {})  # no checksums
     Path("mulan").mkdir()
     rows = "".join(f"{n},0\n" for n in range(502))
     Path("mulan/cal500.arff").write_text(f"@relation x\n@attribute a numeric\n@data\n{rows}")
