@@ -18,9 +18,11 @@ from onmt_entmax.errors import UserError
 from tests.commands import json_lines
 from tests.ended import ended, refused
 from tests.oracles import loss_oracle
-from tools.papers import multilabel, multilabel_fit, sparsemax
-from tools.papers.multilabel import CHOOSERS, Examples, Grid, Loss
+from tools.papers import multilabel, multilabel_data, multilabel_fit, sparsemax
+from tools.papers.multilabel import CHOOSERS
+from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_fit import Linear
+from tools.papers.multilabel_loss import Grid, Loss
 
 LOSSES = [Loss("logistic", None), Loss("softmax", 1.0), Loss("1.25", 1.25), Loss("sparsemax", 2.0)]
 LOGISTIC, SOFTMAX, _, SPARSEMAX = LOSSES
@@ -83,7 +85,7 @@ def fits_of(loss: Loss, form: str) -> Iterator[Fit]:
         features = [(table - table.mean(0)) / table.std(0, correction=0) for table in features]
     else:
         sets = [each._replace(features=csr_matrix(each.features)) for each in sets]
-    for l2, models in multilabel.fit(sets, loss, (0.1, 1.0), form == "standardised"):
+    for l2, models in multilabel_fit.fit(sets, loss, (0.1, 1.0), form == "standardised"):
         for model, examples, table in zip(models, sets, features, strict=True):
             yield Fit(model, examples, table, loss, l2)
 
@@ -172,7 +174,7 @@ def test_a_cut_file_is_one_line() -> None:
     Path("a.arff").write_text("@relation x\n")
     Path("a.xml").write_text('<labels><label name="y"/></labels>')
     with pytest.raises(UserError, match=r"^a.arff .*: no @data$"):
-        multilabel.read_examples(Path("a.arff"), Path("a.xml"))
+        multilabel_data.read_examples(Path("a.arff"), Path("a.xml"))
 
 
 class ChangedFold(NamedTuple):
