@@ -16,6 +16,7 @@ import torch
 from onmt_entmax import files, systems
 from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.errors import UserError, check_free
+from onmt_entmax.files import writing
 from onmt_entmax.train.contexts import collected_signals
 from tools.papers.running import processors
 
@@ -110,7 +111,7 @@ def test_files_are_written_where_folders_cannot_be_flushed(tmp_path: Path) -> No
 def test_outputs_have_line_feeds_on_every_system(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(files, "open", _pyio.open, raising=False)
+    monkeypatch.setattr(writing, "open", _pyio.open, raising=False)
     monkeypatch.setattr(os, "linesep", "\r\n")  # which this `open` reads
     with files.replaced_when_done([tmp_path / "output"]) as (output,):
         output.write("a\nb\n")

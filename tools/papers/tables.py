@@ -58,11 +58,14 @@ from onmt_entmax.rules import whole
 from tools.papers.evaluation import EVALUATE, figures_of, measurements
 from tools.papers.figure_runs import draw_curves
 from tools.papers.held_out import measure_test_sets
+from tools.papers.latex import latex_table
 from tools.papers.markdown import markdown_table
 from tools.papers.matrix import Matrix, Work
 from tools.papers.matrix_file import read_matrices
+from tools.papers.pair_results import several_pairs
 from tools.papers.pictures import prepare, write
-from tools.papers.results import latex_table, notes, one_matrix, several_pairs
+from tools.papers.result_notes import notes
+from tools.papers.results import one_matrix
 from tools.papers.running import run
 
 
@@ -109,7 +112,8 @@ def status(_: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
 
 def _state_of(work: Work) -> list[str]:
     """Return a line of `status`."""
-    figures, best = figures_of(work), read_best(work.run_folder)
+    figures = figures_of(work)
+    best = read_best(work.run_folder)
     rows = measurements(work.run_folder)
     line = [work.name]
     if figures:
