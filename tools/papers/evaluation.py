@@ -15,8 +15,8 @@ from onmt_entmax.files import json_text, read_aligned, read_object, write_files
 from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.report.measures import score_by_language
 from onmt_entmax.strings.task import language_of
-from tools.papers.figure_runs import read_metrics
 from tools.papers.matrix import Cell, Work
+from tools.papers.metrics import read_metrics
 
 # Names in figures.json of values in the summary of the exactness report, and their headings.
 REPORT_FIGURES = {

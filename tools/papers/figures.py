@@ -40,10 +40,12 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.rules import number, whole
 from tools.papers import sparsity
 from tools.papers.arguments import Add, add_comparison, names_of
+from tools.papers.figure_forced import draw_forced
 from tools.papers.figure_mappings import draw_mappings
-from tools.papers.figure_runs import draw_curves, draw_sweep, draw_time
-from tools.papers.figure_sentence import Sentence, draw_attention, draw_forced, sentence
+from tools.papers.figure_runs import draw_curves, draw_time
+from tools.papers.figure_sentence import Sentence, draw_attention, sentence
 from tools.papers.figure_sparsity import draw_sparsity, table3, write_tables
+from tools.papers.figure_sweep import draw_sweep
 from tools.papers.pictures import Figure, prepare, stem_of, write
 
 ALPHA: Any = number(1, 10**6)

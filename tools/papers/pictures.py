@@ -58,31 +58,40 @@ def prepare(texts: Iterable[str] = ()) -> None:
     """Set the style, with fonts that have the characters of `texts`."""
     pyplot.switch_backend("Agg")  # which writes files
     matplotlib.rcParams.update(_SETTINGS)
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no bold letters
+    matplotlib.rcParams["font.family"] = _families_for("".join(texts))
+
+
+def _families_for(text: str) -> list[str]:
+    """Return font families that have the characters of a text together, the usual one first.
+
+    Characters that no font here has are warned of.
+    """
     families = ["DejaVu Sans"]
     charmap = font_manager.get_font(font_manager.findfont(families[0])).get_charmap()
     missing = {
-        character
-        for character in "".join(texts)
-        if ord(character) not in charmap and not character.isspace()
+        character for character in text if ord(character) not in charmap and not character.isspace()
     } - {JOINER}
     for entry in sorted(font_manager.fontManager.ttflist, key=lambda font: font.name):
+        if not missing:
+            break
         regular = entry.style == "normal" and str(entry.weight) in ("400", "normal", "regular")
-        if missing and regular and "Last Resort" not in entry.name:
-            try:
-                charmap = font_manager.get_font(entry.fname).get_charmap()
-            except (OSError, RuntimeError):  # a font that FreeType cannot read
-                continue
-            present = {character for character in missing if ord(character) in charmap}
-            if present:
-                families.append(entry.name)
-                missing -= present
+        if not regular or "Last Resort" in entry.name:
+            continue
+        try:
+            charmap = font_manager.get_font(entry.fname).get_charmap()
+        except (OSError, RuntimeError):  # a font that FreeType cannot read
+            continue
+        present = {character for character in missing if ord(character) in charmap}
+        if present:
+            families.append(entry.name)
+            missing -= present
     if missing:
         shown = " ".join(sorted(missing)[:10])
         warnings.warn(
-            f"no font here has {counted(len(missing), 'character')}: {shown}", stacklevel=2
+            f"no font here has {counted(len(missing), 'character')}: {shown}", stacklevel=3
         )
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no bold letters
-    matplotlib.rcParams["font.family"] = families
+    return families
 
 
 def stem_of(output: Path) -> Path:
