@@ -15,9 +15,10 @@ from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.train.update import pad_batch, padded_outputs, views
 from tools.bench import batches as text
+from tools.bench.gpu_contenders import StaticStep
 from tools.bench.gpu_device import Device
 from tools.bench.gpu_sizes import Size
-from tools.bench.gpu_steps import LEARNING_RATE, Result, StaticStep
+from tools.bench.gpu_steps import LEARNING_RATE, Result
 
 PAD = 1  # a class that is ignored
 

@@ -61,14 +61,16 @@ def most_varied(measures: Measures, lengths: Mapping[int, int]) -> tuple[Head, i
         The head scored by the difference, the sentence where it is denser, and the other one; None
         if no density differs.
     """
-    groups, best = defaultdict(list), None
+    groups: dict[int, list[int]] = defaultdict(list)  # by length
+    best: tuple[Head, int, int] | None = None
     for index, length in lengths.items():
         groups[length].append(index)
     for indices in groups.values():
         density = np.stack([measures.density[index] for index in indices])
         differences = np.ptp(density, axis=0)
         place = np.unravel_index(differences.argmax(), differences.shape)
-        if differences[place] > (best[0].score if best else 0):
+        largest = best[0].score if best else 0.0
+        if differences[place] > largest:
             column = density[:, place[0], place[1]]
             layer, number = int(place[0]) + 1, int(place[1]) + 1
             head = Head(layer, number, float(measures.alphas[place]), float(differences[place]))

@@ -34,7 +34,8 @@ def clusters(tokens: Sequence[str]) -> list[int]:
     spaced = any(token.startswith(SPACER) for token in tokens)
     numbers = list(range(len(tokens)))
     for position in range(1, len(tokens)):
-        before, token = tokens[position - 1], tokens[position]
+        before = tokens[position - 1]
+        token = tokens[position]
         joined = (
             before.endswith((JOINER, CONTINUED))
             or token.startswith(JOINER)

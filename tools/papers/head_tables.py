@@ -35,7 +35,8 @@ DEFINITIONS = {
 
 def overview(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of alphas, attended keys, densities and divergences."""
-    head, rows = ["model"], []
+    head = ["model"]
+    rows = []
     for kind in KINDS:
         head += [f"{kind}: alpha", "attended", "density", "divergence"]
     for name, model in models.items():
@@ -53,7 +54,8 @@ def overview(models: Mapping[str, Mapping[str, Any]]) -> str:
 
 def specialised(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of positional heads, and one of the heads that merge or question most."""
-    positional, largest = [], []
+    positional = []
+    largest = []
     for name, model in models.items():
         encoder = model["encoder"]
         for offset in OFFSETS:

@@ -21,7 +21,8 @@ def several_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     each run against that of the first cell with the same seed; nonzeros of attention and output.
     """
     by_matrix = [rows_of(matrix) for matrix in matrices]
-    results, nonzeros = [], []
+    results = []
+    nonzeros = []
     for number in range(len(matrices[0].cells)):
         rows = [of_matrix[number] for of_matrix in by_matrix]
         results += _results_of_pairs(matrices, rows, number)

@@ -131,7 +131,8 @@ def chosen_trainings(matrix: Matrix, options: argparse.Namespace) -> list[Work]:
     for seed in options.seeds:
         if seed not in matrix.seeds:
             raise UserError(f"{matrix.path}: seed {seed} is not among {list(matrix.seeds)}")
-    names, seeds = options.only or cells, options.seeds or matrix.seeds
+    names = options.only or cells
+    seeds = options.seeds or matrix.seeds
     return [
         training
         for training in matrix.trainings()

@@ -37,7 +37,8 @@ def read_pairs(
     Raises:
         UserError: a file cannot be read or is empty, they differ in length, or a line is blank.
     """
-    reader, pairs = translator.reader, []
+    reader = translator.reader
+    pairs = []
     for number, texts in enumerate(zip(*read_aligned(source, target), strict=True), 1):
         words, target_words = reader.preprocess(*texts)
         if not words:
