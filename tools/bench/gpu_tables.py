@@ -21,28 +21,34 @@ def time_losses(device: Device, quick: bool) -> Iterator[Result]:
     """Time forward and backward pass of the loss, relative to cross-entropy."""
     sizes = [(1280, 776), (1280, 18_000), (4096, 32_000)] if device.is_gpu else [(64, 776)]
     losses: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-        f"alpha {alpha:g}": partial(entmax_loss, alpha=alpha) for alpha in (1.2, 1.5, 2.0)
+        "cross_entropy_ms": functional.cross_entropy
     }
-    losses = {"cross_entropy_ms": functional.cross_entropy, **losses}
-    peer = installed("entmax")
+    for alpha in (1.2, 1.5, 2.0):
+        losses[f"alpha {alpha:g}"] = partial(entmax_loss, alpha=alpha)
     for rows, classes in sizes:
         for dtype in (torch.float32, torch.bfloat16):
             torch.manual_seed(0)
             scores = torch.randn(rows, classes, device=device.device, dtype=dtype)
             scores.requires_grad_()
             target = torch.randint(classes, (rows,), device=device.device)
-
             run = partial(_loss_backward, scores, target)
+            calls = {name: partial(run, loss) for name, loss in losses.items()}
+            of_peer = _losses_of_peer() if dtype == torch.float32 else {}
+            peers = {name: partial(run, loss) for name, loss in of_peer.items()}
             name_of_type = str(dtype).removeprefix("torch.")
             conditions = {"rows": rows, "classes": classes, "dtype": name_of_type}
-            calls = {name: partial(run, loss) for name, loss in losses.items()}
-            peers: dict[str, Callable[[], None]] = {}
-            if peer is not None and dtype == torch.float32:
-                by_sorting = partial(_mean, partial(peer.entmax15_loss, k=100))
-                by_bisection = partial(_mean, partial(peer.entmax_bisect_loss, alpha=1.5))
-                peers["entmax15 k=100"] = partial(run, by_sorting)
-                peers["bisection 1.5"] = partial(run, by_bisection)
             yield from _relative(device, calls, peers, conditions, 20 if quick else 50)
+
+
+def _losses_of_peer() -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
+    """Return the losses of entmax 1.3 for alpha 1.5, if it is installed."""
+    peer = installed("entmax")
+    if peer is None:
+        return {}
+    return {
+        "entmax15 k=100": partial(_mean, partial(peer.entmax15_loss, k=100)),
+        "bisection 1.5": partial(_mean, partial(peer.entmax_bisect_loss, alpha=1.5)),
+    }
 
 
 def _loss_backward(

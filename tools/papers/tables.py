@@ -80,7 +80,9 @@ def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     tables = several_pairs(matrices) if matrices[0].pair else one_matrix(matrices[0])
     form = latex_table if options.latex else markdown_table
     texts = [form(head, lines) for head, lines in tables]
-    print("\n\n".join(texts if options.latex else [*texts, *notes(matrices)]))
+    if not options.latex:
+        texts.append(notes(matrices))
+    print("\n\n".join(texts))
     return 0
 
 
