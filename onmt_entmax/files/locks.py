@@ -24,22 +24,23 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
     Raises:
         FileError: another process holds the lock, or the folder cannot be created or written.
     """
-    from filelock import FileLock, Timeout
+    from filelock import FileLock, Timeout  # which only commands need
 
+    path = folder / ".lock"
     with ended_by_exception():
         with naming(folder):
-            make_parent(folder / ".lock")
+            make_parent(path)
             try:
-                lock = FileLock(folder / ".lock").acquire(timeout=0)
+                lock = FileLock(path).acquire(timeout=0)
             except Timeout:
                 raise FileError(
                     f"{folder}: another process works here; end it first, or choose another folder"
                 ) from None
         with lock:
-            own = identity(folder / ".lock")
+            own = identity(path)
 
             def check() -> None:
-                if own is None or identity(folder / ".lock") != own:
+                if own is None or identity(path) != own:
                     raise FileError(
                         f"{folder}: was deleted or replaced while this process worked here, which "
                         "ends and writes nothing more"
@@ -47,11 +48,21 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
 
             try:
                 yield check
-            except BaseException:
-                # A link, the current folder, or open files on Windows.
-                with suppress(OSError, FileError):
-                    check()
-                    if os.listdir(folder) == [".lock"]:  # nothing was written
-                        (folder / ".lock").unlink()
-                        folder.rmdir()
+            except BaseException:  # also an interrupt
+                _remove_if_unused(folder, check)
                 raise
+
+
+def _remove_if_unused(folder: Path, check: Callable[[], None]) -> None:
+    """Remove a folder in which nothing but its lock was written, if possible.
+
+    Args:
+        folder: which this process has locked.
+        check: fails if it is not that folder any more.
+    """
+    # Impossible for a link, the current folder, or open files on Windows.
+    with suppress(OSError, FileError):
+        check()
+        if os.listdir(folder) == [".lock"]:
+            (folder / ".lock").unlink()
+            folder.rmdir()
