@@ -14,8 +14,8 @@ matrix now has is refused.
 
 `test` decodes the test set once, when all runs are done: test/test.* or test.* beside the source,
 where `prepare` writes it. <run>/test.json records figures, date and checksums. Called again, it
-prints them. It refuses other weights, texts or options; with --again it measures anew and keeps
-both records.
+prints them. It refuses other weights, texts or options; with --again it measures anew, continues
+after a stop, and keeps all records.
 
 A matrix file is YAML:
 
