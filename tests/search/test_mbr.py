@@ -1,8 +1,7 @@
 """Minimum Bayes risk: utilities and their limits, decisions by hand, what each level claims."""
 
-import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from sacrebleu.metrics import CHRF
 
 from onmt_entmax.search import decide
 from onmt_entmax.search.mbr import Utility, most_utility, utilities
+from tests.oracles import edit_distance
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "c "]), max_size=9).map(" ".join)
 
@@ -23,21 +23,6 @@ def compared_parts(utility: str, text: str) -> object:
         return text.split()
     letters = "".join(text.split())
     return [Counter(letters[i : i + n] for i in range(len(letters) - n + 1)) for n in range(1, 7)]
-
-
-def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Levenshtein's distance by its recursive definition."""
-
-    @functools.cache
-    def distance(i: int, j: int) -> int:
-        if not i or not j:
-            return i + j
-        substitution = 0 if first[i - 1] == second[j - 1] else 1
-        return min(
-            distance(i - 1, j - 1) + substitution, distance(i - 1, j) + 1, distance(i, j - 1) + 1
-        )
-
-    return distance(len(first), len(second))
 
 
 def edit_similarity(first: str, second: str) -> float:
