@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +69,8 @@ def split(language: Language) -> tuple[list[Cell], list[Cell]]:
     Only `predictable` cells are held out: nobody can guess `went`.
     """
     cells = sorted(language.cells, key=lambda cell: checksum(cell.lemma, cell.tags))
-    regular = {cell.lemma for cell in cells} - {c.lemma for c in cells if not c.productive}
+    irregular = {cell.lemma for cell in cells if not cell.productive}
+    regular = {cell.lemma for cell in cells} - irregular
     new_lemmas = set(sorted(regular, key=checksum)[: language.new_lemmas])
 
     known = [cell for cell in cells if cell.lemma not in new_lemmas]
@@ -88,8 +89,8 @@ def split(language: Language) -> tuple[list[Cell], list[Cell]]:
 def render(language: Language) -> dict[str, str]:
     """Return the text of the files by the part of their name after the language."""
     train, dev = split(language)
-    train_rows = [(c.lemma, form, c.tags) for c in train for form in c.forms]
-    dev_rows = [(c.lemma, c.forms[0], c.tags) for c in dev]
+    train_rows = [(cell.lemma, form, cell.tags) for cell in train for form in cell.forms]
+    dev_rows = [(cell.lemma, cell.forms[0], cell.tags) for cell in dev]
     return {
         part: "".join("\t".join(row) + "\n" for row in sorted(rows, key=lambda r: checksum(*r)))
         for part, rows in (("train", train_rows), ("dev", dev_rows))
@@ -105,6 +106,17 @@ def sample_files() -> dict[str, str]:
     }
 
 
+def differences(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Return the names of files that are missing in a folder, too many, or have another text."""
+    present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    changed = [
+        name
+        for name in sorted(present & set(files))
+        if (folder / name).read_bytes() != files[name].encode("utf-8")
+    ]
+    return sorted(present ^ set(files)) + changed
+
+
 def main(arguments: Sequence[str]) -> int:
     """Write or check the files; return the exit status."""
     parser = argument_parser(__doc__)
@@ -115,11 +127,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     files = sample_files()
     if options.check:
-        present = {path.name for path in options.out.iterdir()} if options.out.is_dir() else set()
-        wrong = sorted(present ^ set(files))
-        for name in sorted(present & set(files)):
-            if (options.out / name).read_bytes() != files[name].encode("utf-8"):
-                wrong.append(name)
+        wrong = differences(options.out, files)
         if wrong:
             print(f"not what make_samples.py makes: {', '.join(wrong)}", file=sys.stderr)
             return 1

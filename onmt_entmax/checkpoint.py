@@ -275,9 +275,11 @@ def _why_no_model(path: Path) -> str:
 
 def _imported(path: Path) -> Path | None:
     """Return the model folder that `import-onmt` wrote of a file, if it is not older."""
+    if not path.is_file():
+        return None
     folder = path.with_suffix("")
     config = folder / "config.yaml"
-    if path.is_file() and config.is_file() and config.stat().st_mtime >= path.stat().st_mtime:
+    if config.is_file() and config.stat().st_mtime >= path.stat().st_mtime:
         return folder
     return None
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.options.train import training_setup
-from onmt_entmax.parallel.processes import say
+from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.run import run_training
 
 
@@ -31,7 +31,7 @@ def train_model(config: Path | str, **options: Any) -> Path:
     settings = dict(vars(setup))
     for kind in ("notes", "warnings"):
         for text in settings.pop(kind):
-            say(f"{kind.removesuffix('s')}: {text}")
+            Processes().say(f"{kind.removesuffix('s')}: {text}")
     if run_training(**settings):
         raise KeyboardInterrupt
     return Path(setup.run.save_model)

@@ -231,6 +231,14 @@ class TestTheBestCheckpointOfARun:
         assert isfinite(best["value"]) is is_finite
 
 
+def test_the_working_directory_may_be_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its path `.` has no name from which an ending could be removed."""
+    monkeypatch.chdir(tmp_path)
+    assert ".: not a model folder" in refusal(lambda: find_model(Path()))
+
+
 class TestNamesOfOpenNMTsCheckpoints:
     """It writes `model_step_5.pt`; an imported folder beside such a file stands for it."""
 

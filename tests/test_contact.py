@@ -20,7 +20,7 @@ from tests.toy import write_config
 
 
 @pytest.fixture
-def store(monkeypatch) -> dist.TCPStore:
+def store(monkeypatch: pytest.MonkeyPatch) -> dist.TCPStore:
     """A store of this process; contacts give signs of life every tenth of a second."""
     monkeypatch.setattr(contact, "SILENCE", 1.5)
     monkeypatch.setattr(contact, "_BEAT", 0.1)
@@ -62,7 +62,9 @@ def contacts(
     return [by_rank[rank] for rank in range(count)], messages
 
 
-def test_processes_that_work_for_long_and_those_that_have_ended_are_not_lost(store) -> None:
+def test_processes_that_work_for_long_and_those_that_have_ended_are_not_lost(
+    store: dist.TCPStore,
+) -> None:
     (first, second, third), messages = contacts(store, 3)
     time.sleep(2)  # longer than SILENCE, without any other sign of life
     third.leave()
@@ -72,7 +74,7 @@ def test_processes_that_work_for_long_and_those_that_have_ended_are_not_lost(sto
     second.leave()
 
 
-def test_a_process_that_gives_no_sign_is_named(store) -> None:
+def test_a_process_that_gives_no_sign_is_named(store: dist.TCPStore) -> None:
     (first, _), messages = contacts(store, 2, Silent)
     first._watching.join(20)  # the thread ends when it has found a lost process
     (message,) = messages

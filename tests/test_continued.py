@@ -52,7 +52,8 @@ def test_what_another_process_wrote_meanwhile_is_continued(tmp_path: Path) -> No
 def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:
     parts = Continued(tmp_path / "out", {})
     lock = FileLock(lock_file(parts))
-    with lock, pytest.raises(FileError, match="another process writes here"), alone(parts):
+    message = f"^{tmp_path / 'out'}: another process writes here"
+    with lock, pytest.raises(FileError, match=message), alone(parts):
         pass
 
 

@@ -258,7 +258,7 @@ class TestAFile:
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_folder_that_cannot_take_its_place_leaves_the_old(
-    tmp_path: Path, monkeypatch, error: BaseException
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def write(text: str) -> None:
         def fill(path: Path) -> None:

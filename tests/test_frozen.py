@@ -28,7 +28,7 @@ def test_a_model_of_the_first_release_gives_the_same_output() -> None:
             assert output["prob"] == pytest.approx(before["prob"], rel=1e-4)
 
 
-def test_verification_has_the_budget_of_the_search(monkeypatch) -> None:
+def test_verification_has_the_budget_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     budgets = []
 
     def verify_and_note(*arguments: Any) -> Verification:

@@ -74,7 +74,9 @@ MISFITS = [
 
 
 @pytest.mark.parametrize(("kind", "changes", "message"), MISFITS)
-def test_networks_that_do_not_fit(models, tmp_path, kind, changes, message) -> None:
+def test_networks_that_do_not_fit(
+    models: dict[str, Path], tmp_path: Path, kind: str, changes: dict[str, object], message: str
+) -> None:
     folder = Path(shutil.copytree(models[kind], tmp_path / "model"))
     content = yaml.safe_load((folder / "config.yaml").read_text())
     content["model"].update(changes)

@@ -185,7 +185,7 @@ def test_every_type_of_attention_has_a_class() -> None:
     assert {*names} == {*ATTENTIONS, "none"}
 
 
-def test_a_model_has_the_class_of_its_attention(monkeypatch) -> None:
+def test_a_model_has_the_class_of_its_attention(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenNMT-py knows the names of its own types alone."""
 
     class Other(EntmaxGlobalAttention):

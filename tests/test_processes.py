@@ -72,7 +72,7 @@ def test_two_processes_are_one_process_with_the_same_batches(tmp_path: Path) -> 
     ],
 )
 def test_several_processes_refuse_what_they_cannot_share(
-    tmp_path: Path, monkeypatch, changes: dict, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict, message: str
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
@@ -145,7 +145,7 @@ def test_what_ends_torchrun_lets_training_save(tmp_path: Path, number: signal.Si
 
 @pytest.mark.parametrize(("gpu", "local_rank", "expected"), [(1, None, 1), (0, 2, 2), (3, 0, 0)])
 def test_the_chosen_gpu_becomes_the_current_one(
-    gpu: int, local_rank: int | None, expected: int, monkeypatch
+    gpu: int, local_rank: int | None, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise events and collective operations would use the first GPU."""
     current = []
@@ -160,17 +160,39 @@ def test_the_chosen_gpu_becomes_the_current_one(
     assert Processes().device(None, "gpu") == torch.device("cpu")
 
 
-def test_a_gpu_that_is_not_there_is_named_with_its_option(monkeypatch) -> None:
+def test_a_gpu_that_is_not_there_is_named_with_its_option(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(ProcessError, match="gpu_ranks: there is no GPU 1; this machine has 1 GPU"):
         Processes().device(1, "gpu_ranks")
 
 
-def test_without_a_gpu_the_cpu_is_used_with_a_warning(monkeypatch, capsys) -> None:
+def test_without_a_gpu_the_cpu_is_used_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert Processes().device(1, "gpu") == torch.device("cpu")
     assert capsys.readouterr().err == "warning: gpu 1: no GPU here; running on the CPU\n"
+
+
+def test_without_gradients_there_is_nothing_to_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So no process waits for another one."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    parameter = torch.zeros(3, requires_grad=True)
+    Processes().sum_gradients([parameter])
+    assert parameter.grad is None
+
+
+@pytest.mark.parametrize(("rank", "printed"), [(0, "note\n"), (1, "")])
+def test_messages_are_of_the_first_process(
+    rank: int,
+    printed: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("RANK", str(rank))
+    Processes().say("note")
+    assert capsys.readouterr().err == printed
 
 
 _CHILD = """

@@ -14,9 +14,10 @@ import pytest
 from onmt_entmax import Inflector
 from onmt_entmax.cli import fetch_model, inflect
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import released
+from onmt_entmax.files import archives, released
+from onmt_entmax.files.archives import unpack
 from onmt_entmax.files.checksums import differences
-from onmt_entmax.files.released import pretrained, unpack
+from onmt_entmax.files.released import pretrained
 from tests.ended import ended
 from tests.inflection_models import write_model, zipped
 
@@ -36,7 +37,7 @@ def archive(model: Path) -> Path:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch) -> Path:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache folder of an installed package; the current folder is empty."""
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
@@ -100,7 +101,7 @@ def test_an_archive_of_other_files_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Files], object],
 ) -> None:
-    monkeypatch.setattr(released, "LARGEST", 200_000)
+    monkeypatch.setattr(archives, "MOST_BYTES", 200_000)
     before = sorted(tmp_path.parent.iterdir())
     with pytest.raises(UserError, match=r"^x.zip: [^\n]+$"):
         unpack(repack(archive, change), "x.zip", tmp_path / "into")
@@ -136,13 +137,15 @@ def test_an_archive_that_holds_too_much_is_not_unpacked(
     change: Callable[[Files], None],
 ) -> None:
     """Though everything else about it is in order."""
-    monkeypatch.setattr(released, "LARGEST", 200_000)
+    monkeypatch.setattr(archives, "MOST_BYTES", 200_000)
     monkeypatch.setattr(zipfile.ZipFile, "extractall", lambda *_: pytest.fail("unpacked"))
     with pytest.raises(UserError, match=r"x.zip: .*it holds more than [0-9,]+ bytes or 1000 files"):
         unpack(repack(archive, change), "x.zip", tmp_path / "into")
 
 
-def test_a_full_disk_is_not_taken_for_damage(archive, tmp_path, monkeypatch) -> None:
+def test_a_full_disk_is_not_taken_for_damage(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -151,7 +154,9 @@ def test_a_full_disk_is_not_taken_for_damage(archive, tmp_path, monkeypatch) -> 
         unpack(archive.read_bytes(), "x.zip", tmp_path / "into")
 
 
-def test_a_signal_while_unpacking_leaves_nothing(archive, tmp_path, monkeypatch) -> None:
+def test_a_signal_while_unpacking_leaves_nothing(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     extract = zipfile.ZipFile.extractall
 
     def extract_and_end(*arguments: object) -> None:
@@ -227,7 +232,12 @@ def test_a_model_that_was_fetched_is_the_pretrained_one(
     ],
 )
 def test_a_fetch_that_is_refused_leaves_nothing(
-    archive, cache, capsys, address, sha256, message
+    archive: Path,
+    cache: Path,
+    capsys: pytest.CaptureFixture[str],
+    address: str,
+    sha256: str,
+    message: str,
 ) -> None:
     address = address.replace("@", archive.as_uri())
     assert ended(fetch_model.main, [address, "--sha256", sha256]) == 2

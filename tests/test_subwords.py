@@ -247,7 +247,9 @@ class TestATextOfSeveralDivisions:
         assert probabilities == pytest.approx(sorted(sums.values(), reverse=True))
 
 
-def test_accuracy_in_training_is_that_of_the_texts(tmp_path: Path, monkeypatch) -> None:
+def test_accuracy_in_training_is_that_of_the_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In whatever pieces a model writes them: here in letters, and one of four texts is wrong."""
     path = write_subword_config(tmp_path, "sentencepiece", selection="exact_match")
     model = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "subwords"))
@@ -320,7 +322,7 @@ def undo(kind: type, model: object, tokens: list[str]) -> str:
 
 
 @pytest.mark.parametrize("text", [*TEXTS, "", "x", "homes, homes"])
-def test_pieces_become_their_text(model, text: str) -> None:
+def test_pieces_become_their_text(model: sentencepiece.SentencePieceProcessor, text: str) -> None:
     assert undo(SentencePiece, model, model.encode(text, out_type=str)) == text
 
 
@@ -333,7 +335,9 @@ def test_pieces_become_their_text(model, text: str) -> None:
         (["▁"], ""),
     ],
 )
-def test_pieces_that_are_no_words(model, tokens: list[str], text: str) -> None:
+def test_pieces_that_are_no_words(
+    model: sentencepiece.SentencePieceProcessor, tokens: list[str], text: str
+) -> None:
     assert undo(SentencePiece, model, tokens) == text
 
 

@@ -86,7 +86,9 @@ def test_switchout_never_writes_them() -> None:
         assert set(transform.vocabs[side].itos) == set(known.tokens) - set(SYMBOLS)
 
 
-def test_unknown_tokens_that_a_model_learns_to_write_are_said(tmp_path: Path, capsys) -> None:
+def test_unknown_tokens_that_a_model_learns_to_write_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write_config(tmp_path, train_steps=1, rnn_size=8, valid_steps=1)
     (tmp_path / "train.tgt").write_text("a <unk> b\n" * 240)
     assert train(["-config", str(path)]) == 0

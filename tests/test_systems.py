@@ -16,8 +16,11 @@ import torch
 from onmt_entmax import files, systems
 from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.errors import UserError, check_free
+from onmt_entmax.files import writing
 from onmt_entmax.train.contexts import collected_signals
 from tools.papers.running import processors
+
+# --- signals and processes ---------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -26,13 +29,13 @@ def windows_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(signal, "pthread_sigmask", raising=False)
 
 
-def count() -> Iterator[int]:
+def five_numbers() -> Iterator[int]:
     return iter(range(5))
 
 
 @pytest.mark.usefixtures("windows_signals")
 def test_data_workers_need_no_unix_signals() -> None:
-    process = PrefetchProcess(count, 2)
+    process = PrefetchProcess(five_numbers, depth=2)
     assert [next(process) for _ in range(5)] == list(range(5))
     process.close()
 
@@ -57,10 +60,11 @@ def test_data_workers_are_forks_whatever_the_default_of_python() -> None:
     """Since Python 3.14 it is `forkserver`, whose processes are not children of this one."""
     multiprocessing.set_start_method("forkserver", force=True)
     try:
-        process = PrefetchProcess(count, 2)
+        process = PrefetchProcess(five_numbers, depth=2)
     finally:
         multiprocessing.set_start_method(None, force=True)
-    assert isinstance(process._process, ForkProcess)
+    (child,) = multiprocessing.active_children()
+    assert isinstance(child, ForkProcess)
     process.close()
 
 
@@ -68,6 +72,9 @@ def test_data_workers_are_forks_whatever_the_default_of_python() -> None:
 def test_data_workers_start_anew_elsewhere(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", name)
     assert systems.start_method() == "spawn"
+
+
+# --- files -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -104,7 +111,7 @@ def test_files_are_written_where_folders_cannot_be_flushed(tmp_path: Path) -> No
 def test_outputs_have_line_feeds_on_every_system(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(files, "open", _pyio.open, raising=False)
+    monkeypatch.setattr(writing, "open", _pyio.open, raising=False)
     monkeypatch.setattr(os, "linesep", "\r\n")  # which this `open` reads
     with files.replaced_when_done([tmp_path / "output"]) as (output,):
         output.write("a\nb\n")
@@ -126,6 +133,9 @@ def test_the_error_of_a_block_is_kept_where_its_lock_cannot_be_removed(
         raise ZeroDivisionError
 
 
+# --- memory and processors ---------------------------------------------------------------------
+
+
 @pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="only Linux tells its free memory")
 def test_memory_is_checked_where_the_system_tells() -> None:
     with pytest.raises(MemoryError, match=r"needs 1,000,000,000\.0 GB, .* GB are free"):
@@ -145,13 +155,21 @@ def test_memory_is_not_checked_where_the_system_does_not_tell(
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system binds no process")
 def test_processors_are_those_of_the_process() -> None:
     usable = os.sched_getaffinity(0)
-    assert processors(str(min(usable)), 1)[0] in usable
+    assert processors(str(min(usable)), jobs=1)[0] in usable
 
 
-def test_processors_are_not_named_where_the_system_binds_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def no_binding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only Linux binds a process to processors."""
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+
+
+@pytest.mark.usefixtures("no_binding")
+def test_processors_are_not_named_where_the_system_binds_none() -> None:
     with pytest.raises(UserError, match="--cores: this system binds no process"):
-        processors("0", 1)
-    assert processors("", 2) == [None, None]
+        processors("0", jobs=1)
+
+
+@pytest.mark.usefixtures("no_binding")
+def test_processors_need_no_names_where_the_system_binds_none() -> None:
+    assert processors("", jobs=2) == [None, None]

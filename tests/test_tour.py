@@ -18,7 +18,7 @@ def shown(cell: Any) -> tuple[str, list[list[str]]]:
 
 
 @pytest.mark.slow
-def test_the_tour_prints_what_it_shows(tmp_path: Path, monkeypatch) -> None:
+def test_the_tour_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Apart from its training, whose figures differ between machines."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     # A checkout to the notebook, which it writes to.

@@ -80,7 +80,7 @@ def test_a_score_of_both_directions_is_the_mean_of_probabilities(
         assert math.exp(all_three.score("abd", text)) == pytest.approx(expected, abs=1e-9)
 
 
-def test_models_of_other_symbols_are_averaged_by_whole_texts(model, tmp_path) -> None:
+def test_models_of_other_symbols_are_averaged_by_whole_texts(model: Path, tmp_path: Path) -> None:
     options = task_options(separators={"target": " "})
     other = write_model(tmp_path / "other", 4, words(LETTERS, (*PHONES, "x")), 2, options)
     both = Transducer([model, other], n_best=3, beam_size=50, max_length=2)
@@ -90,7 +90,7 @@ def test_models_of_other_symbols_are_averaged_by_whole_texts(model, tmp_path) ->
             assert math.log(output.prob) == pytest.approx(score, abs=1e-5)
 
 
-def test_a_right_to_left_model_writes_the_same_text(tmp_path) -> None:
+def test_a_right_to_left_model_writes_the_same_text(tmp_path: Path) -> None:
     """A network's first token is the last of the text."""
     left, right = (
         Transducer(write_phones(tmp_path / order, 3, end=1, target_order=order), n_best=5)
@@ -101,7 +101,7 @@ def test_a_right_to_left_model_writes_the_same_text(tmp_path) -> None:
         assert left.score("ab", one.text) == pytest.approx(right.score("ab", other.text))
 
 
-def test_many_queries_are_predicted_like_each(model) -> None:
+def test_many_queries_are_predicted_like_each(model: Path) -> None:
     transducer = Transducer(model)
     queries = [Query("".join(letters)) for letters in itertools.product("abc", repeat=2)]
     predictions = list(transducer.predictions(iter(queries), batch_size=4))
@@ -138,12 +138,14 @@ class TestAPredictionWithoutOutput:
         ("ab", {"language": "german"}, "'german' is the language of a query"),
     ],
 )
-def test_a_query_that_does_not_fit_the_task_is_refused(model, source, more, message) -> None:
+def test_a_query_that_does_not_fit_the_task_is_refused(
+    model: Path, source: str, more: dict[str, object], message: str
+) -> None:
     with pytest.raises(TransducerError, match=message):
         Transducer(model).predict(source, **more)
 
 
-def test_a_wrong_query_among_many_is_named(model) -> None:
+def test_a_wrong_query_among_many_is_named(model: Path) -> None:
     with pytest.raises(TransducerError, match="query 2: the source is empty"):
         list(Transducer(model).predictions([Query("a"), Query("")]))
 
@@ -165,7 +167,7 @@ class TestLanguages:
             transducer.predict("ab", "V")
 
 
-def test_models_of_different_tasks_are_refused(model, tmp_path) -> None:
+def test_models_of_different_tasks_are_refused(model: Path, tmp_path: Path) -> None:
     characters = write_model(tmp_path / "m", 3, words(LETTERS, "ab"), 2, task_options())
     with pytest.raises(TransducerError, match=r"different tasks; target: symbols between ' '"):
         Transducer([model, characters])
@@ -208,7 +210,7 @@ class TestCopying:
     """Placeholders in the vocabularies of a model that nobody trained."""
 
     @pytest.fixture(scope="class")
-    def folder(self, tmp_path_factory) -> Path:
+    def folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
         vocabularies = words(("a", "b", *PLACEHOLDERS[:3]), ("a", "b", "x", *PLACEHOLDERS[:3]))
         folder = tmp_path_factory.mktemp("copies") / "model"
         return write_model(folder, 11, vocabularies, 0, task_options(copy_frequency=2))
@@ -275,14 +277,14 @@ class TestCopying:
         assert not Transducer(folder).predict("ab").warnings
 
     def test_a_symbol_that_the_source_copies_has_the_probability_of_its_placeholder(
-        self, folder
+        self, folder: Path
     ) -> None:
         transducer = Transducer(folder)
         assert transducer.score("ax", "x") == pytest.approx(transducer.score("aw", "w"), abs=1e-6)
         assert transducer.score("a", "<copy1>") == -math.inf
 
 
-def test_a_placeholder_that_the_source_lacks_is_no_output(tmp_path) -> None:
+def test_a_placeholder_that_the_source_lacks_is_no_output(tmp_path: Path) -> None:
     vocabularies = words(("a", *PLACEHOLDERS[:2]), ("a", *PLACEHOLDERS[:2]))
     options = task_options(separators={"source": " ", "target": " "}, copy_frequency=2)
     transducer = Transducer(write_model(tmp_path / "model", 8, vocabularies, 1, options))
@@ -290,7 +292,7 @@ def test_a_placeholder_that_the_source_lacks_is_no_output(tmp_path) -> None:
     assert transducer.score("a x", "<copy2>") == -math.inf
 
 
-def test_a_trained_model_copies_symbols_that_training_never_saw(tmp_path) -> None:
+def test_a_trained_model_copies_symbols_that_training_never_saw(tmp_path: Path) -> None:
     """All letters of the data are rare, so that the network learns to copy, in three lines."""
     letters = [chr(0x4E00 + number) for number in range(120)]
     pairs = [letters[n : n + 2] for n in range(0, 120, 2)]
@@ -320,7 +322,7 @@ def test_a_trained_model_copies_symbols_that_training_never_saw(tmp_path) -> Non
 
 class TestParadigm:
     @pytest.fixture(scope="class")
-    def folder(self, tmp_path_factory) -> Path:
+    def folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = write_model(tmp_path_factory.mktemp("paradigm") / "model", 4, end=4)
         cells = {"german": {("V",): 3, ("V", "PST"): 2}, "english": {("V", "PST"): 1}}
         (folder / "cells.tsv").write_text(cells_text(cells), encoding="utf-8")
@@ -411,7 +413,7 @@ class TestInflector:
 
 
 @pytest.mark.parametrize("sizes", [{"beam_size": 0}, {"beam_size": 0, "n_best": 3}, {"n_best": -1}])
-def test_a_size_out_of_range_is_refused(tmp_path, sizes) -> None:
+def test_a_size_out_of_range_is_refused(tmp_path: Path, sizes: dict[str, object]) -> None:
     folder = write_phones(tmp_path / "model", 3)
     with pytest.raises(ValueError, match=f"{next(iter(sizes))}.*must be"):
         Transducer(folder, **sizes)

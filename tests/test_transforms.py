@@ -142,7 +142,9 @@ def test_a_transform_of_training_corpora_is_refused(run: Path) -> None:
 
 
 @pytest.mark.usefixtures("pyonmttok")
-def test_a_trained_model_brings_its_subwords_along(tmp_path: Path, monkeypatch) -> None:
+def test_a_trained_model_brings_its_subwords_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Moved, after the subword file of the training is gone, and from another folder."""
     monkeypatch.chdir(tmp_path)
     Path("bpe.model").write_text("#version: 0.2\na b\n")

@@ -1,4 +1,4 @@
-"""What `Translator` promises, of the committed model of letters, which reverses its source."""
+"""`Translator`, with the committed model of letters, which reverses its source."""
 
 import copy
 import pickle
@@ -18,6 +18,7 @@ from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import LineConstraints, Sampling, SearchTask, is_settled
 from tests.commands import ROOT
 
+FOLDER = ROOT / "tests" / "data" / "model_1.0"
 LINES = ["a b c", "f e d b a c", "b b a", "a a a a a a a a"]
 
 
@@ -25,7 +26,7 @@ LINES = ["a b c", "f e d b a c", "b b a", "a a a a a a a a"]
 def model() -> LoadedModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the folder has no checksums
-        return load(ROOT / "tests" / "data" / "model_1.0")
+        return load(FOLDER)
 
 
 def with_small_scores(model: LoadedModel) -> LoadedModel:
@@ -43,6 +44,57 @@ def writing_right_to_left(model: LoadedModel) -> LoadedModel:
 
 def without_attention(model: LoadedModel) -> LoadedModel:
     return replace(model, config=replace(model.config, global_attention="none"))
+
+
+# --- folders and arguments -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "folders", [FOLDER, str(FOLDER), [str(FOLDER)]], ids=["path", "text", "list"]
+)
+def test_folders_are_a_path_or_text_or_several(model: LoadedModel, folders: Any) -> None:
+    (answer,) = Translator.from_folders(folders).answers(LINES[:1])
+    (expected,) = Translator([model], SearchTask()).answers(LINES[:1])
+    assert [each.text for each in answer.hypotheses] == [each.text for each in expected.hypotheses]
+
+
+def test_a_folder_to_load_may_be_text(model: LoadedModel) -> None:
+    assert load(str(FOLDER)).vocabularies == model.vocabularies
+
+
+def test_no_folder_is_an_error() -> None:
+    with pytest.raises(UserError, match="no model is named"):
+        Translator.from_folders([])
+
+
+class TestWrongArguments:
+    @pytest.fixture
+    def translator(self, model: LoadedModel) -> Translator:
+        return Translator([model], SearchTask())
+
+    def test_one_line_in_place_of_a_list(self, translator: Translator) -> None:
+        with pytest.raises(TypeError, match="give a list"):
+            next(translator.answers("a b c"))
+
+    def test_a_line_of_bytes(self, translator: Translator) -> None:
+        with pytest.raises(TypeError, match="line 2 is bytes; decode it"):
+            next(translator.answers(["a b c", b"a b c"]))
+
+    def test_a_negative_size_of_batches(self, translator: Translator) -> None:
+        with pytest.raises(ValueError, match="batch_size must be at least 1, not -1"):
+            next(translator.answers(["a b c"], batch_size=-1))
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickle.dumps])
+def test_a_translator_is_not_copied(
+    model: LoadedModel, duplicate: Callable[[Translator], object]
+) -> None:
+    translator = Translator([model], SearchTask())
+    with pytest.raises(TypeError, match="make one in each process"):
+        duplicate(translator)
+
+
+# --- requests and models that do not fit -----------------------------------------------------
 
 
 class TestRequestsThatDoNotFit:
@@ -123,33 +175,28 @@ class TestModelsThatDoNotFitTogether:
         self.refuse([other_vocabulary, model], "model 2 has 'f', that of model 1 has not")
 
 
+def in_another_order(model: LoadedModel) -> LoadedModel:
+    """Return the model with its target tokens, but for the special ones, from last to first."""
+    source, target = model.vocabularies
+    order = [*range(4), *range(len(target.tokens) - 1, 3, -1)]
+    network = copy.deepcopy(model.model)
+    output, embeddings = network.generator, network.decoder.embeddings
+    with torch.no_grad():
+        for weight in (output.weight, output.bias, embeddings.word_lut.weight):
+            weight.copy_(weight[order])
+    tokens = tuple(target.tokens[index] for index in order)
+    return replace(model, model=network, vocabularies=Vocabularies(source, Vocabulary(tokens)))
+
+
 def test_an_ensemble_gives_each_model_its_own_ids(model: LoadedModel) -> None:
     """The same model with its tokens in another order averages to itself."""
     (answer,) = Translator([model], SearchTask()).answers(LINES[:1])
-    source, target = model.vocabularies
-    order = [*range(4), *range(len(target.tokens) - 1, 3, -1)]
-    other = copy.deepcopy(model.model)
-    with torch.no_grad():
-        for weight in (
-            other.generator.weight,
-            other.generator.bias,
-            other.decoder.embeddings.word_lut.weight,
-        ):
-            weight.copy_(weight[order])
-    reordered = Vocabularies(source, Vocabulary(tuple(target.tokens[index] for index in order)))
-    both = Translator([model, replace(model, model=other, vocabularies=reordered)], SearchTask())
-    (mean,) = both.answers(LINES[:1])
+    (mean,) = Translator([model, in_another_order(model)], SearchTask()).answers(LINES[:1])
     assert mean.hypotheses[0].text == answer.hypotheses[0].text
     assert mean.prob == pytest.approx(answer.prob, rel=1e-5)
 
 
-@pytest.mark.parametrize("copy_", [copy.deepcopy, pickle.dumps])
-def test_a_translator_is_not_copied(
-    model: LoadedModel, copy_: Callable[[Translator], object]
-) -> None:
-    translator = Translator([model], SearchTask())
-    with pytest.raises(TypeError, match="make one in each process"):
-        copy_(translator)
+# --- certificates and verification -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["beam", "exact"])
@@ -157,15 +204,19 @@ def test_verification_is_of_the_same_request(model: LoadedModel, method: Any) ->
     """With a prefix and a constraint that the most probable output does not have."""
     config = SearchConfig(n_best=2, max_length=12)
     translator = Translator([model], SearchTask(config, method=method, verify=True))
-    constraints = [LineConstraints(), LineConstraints((("a b",),)), LineConstraints((), ("b",))]
-    answers = translator.answers(LINES[:3], 64, ["a", "", "a"], constraints=constraints)
+    constraints = [
+        LineConstraints(),
+        LineConstraints(required=(("a b",),)),
+        LineConstraints(avoid=("b",)),
+    ]
+    answers = translator.answers(LINES[:3], prefixes=["a", "", "a"], constraints=constraints)
     certified = [answer for answer in answers if answer.result.certificate.level != "none"]
     assert len(certified) > 1
     assert all(answer.verification.agrees for answer in certified)
 
 
 def test_what_is_not_certified_is_not_verified(model: LoadedModel) -> None:
-    config = SearchConfig(1, max_length=1)
+    config = SearchConfig(beam_size=1, max_length=1)
     (answer,) = Translator([model], SearchTask(config, verify=True)).answers(["a b c"])
     assert answer.result.certificate.level == "none"
     assert answer.verification is None
@@ -173,7 +224,7 @@ def test_what_is_not_certified_is_not_verified(model: LoadedModel) -> None:
 
 
 def test_an_exact_search_goes_on_until_every_rank_is_proven(model: LoadedModel) -> None:
-    config = SearchConfig(4, n_best=3, max_length=8, stop="optimal")
+    config = SearchConfig(beam_size=4, n_best=3, max_length=8, stop="optimal")
     flat = with_small_scores(model)
     (by_beam,) = Translator([flat], SearchTask(config)).answers(LINES[:1])
     certificate = by_beam.result.certificate
@@ -183,13 +234,16 @@ def test_an_exact_search_goes_on_until_every_rank_is_proven(model: LoadedModel) 
 
 
 def test_expected_utility_ranks_as_many_as_the_beam_has(model: LoadedModel) -> None:
-    """Though one output is wanted, and proven sooner."""
-    config = SearchConfig(4, max_length=8, stop="optimal")
+    """One output is wanted, and proven sooner."""
+    config = SearchConfig(beam_size=4, max_length=8, stop="optimal")
     task = SearchTask(config, mbr="edit_distance")
     (answer,) = Translator([model], task).answers(LINES[3:])
     assert len(answer.hypotheses) == len(answer.mbr.texts) == 4
     (plain,) = Translator([model], replace(task, mbr=None)).answers(LINES[3:])
     assert plain.result.finished < 4
+
+
+# --- attention, samples and replaced words ---------------------------------------------------
 
 
 def with_softmax_attention(model: LoadedModel) -> LoadedModel:
@@ -213,8 +267,8 @@ class TestAttendedPositions:
 
     def test_are_all_if_attention_is_dense(self, translator: Translator) -> None:
         for line, answer in zip(LINES, translator.answers(LINES), strict=True):
-            all_attended = min(answer.attended) == len(line.split())
-            assert all_attended is translator.dense_attention
+            are_all = min(answer.attended) == len(line.split())
+            assert are_all is translator.dense_attention
 
     def test_of_an_ensemble_are_dense_if_those_of_a_model_are(self, model: LoadedModel) -> None:
         models = [model, with_softmax_attention(model)]
@@ -229,11 +283,12 @@ class TestSamples:
         return Translator([with_small_scores(model)], task)
 
     def texts(self, translator: Translator, lines: list[str], size: int = 64) -> list[list[str]]:
+        """Return the samples of each line, translated in batches of a size."""
         answers = translator.answers(lines, batch_size=size)
         return [[sample.text for sample in answer.samples] for answer in answers]
 
     def test_do_not_depend_on_the_batch(self, translator: Translator) -> None:
-        assert self.texts(translator, LINES, 1) == self.texts(translator, LINES, 64)
+        assert self.texts(translator, LINES, size=1) == self.texts(translator, LINES, size=64)
 
     def test_depend_on_the_number_of_the_line(self, translator: Translator) -> None:
         texts = self.texts(translator, ["a b c"] * 3)
@@ -246,8 +301,8 @@ class TestSamples:
 def test_replaced_words_make_texts_of_several_sequences(
     model: LoadedModel, unknown: dict[str, str] | None, merged: bool
 ) -> None:
-    """So a text may have all that is not listed, and the record says how much."""
-    task = SearchTask(SearchConfig(2, max_length=8))
+    """A text may then have all probability that is not listed; the record says how much."""
+    task = SearchTask(SearchConfig(beam_size=2, max_length=8))
     translator = Translator([with_small_scores(model)], task, unknown=unknown)
     (answer,) = translator.answers(LINES[:1])
     assert answer.result.certificate.level != "exhaustive"

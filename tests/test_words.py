@@ -42,7 +42,7 @@ def train(folder: Path, *more: object, run: str = "run") -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("words")
     toy_ende(folder)
     train(folder)
@@ -154,7 +154,9 @@ class TestReports:
             translate(folder, report.with_suffix(".out"), *options)
         return list(zip(*map(json_lines, reports), strict=True))
 
-    def test_list_tokens_beside_replaced_texts(self, records) -> None:
+    def test_list_tokens_beside_replaced_texts(
+        self, records: list[tuple[dict[str, Any], dict[str, Any]]]
+    ) -> None:
         for plain, replaced in records:
             texts = [hypothesis["text"] for hypothesis in plain["hypotheses"]]
             # Texts without an unknown word need no tokens.
@@ -164,16 +166,22 @@ class TestReports:
             ]
             assert tokens == texts
 
-    def test_have_no_unknown_word(self, records) -> None:
+    def test_have_no_unknown_word(
+        self, records: list[tuple[dict[str, Any], dict[str, Any]]]
+    ) -> None:
         for _, replaced in records:
             assert not [h for h in replaced["hypotheses"] if "<unk>" in h["text"]]
 
-    def test_have_slack_where_another_output_may_read_the_same(self, records) -> None:
+    def test_have_slack_where_another_output_may_read_the_same(
+        self, records: list[tuple[dict[str, Any], dict[str, Any]]]
+    ) -> None:
         for plain, replaced in records:
             whole = plain["certificate"] == "exhaustive" and plain["finished"] <= 3
             assert ("slack" in replaced) != whole
 
-    def test_have_the_same_certificates(self, records) -> None:
+    def test_have_the_same_certificates(
+        self, records: list[tuple[dict[str, Any], dict[str, Any]]]
+    ) -> None:
         def without_texts(record: dict[str, Any]) -> dict[str, Any]:
             hypotheses = [
                 {key: value for key, value in hypothesis.items() if key not in ("text", "tokens")}

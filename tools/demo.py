@@ -58,8 +58,8 @@ def show_ambiguous(report: Path) -> None:
     print("\nWords with more than one possible form; every other string has probability 0:")
     for record in several[:SHOWN]:
         forms = [
-            f"{decode_word(h['text'].split())} {100 * h['prob']:.1f} %"
-            for h in record["hypotheses"]
+            f"{decode_word(hypothesis['text'].split())} {100 * hypothesis['prob']:.1f} %"
+            for hypothesis in record["hypotheses"]
         ]
         print(f"  {query(record['source']):45} {', '.join(forms)}")
 
@@ -69,9 +69,13 @@ def main() -> int:
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    data, report, page = RUN / "data", RUN / "dev.report.jsonl", RUN / "dev.html"
-    pred, best = RUN / "dev.pred", RUN / "dev.best"
-    source, reference = str(data / "dev.src"), str(data / "dev.tgt")
+    data = RUN / "data"
+    source = str(data / "dev.src")
+    reference = str(data / "dev.tgt")
+    predictions = RUN / "dev.pred"  # several of each word
+    best = RUN / "dev.best"
+    report = RUN / "dev.report.jsonl"
+    page = RUN / "dev.html"
     show_activation()
     try:
         run("prepare", "sigmorphon", "--data", "data/samples", "--out", str(data))
@@ -79,9 +83,9 @@ def main() -> int:
         run("train", "-config", "config/demo/demo.yaml", "-overwrite")
         run(
             *("translate", "-model", str(RUN / "model"), "-src", source),
-            *("-output", str(pred), "-exactness_report", str(report), "-n_best", "5"),
+            *("-output", str(predictions), "-exactness_report", str(report), "-n_best", "5"),
         )
-        keep_best(pred, best, 5)
+        keep_best(predictions, best, 5)
         run(
             *("evaluate", "--source", source),
             *("--reference", reference, "--predictions", str(best)),

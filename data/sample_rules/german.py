@@ -67,7 +67,7 @@ def genitive(noun: str) -> tuple[str, ...]:
 
 
 def paradigm(
-    noun: str, singular_genitive: tuple[str, ...], oblique: str, plural: str, productive: bool
+    noun: str, singular_genitive: tuple[str, ...], oblique: str, plural: str, *, productive: bool
 ) -> list[Cell]:
     """Return the eight cells of a noun.
 
@@ -86,9 +86,12 @@ def paradigm(
         for case, forms in zip(CASES, singulars, strict=True)
     ]
     for case, form in zip(CASES, plurals, strict=True):
-        # The nominative predicts the rest of the plural, so it is always in the training data.
+        # The nominative predicts the rest of the plural. Unless the spelling tells it, it is in the
+        # training data.
         predictable = case != "NOM" or productive
-        cells.append(Cell(noun, (form,), f"N;{case};PL", predictable, productive))
+        cells.append(
+            Cell(noun, (form,), f"N;{case};PL", predictable=predictable, productive=productive)
+        )
     return cells
 
 
@@ -102,7 +105,7 @@ def cells() -> tuple[Cell, ...]:
             all_cells += paradigm(noun, genitive(noun), noun, plural, productive=False)
     for noun in FEMININE.replace(",", " ").split():
         productive = noun.endswith(("e", "ung", "heit"))
-        all_cells += paradigm(noun, (noun,), noun, add_n(noun), productive)
+        all_cells += paradigm(noun, (noun,), noun, add_n(noun), productive=productive)
     for noun in WEAK.replace(",", " ").split():
         all_cells += paradigm(noun, (add_n(noun),), add_n(noun), add_n(noun), productive=False)
     for noun in PLURAL_S.replace(",", " ").split():

@@ -26,13 +26,21 @@ STEM_CHANGING = """
 
 @dataclass(frozen=True)
 class Irregular:
-    """The irregular parts of a verb; the rest follows the rules."""
+    """The irregular parts of a verb; the rest follows the rules.
 
-    first_singular: str  # of the present
-    future: str  # what the future endings are added to
-    preterite: str = ""  # the strong stem of the preterite, where there is one
-    change: str = ""  # the vowel of the stem under stress, as in STEM_CHANGING
-    gerund: str = ""  # irregular ones only
+    Attributes:
+        first_singular: of the present.
+        future: what the future endings are added to.
+        preterite: the strong stem of the preterite, where there is one.
+        change: the vowel of the stem under stress, as in STEM_CHANGING.
+        gerund: if it is irregular.
+    """
+
+    first_singular: str
+    future: str
+    preterite: str = ""
+    change: str = ""
+    gerund: str = ""
 
 
 IRREGULAR = {
@@ -155,10 +163,12 @@ def verb_cells(verb: str, change: str, irregular: Irregular | None) -> list[Cell
     stem, ending = verb[:-2], verb[-2:]
     now = present(stem, ending, change)
     past = preterite(stem, ending, change)
-    future, present_participle = verb, gerund(stem, ending, change)
+    future = verb
+    present_participle = gerund(stem, ending, change)
     if irregular:
         present_participle = irregular.gerund or present_participle
-        now[0], future = irregular.first_singular, irregular.future
+        now[0] = irregular.first_singular
+        future = irregular.future
         if irregular.preterite:
             past = [irregular.preterite + suffix for suffix in STRONG_PRETERITE]
             past[2] = past[2].replace("hico", "hizo")  # before o, the sound of hic- is written hiz-

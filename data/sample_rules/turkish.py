@@ -36,7 +36,7 @@ def last_vowel(word: str) -> str:
     return next(letter for letter in reversed(word) if letter in VOWELS)
 
 
-def attach(word: str, suffix: str, softens: bool = False, drops: bool = False) -> str:
+def attach(word: str, suffix: str, *, softens: bool = False, drops: bool = False) -> str:
     """Add one suffix.
 
     Args:
@@ -45,42 +45,48 @@ def attach(word: str, suffix: str, softens: bool = False, drops: bool = False) -
         softens: a final p, ç, t or k becomes voiced before a vowel (`kitap`, `kitabı`).
         drops: the last vowel disappears before a vowel (`burun`, `burnu`).
     """
-    if suffix.startswith("("):
-        sound, rest = suffix[1], suffix[3:]
-        after_vowel = word[-1] in VOWELS
-        needed = not after_vowel if sound == "I" else after_vowel
-        suffix = sound + rest if needed else rest
+    suffix = without_brackets(suffix, word)
+    harmony = last_vowel(word)  # also if that vowel is dropped
     if suffix[:1] in ("A", "I"):
-        harmony = last_vowel(word)  # also of a vowel that is dropped
         if softens:
             word = word[:-1] + ("g" if word.endswith("nk") else SOFT[word[-1]])
         if drops:
             word = word[:-2] + word[-1]
-    else:
-        harmony = ""
     for sign in suffix:
-        vowel, harmony = harmony or last_vowel(word), ""
         if sign == "A":
-            word += "a" if vowel in "aıou" else "e"
+            word += "a" if harmony in "aıou" else "e"
         elif sign == "I":
-            word += HIGH[vowel]
+            word += HIGH[harmony]
         elif sign == "D":
             word += "t" if word[-1] in "fstkçşhp" else "d"
         else:
             word += sign
+        if word[-1] in VOWELS:
+            harmony = word[-1]
     return word
+
+
+def without_brackets(suffix: str, word: str) -> str:
+    """Return a suffix with or without its sound in brackets, as the end of the word needs it."""
+    if not suffix.startswith("("):
+        return suffix
+    sound, rest = suffix[1], suffix[3:]
+    after_vowel = word[-1] in VOWELS
+    needed = not after_vowel if sound == "I" else after_vowel
+    return sound + rest if needed else rest
 
 
 def inflect(noun: str, number: str, possessive: str, case: str) -> str:
     """Return a form of a noun from the word list (`*` softens, `~` drops its last vowel)."""
     word = noun.rstrip("*~")
-    softens, drops = noun.endswith("*"), noun.endswith("~")
+    softens = noun.endswith("*")
+    drops = noun.endswith("~")
     suffixes = [NUMBERS[number], POSSESSIVES[possessive], CASES[case]]
     if possessive == "PSS3S" and case != "NOM":  # evi, but evini, evine, evinde
         suffixes[2] = "n" + suffixes[2].removeprefix("(y)").removeprefix("(n)")
     for suffix in filter(None, suffixes):
-        word = attach(word, suffix, softens, drops)
-        softens = drops = False
+        word = attach(word, suffix, softens=softens, drops=drops)
+        softens = drops = False  # a suffix follows, not the end of the noun
     return word
 
 

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.data.download import Limits, check, download
-from onmt_entmax.files.released import LARGEST, cache_folder, unpack
+from onmt_entmax.files.archives import MOST_BYTES, unpack
+from onmt_entmax.files.released import cache_folder
 
 
 def checksum(text: str) -> str:
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     add("address", metavar="ADDRESS", help="of the archive, a zip file")
     add("--sha256", type=checksum, required=True, metavar="CHECKSUM", help="of the archive")
     options = parser.parse_args(arguments)
-    content = download(options.address, Limits(30, 3600, LARGEST))
+    content = download(options.address, Limits(30, 3600, MOST_BYTES))
     check(content, options.sha256, options.address)
     folder = unpack(content, options.address, cache_folder())
     print(f"{folder}: fetched, {len(content) / 1e6:.1f} MB, checksums as released")

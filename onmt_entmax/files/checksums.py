@@ -6,6 +6,8 @@ from pathlib import Path
 from onmt_entmax.files import FileError, followed, naming, read_bytes, write_text
 
 LIST_NAME = "SHA256SUMS"
+_MOST_LIST = 1 << 20  # bytes of a list
+_BLOCK = 1 << 20  # bytes that are read at a time
 _CHANGED = "its content is not what was written (checksum differs)"
 
 
@@ -18,7 +20,8 @@ def check_inside(folder: Path, name: str) -> None:
     Raises:
         FileError: a symbolic link leads out of the folder.
     """
-    if followed(folder) not in (file := followed(folder / name)).parents:
+    file = followed(folder / name)
+    if followed(folder) not in file.parents:
         raise FileError(
             f"{folder / name}: is a link out of the folder, to {file}; put a copy of the file there"
         )
@@ -46,31 +49,30 @@ def _files_in(folder: Path) -> list[str]:
 
 
 def _read_list(folder: Path) -> dict[str, str]:
-    """Return the checksums by name."""
+    """Return the checksums of the list, by name.
+
+    Raises:
+        FileError: the list cannot be read, or is a link out of the folder.
+    """
     check_inside(folder, LIST_NAME)
-    content = read_bytes(folder / LIST_NAME, 2**20)
+    content = read_bytes(folder / LIST_NAME, _MOST_LIST)
     lines = content.decode("utf-8", errors="replace").splitlines()
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
 def _digest(path: Path) -> str:
-    """Return the checksum of a file of any size."""
+    """Return the checksum of a file of any size.
+
+    Raises:
+        FileError: it is no regular file, or cannot be read.
+    """
     if path.exists() and not path.is_file():
         raise FileError(f"{path}: is not a regular file")
     digest = hashlib.sha256()
     with naming(path, "read"), open(path, "rb") as file:
-        while block := file.read(2**20):
+        while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _outside(folder: Path, name: str) -> str | None:
-    """Return the message of `check_inside`, or None."""
-    try:
-        check_inside(folder, name)
-    except FileError as error:
-        return str(error)
-    return None
 
 
 def differences(folder: Path) -> list[str]:
@@ -79,18 +81,28 @@ def differences(folder: Path) -> list[str]:
     Raises:
         FileError: there is no list.
     """
-    sums, there = _read_list(folder), _files_in(folder)
+    sums = _read_list(folder)
+    there = _files_in(folder)
     wrong = []
     for name in sorted({*there, *(name for name in sums if name)}):
         if name not in there:
             wrong.append(f"{folder / name}: is missing")
         elif name not in sums:
             wrong.append(f"{folder / name}: was not there when the folder was written")
-        elif outside := _outside(folder, name):
-            wrong.append(outside)
-        elif _digest(folder / name) != sums[name]:
-            wrong.append(f"{folder / name}: {_CHANGED}")
+        else:
+            wrong += _difference(folder, name, sums[name])
     return wrong
+
+
+def _difference(folder: Path, name: str, checksum: str) -> list[str]:
+    """Return a line if a file has another checksum, or is elsewhere."""
+    try:
+        check_inside(folder, name)
+    except FileError as error:
+        return [str(error)]
+    if _digest(folder / name) != checksum:
+        return [f"{folder / name}: {_CHANGED}"]
+    return []
 
 
 def read_checked(folder: Path, name: str, at_most: int) -> bytes:

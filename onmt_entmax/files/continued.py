@@ -32,42 +32,43 @@ class Continued:
         work: describes in JSON what the content depends on. Parts of other work are dropped.
 
     Attributes:
+        path: the file.
+        partial: the file of the parts.
         progress: after `open`, what the last `write` recorded; empty if there are no parts of this
             work.
-        dropped: after `open`, whether there were parts of other work.
+        dropped: after `open`, whether there were parts that cannot be continued: they are of other
+            work, or their record is damaged.
     """
 
     def __init__(self, path: Path, work: Mapping[str, Any]) -> None:
+        self.path = path
         self._target = followed(path)
         name = self._target.name
         digest = hashlib.sha256(name.encode()).hexdigest()[:8]  # a name has at most 255 bytes
         self.partial = self._target.with_name(f".{name[:40]}.{digest}.partial")
-        self._state = self.partial.with_name(f"{self.partial.name}.json")
+        self._record = self.partial.with_name(f"{self.partial.name}.json")
         text = json.dumps(work, sort_keys=True, ensure_ascii=False)
         self._work = hashlib.sha256(text.encode()).hexdigest()
-        self.progress: dict[str, Any] = {}
-        self._length = 0
         self._file: BinaryIO | None = None
+        self._length = 0  # bytes of the parts that are recorded
+        self.progress: dict[str, Any] = {}
         self.dropped = False
 
-    def _find(self) -> None:
-        """Read what an earlier run recorded."""
+    def _read_record(self) -> None:
+        """Read how far an earlier process came, unless that cannot be continued."""
         self._length, self.progress, self.dropped = 0, {}, False
-        if not self._state.exists():
+        if not self._record.exists():
             return
         try:
-            state = read_object(self._state)
+            record = read_object(self._record)
             size = self.partial.stat().st_size
         except (FileError, OSError):
             self.dropped = True
             return
-        length, progress = state.get("bytes"), state.get("progress")
-        if (
-            state.get("work") == self._work
-            and isinstance(progress, dict)
-            and isinstance(length, int)
-            and 0 <= length <= size
-        ):
+        length: Any = record.get("bytes")
+        progress: Any = record.get("progress")
+        is_whole = isinstance(length, int) and 0 <= length <= size and isinstance(progress, dict)
+        if is_whole and record.get("work") == self._work:
             self._length, self.progress = length, progress
         else:
             self.dropped = True
@@ -82,13 +83,13 @@ class Continued:
         """
         make_parent(self._target)
         with naming(self._target):
-            self._find()
+            self._read_record()
             if self._target.is_dir():
                 raise FileError(f"{self._target}: is a folder already")
             if self._target.exists() and not os.access(self._target, os.W_OK):
                 raise FileError(f"{self._target}: cannot be written (Permission denied)")
             if not self._length:
-                self._state.unlink(missing_ok=True)
+                self._record.unlink(missing_ok=True)
             self._file = open(self.partial, "ab")  # noqa: SIM115
             self._file.truncate(self._length)
 
@@ -100,8 +101,8 @@ class Continued:
             self._file.flush()
             os.fsync(self._file.fileno())
         self.progress = dict(progress)
-        state = {"work": self._work, "bytes": self._length, "progress": self.progress}
-        write_text(self._state, json_line(state))
+        record = {"work": self._work, "bytes": self._length, "progress": self.progress}
+        write_text(self._record, json_line(record))
 
     def finish(self) -> None:
         """Give the file its name."""
@@ -110,7 +111,7 @@ class Continued:
                 shutil.copymode(self._target, self.partial)
             self.close()
             os.replace(self.partial, self._target)
-            self._state.unlink(missing_ok=True)
+            self._record.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file; the parts stay."""
@@ -140,8 +141,7 @@ def alone(parts: Continued) -> Iterator[None]:
             lock = FileLock(path).acquire(timeout=0)
         except Timeout:
             raise FileError(
-                f"{parts.partial}: another process writes here; end it first, or name another "
-                "output"
+                f"{parts.path}: another process writes here; end it first, or name another output"
             ) from None
     with lock:
         try:

@@ -1,4 +1,8 @@
-"""Reading YAML and JSON strictly: no key twice, no code, bounded work."""
+"""Reading YAML and JSON strictly: no key twice, no code, bounded work.
+
+Model folders and configurations may come from strangers. Errors name the line; callers, who know
+the file, put its name before it.
+"""
 
 import json
 import re
@@ -17,6 +21,10 @@ class ParseError(UserError):
 
 # The parser in C is ten times faster.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Far more than a configuration needs.
+_MOST_CHARACTERS = 1 << 20
+_MOST_VALUES = 200_000
+_MOST_LEVELS = 50  # the parser in C overflows its stack at some more
 
 
 @dataclass
@@ -41,10 +49,12 @@ class _UniqueKeys(_SafeLoader):
         """Check for duplicate keys before PyYAML merges `<<`, which may repeat a key."""
         first: dict[Any, Any] = {}
         for key, value in node.value:
-            word = key.tag, key.value if isinstance(key, yaml.ScalarNode) else id(key)
-            if word in first and not key.tag.endswith(":merge"):  # `<<` may occur several times
-                self._check_repeat(key, value, *first[word])
-            first.setdefault(word, (key, value))
+            # A key that is a list or a mapping is compared with nothing: Python refuses it later.
+            identity = (key.tag, key.value if isinstance(key, yaml.ScalarNode) else id(key))
+            if identity not in first:
+                first[identity] = (key, value)
+            elif not key.tag.endswith(":merge"):  # `<<` may occur several times
+                self._check_repeat(key, value, *first[identity])
         super().flatten_mapping(node)
 
     def _check_repeat(self, key: Any, value: Any, first_key: Any, first_value: Any) -> None:
@@ -53,7 +63,8 @@ class _UniqueKeys(_SafeLoader):
         Raises:
             yaml.MarkedYAMLError: there is none, or the values differ.
         """
-        line, problem = first_key.start_mark.line + 1, f"the key {shown(key.value)} is given twice"
+        line = first_key.start_mark.line + 1
+        problem = f"the key {shown(key.value)} is given twice"
         if self.layout is None:
             raise yaml.MarkedYAMLError(None, None, problem, key.start_mark)
         # As texts, since 1 == True.
@@ -90,10 +101,7 @@ def parse_yaml(text: str, layout: Layout | None = None) -> Any:
         finally:
             loader.dispose()
         if layout is not None and isinstance(root, yaml.MappingNode):
-            for key, _ in root.value:
-                layout.lines.setdefault(
-                    key.value if isinstance(key.value, str) else None, key.start_mark.line + 1
-                )
+            _note_lines(root, layout)
         return content
     except yaml.MarkedYAMLError as error:
         # The parser in C sees the end of the text on a line of its own.
@@ -103,31 +111,54 @@ def parse_yaml(text: str, layout: Layout | None = None) -> Any:
         raise ParseError(f"not valid YAML: {''.join(str(error).splitlines()[:1])}") from None
 
 
+def _note_lines(root: yaml.MappingNode, layout: Layout) -> None:
+    """Note the first line of each top-level key; None stands for keys that are no text."""
+    for key, _ in root.value:
+        name = key.value if isinstance(key.value, str) else None
+        layout.lines.setdefault(name, key.start_mark.line + 1)
+
+
+@dataclass
+class _Level:
+    """A collection of a YAML text that has begun and not ended.
+
+    Attributes:
+        anchor: its anchor, if it has one.
+        values: how many values it stands for so far: itself, and those below it.
+    """
+
+    anchor: str | None = None
+    values: int = 1
+
+
 def _check_size(text: str) -> None:
     """Refuse a text that would take a long time or much memory to read.
 
-    Nested aliases stand for exponentially many values, and merging them copies these.
+    Nested aliases stand for exponentially many values, and merging them copies these. So an alias
+    counts as often as what it stands for.
 
     Raises:
         yaml.YAMLError: says what is too much, and where.
     """
-    if len(text) > 2**20:
-        raise yaml.YAMLError("larger than 1,048,576 characters")
-    sizes: dict[str | None, int] = {}  # values that each anchor stands for
-    levels: list[tuple[str | None, int]] = [(None, 0)]  # anchor and values of each open level
+    if len(text) > _MOST_CHARACTERS:
+        raise yaml.YAMLError(f"larger than {_MOST_CHARACTERS:,} characters")
+    anchored: dict[str | None, int] = {}  # how many values each anchor stands for
+    levels = [_Level()]  # the text, and the collections that are open
     events: Any = yaml.parse(text, Loader=_UniqueKeys)
     for event in events:
-        anchor, size = getattr(event, "anchor", None), 1
-        if isinstance(event, yaml.CollectionEndEvent):
-            anchor, size = levels.pop()
-        elif isinstance(event, yaml.AliasEvent):
-            size = sizes.get(anchor, 1)
-        sizes[anchor] = size
         if isinstance(event, yaml.CollectionStartEvent):
-            levels.append((anchor, 0))
-        levels[-1] = (levels[-1][0], levels[-1][1] + size)
-        # The parser in C overflows its stack at some more levels.
-        if len(levels) > 50 or levels[-1][1] > 200_000:
+            anchored[event.anchor] = 1  # an alias inside it, to itself
+            levels.append(_Level(event.anchor))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            ended = levels.pop()
+            anchored[ended.anchor] = ended.values
+            levels[-1].values += ended.values
+        elif isinstance(event, yaml.AliasEvent):
+            levels[-1].values += anchored.get(event.anchor, 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            anchored[event.anchor] = 1
+            levels[-1].values += 1
+        if len(levels) > _MOST_LEVELS or levels[-1].values > _MOST_VALUES:
             raise yaml.MarkedYAMLError(
                 None, None, "nested too deeply or too many values", event.start_mark
             )
@@ -141,7 +172,8 @@ def parse_json(text: str) -> Any:
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(content := dict(pairs)) < len(pairs):
+        content = dict(pairs)
+        if len(content) < len(pairs):
             raise ValueError("a key is given twice")
         return content
 

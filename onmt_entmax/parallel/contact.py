@@ -66,11 +66,16 @@ class Contact:
 
         Ticks are counted, and not the time: this process may have been stopped itself.
         """
-        counts, silent = dict(self._counts), dict.fromkeys(self._others, 0.0)
+        counts = dict(self._counts)
+        silent = dict.fromkeys(self._others, 0.0)  # seconds
         while not self._ended.wait(_TICK):
-            for each, before in counts.items():
-                counts[each] = now = self._counts[each]
-                silent[each] = 0.0 if now != before or now >= _LEFT else silent[each] + _TICK
+            for each in self._others:
+                now = self._counts[each]
+                if now == counts[each] and now < _LEFT:
+                    silent[each] += _TICK
+                else:
+                    silent[each] = 0.0
+                counts[each] = now
                 if silent[each] >= SILENCE:
                     self._lost(
                         f"process {each} on {self._hosts[each]} has not been heard of for "

@@ -21,7 +21,7 @@ from torch import Tensor
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.parallel.contact import Contact, in_contact
 
-# How long processes wait for the first one, which validates alone; `contact` notices lost ones.
+# How long processes wait for the first one, which validates alone; `contact.py` notices lost ones.
 _TIMEOUT = timedelta(hours=2)
 
 
@@ -30,7 +30,9 @@ class ProcessError(UserError):
 
 
 class Processes:
-    """The processes of a run; with one process, every method does nothing.
+    """The processes of a run, as seen by one of them.
+
+    If there is one process, methods that communicate return what they were given.
 
     Attributes:
         rank: number of this process, from 0.
@@ -60,10 +62,11 @@ class Processes:
         if gpu is None:
             return torch.device("cpu")
         if not torch.cuda.is_available():
-            if self.local_rank == 0:
-                say(f"warning: {option} {gpu}: no GPU here; running on the CPU")
+            if self.local_rank == 0:  # once on each machine
+                _print(f"warning: {option} {gpu}: no GPU here; running on the CPU")
             return torch.device("cpu")
-        number, known = gpu if self.count == 1 else self.local_rank, torch.cuda.device_count()
+        number = gpu if self.count == 1 else self.local_rank
+        known = torch.cuda.device_count()
         if number >= known:
             raise ProcessError(
                 f"{option}: there is no GPU {number}; this machine has {counted(known, 'GPU')}, "
@@ -77,6 +80,11 @@ class Processes:
     def writes(self) -> bool:
         """Whether this process writes files and messages."""
         return self.rank == 0
+
+    def say(self, message: str) -> None:
+        """Print a message to stderr, unless another process does."""
+        if self.writes:
+            _print(message)
 
     @contextmanager
     def connected(self, device: torch.device, advice: str) -> Iterator[None]:
@@ -100,18 +108,24 @@ class Processes:
             self._leave()
 
     def _join(self, device: torch.device, advice: str) -> None:
-        if self.count > 1 and not dist.is_initialized():
-            # Optimisers import this. Its default arguments would keep the group beyond its end.
-            import_module("torch.distributed.nn.functional")
-            kind = "nccl" if device.type == "cuda" else "gloo"
-            try:
-                dist.init_process_group(kind, timeout=_TIMEOUT)
-                self._contact = in_contact(self.rank, self.count, advice)
-            except (ValueError, RuntimeError) as error:
-                raise ProcessError(
-                    f"WORLD_SIZE says that there are {self.count} processes, but they cannot meet "
-                    f"({str(error).splitlines()[0]}); start them with torchrun, or unset it"
-                ) from None
+        """Join the process group, and begin to give signs of life.
+
+        Raises:
+            ProcessError: see `connected`.
+        """
+        if self.count == 1 or dist.is_initialized():
+            return
+        # Optimisers import this. Its default arguments would keep the group beyond its end.
+        import_module("torch.distributed.nn.functional")
+        kind = "nccl" if device.type == "cuda" else "gloo"
+        try:
+            dist.init_process_group(kind, timeout=_TIMEOUT)
+            self._contact = in_contact(self.rank, self.count, advice)
+        except (ValueError, RuntimeError) as error:
+            raise ProcessError(
+                f"WORLD_SIZE says that there are {self.count} processes, but they cannot meet "
+                f"({str(error).splitlines()[0]}); start them with torchrun, or unset it"
+            ) from None
 
     def _leave(self) -> None:
         """Leave the process group, and wait for its threads to end.
@@ -126,33 +140,37 @@ class Processes:
             dist.destroy_process_group()
 
     def sum(self, values: Tensor) -> Tensor:
-        """Return the sum of `values`, of any shape, over all processes, which replaces them."""
+        """Add the values of all processes to `values`, of any shape, in place; return them."""
         if self.count > 1:
             dist.all_reduce(values)
         return values
 
     def sum_gradients(self, parameters: Sequence[Tensor]) -> None:
-        """Sum the gradients of `parameters` over all processes."""
-        if self.count == 1:
-            return
+        """Replace the gradients of `parameters` by their sums over all processes.
+
+        Every process has gradients of the same parameters.
+        """
         gradients = [p.grad for p in parameters if p.grad is not None]
+        if self.count == 1 or not gradients:
+            return
+        # One message, since each costs time whatever its length.
         message = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
         parts = message.split([gradient.numel() for gradient in gradients])
         for gradient, part in zip(gradients, parts, strict=True):
             gradient.copy_(part.view_as(gradient))
 
     def from_first(self, value: Any) -> Any:
-        """Broadcast a JSON value from the first process."""
+        """Return the JSON value of the first process; those of the others are ignored."""
         if self.count == 1:
             return value
         where = self._where()
         # As JSON, because PyTorch's broadcast of objects unpickles data from the network.
-        content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
+        text = bytearray(json.dumps(value).encode())
+        content = torch.frombuffer(text, dtype=torch.uint8).to(where)
         size = torch.tensor([len(content)], device=where)
         dist.broadcast(size, src=0)
-        content = (
-            content.to(where) if self.rank == 0 else content.new_empty(int(size), device=where)
-        )
+        if self.rank != 0:
+            content = content.new_empty(int(size))
         dist.broadcast(content, src=0)
         return json.loads(bytes(content.tolist()))
 
@@ -170,6 +188,6 @@ class Processes:
         return "cuda" if dist.get_backend() == "nccl" else "cpu"
 
 
-def say(message: str) -> None:
-    """Print a message to stderr."""
+def _print(message: str) -> None:
+    """Print a message to stderr at once."""
     print(message, file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ outputs; let S(y) be the sum over these, and m the probability of all others. Th
 If everything is listed, m is 0. Otherwise an output that is not listed may be better than the
 choice, so that one needs a bound too. A text y whose parts (tokens or n-grams, as the utility
 counts them) are those of a listed text has the same U. Any other has u(y, t) <= c(t) < 1 for every
-listed t, where c follows from the length of t alone (see `_most`), so that
+listed t, where c follows from the length of t alone (see `most_utility`), so that
 
     U(y) <= sum over listed t of p(t) c(t) + m.
 
@@ -35,7 +35,7 @@ MbrLevel = Literal["exact", "proven", "found", "none"]
 
 UTILITIES: tuple[Utility, ...] = get_args(Utility)
 _ORDER = 6  # longest n-gram of chrF
-_MOST_TEXTS = 500  # compared with each other; the rest counts as not listed
+MOST_TEXTS = 500  # compared with each other; the rest counts as not listed
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ def decide(
     if utility == "exact_match":
         expected, above, elsewhere = weights, slack, bound
     else:
-        left += float(weights[_MOST_TEXTS:].sum())
-        listed, weights = listed[:_MOST_TEXTS], weights[:_MOST_TEXTS]
+        left += float(weights[MOST_TEXTS:].sum())
+        listed, weights = listed[:MOST_TEXTS], weights[:MOST_TEXTS]
         expected, above = utilities(utility, listed, listed) @ weights, left
-        elsewhere = float(weights @ [_most(utility, text) for text in listed]) + left
+        elsewhere = float(weights @ [most_utility(utility, text) for text in listed]) + left
     order = np.argsort(-expected, kind="stable")
     first, second = expected[order[0]], expected[order[1]] if len(order) > 1 else -np.inf
     beats_found = first >= second + above
@@ -99,7 +99,7 @@ def decide(
     )
 
 
-def _most(utility: Utility, text: str) -> float:
+def most_utility(utility: Utility, text: str) -> float:
     """Return the highest utility of a text whose parts are not those of `text`, if `text` is right.
 
     Edit distance, of n tokens: one that has k <= n tokens differs in one of n at least; one that

@@ -44,7 +44,7 @@ from onmt_entmax.model import (
     device_of,
     refuse_too_large,
 )
-from onmt_entmax.parallel.processes import ProcessError, Processes, say
+from onmt_entmax.parallel.processes import ProcessError, Processes
 from onmt_entmax.sparse.backends import cpu
 from onmt_entmax.strings.cells import Cells, cells_text
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS
@@ -90,7 +90,7 @@ def run_training(
     """
     began = time.monotonic() if began is None else began
     processes = Processes()
-    tell: Tell = say if processes.writes else lambda message: None
+    tell: Tell = processes.say
     device = processes.device(run.gpu, "gpu_ranks")
     if training.matmul_dtype == "tf32" and device.type != "cuda":
         tell("warning: matmul_dtype: tf32 is of GPUs; float32 on the CPU")

@@ -141,7 +141,9 @@ def checked_row(form: str, log_prob: float | None, best: str, copies: int = 1, l
         ("abt", 1, 0, "abed", False),
     ],
 )
-def test_a_second_form_of_a_cell_is_no_suspect(form, copies, other, best, variant) -> None:
+def test_a_second_form_of_a_cell_is_no_suspect(
+    form: str, copies: int, other: int, best: str, variant: bool
+) -> None:
     checked = [checked_row(form, None, best, copies)]
     checked += [checked_row("abed", -0.1, best, other, 2)] * bool(other)
     suspects, variants = excluded_rows(checked)
@@ -151,7 +153,7 @@ def test_a_second_form_of_a_cell_is_no_suspect(form, copies, other, best, varian
 
 
 @pytest.fixture
-def parts(monkeypatch) -> list[tuple[Sequence[Row], Sequence[Row]]]:
+def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sequence[Row], Sequence[Row]]]:
     """Training and held-out rows of each part, which nothing is trained on."""
     parts = []
 
@@ -167,7 +169,9 @@ def parts(monkeypatch) -> list[tuple[Sequence[Row], Sequence[Row]]]:
 
 
 @pytest.mark.parametrize("folds", [2, 5])
-def test_equal_rows_and_forms_of_a_cell_are_held_out_together(tmp_path, parts, folds) -> None:
+def test_equal_rows_and_forms_of_a_cell_are_held_out_together(
+    tmp_path: Path, parts: list[tuple[Sequence[Row], Sequence[Row]]], folds: int
+) -> None:
     """Each different row once; all of them, copies too, in the training of the other parts."""
     rows = [f"{stem}a\t{stem}{end}\tV;{tag}" for stem in "bcdfghjk" for end, tag in ENDS]
     turned = [row.replace("V;PST", "PST;V") for row in rows if row.endswith("PST")]
@@ -200,7 +204,11 @@ def map_cell(row: Row) -> tuple[str, frozenset[str]]:
     return row.query.source, frozenset(row.query.tags)
 
 
-def test_rows_that_mix_scripts_are_listed(tmp_path: Path, parts, capsys) -> None:
+def test_rows_that_mix_scripts_are_listed(
+    tmp_path: Path,
+    parts: list[tuple[Sequence[Row], Sequence[Row]]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     model = write_model(tmp_path / "model", 8, end=3)
     lines = ["ab\tab\tV", "cа\tcа\tV", "ab\tаб\tV"]
     (tmp_path / "table").write_text(

@@ -4,21 +4,15 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.ended import ended
 from tools.bench import peers
-from tools.bench.peer_systems import (
-    Command,
-    Data,
-    Eole,
-    PeerError,
-    System,
-    Yoyodyne,
-    divided,
-    last_number,
-)
+from tools.bench.peer_systems.eole import Eole
+from tools.bench.peer_systems.system import Command, Data, PeerError, System, last_number
+from tools.bench.peer_systems.yoyodyne import Yoyodyne, divided
 
 if sys.platform != "linux":
     pytest.skip("processor times are read from /proc", allow_module_level=True)
@@ -70,7 +64,7 @@ class Missing(Fake):
 
 
 @pytest.fixture
-def compare(tmp_path, monkeypatch, capsys):
+def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Run the benchmark with these systems; return what it prints, and the figures."""
     (tmp_path / "a.trn").write_text(TRAIN, encoding="utf-8")
     (tmp_path / "a.dev").write_text(DEV, encoding="utf-8")
@@ -119,7 +113,7 @@ def test_missing_predictions_are_refused():
         peers.exact_match(["a", "b"], ["x", "y"], ["x"])
 
 
-def test_the_cores_are_free_again(monkeypatch):
+def test_the_cores_are_free_again(monkeypatch: pytest.MonkeyPatch):
     chosen = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5})
     monkeypatch.setattr(os, "sched_setaffinity", lambda process, cores: chosen.append(cores))
@@ -136,7 +130,7 @@ def test_a_core_that_there_is_not_is_refused(compare):
 BUSY = "import time\nwhile time.process_time() < 5: pass"
 
 
-def test_a_command_is_stopped_after_its_processor_time(tmp_path):
+def test_a_command_is_stopped_after_its_processor_time(tmp_path: Path):
     # The time of a child counts too, and the child ends with its parent.
     child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}])"
     used = peers.run(Command([sys.executable, "-c", child]), tmp_path / "log", seconds=0.3)
@@ -145,7 +139,7 @@ def test_a_command_is_stopped_after_its_processor_time(tmp_path):
     assert used.status == -signal.SIGTERM
 
 
-def test_a_sleeping_command_uses_no_time(tmp_path):
+def test_a_sleeping_command_uses_no_time(tmp_path: Path):
     code = "import time; time.sleep(1)"
     used = peers.run(Command([sys.executable, "-c", code]), tmp_path / "log", seconds=0.9)
     assert not used.stopped
@@ -156,7 +150,7 @@ def test_marks_are_apart_from_units():
     assert divided("lang=deu +N +ACC(PL) + a") == (["lang=deu", "+N", "+ACC(PL)"], ["+", "a"])
 
 
-def test_yoyodyne_reads_tags_as_features(tmp_path):
+def test_yoyodyne_reads_tags_as_features(tmp_path: Path):
     data = Data(tmp_path / "data")
     data.folder.mkdir()
     for split in ("train", "dev"):
@@ -171,7 +165,7 @@ def test_yoyodyne_reads_tags_as_features(tmp_path):
     assert json.loads((folder / "config.yaml").read_text())["data"]["features_col"] == 3
 
 
-def test_yoyodyne_takes_the_best_checkpoint(tmp_path):
+def test_yoyodyne_takes_the_best_checkpoint(tmp_path: Path):
     (tmp_path / "yoyodyne" / "bin").mkdir(parents=True)
     (tmp_path / "yoyodyne" / "bin" / "python").touch()
     for split, text in (("train", "+V a\n"), ("dev", "+V a\n")):
@@ -185,7 +179,7 @@ def test_yoyodyne_takes_the_best_checkpoint(tmp_path):
     assert command.words[-1] == str(folder / "step=20-val_accuracy=0.1250.ckpt")
 
 
-def test_eole_takes_the_best_checkpoint_that_is_there(tmp_path):
+def test_eole_takes_the_best_checkpoint_that_is_there(tmp_path: Path):
     system = Eole(Data(tmp_path), tmp_path, None, 1)
     lines = [f"INFO] Validation accuracy: {value}" for value in (41.5, 97.25, 60)]
     (tmp_path / "train.log").write_text("\n".join(lines), encoding="utf-8")
@@ -198,7 +192,7 @@ def test_eole_takes_the_best_checkpoint_that_is_there(tmp_path):
     assert system._best() == steps[2]
 
 
-def test_an_existing_folder_is_kept(compare, tmp_path):
+def test_an_existing_folder_is_kept(compare, tmp_path: Path):
     (tmp_path / "out").mkdir()
     printed, _ = compare(Fake, status=2)
     assert "exists; name a new folder" in printed

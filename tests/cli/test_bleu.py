@@ -18,7 +18,7 @@ from tests.reports import record
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory) -> Path:
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reference and two systems that make mistakes, the second one more of them."""
     folder = tmp_path_factory.mktemp("texts")
     generator = random.Random(4)
@@ -44,7 +44,11 @@ def sacrebleu(folder: Path, *arguments: str) -> str:
     ("tokenize", "lowercase"), [("13a", []), ("char", ["--lowercase"]), ("none", [])]
 )
 def test_scores_and_signatures_are_those_of_the_command(
-    texts: Path, tmp_path: Path, tokenize: str, lowercase: list[str], capsys
+    texts: Path,
+    tmp_path: Path,
+    tokenize: str,
+    lowercase: list[str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     output = tmp_path / "scores.json"
     arguments = [str(texts / "one"), "--reference", str(texts / "ref"), "--output", str(output)]
@@ -80,7 +84,9 @@ def test_the_bootstrap_is_that_of_the_command(texts: Path) -> None:
     assert "(p " not in rows[0]
 
 
-def test_the_same_scores_differ_by_chance(texts: Path, tmp_path: Path, capsys) -> None:
+def test_the_same_scores_differ_by_chance(
+    texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Sacrebleu's own comparison, which asks for a larger difference than 0, has p at its least."""
     copies = [tmp_path / "copy", tmp_path / "capitals"]
     for copy, change in zip(copies, (str, str.upper), strict=True):
@@ -103,7 +109,9 @@ def test_the_same_scores_differ_by_chance(texts: Path, tmp_path: Path, capsys) -
         (["five", "--reference", "ref", "--nbest", "4"], "expected 240, 4 for each of 60 lines of"),
     ],
 )
-def test_errors_are_one_line(texts: Path, monkeypatch, arguments: list[str], message: str) -> None:
+def test_errors_are_one_line(
+    texts: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
     monkeypatch.chdir(texts)
     (texts / "short").write_text("a\n")
     (texts / "report").write_text(f"{record('s', 'optimal', ('a', 0.5))}\n" * 60)

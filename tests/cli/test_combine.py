@@ -112,7 +112,9 @@ def test_with_nine_tenths_of_the_weight_the_first_model_decides(
     assert output.read_text() == "a b\nd\ne f\n"
 
 
-def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(tmp_path) -> None:
+def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(
+    tmp_path: Path,
+) -> None:
     cut = record("x", "exhaustive", ("a", 0.6), mass=1.0, finished=2)  # -n_best 1
     other = record("x", "exhaustive", ("b", 0.7), ("a", 0.3))
     found = average(tmp_path, cut, other)
@@ -145,38 +147,55 @@ def test_a_text_that_one_report_lacks_may_have_its_slack(tmp_path: Path) -> None
     assert found["gap"] == pytest.approx(math.log(0.4 / 0.525))
 
 
+# Of two strings that a search finished, `-n_best 1` listed one, with a sum of 1.
+LISTED_IN_PART = record("x", "exhaustive", ("a", 1.0), mass=1.0, finished=2)
+
+
 def test_an_unlisted_string_may_be_as_improbable_as_rounding(tmp_path: Path) -> None:
-    """Of two strings that a search finished, `-n_best 1` listed one, with a sum of 1."""
-    cut = record("x", "exhaustive", ("a", 1.0), mass=1.0, finished=2)
-    found = average(tmp_path, cut, record("x", "exhaustive", ("a", 1.0)))
+    found = average(tmp_path, LISTED_IN_PART, record("x", "exhaustive", ("a", 1.0)))
     assert found["certificate"] == "optimal"
     assert found["bound"] == pytest.approx(0.5e-5)
-    assert average(tmp_path, cut)["certificate"] == "optimal"
 
 
-def test_the_average_is_as_good_as_the_input_of_the_worst_model(tmp_path: Path) -> None:
-    """The counts of tokens are those of the report with the most unknown ones, in any order."""
-    best = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unseen={"t": 1})
-    some = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unknown={"s": 1})
-    worst = record(
-        "s t", "exhaustive", ("a", 1.0), source_tokens=3, unknown={"s": 1, "t": 2}, unseen={"s": 1}
-    )
-    for order in ([best, some, worst], [worst, some, best], [some, worst, best]):
-        found = average(tmp_path, *order)
-        assert (found["source_tokens"], found["unknown"]) == (3, {"s": 1, "t": 2})
-        assert found["unseen"] == {"s": 1}
-        summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
-        assert (summary["source_tokens"], summary["unknown_tokens"]) == (3, 3)
+def test_a_report_that_lists_some_outputs_is_not_exhaustive(tmp_path: Path) -> None:
+    assert average(tmp_path, LISTED_IN_PART)["certificate"] == "optimal"
 
 
-def test_an_exhaustive_level_needs_every_report_to_be(tmp_path: Path) -> None:
+BEST = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unseen={"t": 1})
+SOME = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unknown={"s": 1})
+WORST = record(
+    "s t", "exhaustive", ("a", 1.0), source_tokens=3, unknown={"s": 1, "t": 2}, unseen={"s": 1}
+)
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [(BEST, SOME, WORST), (WORST, SOME, BEST), (SOME, WORST, BEST)],
+    ids=["worst last", "worst first", "worst between"],
+)
+def test_an_average_has_the_unknown_tokens_of_the_worst_model(
+    tmp_path: Path, reports: tuple[str, ...]
+) -> None:
+    found = average(tmp_path, *reports)
+    assert (found["source_tokens"], found["unknown"]) == (3, {"s": 1, "t": 2})
+    assert found["unseen"] == {"s": 1}
+    summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
+    assert (summary["source_tokens"], summary["unknown_tokens"]) == (3, 3)
+
+
+SURE = record("s", "exhaustive", ("a", 1.0))
+
+
+@pytest.mark.parametrize("level", ["optimal", "none"])
+def test_an_average_with_a_report_that_is_not_exhaustive_is_not(tmp_path: Path, level: str) -> None:
     """A bound that a float cannot hold is not 0."""
-    sure = record("s", "exhaustive", ("a", 1.0))
-    for level in ("optimal", "none"):
-        found = average(tmp_path, sure, record("s", level, ("a", 1.0), bound=0.0))
-        assert found["certificate"] == "optimal"
-        assert 0 < found["bound"] < 1e-300
-    assert average(tmp_path, sure, sure)["certificate"] == "exhaustive"
+    found = average(tmp_path, SURE, record("s", level, ("a", 1.0), bound=0.0))
+    assert found["certificate"] == "optimal"
+    assert 0 < found["bound"] < 1e-300
+
+
+def test_an_average_of_a_report_with_itself_is_exhaustive(tmp_path: Path) -> None:
+    assert average(tmp_path, SURE, SURE)["certificate"] == "exhaustive"
 
 
 def test_excluded_probability_is_averaged_by_weight(tmp_path: Path) -> None:
@@ -209,47 +228,96 @@ def test_one_string_has_not_all_the_probability_where_some_was_excluded(tmp_path
     assert (summary["exhaustive_percent"], summary["single_hypothesis_percent"]) == (100, 0)
 
 
-def test_the_highest_expected_utility_of_the_average(tmp_path: Path, capsys) -> None:
-    """The middle of three outputs, of which no model says that it is the most probable."""
-    first = write(tmp_path / "1", record("s", "exhaustive", ("a b c d", 0.8), ("a b c e", 0.2)))
-    other = record("s", "optimal", ("a x c e", 0.6), ("a b c e", 0.39), bound=0.01)
-    second = write(tmp_path / "2", other)
-    report = tmp_path / "both"
-    arguments = ("--reports", first, second, "--output", tmp_path / "o", "--report", report)
-    run(*arguments, "--mbr", "edit_distance")
-    assert (tmp_path / "o").read_text() == "a b c e\n"
-    found = json.loads(report.read_text())
-    assert found["hypotheses"][0]["text"] == "a b c d"
-    assert found["mbr"]["certificate"] == "proven"
-    assert found["mbr"]["ranking"][0]["expected_utility"] == pytest.approx(0.295 + 0.7 * 0.75)
-    assert found["mbr"]["slack"] == pytest.approx(0.005 + 1e-5)
-    assert json.loads((tmp_path / "both.summary.json").read_text())["mbr"]["proven"] == 1
-    assert "minimum Bayes risk proven                   100.00 %" in capsys.readouterr().out
+class TestMinimumBayesRisk:
+    """The middle of three outputs wins, which no model says is the most probable."""
+
+    @pytest.fixture
+    def printed(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+        """Choose by edit distance; what is printed. The report is `both`, the output `o`."""
+        first = record("s", "exhaustive", ("a b c d", 0.8), ("a b c e", 0.2))
+        second = record("s", "optimal", ("a x c e", 0.6), ("a b c e", 0.39), bound=0.01)
+        reports = [write(tmp_path / "1", first), write(tmp_path / "2", second)]
+        files = ("--reports", *reports, "--output", tmp_path / "o", "--report", tmp_path / "both")
+        run(*files, "--mbr", "edit_distance")
+        return capsys.readouterr().out
+
+    @pytest.fixture
+    def found(self, printed: str, tmp_path: Path) -> dict[str, Any]:
+        """The record of the average."""
+        content: dict[str, Any] = json.loads((tmp_path / "both").read_text())
+        return content
+
+    @pytest.mark.usefixtures("printed")
+    def test_chooses_the_output(self, tmp_path: Path) -> None:
+        assert (tmp_path / "o").read_text() == "a b c e\n"
+
+    def test_leaves_the_order_of_the_hypotheses(self, found: dict[str, Any]) -> None:
+        assert found["hypotheses"][0]["text"] == "a b c d"
+
+    def test_has_the_expected_utility(self, found: dict[str, Any]) -> None:
+        best = found["mbr"]["ranking"][0]
+        assert best["expected_utility"] == pytest.approx(0.295 + 0.7 * 0.75)
+
+    def test_is_proven_in_spite_of_its_slack(self, found: dict[str, Any]) -> None:
+        """The second model did not list all outputs."""
+        assert found["mbr"]["slack"] == pytest.approx(0.005 + 1e-5)
+        assert found["mbr"]["certificate"] == "proven"
+
+    def test_is_counted(self, printed: str, tmp_path: Path) -> None:
+        summary = json.loads((tmp_path / "both.summary.json").read_text())
+        assert summary["mbr"]["proven"] == 1
+        assert "minimum Bayes risk proven                   100.00 %" in printed
 
 
-def test_a_model_with_itself(trained: Path, tmp_path: Path) -> None:
-    """The real commands: nothing changes, and a report of a mixture can be mixed again."""
-    report, output = tmp_path / "one.jsonl", tmp_path / "one.pred"
-    source = tmp_path / "some.src"
-    lines = [" ".join(letters) for letters in product("abc", "bde", "afc")]
-    source.write_text("\n".join([*lines, "", "a"]) + "\n")  # with a blank line
-    succeed(
-        "translate.py", "-model", trained / "run", "-src", source, "-output", output,
-        "-beam_size", 5, "-n_best", 5, "-exactness_report", report,
-    )  # fmt: skip
-    again, pred = tmp_path / "again.jsonl", tmp_path / "again.pred"
-    both = ["--reports", report, report, "--output", pred, "--report", again]
-    succeed("onmt_entmax", "combine", *both)
-    records, mixed = list(read_report(report)), list(read_report(again))
-    assert len(records) > 20
-    assert any(len(record["hypotheses"]) > 1 for record in records)
-    assert pred.read_text().splitlines() == output.read_text().splitlines()[::5]
-    for before, after in zip(records, mixed, strict=True):
-        for key in ("text", "prob"):
+class TestAModelWithItself:
+    """The real commands; a search lists five outputs, of some sources not all."""
+
+    @pytest.fixture(scope="class")
+    def files(self, trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        """A folder with output and report of the model, and of its average with itself."""
+        folder = tmp_path_factory.mktemp("itself")
+        lines = [" ".join(letters) for letters in product("abc", "bde", "afc")]
+        (folder / "src").write_text("\n".join([*lines, "", "a"]) + "\n")  # with a blank line
+        succeed(
+            "translate.py", "-model", trained / "run", "-src", folder / "src",
+            "-output", folder / "pred", "-beam_size", 5, "-n_best", 5,
+            "-exactness_report", folder / "report",
+        )  # fmt: skip
+        reports = ["--reports", folder / "report", folder / "report"]
+        written = ["--output", folder / "again.pred", "--report", folder / "again"]
+        succeed("onmt_entmax", "combine", *reports, *written)
+        return folder
+
+    @pytest.fixture
+    def pairs(self, files: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """The records of the model, and of the average."""
+        return list(zip(read_report(files / "report"), read_report(files / "again"), strict=True))
+
+    def test_has_the_same_output(self, files: Path) -> None:
+        best = (files / "pred").read_text().splitlines()[::5]
+        assert (files / "again.pred").read_text().splitlines() == best
+
+    @pytest.mark.parametrize("key", ["text", "prob"])
+    def test_has_the_same_hypotheses(
+        self, pairs: list[tuple[dict[str, Any], dict[str, Any]]], key: str
+    ) -> None:
+        assert any(len(before["hypotheses"]) > 1 for before, _ in pairs)
+        for before, after in pairs:
             assert [h[key] for h in after["hypotheses"]] == [h[key] for h in before["hypotheses"]]
-        if before["finished"] <= 5:
+
+    def test_has_the_same_certificate_if_all_outputs_are_listed(
+        self, pairs: list[tuple[dict[str, Any], dict[str, Any]]]
+    ) -> None:
+        listed = [pair for pair in pairs if pair[0]["finished"] <= 5]
+        assert listed
+        for before, after in listed:
             assert after["certificate"] == before["certificate"]
-        assert after["certificate"] != "exhaustive" or before["certificate"] == "exhaustive"
+
+    def test_is_exhaustive_only_if_the_model_is(
+        self, pairs: list[tuple[dict[str, Any], dict[str, Any]]]
+    ) -> None:
+        for before, after in pairs:
+            assert after["certificate"] != "exhaustive" or before["certificate"] == "exhaustive"
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,22 @@
 """`translate` under lexical constraints and regular expressions, and their bad input."""
 
+import io
 import json
-import math
 import re
 import warnings
+from contextlib import redirect_stderr
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from onmt_entmax import SearchTask, Translator
-from onmt_entmax.checkpoint import load
+from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.translate import main
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.answer_records import answer_record
+from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import LineConstraints, SearchConfig
 from tests.commands import ROOT, json_lines
 
@@ -21,77 +24,168 @@ MODEL = ROOT / "tests" / "data" / "model_1.0"  # reverses its source; letters a 
 SOURCES = ["a b c", "f e d", "b b a"]
 
 
-def translator(**changes: object) -> Translator:
-    task = SearchTask(SearchConfig(n_best=0), method="enumerate", **changes)
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the folder has no checksums
-        return Translator([load(MODEL)], task)
+        return load(MODEL)
+
+
+def enumerator(model: LoadedModel, **changes: object) -> Translator:
+    """Return a translator that finds every possible output, without a limit of outputs."""
+    return Translator([model], SearchTask(SearchConfig(n_best=0), method="enumerate", **changes))
+
+
+def probabilities_of(answer: Answer) -> dict[str, float]:
+    """Return the outputs of a line with their probabilities."""
+    return {output.text: output.hypothesis.prob for output in answer.hypotheses}
 
 
 @pytest.fixture(scope="module")
-def everything() -> list[dict[str, float]]:
+def everything(model: LoadedModel) -> list[dict[str, float]]:
     """Probabilities of all outputs of each source."""
-    answers = list(translator().answers(SOURCES))
+    answers = list(enumerator(model).answers(SOURCES))
     assert all(answer.result.certificate.level == "exhaustive" for answer in answers)
-    return [{h.text: h.hypothesis.prob for h in answer.hypotheses} for answer in answers]
+    return [probabilities_of(answer) for answer in answers]
 
 
+# --- lines with wishes -----------------------------------------------------------------------
+
+# Constraints, and a regular expression for the same outputs.
 WISHES = {
-    LineConstraints((("c b",),)): r".*c b.*",
-    LineConstraints((("d", "c"),)): r".*[cd].*",
-    LineConstraints((), ("b",)): r"[^b]*",
-    LineConstraints((("a",), ("b", "e")), ("c",)): r"(?=.*a)(?=.*[be])[^c]*",
-    LineConstraints(regex=". . [a d]"): r"\S \S [ad]",
-    LineConstraints((("a",),), regex=".* b .*"): r"(?=.*a).*b.*",
+    "a phrase": (LineConstraints(required=(("c b",),)), r".*c b.*"),
+    "one of two": (LineConstraints(required=(("d", "c"),)), r".*[cd].*"),
+    "without a token": (LineConstraints(avoid=("b",)), r"[^b]*"),
+    "two groups, without a token": (
+        LineConstraints(required=(("a",), ("b", "e")), avoid=("c",)),
+        r"(?=.*a)(?=.*[be])[^c]*",
+    ),
+    "an expression": (LineConstraints(regex=". . [a d]"), r"\S \S [ad]"),
+    "a token and an expression": (
+        LineConstraints(required=(("a",),), regex=".* b .*"),
+        r"(?=.*a).*b.*",
+    ),
 }
 
 
-@pytest.mark.parametrize("wish", WISHES, ids=str)
+class Wished(NamedTuple):
+    """An answer under a wish, and the outputs that satisfy it with their probabilities."""
+
+    answer: Answer
+    expected: dict[str, float]
+
+
+@pytest.fixture(params=WISHES)
+def wished(
+    request: pytest.FixtureRequest, model: LoadedModel, everything: list[dict[str, float]]
+) -> list[Wished]:
+    """Answers of the first and the last source; the one between them has no wish."""
+    wish, pattern = WISHES[request.param]
+    answers = enumerator(model).answers(SOURCES, constraints=[wish, LineConstraints(), wish])
+    satisfying = [
+        {text: prob for text, prob in outputs.items() if re.fullmatch(pattern, text)}
+        for outputs in everything
+    ]
+    first, _, last = map(Wished, answers, satisfying)
+    return [first, last]
+
+
 def test_every_output_that_satisfies_a_wish_is_found_with_its_probability(
-    wish: LineConstraints, everything: list[dict[str, float]]
+    wished: list[Wished],
 ) -> None:
+    for answer, expected in wished:
+        assert probabilities_of(answer) == pytest.approx(expected)
+
+
+def test_the_certificate_has_the_probability_of_satisfying_a_wish(wished: list[Wished]) -> None:
+    for answer, expected in wished:
+        least, most = answer.result.certificate.satisfied
+        assert least == most == pytest.approx(sum(expected.values()), abs=1e-6)
+
+
+def test_the_record_has_the_probability_of_satisfying_a_wish(wished: list[Wished]) -> None:
+    for answer, _ in wished:
+        assert answer_record(answer)["satisfied"] == [*answer.result.certificate.satisfied]
+
+
+@pytest.fixture(scope="module")
+def without_wish(model: LoadedModel) -> Answer:
+    """The answer of a line without a wish, between lines with one."""
+    wish = LineConstraints(avoid=("b",))
     wishes = [wish, LineConstraints(), wish]
-    for answer, known, each in zip(
-        translator().answers(SOURCES, constraints=wishes), everything, wishes, strict=True
-    ):
-        pattern = WISHES[wish] if each else ".*"
-        wanted = {text: p for text, p in known.items() if re.fullmatch(pattern, text)}
-        found = {h.text: h.hypothesis.prob for h in answer.hypotheses}
-        assert found == pytest.approx(wanted)
-        satisfied = answer.result.certificate.satisfied
-        if each:
-            least, most = satisfied or (math.nan, math.nan)
-            assert least == most == pytest.approx(sum(wanted.values()), abs=1e-6)
-            assert answer_record(answer)["satisfied"] == [least, most]
-        else:
-            assert satisfied is None
+    _, answer, _ = enumerator(model).answers(SOURCES, constraints=wishes)
+    return answer
 
 
-def test_an_expression_of_the_task_is_for_all_lines_and_joins_theirs() -> None:
-    wishes = [LineConstraints(), LineConstraints((("e",),)), LineConstraints()]
-    for answer in translator(regex="[^e]*").answers(SOURCES, constraints=wishes):
-        allowed = [h.text for h in answer.hypotheses if "e" not in h.text]
-        assert len(allowed) == answer.result.finished
-        if answer.id == 1:  # what they want is a contradiction: proven to have no output
-            assert answer.result.certificate.level == "exhaustive"
-            assert answer.result.certificate.satisfied == (0.0, 0.0)
+def test_a_line_without_a_wish_has_all_outputs(
+    without_wish: Answer, everything: list[dict[str, float]]
+) -> None:
+    assert probabilities_of(without_wish) == pytest.approx(everything[1])
 
 
-def test_a_model_that_writes_from_right_to_left_reads_constraints_from_left_to_right() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = load(MODEL)
-    backwards = Translator(
-        [replace(model, task=replace(model.task, right_to_left=True))], SearchTask()
-    )
-    (plain,) = backwards.answers(["a b c"])
-    assert plain.hypotheses[0].text == "a b c"
-    wishes = [LineConstraints((("a b",),)), LineConstraints(regex="a .*"), LineConstraints(())]
-    for answer in backwards.answers(["a b c"] * 3, constraints=wishes):
-        assert answer.hypotheses[0].text == "a b c"
-    (none,) = backwards.answers(["a b c"], constraints=[LineConstraints(regex="c .*")])
-    assert not none.hypotheses
-    assert none.result.certificate.satisfied == (0.0, 0.0)
+def test_the_certificate_of_a_line_without_a_wish_says_nothing_of_wishes(
+    without_wish: Answer,
+) -> None:
+    assert without_wish.result.certificate.satisfied is None
+
+
+# --- an expression for all lines -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def without_e(model: LoadedModel) -> list[Answer]:
+    """Answers without an e, the second of which must have one."""
+    wishes = [LineConstraints(), LineConstraints(required=(("e",),)), LineConstraints()]
+    return list(enumerator(model, regex="[^e]*").answers(SOURCES, constraints=wishes))
+
+
+@pytest.mark.parametrize("line", [0, 2])
+def test_an_expression_of_the_task_is_for_all_lines(without_e: list[Answer], line: int) -> None:
+    texts = [output.text for output in without_e[line].hypotheses]
+    assert texts
+    assert not any("e" in text for text in texts)
+
+
+def test_an_expression_of_the_task_joins_those_of_lines(without_e: list[Answer]) -> None:
+    """A contradiction is proven to have no output."""
+    contradiction = without_e[1]
+    assert not contradiction.hypotheses
+    assert contradiction.result.certificate.level == "exhaustive"
+    assert contradiction.result.certificate.satisfied == (0.0, 0.0)
+
+
+# --- a model that writes from right to left --------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def backwards(model: LoadedModel) -> Translator:
+    """A model whose best output for `a b c` is `a b c`, which it writes from its end."""
+    task = replace(model.task, right_to_left=True)
+    return Translator([replace(model, task=task)], SearchTask())
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        pytest.param(LineConstraints(), id="none"),
+        pytest.param(LineConstraints(required=(("a b",),)), id="a phrase"),
+        pytest.param(LineConstraints(regex="a .*"), id="an expression"),
+    ],
+)
+def test_a_model_that_writes_from_right_to_left_reads_constraints_from_left_to_right(
+    backwards: Translator, wish: LineConstraints
+) -> None:
+    (answer,) = backwards.answers(["a b c"], constraints=[wish])
+    assert answer.hypotheses[0].text == "a b c"
+
+
+def test_an_expression_is_not_that_of_the_reversed_output(backwards: Translator) -> None:
+    (answer,) = backwards.answers(["a b c"], constraints=[LineConstraints(regex="c .*")])
+    assert not answer.hypotheses
+    assert answer.result.certificate.satisfied == (0.0, 0.0)
+
+
+# --- the command -----------------------------------------------------------------------------
 
 
 def command(folder: Path, constraints: str | None, *options: str) -> list[str]:
@@ -105,21 +199,45 @@ def command(folder: Path, constraints: str | None, *options: str) -> list[str]:
     return [*map(str, arguments), *options]
 
 
-def test_constraints_of_a_file(tmp_path: Path, capsys) -> None:
-    """The last cannot be met: an empty line with proof, and a warning that names the word."""
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the outputs of three lines; the constraint of the last cannot be met."""
+    folder = tmp_path_factory.mktemp("translated")
     lines = '{"text": "a b c", "constraints": [["b a", "c a"]]}\nd\te\nQ\n'
-    with pytest.warns(UserWarning, match="constraints of line 3: no output has 'Q', which"):
-        assert main([*command(tmp_path, lines), "-constraint_regex", "[^<unk>]*"]) == 0
-    outputs = (tmp_path / "out").read_text().splitlines()
-    assert outputs == ["c b a", "d e f", ""]
-    records = json_lines(tmp_path / "report")
-    assert records[2]["certificate"] == "exhaustive"
-    assert records[2]["satisfied"] == [0.0, 0.0]
-    summary = json.loads((tmp_path / "report.summary.json").read_text())
+    with (
+        pytest.warns(UserWarning, match="constraints of line 3: no output has 'Q', which"),
+        redirect_stderr(io.StringIO()) as printed,
+    ):
+        assert main([*command(folder, lines), "-constraint_regex", "[^<unk>]*"]) == 0
+    assert printed.getvalue() == ""
+    return folder
+
+
+def test_outputs_satisfy_the_constraints_of_a_file(translated: Path) -> None:
+    """That of a constraint that cannot be met is an empty line."""
+    assert (translated / "out").read_text().splitlines() == ["c b a", "d e f", ""]
+
+
+def test_a_record_proves_that_a_constraint_cannot_be_met(translated: Path) -> None:
+    record = json_lines(translated / "report")[2]
+    assert record["certificate"] == "exhaustive"
+    assert record["satisfied"] == [0.0, 0.0]
+
+
+@pytest.fixture
+def summary(translated: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((translated / "report.summary.json").read_text())
+    return content
+
+
+def test_the_summary_counts_constraints(summary: dict[str, Any]) -> None:
     assert (summary["constrained"], summary["impossible"]) == (3, 1)
+
+
+def test_the_summary_has_the_mean_probability_of_satisfying(summary: dict[str, Any]) -> None:
+    """It is below two thirds, since one of three constraints cannot be met."""
     least, most = summary["satisfied_percent"]
     assert 0 < least <= most < 67
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -135,7 +253,9 @@ def test_constraints_of_a_file(tmp_path: Path, capsys) -> None:
         ('\n{"regex": "(a"}\n\n', "line 2: regex: character 1: '(' is not closed"),
     ],
 )
-def test_a_malformed_line_is_named(tmp_path: Path, lines: str, error: str) -> None:
+def test_a_malformed_line_is_named_and_nothing_is_written(
+    tmp_path: Path, lines: str, error: str
+) -> None:
     with pytest.raises(UserError) as raised:
         main(command(tmp_path, lines))
     assert error in str(raised.value)

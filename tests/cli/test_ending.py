@@ -32,7 +32,9 @@ from tests.commands import ENVIRONMENT
          "a\\x1b]0;\\x07\\nb\\u2028\\u202e\\udc80ک\u200cم\n"),
     ],
 )  # fmt: skip
-def test_what_stops_a_command_is_one_short_line_and_a_status(raised, status, said, capsys) -> None:
+def test_what_stops_a_command_is_one_short_line_and_a_status(
+    raised, status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     def work() -> int:
         raise raised
 
@@ -57,7 +59,9 @@ def test_a_command_knows_when_it_began() -> None:
     assert command_began() is None
 
 
-def test_a_status_is_the_command_s_own_and_bugs_keep_their_traceback(capsys) -> None:
+def test_a_status_is_the_command_s_own_and_bugs_keep_their_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert [ending("tool.py", lambda status=status: status) for status in (0, 1)] == [0, 1]
     for code, status in (("exit 3", 3), ("kill $$", 143)):  # of another command
         other = ["sh", "-c", code]
@@ -131,7 +135,9 @@ def test_an_interrupt_while_libraries_load_ends_a_command() -> None:
         (["-model", "a", "--n_best", "x"], "argument --n_best: invalid int value: 'x'; -h"),
     ],
 )
-def test_a_misspelt_option_is_named_before_what_is_missing(words, said, intermixed) -> None:
+def test_a_misspelt_option_is_named_before_what_is_missing(
+    words: list[str], said: str, intermixed: bool
+) -> None:
     """Some commands have options with one hyphen, others with two, and both have underscores."""
     parser = argument_parser("A command.")
     parser.add_argument("word", nargs="*")
@@ -150,7 +156,7 @@ def test_an_argument_follows_its_rule() -> None:
             count(text)
 
 
-def test_a_warning_is_cut(capsys) -> None:
+def test_a_warning_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     """As one that names a token of a million letters."""
     warn(f"{'x' * 10**6}; mend it", "a\nb")
     first, second = capsys.readouterr().err.splitlines()

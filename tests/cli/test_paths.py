@@ -1,7 +1,9 @@
-"""Paths that nobody can read or write end every command with one line, and nothing is written."""
+"""A path that nobody can read or write ends a command with one line, and nothing is written.
+
+Of all commands but `verify`, which reports such a path as one of its findings.
+"""
 
 import json
-from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from onmt_entmax.cli import (
     combine,
     distill,
     evaluate,
+    export,
     import_onmt,
     inflect,
     paradigm,
@@ -21,11 +24,12 @@ from onmt_entmax.cli import (
     prepare_table,
     report,
     score,
+    serve,
     suggest,
     train,
     translate,
 )
-from tests.ended import ended, refused
+from tests.ended import ended
 
 MODEL = str(Path(__file__).parents[1] / "data" / "model_1.0")
 RECORD = {
@@ -33,10 +37,12 @@ RECORD = {
     "mass": 1.0, "dropped": 0, "truncated": 0, "excluded": 0.0, "finished": 1,
     "hypotheses": [{"text": "a", "log_prob": 0.0, "prob": 1.0}],
 }  # fmt: skip
-# Each command with what it needs; every word that begins with @ is a path, tried in its turn.
+# Each command with what it needs. Words that begin with @ are paths, each of which is tried alone.
 CALLS = {
+    "audit": (audit.main, f"@pairs --out @out --model {MODEL} --language x"),
+    "audit model": (audit.main, "pairs --out out --model @model --language x"),
     "bleu": (bleu.main, "@text --reference @text --output @out"),
-    "combine": (combine.main, "--reports @report --output @out --report @out2"),
+    "combine": (combine.main, "--reports @report --output @out --report @certificates"),
     "distill": (distill.main, f"--train @queries --models {MODEL} --out @out"),
     "distill model": (distill.main, "--train queries --models @model --out out"),
     "evaluate": (
@@ -44,39 +50,47 @@ CALLS = {
         "--source @queries --reference @text --predictions @text --json @out",
     ),
     "evaluate tables": (evaluate.main, "@text --reference @text --json @out"),
+    "export": (export.main, "@model out"),
+    "export folder": (export.main, f"{MODEL} @out"),
     "import": (import_onmt.main, "@checkpoint @out --yes"),
     "inflect": (inflect.main, "--model @model --input @queries --output @out"),
     "mt": (prepare_files.main, "--languages a b --train @text @text --out @out"),
+    "paradigm": (paradigm.main, "x --lemmas @text --cells @cells --model @model --output @out"),
     "table": (
         prepare_table.main,
-        "--train @pairs --dev @pairs --test @pairs --out @out --skip-bad @out2",
+        "--train @pairs --dev @pairs --test @pairs --out @out --skip-bad @bad",
     ),
     "sigmorphon": (prepare_sigmorphon.main, "--data @folder --out @out"),
-    "predict": (predict.main, f"{MODEL} @table --columns source --output @out --skip-bad @out2"),
+    "predict": (predict.main, f"{MODEL} @table --columns source --output @out --skip-bad @bad"),
     "predict model": (predict.main, "@model text --output out"),
     "report": (report.main, f"-model {MODEL} -report @report -output @out"),
     "report model": (report.main, "-model @model -report report -output out"),
     "score": (score.main, f"-model {MODEL} -src @text -tgt @text -output @out"),
+    "serve": (serve.main, "@model --port 0"),
     "suggest": (suggest.main, "@model --source a --prefix b"),
     "train": (train.main, "-config @config"),
     "translate": (
         translate.main,
-        f"-model {MODEL} -src @text -output @out -exactness_report @out2",
+        f"-model {MODEL} -src @text -output @out -exactness_report @certificates",
     ),
     "translate model": (translate.main, "-model @model -src text -output out"),
 }
-NAMES = {"below": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
-PATHS = [
-    (name, place)
+UNUSABLE = {"below a loop": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
+# Not an error: OpenNMT-py's options of text are empty where they have no value.
+ALLOWED = {("translate", "@certificates", "empty")}
+CASES = [
+    pytest.param(name, place, kind, id=f"{name} {word}: {kind}")
     for name, (_, words) in CALLS.items()
     for place, word in enumerate(words.split())
-    if word.startswith("@")
+    for kind in UNUSABLE
+    if word.startswith("@") and (name, word, kind) not in ALLOWED
 ]
-CASES = [(*path, kind) for path, kind in zip(PATHS, cycle(NAMES), strict=False)]
+# Beside the one line that refuses, what `train` and `distill` say of their options and vocabulary.
+OTHER_LINES = ("warning: ", "note: ", "learning ")
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch) -> Path:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "text").write_text("a b\n")
@@ -88,61 +102,16 @@ def files(tmp_path: Path, monkeypatch) -> Path:
 
 
 @pytest.mark.parametrize(("name", "place", "kind"), CASES)
-def test_a_path_that_cannot_be_used_is_one_line(
-    name: str, place: int, kind: str, files: Path, capsys
+def test_a_path_that_cannot_be_used_is_refused_in_one_line(
+    name: str, place: int, kind: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main, text = CALLS[name]
     words = [word.removeprefix("@") for word in text.split()]
-    words[place] = NAMES[kind]
+    words[place] = UNUSABLE[kind]
     before = sorted(files.rglob("*"))
     assert ended(main, words) == 2
-    lines = [
-        line
-        for line in capsys.readouterr().err.splitlines()
-        if not line.startswith(("warning: ", "note: ", "learning "))
-    ]
+    printed = capsys.readouterr().err.splitlines()
+    lines = [line for line in printed if not line.startswith(OTHER_LINES)]
     assert len(lines) == 1, lines
     assert lines[0].isprintable()
     assert sorted(files.rglob("*")) == before
-
-
-SIGMORPHON = ["--dev", "s", "--language", "x", "--out", "."]
-FILES = ["--languages", "a", "b", "--out", "."]
-EVALUATION = ["--source", "s", "--reference", "r", "--predictions", "f"]
-OVERWRITING = [
-    (bleu.main, ["f", "--reference", "r", "--output", "f"]),
-    (bleu.main, ["s", "--reference", "f", "--output", "f"]),
-    (combine.main, ["--reports", "f", "--output", "f"]),
-    (combine.main, ["--reports", "r", "f", "--output", "o", "--report", "f"]),
-    (combine.main, ["--reports", "o.summary.json", "--output", "f", "--report", "o"]),
-    (inflect.main, ["--model", "m", "--input", "f", "--output", "f"]),
-    (report.main, ["-model", "m", "-report", "f", "-output", "f"]),
-    (score.main, ["-model", "m", "-src", "s", "-tgt", "f", "-output", "f"]),
-    (evaluate.main, [*EVALUATION, "--json", "f"]),
-    (prepare_sigmorphon.main, ["--train", "train.src", *SIGMORPHON]),
-    (prepare_sigmorphon.main, ["--train", "link", *SIGMORPHON]),
-    (prepare_sigmorphon.main, ["--train", "f", "train.yaml", *SIGMORPHON]),
-    (prepare_table.main, ["--train", "s", "--dev", "train.src", "--out", "."]),
-    (prepare_table.main, ["--train", "s", "--dev", "f", "--out", ".", "--skip-bad", "f"]),
-    (prepare_files.main, ["--train", "f", "train.b", *FILES]),
-    (prepare_files.main, ["--train", "f", "s", "--val", "r", "bpe.model", *FILES]),
-    (prepare_files.main, ["--train", "prepare.json", "s", *FILES]),
-    (distill.main, ["--train", "x.work/queries.src", "--models", "m", "--out", "x"]),
-    (audit.main, ["a/part-2/dev.out", "--out", "a"]),
-    (paradigm.main, ["x", "--lemmas", "f.dic", "--format", "hunspell", "--output", "f"]),
-]
-
-
-@pytest.mark.parametrize(("main", "words"), OVERWRITING)
-def test_an_output_that_is_an_input_is_refused(main, words, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names = ["f", "s", "r", "o.summary.json", "x.work/queries.src", "a/part-2/dev.out"]
-    names += ["train.src", "train.yaml", "train.b", "bpe.model", "prepare.json", "f.dic"]
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("what is there\n")
-    (tmp_path / "link").symlink_to("train.src")
-    before = sorted(tmp_path.rglob("*"))
-    assert "is read, and would be overwritten" in refused(main, words)
-    assert sorted(tmp_path.rglob("*")) == before
-    assert all(path.read_text() == "what is there\n" for path in before if path.is_file())

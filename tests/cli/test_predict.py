@@ -1,11 +1,8 @@
 """`onmt-entmax predict`: tables in, the same tables with targets out."""
 
 import io
-import json
 import os
 import re
-import shutil
-import signal
 import subprocess
 import sys
 import tracemalloc
@@ -23,16 +20,13 @@ from onmt_entmax.cli.predicted_files import TableFile
 from onmt_entmax.cli.predicted_rows import OutputLayout
 from onmt_entmax.cli.predicted_tables import with_layout
 from onmt_entmax.errors import counted
-from onmt_entmax.files.continued import Continued
 from onmt_entmax.transducer import Output
+from tests.cli.predicting import SOURCES, predicted, write
 from tests.commands import ENVIRONMENT, ROOT, run, succeed
 from tests.ended import ended, refused
 from tests.inflection_models import write_model
 from tests.models import words
 from tests.string_models import LETTERS, PHONES, task_options, write_phones
-
-SOURCES = ("ab", "abcd", "da", "c")
-HEADED = ("word\tpronunciation", *(f"{source}\t" for source in SOURCES))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def inflection(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With the columns of the shared task of 2023."""
+    """A model of inflection with the columns of the shared task of 2023."""
     source = ("lang=english", "lang=german", "+V", "+PST", *"ab▁")
     options = task_options(["source", "tags", "target"], target_order="right_to_left")
     folder = tmp_path_factory.mktemp("inflection") / "model"
@@ -57,19 +51,13 @@ def expected(model: Path) -> dict[str, str]:
     return outputs
 
 
-def write(path: Path, *rows: str) -> Path:
-    """Write a table; return its path."""
-    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def predicted(model: Path, *arguments: object) -> int:
-    """Run the command in this process; return the exit status."""
-    return ended(predict.main, [str(word) for word in (model, *arguments)])
+# --- a table comes back ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", [None, "", "p a"], ids=["absent", "empty", "ignored"])
-def test_a_table_comes_back_with_its_target(model, expected, tmp_path, target) -> None:
+def test_a_table_comes_back_with_its_target(
+    model: Path, expected: dict[str, str], tmp_path: Path, target: str | None
+) -> None:
     more = "" if target is None else f"\t{target}"
     table = write(tmp_path / "words.tsv", *(source + more for source in SOURCES))
     output = tmp_path / "out.tsv"
@@ -79,7 +67,9 @@ def test_a_table_comes_back_with_its_target(model, expected, tmp_path, target) -
     assert sorted(each.name for each in tmp_path.iterdir()) == ["out.tsv", "words.tsv"]
 
 
-def test_how_a_table_is_read_is_printed(model, tmp_path, capsys) -> None:
+def test_how_a_table_is_read_is_printed(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its columns, targets that are replaced, and a word that may be a heading."""
     table = write(tmp_path / "t", "word\tgloss", "ab\thouse")
     assert predicted(model, table, "--output", tmp_path / "out") == 0
@@ -89,7 +79,9 @@ def test_how_a_table_is_read_is_printed(model, tmp_path, capsys) -> None:
     assert "t:1: 'word' may be a heading; it is read as a row" in errors
 
 
-def test_heading_order_and_other_columns_stay(model, expected, tmp_path, capsys) -> None:
+def test_heading_order_and_other_columns_stay(
+    model: Path, expected: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = ("note,pronunciation,word", '"a, b",,ab', "x,,abcd")
     table = write(tmp_path / "words.csv", *rows)
     assert predicted(model, table) == 0
@@ -101,7 +93,9 @@ def test_heading_order_and_other_columns_stay(model, expected, tmp_path, capsys)
     ]
 
 
-def test_an_absent_target_stands_where_training_has_it(inflection, tmp_path, capsys) -> None:
+def test_an_absent_target_stands_where_training_has_it(
+    inflection: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = write(tmp_path / "german.covered.tst", "lemma\ttags", "ab\tV;PST", "ba\tV")
     assert predicted(inflection, table) == 0
     transducer = Transducer(inflection)
@@ -111,7 +105,12 @@ def test_an_absent_target_stands_where_training_has_it(inflection, tmp_path, cap
     ]  # fmt: skip
 
 
-def test_details_are_those_of_the_predictions(model, tmp_path, capsys) -> None:
+# --- several outputs ---------------------------------------------------------------------------
+
+
+def test_details_are_those_of_the_predictions(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = write(tmp_path / "words.tsv", "abq", "c")
     assert predicted(model, table, "--n_best", 2) == 0
     expected = []
@@ -127,7 +126,9 @@ def test_details_are_those_of_the_predictions(model, tmp_path, capsys) -> None:
     assert "unknown character q (rows with warnings: 1 of 2)" in captured.err
 
 
-def test_all_possible_outputs_are_listed(tmp_path, capsys) -> None:
+def test_all_possible_outputs_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = write_phones(tmp_path / "model", 12, end=3)
     table = write(tmp_path / "words.tsv", "ab")
     assert predicted(model, table, "--all") == 0
@@ -195,7 +196,7 @@ def test_outputs_left_out_are_counted_in_each_row(least: Least) -> None:
 
 
 def test_outputs_left_out_are_counted_at_the_end(least: Least) -> None:
-    """They are no warnings."""
+    """They do not count as warnings."""
     count = sum(len(least.possible[source]) - len(least.kept(source)) for source in SOURCES)
     assert count > 1
     note = f"{count} outputs below {least.least:g} left out; rows that have no other: 1 of 4"
@@ -203,8 +204,13 @@ def test_outputs_left_out_are_counted_at_the_end(least: Least) -> None:
     assert "rows with warnings" not in least.errors
 
 
-def test_several_tables_go_into_a_folder_each_in_its_language(inflection, tmp_path) -> None:
-    """By its name, which may be a code."""
+# --- tables and languages ----------------------------------------------------------------------
+
+
+def test_several_tables_go_into_a_folder_each_in_its_language(
+    inflection: Path, tmp_path: Path
+) -> None:
+    """The name of a table says its language, also by a code."""
     tables = [
         write(tmp_path / f"{name}.covered.tst", "ab\tV;PST", "ba\tV") for name in ("deu", "english")
     ]
@@ -218,7 +224,9 @@ def test_several_tables_go_into_a_folder_each_in_its_language(inflection, tmp_pa
     assert sorted(each.name for each in out.iterdir()) == [each.name for each in tables]
 
 
-def test_languages_may_be_a_column(inflection, tmp_path, capsys) -> None:
+def test_languages_may_be_a_column(
+    inflection: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = write(tmp_path / "x.tsv", "german\tab\tV", "eng\tab\tV")
     columns = ("--columns", "language,source,tags")
     assert predicted(inflection, table, *columns) == 0
@@ -226,22 +234,46 @@ def test_languages_may_be_a_column(inflection, tmp_path, capsys) -> None:
     forms = [transducer.predict("ab", "V", each).text for each in ("german", "english")]
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("\t")[3] for line in lines] == forms
+
+
+def test_a_column_of_languages_needs_no_other_language(inflection: Path, tmp_path: Path) -> None:
+    table = write(tmp_path / "x.tsv", "german\tab\tV")
+    columns = ("--columns", "language,source,tags")
     assert "leave --language out" in refused(
         predict.main, [inflection, table, *columns, "--language", "german"]
     )
 
 
-def test_columns_in_another_order_than_training_are_refused(inflection, tmp_path, capsys) -> None:
-    """By their tags, in `evaluate` too: a tag is neither a word nor a target."""
-    table = write(tmp_path / "german.tst", "ab\tbb\tV;PST", "ba\tbb\tV")
-    message = "column 3 has the tags of the model, and not column 2; --columns"
-    assert message in refused(predict.main, [inflection, table])
-    words = [table, "--reference", table, "--model", inflection]
-    assert message in refused(evaluate.main, words)
-    columns = ("--columns", "source,target,tags")
-    assert predicted(inflection, table, *columns) == 0
-    assert ended(evaluate.main, [str(word) for word in (*words, *columns)]) == 0
-    assert "100.00" in capsys.readouterr().out
+class TestColumnsInAnotherOrderThanInTraining:
+    """Their tags show them, in `evaluate` too: a tag is neither a word nor a target."""
+
+    NAMED = ("--columns", "source,target,tags")
+
+    @pytest.fixture
+    def table(self, tmp_path: Path) -> Path:
+        return write(tmp_path / "german.tst", "ab\tbb\tV;PST", "ba\tbb\tV")
+
+    @pytest.fixture
+    def evaluation(self, table: Path, inflection: Path) -> list[str]:
+        """The arguments of an evaluation of the table by itself."""
+        return [str(table), "--reference", str(table), "--model", str(inflection)]
+
+    def test_are_refused(self, inflection: Path, table: Path) -> None:
+        message = "column 3 has the tags of the model, and not column 2; --columns"
+        assert message in refused(predict.main, [inflection, table])
+
+    def test_are_refused_by_an_evaluation(self, evaluation: list[str]) -> None:
+        message = "column 3 has the tags of the model, and not column 2; --columns"
+        assert message in refused(evaluate.main, evaluation)
+
+    def test_may_be_named(self, inflection: Path, table: Path) -> None:
+        assert predicted(inflection, table, *self.NAMED) == 0
+
+    def test_may_be_named_for_an_evaluation(
+        self, evaluation: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert ended(evaluate.main, [*evaluation, *self.NAMED]) == 0
+        assert "100.00" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -253,7 +285,7 @@ def test_columns_in_another_order_than_training_are_refused(inflection, tmp_path
     ],
 )
 def test_a_language_is_checked_before_anything_is_predicted(
-    inflection, tmp_path, name, more, message
+    inflection: Path, tmp_path: Path, name: str, more: tuple[object, ...], message: str
 ) -> None:
     table = write(tmp_path / name, "ab\tV")
     output = tmp_path / "out.tsv"
@@ -261,152 +293,57 @@ def test_a_language_is_checked_before_anything_is_predicted(
     assert not output.exists()
 
 
-def test_bad_rows_of_all_tables_are_told_at_once(model, expected, tmp_path, capsys) -> None:
-    first = write(tmp_path / "a.tsv", "ab\t", "\tp", "da\t")
-    second = write(tmp_path / "b.tsv", "a\tb\tc", "c\t")
-    words = (first, second, "--columns", "source,target", "--output", tmp_path / "out")
-    assert predicted(model, *words) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"warning: {first}:2: source is empty"
-    assert lines[1].startswith(f"warning: {second}:1: expected 2 columns")
-    assert "2 of 5 rows cannot be read" in lines[2]
-    assert not (tmp_path / "out").exists()
-    assert predicted(model, *words, "--skip-bad", tmp_path / "bad") == 0
-    bad = (tmp_path / "bad").read_text().splitlines()
-    assert [line.split("\t", 2)[::2] for line in bad] == [
-        [f"{first}:2", "\tp"], [f"{second}:1", "a\tb\tc"]
-    ]  # fmt: skip
-    assert (tmp_path / "out/a.tsv").read_text().splitlines() == [
-        f"{source}\t{expected[source]}" for source in ("ab", "da")
-    ]
+# --- bad rows, and what is refused -------------------------------------------------------------
 
 
-KILLED = """
-import os, signal, sys
-from onmt_entmax.cli import evaluate, predict
-from onmt_entmax.files.continued import Continued
+class TestBadRowsOfTwoTables:
+    class Tables(NamedTuple):
+        """Tables of three and two rows, one of which is bad in each."""
 
-predict.WINDOW = 2
-write, written = Continued.write, []
+        first: Path
+        second: Path
+        words: tuple[object, ...]
+        """Arguments of the command."""
 
-def killed(self, text, progress):
-    write(self, text, progress)
-    written.append(text)
-    if len(written) == 3:  # the heading and two windows
-        self._file.write("half a li".encode())
-        self._file.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
+    @pytest.fixture
+    def tables(self, tmp_path: Path) -> Tables:
+        first = write(tmp_path / "a.tsv", "ab\t", "\tp", "da\t")
+        second = write(tmp_path / "b.tsv", "a\tb\tc", "c\t")
+        words = (first, second, "--columns", "source,target", "--output", tmp_path / "out")
+        return self.Tables(first, second, words)
 
-Continued.write = killed
-predict.main(sys.argv[1:])
-"""
+    def test_are_all_told_before_anything_is_predicted(
+        self, model: Path, tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert predicted(model, *tables.words) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[0] == f"warning: {tables.first}:2: source is empty"
+        assert lines[1].startswith(f"warning: {tables.second}:1: expected 2 columns")
+        assert "2 of 5 rows cannot be read" in lines[2]
+        assert not (tmp_path / "out").exists()
+
+    def test_are_left_out_on_request(
+        self, model: Path, expected: dict[str, str], tables: Tables, tmp_path: Path
+    ) -> None:
+        assert predicted(model, *tables.words, "--skip-bad", tmp_path / "bad") == 0
+        assert (tmp_path / "out/a.tsv").read_text().splitlines() == [
+            f"{source}\t{expected[source]}" for source in ("ab", "da")
+        ]
+
+    def test_are_written_with_their_places(
+        self, model: Path, tables: Tables, tmp_path: Path
+    ) -> None:
+        assert predicted(model, *tables.words, "--skip-bad", tmp_path / "bad") == 0
+        rows = [line.split("\t", 2) for line in (tmp_path / "bad").read_text().splitlines()]
+        assert [(place, row) for place, _reason, row in rows] == [
+            (f"{tables.first}:2", "\tp"),
+            (f"{tables.second}:1", "a\tb\tc"),
+        ]
 
 
-@pytest.fixture(scope="module")
-def killed(model, tmp_path_factory) -> Path:
-    """A folder with a table of seven words, and its output, of which a kill left four rows."""
-    folder = tmp_path_factory.mktemp("killed")
-    table = write(folder / "words.tsv", *HEADED, "ba\t", "bc\t", "dd\t")
-    output = write(folder / "out.tsv", "before")
-    arguments = [str(model), str(table), "--output", str(output)]
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, *arguments], cwd=ROOT, env=ENVIRONMENT, capture_output=True
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert output.read_text() == "before\n"
-    return folder
-
-
-@pytest.fixture
-def interrupted(killed, tmp_path) -> tuple[Path, Path]:
-    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "words.tsv", tmp_path / "out.tsv"
-
-
-def test_a_killed_prediction_is_continued_by_the_same_command(
-    model, interrupted, tmp_path, monkeypatch, capsys
+def test_memory_does_not_grow_with_the_table(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Byte for byte as if nothing had happened, and without doing it again."""
-    table, output = interrupted
-    monkeypatch.setattr(predict, "WINDOW", 2)
-    whole = tmp_path / "whole.tsv"
-    assert predicted(model, table, "--output", whole) == 0
-    asked: list[str] = []
-    real = Transducer.predictions
-
-    def predictions(self, queries, batch_size):
-        queries = list(queries)
-        asked.extend(query.source for query in queries)
-        return real(self, queries, batch_size)
-
-    monkeypatch.setattr(Transducer, "predictions", predictions)
-    capsys.readouterr()
-    assert predicted(model, table, "--output", output) == 0
-    assert "continued after 4 of 7 rows" in capsys.readouterr().err
-    assert asked == ["ba", "bc", "dd"]
-    assert output.read_bytes() == whole.read_bytes()
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["out.tsv", "whole.tsv", "words.tsv"]
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-def test_an_interrupt_says_how_to_go_on(model, tmp_path, monkeypatch, capsys, parts) -> None:
-    """After the heading alone, too."""
-    table = write(tmp_path / "words.tsv", *HEADED)
-    output = tmp_path / "out.tsv"
-    monkeypatch.setattr(predict, "WINDOW", 2)
-    real, written = Continued.write, list[str]()
-
-    def interrupted(self, text, progress):
-        if len(written) == parts:
-            raise KeyboardInterrupt
-        written.append(text)
-        real(self, text, progress)
-
-    with monkeypatch.context() as changed:
-        changed.setattr(Continued, "write", interrupted)
-        assert predicted(model, table, "--output", output) == 130
-    assert "note: the same command continues this prediction" in capsys.readouterr().err
-    assert not output.exists()
-    assert predicted(model, table, "--output", output) == 0
-    assert predicted(model, table) == 0
-    assert output.read_text() == capsys.readouterr().out
-
-
-@pytest.mark.parametrize("changed", ["table", "model", "options", "products"])
-def test_other_work_starts_anew_and_says_so(
-    model, interrupted, tmp_path, monkeypatch, capsys, changed
-) -> None:
-    table, output = interrupted
-    more: tuple[object, ...] = ()
-    if changed == "table":
-        table.write_text(table.read_text().replace("dd", "ddd"))
-    elif changed == "model":
-        model = write_phones(tmp_path / "model", 13, end=0)
-    elif changed == "products":
-        more = ("--matmul_dtype", "bfloat16")
-    else:
-        more = ("--beam_size", 4)
-    capsys.readouterr()
-    assert predicted(model, table, "--output", output, *more) == 0
-    said = capsys.readouterr().err
-    assert "begun with another model, table or options; starts anew" in said
-    assert "continued" not in said
-    capsys.readouterr()
-    assert predicted(model, table, *more) == 0
-    assert output.read_text() == capsys.readouterr().out
-
-
-def test_a_damaged_record_starts_anew(model, interrupted, capsys) -> None:
-    table, output = interrupted
-    (state,) = output.parent.glob(".*.json")
-    content = json.loads(state.read_text())
-    state.write_text(json.dumps({**content, "bytes": 10**6}))
-    assert predicted(model, table, "--output", output) == 0
-    assert "starts anew" in capsys.readouterr().err
-    assert len(output.read_text().splitlines()) == 8
-
-
-def test_memory_does_not_grow_with_the_table(model, tmp_path, monkeypatch) -> None:
     """Neither while it is checked nor while it is predicted: some windows, not the file."""
     rows, word = 40_000, "abcd" * 15
     table = write(tmp_path / "words.tsv", *[word] * rows)
@@ -432,14 +369,24 @@ def test_memory_does_not_grow_with_the_table(model, tmp_path, monkeypatch) -> No
     assert peak < 1e6 < table.stat().st_size
 
 
-def test_an_input_is_never_overwritten(model, tmp_path) -> None:
-    table = write(tmp_path / "words.tsv", "ab")
-    for more in (("--output", table), ("--output", tmp_path), ("--skip-bad", table)):
-        assert "is read, and would be overwritten" in refused(predict.main, [model, table, *more])
-    link = tmp_path / "link.tsv"
-    os.link(table, link)
-    assert "overwritten" in refused(predict.main, [model, table, "--output", link])
-    assert table.read_text() == "ab\n"
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(("--output", "words.tsv"), id="output"),
+        pytest.param(("--output", "."), id="folder of the output"),
+        pytest.param(("--skip-bad", "words.tsv"), id="bad rows"),
+        pytest.param(("--output", "link.tsv"), id="a link"),
+    ],
+)
+def test_an_input_is_never_overwritten(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("words.tsv"), "ab")
+    os.link("words.tsv", "link.tsv")
+    message = "is read, and would be overwritten"
+    assert message in refused(predict.main, [model, "words.tsv", *options])
+    assert Path("words.tsv").read_text() == "ab\n"
 
 
 @pytest.mark.parametrize(
@@ -452,22 +399,29 @@ def test_an_input_is_never_overwritten(model, tmp_path) -> None:
         (("--n_best", "0"), "at least|from 1"),
     ],
 )
-def test_mistakes_are_one_line(model, tmp_path, more, message) -> None:
+def test_options_that_do_not_fit_are_refused_in_one_line(
+    model: Path, tmp_path: Path, more: tuple[str, ...], message: str
+) -> None:
     table = write(tmp_path / "words.tsv", "ab")
     assert re.search(message, refused(predict.main, [model, table, *more]))
 
 
-def test_tables_of_one_name_are_refused(model, tmp_path) -> None:
+def test_tables_of_one_name_are_refused(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    tables = [write(folder / "words.tsv", "ab") for folder in (tmp_path, tmp_path / "a")]
-    more = ("--output", tmp_path / "out")
-    assert f"{tables[0]} and {tables[1]} would both be written to {more[1]}/words.tsv" in refused(
-        predict.main, [model, *tables, *more]
-    )
+    first, second = (write(folder / "words.tsv", "ab") for folder in (tmp_path, tmp_path / "a"))
+    output = tmp_path / "out"
+    message = f"{first} and {second} would both be written to {output}/words.tsv"
+    assert message in refused(predict.main, [model, first, second, "--output", output])
+
+
+def test_several_tables_need_a_folder(model: Path, tmp_path: Path) -> None:
+    tables = [write(tmp_path / name, "ab") for name in ("a.tsv", "b.tsv")]
     assert "need --output, a folder" in refused(predict.main, [model, *tables])
 
 
-def test_models_are_averaged(model, tmp_path, capsys) -> None:
+def test_models_are_averaged(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = write_model(
         tmp_path / "other", 4, words(LETTERS, (*PHONES, "x")), 0,
         task_options(separators={"target": " "}),
@@ -480,12 +434,16 @@ def test_models_are_averaged(model, tmp_path, capsys) -> None:
     assert cells[1:5] == [found.text, *proven]
 
 
-def test_text_that_is_no_utf8_is_named_as_the_user_knows_it(model, monkeypatch) -> None:
+def test_text_that_is_no_utf8_is_named_as_the_user_knows_it(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ab\n\xff\n")))
     assert "error: standard input:2: not UTF-8" in refused(predict.main, [model, "-"])
 
 
-def test_a_single_column_may_have_a_heading(model, expected, tmp_path, capsys) -> None:
+def test_a_single_column_may_have_a_heading(
+    model: Path, expected: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = write(tmp_path / "t.tsv", "Word", *SOURCES)
     assert predicted(model, table) == 0
     said = capsys.readouterr()
@@ -493,7 +451,7 @@ def test_a_single_column_may_have_a_heading(model, expected, tmp_path, capsys) -
     assert "columns source between tabs; heading 'Word' left out" in said.err
 
 
-def test_a_file_is_no_folder_for_tables(model, tmp_path) -> None:
+def test_a_file_is_no_folder_for_tables(model: Path, tmp_path: Path) -> None:
     tables = [write(tmp_path / name, "ab") for name in ("a.tsv", "b.tsv")]
     output = write(tmp_path / "out", "before")
     said = refused(predict.main, [model, *tables, "--output", output])
@@ -503,7 +461,7 @@ def test_a_file_is_no_folder_for_tables(model, tmp_path) -> None:
 
 @pytest.mark.parametrize(("text", "ending"), [("ab,\n", "csv"), ("ab\t\n", "tsv"), ("ab\n", "tsv")])
 def test_the_standard_input_has_the_ending_of_its_columns_in_a_folder(
-    model, tmp_path, monkeypatch, text: str, ending: str
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, ending: str
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     (tmp_path / "out").mkdir()
@@ -511,7 +469,9 @@ def test_the_standard_input_has_the_ending_of_its_columns_in_a_folder(
     assert [path.name for path in (tmp_path / "out").iterdir()] == [f"stdin.{ending}"]
 
 
-def test_the_real_command_reads_a_pipe(model, expected, tmp_path) -> None:
+def test_the_real_command_reads_a_pipe(
+    model: Path, expected: dict[str, str], tmp_path: Path
+) -> None:
     command = [sys.executable, "-m", "onmt_entmax", "predict", str(model), "-"]
     done = subprocess.run(
         command, input="ab\nda\n", capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT
@@ -520,7 +480,7 @@ def test_the_real_command_reads_a_pipe(model, expected, tmp_path) -> None:
     assert done.stdout == f"ab\t{expected['ab']}\nda\t{expected['da']}\n"
 
 
-def test_the_real_command_from_a_table_to_its_score(model, tmp_path) -> None:
+def test_the_real_command_from_a_table_to_its_score(model: Path, tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.tsv", "ab\tp", "da\ta j")
     output = tmp_path / "out.tsv"
     succeed("onmt_entmax", "predict", model, gold, "--output", output, "--details")

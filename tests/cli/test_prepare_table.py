@@ -18,7 +18,7 @@ FORMS = ["draw\tV;PST\tdrew", "go\tV;PST\twent", "walk\tV;PRS\twalks"]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, in which tables stand."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -39,7 +39,7 @@ def options() -> dict[str, object]:
     return yaml.safe_load(Path("out/train.yaml").read_text("utf-8"))
 
 
-def test_a_table_of_pronunciations_is_read_as_it_is(capsys) -> None:
+def test_a_table_of_pronunciations_is_read_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     write(ro_train_tsv=PHONES, ro_dev_tsv=PHONES[:1])
     prepare("--train", "ro.train.tsv", "--dev", "ro.dev.tsv")
     said = capsys.readouterr().out
@@ -74,7 +74,9 @@ def test_the_configuration_trains_a_model_that_knows_its_task() -> None:
         ([], "copy_frequency", 2),
     ],
 )
-def test_direction_and_copying_are_options_of_the_training(arguments, key, value, capsys) -> None:
+def test_direction_and_copying_are_options_of_the_training(
+    arguments: list[object], key: str, value: object, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = ["aab\taab", "aac\taac", "aa\ta"]
     write(train_tsv=rows, dev_tsv=rows[:1])
     prepare("--train", "train.tsv", "--dev", "dev.tsv", *arguments)
@@ -83,7 +85,7 @@ def test_direction_and_copying_are_options_of_the_training(arguments, key, value
     assert Path("out/dev.tgt").read_text() == "a a b\n"  # in natural order
 
 
-def test_columns_and_separators_are_named(capsys) -> None:
+def test_columns_and_separators_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     rows = ["k\tx-y\tA.B\tdeu", "l\tz\tA\tdeu"]
     write(train_tsv=rows, dev_tsv=rows[1:])
     words = "--columns target,source,tags,language --separator source=- --separator tags=."
@@ -99,7 +101,7 @@ def test_columns_and_separators_are_named(capsys) -> None:
     assert options()["task"] == {"columns": columns, "separators": separators}
 
 
-def test_languages_are_the_names_of_several_files(capsys) -> None:
+def test_languages_are_the_names_of_several_files(capsys: pytest.CaptureFixture[str]) -> None:
     tables = {f"{name}_{split}": FORMS for name in ("heb", "heb-unvoc") for split in ("trn", "dev")}
     write(**tables)
     prepare("--train", *Path().glob("*.trn"), "--dev", *Path().glob("*.dev"))
@@ -110,7 +112,7 @@ def test_languages_are_the_names_of_several_files(capsys) -> None:
     assert "train.{src,tgt}: 6 rows, 2 languages\n" in said.out
 
 
-def test_two_files_of_one_language_are_warned_of(capsys) -> None:
+def test_two_files_of_one_language_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
     write(heb_trn=FORMS[:1], heb_train=FORMS[1:], arb_trn=FORMS, heb_dev=FORMS)
     train = ["heb.trn", "heb.train", "arb.trn"]
     prepare("--train", *train, "--dev", "heb.dev")
@@ -135,7 +137,9 @@ def test_a_file_whose_name_says_no_language_is_refused_with_what_helps(main, oth
     assert ("or name a column of languages with --columns" in said) is other
 
 
-def test_a_training_language_that_dev_lacks_is_warned_of(capsys) -> None:
+def test_a_training_language_that_dev_lacks_is_warned_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write(a_trn=FORMS, b_trn=FORMS, a_dev=["walk\tV;PST\twalked"])
     prepare("--train", "a.trn", "b.trn", "--dev", "a.dev")
     said = capsys.readouterr().err
@@ -144,14 +148,16 @@ def test_a_training_language_that_dev_lacks_is_warned_of(capsys) -> None:
     )
 
 
-def test_the_prediction_of_a_csv_table_is_one_too(capsys) -> None:
+def test_the_prediction_of_a_csv_table_is_one_too(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [row.replace("\t", ",") for row in FORMS]
     write(train_csv=rows, dev_csv=rows)
     prepare("--train", "train.csv", "--dev", "dev.csv")
     assert "predict out/model dev.csv --output out/dev.predicted.csv\n" in capsys.readouterr().out
 
 
-def test_a_dev_language_that_training_lacks_is_warned_of(capsys) -> None:
+def test_a_dev_language_that_training_lacks_is_warned_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write(a_trn=FORMS, b_trn=FORMS, c_dev=["walk\tV;PST\twalked"])
     prepare("--train", "a.trn", "b.trn", "--dev", "c.dev")
     assert "warning: dev: languages that the training rows lack: c; these have a, b\n" in (
@@ -176,7 +182,7 @@ def test_tables_may_have_their_columns_in_another_order(lines: list[str]) -> Non
 BAD = ["draw\tV;PST\tdrew", "go\twent", *["\tV\twent"] * 11, "walk\tV;PRS\twalks"]
 
 
-def test_all_bad_rows_are_told_at_once(capsys) -> None:
+def test_all_bad_rows_are_told_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     write(a_trn=BAD, a_dev=FORMS)
     arguments = ["--train", "a.trn", "--dev", "a.dev", "--out", "out"]
     assert ended(prepare_table.main, arguments) == 2
@@ -190,7 +196,7 @@ def test_all_bad_rows_are_told_at_once(capsys) -> None:
     assert not Path("out").exists()
 
 
-def test_bad_rows_are_skipped_and_kept(capsys) -> None:
+def test_bad_rows_are_skipped_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
     write(a_trn=BAD, a_dev=FORMS)
     prepare("--train", "a.trn", "--dev", "a.dev", "--skip-bad", "bad.txt")
     assert "12 of 17 rows cannot be read, the first 10 above; bad.txt has them, with their" in (
@@ -234,7 +240,9 @@ def test_what_cannot_be_is_refused(more: list[str], said: str) -> None:
 
 @pytest.mark.parametrize("main", [prepare_table.main, prepare_sigmorphon.main])
 @pytest.mark.parametrize("covered", [["draw\tV;PST"], ["draw\tV;PST\t"]])
-def test_a_covered_table_is_named_in_a_command(main, covered: list[str], capsys) -> None:
+def test_a_covered_table_is_named_in_a_command(
+    main, covered: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     write(jap_trn=FORMS, jap_dev=FORMS, jap_covered_tst=covered)
     prepare("--train", "jap.trn", "--dev", "jap.dev", "--test", "jap.covered.tst", main=main)
     assert (
@@ -250,7 +258,9 @@ def test_a_covered_table_is_named_in_a_command(main, covered: list[str], capsys)
         ([f"{row}\tx" for row in FORMS], ["train", "inflect", "predict", "evaluate"]),
     ],
 )
-def test_the_next_commands_suit_the_table(lines: list[str], commands: list[str], capsys) -> None:
+def test_the_next_commands_suit_the_table(
+    lines: list[str], commands: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     write(train_tsv=lines, dev_tsv=lines)
     columns = ["--columns", "source,tags,target,language"] * (len(commands) > 3)
     prepare("--train", "train.tsv", "--dev", "dev.tsv", *columns)
@@ -260,7 +270,9 @@ def test_the_next_commands_suit_the_table(lines: list[str], commands: list[str],
     assert "evaluate out/dev.predicted.tsv --reference dev.tsv --model out/model\n" in printed
 
 
-def test_hallucinated_pairs_are_a_corpus_of_the_training(capsys) -> None:
+def test_hallucinated_pairs_are_a_corpus_of_the_training(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write(a_trn=FORMS, a_dev=FORMS)
     prepare("--train", "a.trn", "--dev", "a.dev", "--hallucinate", 2)
     names = ("path_src", "path_tgt")
@@ -355,7 +367,7 @@ def test_a_plan_of_many_passes_hallucinates(
 
 
 @pytest.mark.usefixtures("hundred_a_second")
-def test_a_plan_says_why_it_hallucinates(capsys) -> None:
+def test_a_plan_says_why_it_hallucinates(capsys: pytest.CaptureFixture[str]) -> None:
     write(a_trn=ENDINGS, a_dev=ENDINGS)
     prepare("--train", "a.trn", "--dev", "a.dev", "--minutes", 4)
     said = "Of these rows, 8 are hallucinated, since there are at least 20 passes without"
@@ -363,7 +375,9 @@ def test_a_plan_says_why_it_hallucinates(capsys) -> None:
     assert f"# {said}" in Path("out/train.yaml").read_text("utf-8")
 
 
-def test_dev_tables_of_one_name_have_commands_of_their_own(capsys) -> None:
+def test_dev_tables_of_one_name_have_commands_of_their_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """One folder cannot hold both predictions."""
     paths = [Path(folder, "dev.tsv") for folder in ("a", "b")]
     for path in paths:
@@ -388,14 +402,18 @@ def test_dev_tables_of_one_name_have_commands_of_their_own(capsys) -> None:
         (["a.dev", "b.val", "c.dev"], [], "t/a.dev t/b.val t/c.dev"),
     ],
 )
-def test_many_files_are_a_pattern_that_names_no_others(names, others, expected) -> None:
+def test_many_files_are_a_pattern_that_names_no_others(
+    names: list[str], others: list[str], expected: str
+) -> None:
     Path("t").mkdir()
     for name in (*names, *others):
         Path("t", name).touch()
     assert files_for_shell([Path("t", name) for name in names]) == expected
 
 
-def test_a_table_without_heading_follows_that_of_training(tmp_path: Path, capsys) -> None:
+def test_a_table_without_heading_follows_that_of_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Of two columns, nothing else tells which is the source."""
     (tmp_path / "train").write_text("pronunciation\tword\na b\tab\nb a\tba\n", encoding="utf-8")
     (tmp_path / "dev").write_text("a a\taa\n", encoding="utf-8")
@@ -406,7 +424,9 @@ def test_a_table_without_heading_follows_that_of_training(tmp_path: Path, capsys
     assert (tmp_path / "out/train.src").read_text(encoding="utf-8").split("\n")[0] in ("a b", "b a")
 
 
-def test_rows_of_several_training_tables_are_warned_of(tmp_path: Path, capsys) -> None:
+def test_rows_of_several_training_tables_are_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("one", "two", "dev"):
         (tmp_path / name).write_text("ab\ta b\n", encoding="utf-8")
     tables = ["--train", tmp_path / "one", tmp_path / "two", "--dev", tmp_path / "dev"]

@@ -47,7 +47,7 @@ def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> li
 
 @pytest.mark.usefixtures("pyonmttok")
 @pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
-def test_texts_are_read_as_translate_writes_them(tmp_path, order) -> None:
+def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> None:
     letters = words(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
     kwargs = "{'mode': 'char', 'joiner_annotate': True}"
     options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
@@ -121,11 +121,10 @@ def test_a_record_has_a_step_for_each_token_and_the_end(scores: Scores) -> None:
 def test_scores_are_those_of_training(scores: Scores) -> None:
     """That of an impossible token is null."""
     for _, record, expected in scores.pairs:
-        for step, log_prob in zip(record["steps"], expected, strict=True):
-            if log_prob == -math.inf:
-                assert step["log_prob"] is None
-            else:
-                assert step["log_prob"] == pytest.approx(log_prob, abs=1e-5)
+        log_probs = [
+            -math.inf if step["log_prob"] is None else step["log_prob"] for step in record["steps"]
+        ]
+        assert log_probs == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_first_impossible_token_excludes_a_target(scores: Scores) -> None:
@@ -141,42 +140,70 @@ def test_a_possible_target_has_a_log_probability(scores: Scores) -> None:
     for _, record, expected in possible:
         assert record["excluded_at"] is None
         assert record["log_prob"] == pytest.approx(sum(expected), abs=1e-4)
+
+
+def test_possible_targets_are_counted(scores: Scores) -> None:
+    possible = [pair for pair in scores.pairs if -math.inf not in pair.expected]
     assert f"possible {len(possible)} " in scores.printed
 
 
-def test_a_token_that_no_output_has_cannot_be_produced(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An unknown one, and the start symbol."""
-    write_model(tmp_path / "model", 0)
-    target = ["x ö", "<s> y", "x"]
-    records = run(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)
-    for record, position, token in zip(records[:2], (1, 0), ("ö", "<s>"), strict=True):
+class TestTokensThatNoOutputHas:
+    """An unknown one, `ö`, and the start symbol."""
+
+    @pytest.fixture
+    def records(self, tmp_path: Path) -> list[dict[str, Any]]:
+        """Those of targets with either of them, and of one without."""
+        write_model(tmp_path / "model", 0)
+        target = ["x ö", "<s> y", "x"]
+        return run(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)
+
+    @pytest.mark.parametrize(("line", "position", "token"), [(0, 1, "ö"), (1, 0, "<s>")])
+    def test_exclude_a_target(
+        self, records: list[dict[str, Any]], line: int, position: int, token: str
+    ) -> None:
+        record = records[line]
         assert (record["log_prob"], record["excluded_at"]) == (None, position)
         step = record["steps"][position]
         assert (step["token"], step["log_prob"], step["rank"]) == (token, None, step["support"] + 1)
-        assert record["unknown_target"] == {token: 1}
-    assert "unknown_target" not in records[2]
-    printed = capsys.readouterr()
-    assert "possible 1 (33.33%)" in printed.out
-    assert "target tokens" in printed.err
+
+    @pytest.mark.parametrize(("line", "token"), [(0, "ö"), (1, "<s>")])
+    def test_are_counted_in_a_record(
+        self, records: list[dict[str, Any]], line: int, token: str
+    ) -> None:
+        assert records[line]["unknown_target"] == {token: 1}
+
+    def test_are_not_counted_where_there_are_none(self, records: list[dict[str, Any]]) -> None:
+        assert "unknown_target" not in records[2]
+
+    def test_are_warned_of(
+        self, capsys: pytest.CaptureFixture[str], records: list[dict[str, Any]]
+    ) -> None:
+        printed = capsys.readouterr()
+        assert "possible 1 (33.33%)" in printed.out
+        assert "target tokens" in printed.err
 
 
 OTHER_ORDER = words("ba", "zxy")
 
 
 @pytest.mark.parametrize("second", [VOCABULARIES, OTHER_ORDER], ids=["same ids", "other ids"])
-def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(tmp_path, second) -> None:
+def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(
+    tmp_path: Path, second: Vocabularies
+) -> None:
     write_model(tmp_path / "0", 0)
     write_model(tmp_path / "1", 1, second)
-    single = [run(tmp_path, tmp_path / str(s), source=["a b"], target=["x"])[0] for s in (0, 1)]
-    both = run(tmp_path, tmp_path / "0", tmp_path / "1", source=["a b"], target=["x"])[0]
-    for step, one, other in zip(*(record["steps"] for record in (both, *single)), strict=True):
-        values = [p["log_prob"] for p in (one, other)]
-        mean = sum(math.exp(value) for value in values if value is not None) / 2
-        assert math.exp(-math.inf if step["log_prob"] is None else step["log_prob"]) == (
-            pytest.approx(mean, abs=1e-5)
-        )
+    first, other, both = (
+        run(tmp_path, *(tmp_path / name for name in names), source=["a b"], target=["x"])[0]
+        for names in ("0", "1", "01")
+    )
+    for step, *steps in zip(both["steps"], first["steps"], other["steps"], strict=True):
+        mean = sum(map(probability_of, steps)) / 2
+        assert probability_of(step) == pytest.approx(mean, abs=1e-5)
+
+
+def probability_of(step: dict[str, Any]) -> float:
+    """Return the probability of the token of a record's step."""
+    return 0.0 if step["log_prob"] is None else math.exp(step["log_prob"])
 
 
 def check_refusal(folder: Path, message: str, *models: str) -> None:

@@ -11,6 +11,7 @@ from onmt_entmax.checkpoint import load, save
 from onmt_entmax.cli import suggest
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import build_model
+from onmt_entmax.suggester import TextSuggestion
 from onmt_entmax.suggester import suggest as suggestions
 from tests.ended import ended, refused
 from tests.models import small, words
@@ -18,8 +19,8 @@ from tests.models import small, words
 VOCABULARIES = words("ab", "xyz")
 
 
-def write_model(folder: Path, alpha: float = 1.5, options: dict | None = None) -> Path:
-    """A model folder."""
+def write_model(folder: Path, alpha: float = 1.5, options: dict[str, object] | None = None) -> Path:
+    """Write a random model; return its folder."""
     torch.manual_seed(2)
     config = small(generator_alpha=alpha, param_init=0.7)
     model = build_model(config, VOCABULARIES)
@@ -31,7 +32,7 @@ def write_model(folder: Path, alpha: float = 1.5, options: dict | None = None) -
 
 
 def next_tokens(folder: Path, source: str, prefix: str) -> dict[str, float]:
-    """Probabilities after a prefix, from the pass that training takes."""
+    """Return probabilities after a prefix, by teacher forcing as in training."""
     loaded = load(folder)
     ids = VOCABULARIES.target.encode(prefix.split())
     batch = make_batch([Example(VOCABULARIES.source.encode(source.split()), ids, 0)], VOCABULARIES)
@@ -44,45 +45,87 @@ def next_tokens(folder: Path, source: str, prefix: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(("prefix", "alpha"), [("", 1.5), ("x y z", 1.0)])
-def test_every_possible_next_token_and_no_other_is_listed(tmp_path, prefix, alpha) -> None:
+def test_every_possible_next_token_and_no_other_is_listed(
+    tmp_path: Path, prefix: str, alpha: float
+) -> None:
     folder = write_model(tmp_path / "model", alpha=alpha)
     found = suggestions(load(folder), "a b a", prefix)
     expected = next_tokens(folder, "a b a", prefix)
     assert {c.token: c.prob for c in found.continuations} == pytest.approx(expected, abs=1e-6)
 
 
-def test_what_is_shown(tmp_path, capsys) -> None:
-    folder = write_model(tmp_path / "model", alpha=1.0)
-    found = suggestions(load(folder), "a b a", "x")
-    first, *others = found.continuations
-    told = suggest.text_of(replace(found, excluded_at=0), ["x"], 1).splitlines()
-    assert told[:2] == [
-        "the model excludes 'x' (token 1 of the prefix)",
-        f"next      {first.prob:<8.6g}  {first.token}",
-    ]
-    rest = sum(continuation.prob for continuation in others)
-    assert told[2] == f"          {rest:<8.6g}  on {len(others)} more"
-    write_model(tmp_path / "model", options={"target_order": "right_to_left"})
+class TestTheTextOfSuggestions:
+    """One next token is shown; the first token of the prefix `x` is said to be impossible."""
+
+    @pytest.fixture
+    def found(self, tmp_path: Path) -> TextSuggestion:
+        return suggestions(load(write_model(tmp_path / "model", alpha=1.0)), "a b a", "x")
+
+    @pytest.fixture
+    def lines(self, found: TextSuggestion) -> list[str]:
+        return suggest.text_of(replace(found, excluded_at=0), ["x"], 1).splitlines()
+
+    def test_names_the_token_that_the_model_excludes(self, lines: list[str]) -> None:
+        assert lines[0] == "the model excludes 'x' (token 1 of the prefix)"
+
+    def test_has_the_most_probable_token(self, lines: list[str], found: TextSuggestion) -> None:
+        first = found.continuations[0]
+        assert lines[1] == f"next      {first.prob:<8.6g}  {first.token}"
+
+    def test_sums_the_others(self, lines: list[str], found: TextSuggestion) -> None:
+        others = found.continuations[1:]
+        rest = sum(continuation.prob for continuation in others)
+        assert lines[2] == f"          {rest:<8.6g}  on {len(others)} more"
+
+
+def test_a_right_to_left_model_reads_prefixes_from_right_to_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_model(tmp_path / "model", options={"target_order": "right_to_left"})
     assert ended(suggest.main, [str(folder), "--source", "a", "--prefix", "x"]) == 0
     assert "from right to left, and so are prefixes read" in capsys.readouterr().err
 
 
-def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) -> None:
-    folder = write_model(tmp_path / "model")
-    outputs = []
-    for arguments, text in (
-        (["--source", "a b"], "x\n\nö\ny\n"),
-        ([], "\na b\nx\n\nö\ny\n"),
-    ):
+class TestAPrefixIsTyped:
+    PREFIXES = "x\n\nö\ny\n"
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        return write_model(tmp_path / "model")
+
+    def type_lines(self, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        assert ended(suggest.main, [str(folder), *arguments]) == 0
+
+    def test_after_the_source(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """A source in the arguments and one on the first line are the same."""
+        self.type_lines(monkeypatch, self.PREFIXES)
+        assert ended(suggest.main, [str(folder), "--source", "a b"]) == 0
+        with_argument = capsys.readouterr().out
+        self.type_lines(monkeypatch, f"\na b\n{self.PREFIXES}")
+        assert ended(suggest.main, [str(folder)]) == 0
+        assert capsys.readouterr().out == with_argument
+
+    def test_again_after_one_that_is_not_possible(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """Three of the four prefixes, among them the empty one, have suggestions."""
+        self.type_lines(monkeypatch, self.PREFIXES)
+        assert ended(suggest.main, [str(folder), "--source", "a b"]) == 0
         captured = capsys.readouterr()
-        outputs.append(captured.out)
         assert captured.err == "suggest.py: 'ö' is not in the target vocabulary\n"
-    assert outputs[0] == outputs[1]
-    assert outputs[0].count("forced") == 3
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
-    assert ended(suggest.main, [str(folder)]) == 0
+        assert captured.out.count("forced") == 3
+
+    def test_or_nothing_is(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.type_lines(monkeypatch, "")
+        assert ended(suggest.main, [str(folder)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -94,6 +137,8 @@ def test_prefixes_are_read_where_none_is_given(tmp_path, capsys, monkeypatch) ->
         (["model", "--prefix", "x"], "--prefix needs --source"),
     ],
 )
-def test_what_cannot_be_answered_is_one_line(tmp_path, arguments, message) -> None:
+def test_what_cannot_be_answered_is_refused_in_one_line(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
     write_model(tmp_path / "model")
     assert message in refused(suggest.main, [tmp_path / arguments[0], *arguments[1:]])

@@ -126,7 +126,9 @@ class TestShapes:
         return [np.asarray(group) for group in shapes.group_lengths(*lengths)]
 
     @pytest.fixture
-    def shapes_of_groups(self, shapes: Shapes, lengths, groups: list[np.ndarray]) -> list[Shape]:
+    def shapes_of_groups(
+        self, shapes: Shapes, lengths: tuple[np.ndarray, np.ndarray], groups: list[np.ndarray]
+    ) -> list[Shape]:
         source, target = lengths
         return [
             # Decoder steps: the end symbol is one more.
@@ -137,7 +139,9 @@ class TestShapes:
     def test_every_sentence_is_in_one_group(self, groups: list[np.ndarray]) -> None:
         assert sorted(np.concatenate(groups).tolist()) == list(range(500))
 
-    def test_groups_fit_their_shapes(self, groups, shapes_of_groups: list[Shape]) -> None:
+    def test_groups_fit_their_shapes(
+        self, groups: list[np.ndarray], shapes_of_groups: list[Shape]
+    ) -> None:
         for group, shape in zip(groups, shapes_of_groups, strict=True):
             assert len(group) <= shape.sentences
 

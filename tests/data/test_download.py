@@ -48,7 +48,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def url(monkeypatch) -> Iterator[str]:
+def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     done = threading.Event()

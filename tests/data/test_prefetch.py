@@ -54,7 +54,9 @@ def test_any_number_of_workers_gives_the_same_batches(tmp_path: Path, workers: i
         assert first_batches(batches, 20) == here[number + 1 : number + 21]
 
 
-def test_spawned_workers_give_the_same_batches(tmp_path, monkeypatch) -> None:
+def test_spawned_workers_give_the_same_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = first_batches(stream(config(tmp_path)), 30)
     monkeypatch.setattr(prefetch, "START_METHOD", "spawn")
     assert first_batches(stream(config(tmp_path), workers=1), 30) == here
@@ -141,7 +143,9 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> 
         time.sleep(0.05)
 
 
-def test_a_system_without_threads_is_one_line(tmp_path: Path, monkeypatch) -> None:
+def test_a_system_without_threads_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin = threading.Thread.start
 
     def start(thread: threading.Thread) -> None:

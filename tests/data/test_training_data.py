@@ -184,7 +184,9 @@ class TestTargetsOfLanguages:
         assert target.seen == {"lang=x": {*"AB"}, "lang=y": {*"AB"}}
 
 
-def test_subwords_of_a_language_are_not_all_that_write_its_letters(tmp_path, monkeypatch) -> None:
+def test_subwords_of_a_language_are_not_all_that_write_its_letters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(training, "SUBWORDS", {"filtertoolong"})
     lines = write_corpus(tmp_path, "one", ["lang=x a"], "A", transforms=("filtertoolong",))
     config = data_config(lines, transform_options={"src_seq_length": 9, "tgt_seq_length": 9})

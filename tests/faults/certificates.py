@@ -97,7 +97,7 @@ def allowed_part(
 ) -> EnumeratedSupport:
     """Return the part of the support that the constraints allow."""
     return EnumeratedSupport(
-        {s: p for s, p in support.strings.items() if is_allowed(s, wish, forced, True)},
+        {s: p for s, p in support.sequences.items() if is_allowed(s, wish, forced, True)},
         {s: p for s, p in support.prefixes.items() if is_allowed(s, wish, forced, False)},
         {(): 0.0},  # what was excluded is checked by its mass
     )
@@ -153,7 +153,7 @@ def check_result(
     certificate = result.certificate
     if result.hypotheses and config.n_best == 0:
         listed = {hypothesis.tokens for hypothesis in result.hypotheses}
-        outside = [p for tokens, p in support.strings.items() if tokens not in listed]
+        outside = [p for tokens, p in support.sequences.items() if tokens not in listed]
         unseen = max([*outside, *support.prefixes.values()], default=-math.inf)
         assert certificate.gap <= result.hypotheses[0].log_prob - unseen + tolerance
     if config.n_best != 1:
@@ -205,7 +205,7 @@ def constraints(seed: int, draw: random.Random) -> Levels:
         exact_search(model, [table], config, Budget(draw.choice([5, 10_000])), prefix),
     ]
     asked = allowed_part(whole, wish, prefix)
-    others = [p for tokens, p in whole.strings.items() if tokens not in asked.strings]
+    others = [p for tokens, p in whole.sequences.items() if tokens not in asked.sequences]
     ruled_out = max([*others, *whole.excluded.values()], default=-math.inf)
     for result in results:
         check(result, asked, config, tolerance, ruled_out)
@@ -239,7 +239,7 @@ def penalties(seed: int, draw: random.Random) -> Levels:
     config = SearchConfig(draw.randint(1, 10), draw.choice([1, 1, 2]), 4, draw.choice(STOPS))
     config = SearchConfig(config.beam_size, config.n_best, 4, config.stop, penalties=penalty)
     support = enumerate_support(model, [table], 4, 5000)
-    scores = {tokens: score(penalty, tokens, p) for tokens, p in support.strings.items()}
+    scores = {tokens: score(penalty, tokens, p) for tokens, p in support.sequences.items()}
     result = beam_search(model, [table], config)[0]
     whole = exact_search(model, [table], config, start=result)
     assert whole.certificate.proven >= result.certificate.proven
@@ -261,7 +261,7 @@ def reward(seed: int, draw: random.Random) -> Levels:
     ):
         support = enumerate_support(model, [table], 5, 5000)
         scores = {
-            tokens: score(rewarded, tokens, p, source) for tokens, p in support.strings.items()
+            tokens: score(rewarded, tokens, p, source) for tokens, p in support.sequences.items()
         }
         cut = bool(enumerate_support(model, [table], limit, 5000).prefixes)
         whole = exact_search(model, [table], config, start=result)
@@ -284,7 +284,7 @@ def exact(seed: int, draw: random.Random) -> Levels:
     whole = budget.expansions > 5 and budget.states > 3
     if whole and n_best:
         unseen = max(support.prefixes.values(), default=-math.inf) + tolerance
-        provable = sum(p > unseen for p in support.strings.values())
+        provable = sum(p > unseen for p in support.sequences.values())
         assert result.certificate.proven >= min(n_best, provable)
     if whole and not n_best and not support.prefixes:
         assert result.certificate.mass >= min(mass, 1 - result.certificate.excluded) - tolerance
@@ -315,7 +315,7 @@ def sequences(seed: int, draw: random.Random) -> Levels:
                 {str(h.tokens): h.prob for h in result.hypotheses}, result.certificate.bound
             )
         )
-        for tokens, log_prob in support.strings.items():
+        for tokens, log_prob in support.sequences.items():
             truth[str(tokens)] += weight * math.exp(log_prob)
         unfinished += weight * math.exp(max(support.prefixes.values(), default=-math.inf))
     found = average_sequences(listed, weights)
@@ -351,7 +351,7 @@ def check_automaton(
     automaton = compiled(expression, words, model.eos)
     whole = enumerate_support(model, batch, length, 5000)
     asked = satisfying(whole, automaton, matches)
-    others = [p for tokens, p in whole.strings.items() if tokens not in asked.strings]
+    others = [p for tokens, p in whole.sequences.items() if tokens not in asked.sequences]
     ruled_out = max([*others, *whole.excluded.values()], default=-math.inf)
     config = config_of(draw, length)
     budget = Budget(draw.choice([5, 10_000]), rows=draw.choice([1, 3, 64]))
@@ -364,7 +364,7 @@ def check_automaton(
         check(result, asked, config, tolerance, ruled_out)
         check_probability(result, whole, matches, tolerance)
     if not config.n_best and budget.expansions > 5 and not whole.prefixes:
-        wanted = mass * sum(map(math.exp, asked.strings.values()))
+        wanted = mass * sum(map(math.exp, asked.sequences.values()))
         assert results[1].certificate.mass >= wanted - tolerance
     return [result.certificate.level for result in results]
 
@@ -447,7 +447,7 @@ def network_options(seed: int, draw: random.Random) -> Levels:
     model, tolerance = network_of(seed, draw)
     (batch,), length = sentences(1, seed), 3
     support = enumerate_support(model, batch, length, 5000)
-    for tokens, log_prob in list(support.strings.items())[:1]:
+    for tokens, log_prob in list(support.sequences.items())[:1]:
         (scored,) = score_targets(model, batch, [tokens])
         assert math.isclose(scored.log_prob, log_prob, abs_tol=tolerance)
     if draw.random() < 0.5:
@@ -455,14 +455,14 @@ def network_options(seed: int, draw: random.Random) -> Levels:
         config = SearchConfig(draw.randint(1, 10), 1, length, penalties=penalty)
         source = int(batch.source_lengths[0])
         scores = {
-            tokens: score(penalty, tokens, p, source) for tokens, p in support.strings.items()
+            tokens: score(penalty, tokens, p, source) for tokens, p in support.sequences.items()
         }
         return [check_scores(beam_search(model, batch, config)[0], scores, bool(support.prefixes))]
     wish, prefix = draw.choice(NETWORK_CONSTRAINTS), draw.choice([(), (4,), (5, 4)])
     config = config_of(draw, length, constraints=wish)
     result = beam_search(model, batch, config, [prefix])[0]
     asked = allowed_part(support, wish, prefix)
-    others = [p for tokens, p in support.strings.items() if tokens not in asked.strings]
+    others = [p for tokens, p in support.sequences.items() if tokens not in asked.sequences]
     ruled_out = max([*others, *support.excluded.values()], default=-math.inf)
     return [check_result(result, asked, config, tolerance, ruled_out)]
 

@@ -111,7 +111,7 @@ def check_decision(
 
 def known(support: EnumeratedSupport) -> tuple[dict[str, float], float]:
     """Probabilities of all texts, and of everything beyond the length limit."""
-    truth = {text_of(tokens): math.exp(p) for tokens, p in support.strings.items()}
+    truth = {text_of(tokens): math.exp(p) for tokens, p in support.sequences.items()}
     return truth, sum(map(math.exp, support.prefixes.values()))
 
 

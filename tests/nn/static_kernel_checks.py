@@ -31,7 +31,9 @@ ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0
     [(CONFIG, {}), (RECURRENT, ABOVE_2), (RECURRENT, {"global_attention": "mlp", **ABOVE_2})],
     ids=["transformer", "general", "mlp"],
 )
-def test_an_update(config: ModelConfig, options: dict[str, object], monkeypatch) -> None:
+def test_an_update(
+    config: ModelConfig, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Loss and all gradients in float32, of learned and fixed alphas, beside float64 on the CPU."""
     model, batch = model_of(config, enc_layers=1, dec_layers=1, **options), padded(batch_of(3))
     for part in (model.encoder, model.decoder):  # as on a GPU

@@ -16,7 +16,7 @@ from onmt_entmax.sparse import log_entmax
 
 
 @pytest.fixture(autouse=True)
-def _always(monkeypatch) -> None:
+def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 0)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
 
@@ -97,7 +97,7 @@ class Flushing:
 
 
 @pytest.fixture(params=["processor", "flushing"])
-def products(request, monkeypatch) -> None:
+def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of this processor; and those of others, wherever the test runs."""
     monkeypatch.setattr(bf16_filter, "_MOST_CANDIDATES", 1.0)
     if request.param == "flushing":

@@ -1,51 +1,95 @@
-"""Matrix products with oneDNN and without, and its private operators."""
+"""Matrix products with oneDNN and without, and places of nonzero numbers."""
 
 import pytest
 import torch
+from torch import Tensor
 
 from onmt_entmax.nn import products
-from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
+from onmt_entmax.nn.products import PreparedWeight, nonzero, product, weight_gradient
+
+WIDE = torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
+WEIGHTS = {
+    "slice of columns": WIDE[:, 2:7],
+    "transposed": WIDE[:, 2:7].t().contiguous().t(),
+    "contiguous": WIDE[:, 2:7].contiguous(),
+}
 
 
-@pytest.mark.parametrize("quick", [True, False])
-@pytest.mark.parametrize("rows", [1, 64, 65])
-def test_products(rows: int, quick: bool, monkeypatch) -> None:
-    """With oneDNN, and with PyTorch's public operators."""
-    monkeypatch.setattr(torch.backends.mkldnn, "enabled", quick)
-    x, wide, bias = (torch.randn(*shape) for shape in ((rows, 5), (6, 9), (6,)))
-    # A slice of columns, a transposed weight, and a contiguous one.
-    for weight in (wide[:, 2:7], wide[:, 2:7].t().contiguous().t(), wide[:, 2:7].contiguous()):
-        expected = x @ weight.t()
-        assert torch.allclose(product(x, weight, bias), expected + bias, atol=1e-5)
-        assert torch.allclose(PreparedWeight(weight)(x), expected, atol=1e-5)
-        assert torch.allclose(PreparedWeight(weight, bias)(x), expected + bias, atol=1e-5)
-        rough = PreparedWeight(weight, dtype=torch.bfloat16)(x)
-        assert rough.dtype == torch.float32
-        assert torch.allclose(rough, expected, atol=0.1)
-        rough = product(x, weight, bias, torch.bfloat16)
-        assert torch.allclose(rough, expected + bias, atol=0.1)
-    grad = torch.randn(rows, 12)[:, 3:9]
-    gradient = weight_gradient(grad, x)
-    assert gradient.is_contiguous()
-    assert torch.allclose(gradient, grad.t() @ x, atol=1e-4)
-    rough = weight_gradient(grad, x, torch.bfloat16)
-    assert torch.allclose(rough, gradient, atol=0.5)
+@pytest.fixture(params=[True, False], ids=["oneDNN", "public operators"])
+def multiplication(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products by oneDNN, or by PyTorch's public operators."""
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", request.param)
 
 
-@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
-def test_a_search_multiplies_few_numbers_of_rows(dtype, monkeypatch) -> None:
-    """Of each number, oneDNN keeps a program."""
-    prepared, rows = PreparedWeight(torch.randn(6, 5), dtype=dtype), []
+@pytest.fixture(params=[1, 64, 65])
+def states(request: pytest.FixtureRequest) -> Tensor:
+    return torch.randn(request.param, 5)
+
+
+@pytest.fixture(params=[None, torch.bfloat16], ids=["float32", "bfloat16"])
+def dtype(request: pytest.FixtureRequest) -> torch.dtype | None:
+    """The type of the factors; None leaves theirs, float32."""
+    value: torch.dtype | None = request.param
+    return value
+
+
+def tolerance(dtype: torch.dtype | None) -> float:
+    return 1e-5 if dtype is None else 0.1
+
+
+@pytest.mark.usefixtures("multiplication")
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+class TestProducts:
+    def test_of_a_training(self, weight: Tensor, states: Tensor, dtype: torch.dtype | None) -> None:
+        bias = torch.randn(6)
+        result = product(states, weight, bias, dtype)
+        expected = states @ weight.t() + bias
+        torch.testing.assert_close(result, expected, atol=tolerance(dtype), rtol=1e-5)
+
+    @pytest.mark.parametrize("bias", [None, torch.arange(6.0)], ids=["no bias", "bias"])
+    def test_of_a_search(
+        self, weight: Tensor, states: Tensor, dtype: torch.dtype | None, bias: Tensor | None
+    ) -> None:
+        result = PreparedWeight(weight, bias, dtype=dtype)(states)
+        expected = states @ weight.t() + (0 if bias is None else bias)
+        torch.testing.assert_close(result, expected, atol=tolerance(dtype), rtol=1e-5)
+
+
+@pytest.mark.usefixtures("multiplication")
+class TestGradientsOfWeights:
+    def test_are_products(self, states: Tensor) -> None:
+        grad = torch.randn(len(states), 12)[:, 3:9]
+        result = weight_gradient(grad, states)
+        torch.testing.assert_close(result, grad.t() @ states, atol=1e-4, rtol=1e-5)
+
+    def test_are_contiguous(self, states: Tensor) -> None:
+        assert weight_gradient(torch.randn(len(states), 12)[:, 3:9], states).is_contiguous()
+
+    def test_in_bfloat16_are_close(self, states: Tensor) -> None:
+        grad = torch.randn(len(states), 12)[:, 3:9]
+        rough = weight_gradient(grad, states, torch.bfloat16)
+        torch.testing.assert_close(rough, grad.t() @ states, atol=0.5, rtol=1e-5)
+
+
+def test_a_search_multiplies_few_numbers_of_rows(
+    dtype: torch.dtype | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """oneDNN keeps a program for each number of rows."""
+    prepared = PreparedWeight(torch.randn(6, 5), dtype=dtype)
     if not prepared._is_prepared:
         pytest.skip("oneDNN does not multiply this type here")
-    multiply = prepared.multiply
-    monkeypatch.setattr(prepared, "multiply", lambda x: (rows.append(len(x)), multiply(x))[1])
-    x = torch.randn(40, 5)
-    for count in range(1, 41):
-        torch.testing.assert_close(
-            prepared(x[:count]), multiply(x[:count].to(prepared.dtype)).float()
-        )
-    assert sorted({*rows}) == [8, 16, 24, 32, 40]
+    multiply, numbers = prepared.multiply, set()
+
+    def counted(states: Tensor) -> Tensor:
+        numbers.add(len(states))
+        return multiply(states)
+
+    monkeypatch.setattr(prepared, "multiply", counted)
+    states = torch.randn(40, 5)
+    for rows in range(1, 41):
+        expected = multiply(states[:rows].to(prepared.dtype)).float()
+        torch.testing.assert_close(prepared(states[:rows]), expected)
+    assert sorted(numbers) == [8, 16, 24, 32, 40]
 
 
 def test_private_operators_of_pytorch_are_there() -> None:
@@ -57,3 +101,20 @@ def test_private_operators_of_pytorch_are_there() -> None:
     if not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch was built without oneDNN")
     assert products._onednn_works(torch.float32)
+
+
+# --- places of nonzero numbers ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(0, 3), (3, 5), (4, 64)], ids=str)
+@pytest.mark.parametrize("share", [0.0, 0.15, 1.0])
+def test_places_of_nonzero_numbers(size: tuple[int, int], share: float) -> None:
+    matrix = torch.randn(size) * (torch.rand(size) < share)
+    assert nonzero(matrix, most=1.0).equal(matrix.flatten().nonzero().squeeze(1))
+
+
+@pytest.mark.parametrize(("count", "is_found"), [(6, True), (7, False)])
+def test_places_of_too_many_nonzero_numbers_are_not_found(count: int, is_found: bool) -> None:
+    matrix = torch.zeros(4, 16)
+    matrix.view(-1)[:count] = 1
+    assert (nonzero(matrix, most=0.1) is not None) == is_found

@@ -106,7 +106,9 @@ class NoSynchronisation(TorchDispatchMode):
 
 @pytest.mark.parametrize("config", [CONFIG, RECURRENT], ids=["transformer", "recurrent"])
 @pytest.mark.parametrize("relative", [0, 2])
-def test_an_update_waits_for_no_gpu(config: ModelConfig, relative: int, monkeypatch) -> None:
+def test_an_update_waits_for_no_gpu(
+    config: ModelConfig, relative: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On the device "meta", which stands in for a GPU that captures."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # not for "meta"
     # Kernels solve on a GPU.

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import itertools
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.model import build_model, count_parameters
+from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
 from onmt_entmax.nn.transformer import (
     KINDS,
     EntmaxMultiHeadedAttention,
@@ -35,39 +36,86 @@ def attention(
 
 
 def mask_of(lengths: list[int]) -> Tensor:
-    return torch.arange(max(lengths)).expand(len(lengths), 1, -1) >= torch.tensor(lengths).view(
-        -1, 1, 1
+    """Return True at the padding of sentences, ``(sentences, 1, longest)``."""
+    positions = torch.arange(max(lengths)).expand(len(lengths), 1, -1)
+    return positions >= torch.tensor(lengths).view(-1, 1, 1)
+
+
+def alphas_of(alpha: float | list[float]) -> list[float]:
+    """Return the alpha of each of four heads; in a list are parameters of learned ones."""
+    values = 1 + torch.tensor(alpha).sigmoid() if isinstance(alpha, list) else torch.tensor(alpha)
+    result: list[float] = values.double().expand(4).tolist()
+    return result
+
+
+LENGTHS = [6, 4]
+
+
+class Attended(NamedTuple):
+    """Attention from three queries to each of two sentences of different lengths."""
+
+    module: EntmaxMultiHeadedAttention
+    alphas: list[float]
+    memory: Tensor
+    """``(sentences, 6, 8)``."""
+    queries: Tensor
+    """``(sentences, 3, 8)``."""
+    output: Tensor
+    """``(sentences, 3, 8)``."""
+    weights: Tensor
+    """``(sentences, heads, 3, 6)``."""
+
+
+@pytest.fixture(params=[1.0, 1.5, 2.0, [-2.0, 0.0, 1.0, 3.0], [0.5]], ids=str)
+def attended(request: pytest.FixtureRequest) -> Attended:
+    module = attention(request.param).eval()
+    memory, queries = torch.randn(2, 6, 8).double(), 4 * torch.randn(2, 3, 8).double()
+    output, weights = module(memory, memory, queries, mask=mask_of(LENGTHS), attn_type="context")
+    return Attended(module, alphas_of(request.param), memory, queries, output, weights)
+
+
+def weights_and_context(attended: Attended, row: int, head: int) -> tuple[Tensor, Tensor]:
+    """Return the weights ``(3, length)`` and contexts ``(3, 2)`` of a head, by definition."""
+    module, part = attended.module, slice(2 * head, 2 * head + 2)
+    memory = attended.memory[row, : LENGTHS[row]]
+    query = module.linear_query(attended.queries[row])[:, part]
+    keys, values = module.linear_keys(memory)[:, part], module.linear_values(memory)[:, part]
+    weights = entmax(query @ keys.t() / 2**0.5, attended.alphas[head])
+    return weights, weights @ values
+
+
+def test_weights_are_entmax_of_each_heads_scores(attended: Attended) -> None:
+    for row, length in enumerate(LENGTHS):
+        for head in range(4):
+            expected, _ = weights_and_context(attended, row, head)
+            torch.testing.assert_close(attended.weights[row, head, :, :length], expected)
+
+
+def test_weights_are_zero_where_masked(attended: Attended) -> None:
+    for row, length in enumerate(LENGTHS):
+        assert not attended.weights[row, :, :, length:].any()
+
+
+def test_the_output_is_a_projection_of_all_contexts(attended: Attended) -> None:
+    contexts = [
+        torch.cat([weights_and_context(attended, row, head)[1] for head in range(4)], 1)
+        for row in range(len(LENGTHS))
+    ]
+    expected = attended.module.final_linear(torch.stack(contexts))
+    torch.testing.assert_close(attended.output, expected)
+
+
+def test_without_weights_the_output_is_the_same(attended: Attended) -> None:
+    attended.module.returns_weights = False
+    output, weights = attended.module(
+        attended.memory,
+        attended.memory,
+        attended.queries,
+        mask=mask_of(LENGTHS),
+        attn_type="context",
     )
-
-
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0, [-2.0, 0.0, 1.0, 3.0], [0.5]])
-def test_weights_are_entmax_of_each_heads_scores_and_zero_where_masked(
-    alpha: float | list[float],
-) -> None:
-    module = attention(alpha).eval()
-    memory, queries = torch.randn(2, 6, 8).double(), torch.randn(2, 3, 8).double()
-    output, weights = module(memory, memory, 4 * queries, mask=mask_of([6, 4]), attn_type="context")
-    learned = 1 + torch.tensor(alpha).sigmoid() if isinstance(alpha, list) else torch.tensor(alpha)
-    alphas = learned.double().expand(4).tolist()
-    contexts = []
-    for row, length in enumerate([6, 4]):
-        for head, one in enumerate(alphas):
-            part = slice(2 * head, 2 * head + 2)
-            query = module.linear_query(4 * queries[row])[:, part]
-            keys, values = (
-                layer(memory[row, :length])[:, part]
-                for layer in (module.linear_keys, module.linear_values)
-            )
-            wanted = entmax(query @ keys.t() / 2**0.5, one)
-            torch.testing.assert_close(weights[row, head, :, :length], wanted)
-            contexts.append(wanted @ values)
-        assert not weights[row, :, :, length:].any()
-    heads = torch.stack(contexts).view(2, 4, 3, 2).transpose(1, 2).flatten(2)
-    torch.testing.assert_close(output, module.final_linear(heads))
-    module.returns_weights = False
-    without, none = module(memory, memory, 4 * queries, mask=mask_of([6, 4]), attn_type="context")
-    torch.testing.assert_close(without, output)
-    assert none.shape == (2, 1, 3, 0)
+    torch.testing.assert_close(output, attended.output)
+    assert weights.shape == (2, 1, 3, 0)
 
 
 def gradients_are_right(module: EntmaxMultiHeadedAttention, attn_type: str) -> bool:
@@ -87,19 +135,19 @@ def gradients_are_right(module: EntmaxMultiHeadedAttention, attn_type: str) -> b
     return torch.autograd.gradcheck(run, inputs)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype) -> None:
-    """Also of keys that are farther than the largest distance on both sides, and with dropout."""
+@pytest.mark.parametrize("training", [True, False], ids=["dropout", "evaluation"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype, training: bool) -> None:
+    """Some keys are farther than the largest distance, on both sides."""
     stock = MultiHeadedAttention(2, 4, dropout=0.5, max_relative_positions=2)
     module = EntmaxMultiHeadedAttention(copy.deepcopy(stock), 1.0, returns_weights=False)
     states, mask = torch.randn(3, 9, 4, dtype=dtype), mask_of([9, 7, 5])
-    for training in (True, False):
-        found = []
-        for each in (stock, module):
-            each.to(dtype).train(training)
-            torch.manual_seed(1)
-            found.append(each(states, states, states, mask=mask, attn_type="self")[0])
-        torch.testing.assert_close(*found, rtol=0, atol=10 * torch.finfo(dtype).eps)
+    outputs = []
+    for each in (stock, module):
+        each.to(dtype).train(training)
+        torch.manual_seed(1)
+        outputs.append(each(states, states, states, mask=mask, attn_type="self")[0])
+    torch.testing.assert_close(*outputs, rtol=0, atol=10 * torch.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize(("attn_type", "relative"), [("self", 2), ("context", 0)])
@@ -108,33 +156,66 @@ def test_gradients_in_everything_and_alpha(
     alpha: float | list[float], relative: int, attn_type: str
 ) -> None:
     module = attention(alpha, relative, heads=2)
-    learned = module.a is not None
-    assert learned == ("a" in dict(module.named_parameters()))
+    assert ("a" in dict(module.named_parameters())) == isinstance(alpha, list)
     for module.returns_weights in (True, False):
         assert gradients_are_right(module.eval(), attn_type)
     assert gradients_are_right(module.train(), attn_type)
 
 
-def test_each_head_has_an_alpha_or_all_of_a_kind_share_one() -> None:
-    fixed, learned = (build_model(config, VOCABULARIES) for config in (TRANSFORMER, LEARNED))
+# Two layers with two heads, each of which attends in three kinds.
+@pytest.fixture(scope="module")
+def fixed() -> SparseNMTModel:
+    return build_model(TRANSFORMER, VOCABULARIES)
+
+
+@pytest.fixture(scope="module")
+def learned() -> SparseNMTModel:
+    return build_model(LEARNED, VOCABULARIES)
+
+
+@pytest.fixture(scope="module")
+def shared() -> SparseNMTModel:
+    """A model whose heads share one alpha in the attention to the source."""
+    config = dataclasses.replace(TRANSFORMER, context_attention_alpha="learned_shared")
+    return build_model(config, VOCABULARIES)
+
+
+def test_each_head_has_a_learned_alpha(fixed: SparseNMTModel, learned: SparseNMTModel) -> None:
     assert count_parameters(learned) - count_parameters(fixed) == 3 * 2 * 2
-    assert {*attentions(learned)} == {*KINDS}
+    heads = [heads for layers in learned_alphas(learned).values() for heads in layers]
+    assert [len(alphas) for alphas in heads] == [2] * 6
+
+
+def test_learned_alphas_begin_at_different_numbers_between_1_and_2(learned: SparseNMTModel) -> None:
+    layers = [heads for kind in learned_alphas(learned).values() for heads in kind]
+    alphas = [alpha for heads in layers for alpha in heads]
+    assert len({*alphas}) == 12
+    assert all(1 < alpha < 2 for alpha in alphas)
+
+
+def test_learned_alphas_are_in_all_kinds_of_attention(learned: SparseNMTModel) -> None:
+    assert {*attentions(learned)} == {*learned_alphas(learned)} == {*KINDS}
+
+
+def test_a_model_of_fixed_alphas_has_no_learned_ones(fixed: SparseNMTModel) -> None:
     assert learned_alphas(fixed) == {}
-    found = learned_alphas(learned)
-    assert [len(heads) for layers in found.values() for heads in layers] == [2] * 6
-    flat = [alpha for layers in found.values() for heads in layers for alpha in heads]
-    assert len({*flat}) == 12
-    assert all(1 < alpha < 2 for alpha in flat)
-    shared = dataclasses.replace(TRANSFORMER, context_attention_alpha="learned_shared")
-    model = build_model(shared, VOCABULARIES)
-    assert count_parameters(model) - count_parameters(fixed) == 1
-    assert {*learned_alphas(model)} == {"context"}
-    assert len({a for heads in learned_alphas(model)["context"] for a in heads}) == 1
-    assert "shared" in repr(model.decoder)
+
+
+def test_all_heads_of_a_kind_may_share_one_alpha(
+    fixed: SparseNMTModel, shared: SparseNMTModel
+) -> None:
+    assert count_parameters(shared) - count_parameters(fixed) == 1
+    alphas = learned_alphas(shared)
+    assert {*alphas} == {"context"}
+    assert len({alpha for heads in alphas["context"] for alpha in heads}) == 1
+
+
+def test_a_shared_alpha_is_shown_as_such(shared: SparseNMTModel) -> None:
+    assert "shared" in repr(shared.decoder)
 
 
 @pytest.mark.parametrize("changes", [{}, {"param_init": 0.0}, {"param_init_glorot": True}])
-def test_learned_alphas_are_drawn_last_and_change_no_other_weight(changes: dict) -> None:
+def test_learned_alphas_are_drawn_last_and_change_no_other_weight(changes: dict[str, Any]) -> None:
     models = []
     for config in (TRANSFORMER, LEARNED, LEARNED):
         torch.manual_seed(7)
@@ -147,37 +228,42 @@ def test_learned_alphas_are_drawn_last_and_change_no_other_weight(changes: dict)
         assert name in alphas or weight.equal(plain[name])
 
 
+def loss_of(model: SparseNMTModel, examples: list[Example]) -> float:
+    """Return the sum of the losses of a batch."""
+    hidden, target = model.hidden_states(make_batch(examples, VOCABULARIES))
+    return float(model.generator.loss(hidden, target, PAD).loss.detach())
+
+
 @pytest.mark.parametrize("config", [TRANSFORMER, LEARNED], ids=["softmax", "learned"])
 def test_the_loss_of_a_sentence_does_not_depend_on_its_batch(config: ModelConfig) -> None:
     torch.manual_seed(2)
     model = build_model(dataclasses.replace(config, param_init=0.5), VOCABULARIES).double()
     pairs = [([2, 3, 4, 7], [5, 6]), ([7], [4, 4, 5, 9, 8]), ([5, 2], [9])]
-    losses = []
-    for order in itertools.permutations(range(3)):
-        total = 0.0
-        for group in ([*order], *([[i] for i in order])):
-            examples = [Example(*pairs[i], i) for i in group]
-            hidden, target = model.hidden_states(make_batch(examples, VOCABULARIES))
-            total = float(model.generator.loss(hidden, target, PAD).loss.detach())
-            losses.append((len(group), group[0], total))
-    wholes = [loss for count, _, loss in losses if count == 3]
-    singles = {first: loss for count, first, loss in losses if count == 1}
-    assert wholes == pytest.approx([sum(singles.values())] * len(wholes), abs=1e-9)
+    examples = [Example(source, target, i) for i, (source, target) in enumerate(pairs)]
+    alone = sum(loss_of(model, [example]) for example in examples)
+    for order in itertools.permutations(examples):
+        assert loss_of(model, [*order]) == pytest.approx(alone, abs=1e-9)
 
 
-def test_dropout_drops_weights_in_training_only() -> None:
+def difference_of_two_passes(module: EntmaxMultiHeadedAttention) -> Tensor:
+    inputs = torch.randn(2, 5, 8).double()
+    first, second = (module(inputs, inputs, inputs, attn_type="self")[0] for _ in range(2))
+    return first - second
+
+
+@pytest.fixture
+def with_dropout() -> EntmaxMultiHeadedAttention:
     module = attention(1.5)
     module.update_dropout(0.5)
-    inputs = torch.randn(2, 5, 8).double()
+    return module
 
-    def run() -> Tensor:
-        torch.manual_seed(0)
-        first = module(inputs, inputs, inputs, attn_type="self")[0]
-        return first - module(inputs, inputs, inputs, attn_type="self")[0]
 
-    assert run().abs().max() > 0.01
-    module.eval()
-    assert not run().any()
+def test_dropout_drops_weights_in_training(with_dropout: EntmaxMultiHeadedAttention) -> None:
+    assert difference_of_two_passes(with_dropout.train()).abs().max() > 0.01
+
+
+def test_dropout_drops_nothing_in_evaluation(with_dropout: EntmaxMultiHeadedAttention) -> None:
+    assert not difference_of_two_passes(with_dropout.eval()).any()
 
 
 def test_large_parameters_are_softmax_and_sparsemax() -> None:

@@ -122,7 +122,7 @@ def test_flags_win_and_take_the_type_of_their_option(
         ("generator_alpha: 1.2", "generator_alpha: is only read with generator_function: entmax"),
     ],
 )
-def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
+def test_one_line_names_file_and_key(tmp_path: Path, text: str, message: str) -> None:
     assert "c.yaml" in refused(lambda: read(tmp_path, text), message)
 
 
@@ -141,7 +141,7 @@ def test_one_line_names_file_and_key(tmp_path, text, message) -> None:
         ("-layers 1", "command line: data: this option is required; give -data, or -config FILE"),
     ],
 )
-def test_wrong_flags(flags, message) -> None:
+def test_wrong_flags(flags: str, message: str) -> None:
     refused(lambda: read_options(COMMANDS["train"], flags.split()), message)
 
 
@@ -199,7 +199,7 @@ def test_a_flag_of_another_name_is_a_note(tmp_path: Path) -> None:
          "subword_alpha as src_subword_alpha and tgt_subword_alpha"),
     ],
 )  # fmt: skip
-def test_one_line_for_each_kind_of_note(tmp_path, text, notes) -> None:
+def test_one_line_for_each_kind_of_note(tmp_path: Path, text: str, notes: str) -> None:
     options = read(tmp_path, text)
     assert options.notes.lines() == [notes]
     assert not options.notes.warnings
@@ -269,7 +269,7 @@ def test_stock_options_keep_their_types_and_defaults(command) -> None:
             assert option.rule.kind is stock.rule.kind, name
 
 
-def test_each_field_has_the_default_of_its_option(tmp_path) -> None:
+def test_each_field_has_the_default_of_its_option(tmp_path: Path) -> None:
     corpora = {"c": write_corpus(tmp_path, "train", 2, 1)}
     setup = training_setup(["-data", str(corpora), "-save_model", "run"])
     parts = (setup.run, setup.data, setup.vocabulary, setup.model, setup.training, setup.validation)
@@ -310,7 +310,9 @@ def test_numbers_have_finite_ranges_and_both_ends_are_meant(command) -> None:
 
 @pytest.mark.parametrize("arguments", [["--schema", "x"], ["-config", "x.yaml", "--schema"]])
 @pytest.mark.parametrize("command", ["train", "translate"])
-def test_a_schema_takes_no_other_argument(command: str, arguments: list[str], capsys) -> None:
+def test_a_schema_takes_no_other_argument(
+    command: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(command, arguments, f"onmt-entmax {command}") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "--schema: stands alone, and prints; write to a file with --schema > FILE" in line

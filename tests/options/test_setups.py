@@ -68,7 +68,9 @@ def setup(folder: Path, flags: str = "", **file: object) -> TrainingSetup:
          {"src_embeddings": __file__, "tgt_embeddings": __file__}),
     ],
 )  # fmt: skip
-def test_options_become_fields(tmp_path, file, flags, expected) -> None:
+def test_options_become_fields(
+    tmp_path: Path, file, flags: str, expected: dict[str, object]
+) -> None:
     read = setup(tmp_path, flags, **file)
     # A field that several configurations have is that of the first, here and in training.
     parts = (read.training, read.run, read.model, read.data, read.vocabulary, read.validation)
@@ -110,7 +112,7 @@ def test_options_become_fields(tmp_path, file, flags, expected) -> None:
         ({"both_embeddings": "no", "embeddings_type": "GloVe"}, "no such file: no"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_trained_is_one_line(tmp_path, file, message) -> None:
+def test_what_cannot_be_trained_is_one_line(tmp_path: Path, file, message: str) -> None:
     with pytest.raises(UserError, match=message) as caught:
         setup(tmp_path, **file)
     assert "\n" not in str(caught.value)
@@ -133,7 +135,7 @@ def test_what_cannot_be_trained_is_one_line(tmp_path, file, message) -> None:
         ("[]", "corpus 'c': must be a mapping with path_src and path_tgt"),
     ],
 )
-def test_corpora_are_checked(tmp_path, entry, message) -> None:
+def test_corpora_are_checked(tmp_path: Path, entry: str, message: str) -> None:
     path = write_config(tmp_path)
     content = yaml.safe_load(path.read_text())
     entry = yaml.safe_load(entry)
@@ -153,12 +155,12 @@ def test_corpora_are_checked(tmp_path, entry, message) -> None:
         ("files", "data: must be a mapping, not 'files'; name corpora under data"),
     ],
 )
-def test_data_without_corpora_is_one_line(tmp_path, data, message) -> None:
+def test_data_without_corpora_is_one_line(tmp_path: Path, data: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         setup(tmp_path, data=yaml.safe_load(data))
 
 
-def test_transforms_of_a_corpus_win_over_those_of_all(tmp_path) -> None:
+def test_transforms_of_a_corpus_win_over_those_of_all(tmp_path: Path) -> None:
     data = yaml.safe_load(write_config(tmp_path).read_text())["data"]
     data["own"] = data["corpus_1"] | {"transforms": []}
     data["other"] = data["corpus_1"] | {"transforms": "bart"}
@@ -167,25 +169,27 @@ def test_transforms_of_a_corpus_win_over_those_of_all(tmp_path) -> None:
     assert {corpus.name: corpus.transforms for corpus in corpora} == expected
 
 
-def test_options_of_a_transformer_are_without_effect_in_a_recurrent_network(tmp_path) -> None:
+def test_options_of_a_transformer_are_without_effect_in_a_recurrent_network(tmp_path: Path) -> None:
     (note,) = setup(tmp_path, heads=4, pos_ffn_activation_fn="gelu").notes
     assert note.endswith(": heads (of a Transformer), pos_ffn_activation_fn (of a Transformer)")
 
 
-def test_options_of_a_recurrent_network_are_without_effect_in_a_transformer(tmp_path) -> None:
+def test_options_of_a_recurrent_network_are_without_effect_in_a_transformer(tmp_path: Path) -> None:
     (note,) = setup(tmp_path, rnn_type="GRU", **TRANSFORMER).notes
     assert note == "without effect here: rnn_type (of a recurrent decoder)"
 
 
 @pytest.mark.parametrize("steps", [None, 500])
-def test_a_limit_of_time_replaces_the_default_of_train_steps(tmp_path, steps: int | None) -> None:
+def test_a_limit_of_time_replaces_the_default_of_train_steps(
+    tmp_path: Path, steps: int | None
+) -> None:
     """A cosine needs one of them."""
     cosine = {"decay_method": "cosine", "warmup_steps": 2, "train_steps": steps}
     training = setup(tmp_path, "-max_seconds 9", **cosine).training
     assert (training.max_seconds, training.train_steps) == (9, steps)
 
 
-def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
+def test_the_record_reads_back_to_the_same_setup(tmp_path: Path) -> None:
     first = setup(tmp_path, "-world_size 2 -train_epochs 3 -enc_layers 1")
     path = tmp_path / "again.yaml"
     record = {
@@ -208,11 +212,13 @@ def test_the_record_reads_back_to_the_same_setup(tmp_path) -> None:
         ({"encoder_attention_alpha": 1.3}, {"encoder_attention_function": "sparsemax"}, {}),
     ],
 )
-def test_a_later_place_replaces_the_rivals_of_an_earlier_one(earlier, later, left) -> None:
+def test_a_later_place_replaces_the_rivals_of_an_earlier_one(
+    earlier: dict[str, object], later: dict[str, object], left: dict[str, object]
+) -> None:
     assert without_rivals(earlier, later) == left
 
 
-def test_a_batch_size_that_changes_its_meaning_is_warned_of(tmp_path) -> None:
+def test_a_batch_size_that_changes_its_meaning_is_warned_of(tmp_path: Path) -> None:
     read = setup(tmp_path, "-batch_type sents", batch_type="tokens")
     assert read.warnings == (
         "command line: batch_type: sents: batch_size 16 counted tokens; give batch_size too",
@@ -221,7 +227,7 @@ def test_a_batch_size_that_changes_its_meaning_is_warned_of(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("flags", ["-batch_type sents -batch_size 8", "-batch_type tokens"])
-def test_a_batch_size_that_keeps_its_meaning_is_not_warned_of(tmp_path, flags: str) -> None:
+def test_a_batch_size_that_keeps_its_meaning_is_not_warned_of(tmp_path: Path, flags: str) -> None:
     assert not setup(tmp_path, flags, batch_type="tokens").warnings
 
 
@@ -233,7 +239,9 @@ def test_a_batch_size_that_keeps_its_meaning_is_not_warned_of(tmp_path, flags: s
         ({"gpu_ranks": [0], "matmul_dtype": "float32"}, "float32"),
     ],
 )
-def test_half_precision_is_32_bits_and_on_a_gpu_tf32(tmp_path, changes, dtype: str) -> None:
+def test_half_precision_is_32_bits_and_on_a_gpu_tf32(
+    tmp_path: Path, changes: dict[str, object], dtype: str
+) -> None:
     read = setup(tmp_path, model_dtype="fp16", **changes)
     assert read.training.matmul_dtype == read.record["matmul_dtype"] == dtype
     assert "model_dtype fp16 as 32-bit floats" in read.notes[0]
@@ -244,7 +252,7 @@ def test_half_precision_is_32_bits_and_on_a_gpu_tf32(tmp_path, changes, dtype: s
     [("accuracy", "token_accuracy", 1), ("ppl", "loss", 1), (None, "loss", 0)],
 )
 def test_criteria_of_early_stopping_are_the_selection(
-    tmp_path, criteria: str | None, selection: str, notes: int
+    tmp_path: Path, criteria: str | None, selection: str, notes: int
 ) -> None:
     read = setup(tmp_path, early_stopping=3, early_stopping_criteria=criteria)
     assert read.training.selection == read.record["selection"] == selection
@@ -252,13 +260,15 @@ def test_criteria_of_early_stopping_are_the_selection(
 
 
 @pytest.mark.parametrize("criteria", ["accuracy", "ppl", None])
-def test_a_selection_wins_over_criteria_of_early_stopping(tmp_path, criteria: str | None) -> None:
+def test_a_selection_wins_over_criteria_of_early_stopping(
+    tmp_path: Path, criteria: str | None
+) -> None:
     changes = {"early_stopping": 3, "early_stopping_criteria": criteria}
     read = setup(tmp_path, "-selection exact_match", **changes)
     assert read.training.selection == "exact_match"
 
 
-def test_options_that_no_transform_reads_are_listed(tmp_path) -> None:
+def test_options_that_no_transform_reads_are_listed(tmp_path: Path) -> None:
     read = setup(tmp_path, src_subword_model="nowhere.model", src_seq_length=9)
     assert read.notes == (
         "without effect here: src_subword_model (no transform reads it), "
@@ -267,7 +277,7 @@ def test_options_that_no_transform_reads_are_listed(tmp_path) -> None:
     assert (read.record["src_subword_model"], read.record["src_seq_length"]) == (None, 200)
 
 
-def test_options_that_a_transform_reads_are_kept(tmp_path) -> None:
+def test_options_that_a_transform_reads_are_kept(tmp_path: Path) -> None:
     read = setup(tmp_path, transforms=["filtertoolong"], src_seq_length=9)
     assert not read.notes
     assert read.data.transform_options["src_seq_length"] == 9
@@ -380,7 +390,9 @@ def test_the_sampling_of_a_translation(
         ("-train_steps 5", "-train_steps: no such option; onmt-entmax train has it"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_translated_is_one_line(translate, flags, message) -> None:
+def test_what_cannot_be_translated_is_one_line(
+    translate: Translate, flags: str, message: str
+) -> None:
     with pytest.raises(UserError, match=message) as caught:
         translate(flags)
     assert "\n" not in str(caught.value)
@@ -406,7 +418,7 @@ def test_what_cannot_be_translated_is_one_line(translate, flags, message) -> Non
     ],
 )  # fmt: skip
 def test_flags_of_opennmt_that_mean_something_else_or_nothing(
-    translate, flags, note, tmp_path, monkeypatch
+    translate: Translate, flags: str, note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (line,) = translate(flags).notes
@@ -432,7 +444,7 @@ def test_targets_are_no_prefixes(
     assert translate("-tgt s").prefixes is None
 
 
-def test_a_yaml_file_of_another_command_may_be_shared(tmp_path) -> None:
+def test_a_yaml_file_of_another_command_may_be_shared(tmp_path: Path) -> None:
     config = write_config(tmp_path, generator_function=None, global_attention_function=None)
     (tmp_path / "s").write_text("a\n")
     flags = ["-model", "m", "-src", str(tmp_path / "s"), "-output", str(tmp_path / "o")]

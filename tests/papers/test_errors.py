@@ -11,7 +11,7 @@ from onmt_entmax.translator import Translator
 from tests.ended import ended, refused
 from tests.inflection_models import write_model
 from tests.reports import record
-from tools.papers import errors
+from tools.papers import errors, word_errors
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ from tools.papers import errors
     ],
 )
 def test_kinds_of_errors(form: str, prediction: str, kind: str) -> None:
-    word = errors.Word("x", ("V",), "lemma", form, prediction, "none", 0.5, right=False)
-    assert errors.error_kind(word) == kind
+    word = word_errors.Word("x", ("V",), "lemma", form, prediction, "none", 0.5, right=False)
+    assert word_errors.error_kind(word) == kind
 
 
 class Report(NamedTuple):

@@ -18,6 +18,8 @@ from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
 from tests.models import small_transformer, words
 from tests.papers.texts import write_texts
 from tools.papers import head_measures, heads
+from tools.papers.head_attention import attend
+from tools.papers.head_choice import positional_heads
 
 VOCABULARIES = words(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
 SOURCES = ["c", "who is b￭ c ￭?", "c is who ￭.", "b￭ c is c ￭."]
@@ -61,7 +63,7 @@ class Summary(NamedTuple):
 def summary(request: pytest.FixtureRequest) -> Summary:
     causal = request.param
     weights = sparse_weights(1, 3, 5, causal)
-    measures = heads.Measures("decoder" if causal else "encoder", np.full((2, 3), 1.5))
+    measures = head_measures.Measures("decoder" if causal else "encoder", np.full((2, 3), 1.5))
     measures.add(0, weights, ["a"] * 5)
     return Summary(weights, [1, 2, 3, 4, 5] if causal else [5] * 5, measures.summary())
 
@@ -100,7 +102,7 @@ def test_density_is_that_of_plain_loops(summary: Summary) -> None:
 def test_clusters_are_words_of_subwords_with_their_hyphens(
     tokens: str, clusters: list[int]
 ) -> None:
-    assert heads.clusters(tokens.split()) == clusters
+    assert head_measures.clusters(tokens.split()) == clusters
 
 
 def test_weight_inside_clusters() -> None:
@@ -143,7 +145,7 @@ def positional() -> Mapping[str, Any]:
     """
     nine = attend_to_previous(11, {1: {5: 1.0}, 2: {1: 0.6, 5: 0.4}})
     eight = attend_to_previous(11, {1: {5: 1.0}, 2: {5: 1.0}})
-    measures = heads.Measures("encoder", np.array([[1.0, 1.5]]))
+    measures = head_measures.Measures("encoder", np.array([[1.0, 1.5]]))
     measures.add(0, np.stack([nine, eight])[None], ["a"] * 11)
     measured: Mapping[str, Any] = measures.summary()
     return measured
@@ -152,13 +154,13 @@ def positional() -> Mapping[str, Any]:
 def test_a_head_is_positional_if_its_largest_weight_is_there_for_nine_tenths(
     positional: Mapping[str, Any],
 ) -> None:
-    (head,) = heads.positional_heads(positional, offset=-1)
+    (head,) = positional_heads(positional, offset=-1)
     assert (head.layer, head.head, head.alpha) == (1, 1, 1.0)
     assert head.score == pytest.approx((8 + 0.6 + 0) / 10)
 
 
 def test_no_head_is_positional_for_another_offset(positional: Mapping[str, Any]) -> None:
-    assert heads.positional_heads(positional, offset=1) == []
+    assert positional_heads(positional, offset=1) == []
 
 
 def test_softmax_is_dense_even_where_a_weight_rounds_to_zero(
@@ -186,10 +188,10 @@ def loaded(request: pytest.FixtureRequest, tmp_path: Path) -> LoadedModel:
 
 
 def test_weights_of_a_batch_are_those_of_each_sentence_alone(loaded: LoadedModel) -> None:
-    together = dict(heads.attend(loaded, PAIRS, 4))
+    together = dict(attend(loaded, PAIRS, 4))
     assert sorted(together) == [0, 1, 2, 3]
     for index, pair in enumerate(PAIRS):
-        ((_, alone),) = heads.attend(loaded, [pair])
+        ((_, alone),) = attend(loaded, [pair])
         for kind, weights in alone.items():
             np.testing.assert_allclose(together[index][kind], weights, atol=1e-6)
 
@@ -202,14 +204,14 @@ def test_weights_are_distributions_of_layers_heads_and_queries(loaded: LoadedMod
             "decoder": (steps, steps),
             "context": (steps, len(source)),
         }
-        ((_, attention),) = heads.attend(loaded, [(source, target)])
+        ((_, attention),) = attend(loaded, [(source, target)])
         for kind, weights in attention.items():
             assert weights.shape == (2, 2, *sizes[kind])
             np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
 
 
 def test_no_hook_is_left_in_the_model(loaded: LoadedModel) -> None:
-    list(heads.attend(loaded, PAIRS))
+    list(attend(loaded, PAIRS))
     for layers in attentions(loaded.model).values():
         assert [layer._forward_hooks for layer in layers] == [{}, {}]
 

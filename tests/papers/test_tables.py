@@ -15,8 +15,9 @@ from onmt_entmax.errors import UserError
 from tests.ended import ended, refused
 from tests.papers.matrices import write_matrix
 from tools.papers import evaluation, results, tables
-from tools.papers.matrix import Matrix, Work, read_matrices
-from tools.papers.running import Runner
+from tools.papers.matrix import Matrix, Work
+from tools.papers.matrix_file import read_matrices
+from tools.papers.runner import Runner
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -87,7 +88,7 @@ def test_another_decoding_needs_no_training(copied: Path, commands: list[list[st
     assert ended(tables.main, ["run", str(path), "--seeds", "2"]) == 0
     train, translate = commands
     assert (train[0], translate[0]) == ("train", "translate")
-    assert train[-2:] == ["-train_from", str(second.run)]
+    assert train[-2:] == ["-train_from", str(second.run_folder)]
     assert yaml.safe_load((second.folder / "translate.yaml").read_text())["beam_size"] == 4
     assert evaluation.figures_of(second) is not None
 
@@ -129,7 +130,7 @@ def test_the_main_figure_names_its_tokenizer(bleu_training: Work) -> None:
 def test_an_output_that_was_cut_is_refused(bleu_training: Work, name: str) -> None:
     bleu_training.output.write_text("a\n")
     with pytest.raises(UserError, match=r"dev.pred: 1 line, but .* has 40; they"):
-        evaluation.EVALUATE[name](bleu_training)
+        evaluation.EVALUATE[name].measure(bleu_training)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Steps in Triton against PyTorch: run by test_recurrence.py in the interpreter or on a GPU."""
+"""Steps against PyTorch's: checks for any backend, and tests of Triton.
+
+test_backends.py calls the checks for C++, and runs the tests in Triton's interpreter or on a GPU.
+"""
 
 import os
 

@@ -27,6 +27,7 @@ class Distance(EntmaxGlobalAttention):
 
 
 def model_of(
+    *,
     fast: bool,
     dtype: torch.dtype = torch.float64,
     attention: str = "general",
@@ -36,15 +37,28 @@ def model_of(
     bridge: bool = False,
     dropout: float = 0.0,
 ) -> nn.ModuleList:
-    """Return an encoder and a decoder whose weights depend on the arguments only."""
+    """Return an encoder and a decoder whose weights depend on the arguments only.
+
+    Args:
+        fast: those of this package; if not, OpenNMT-py's own.
+        dtype: of the weights.
+        attention: a name of `ATTENTIONS`, or `distance`.
+        alpha: of the attention.
+        layers: of each.
+        both: whether the encoder reads both directions.
+        bridge: whether linear layers change the encoder's last states.
+        dropout: probability.
+    """
     torch.manual_seed(1)
-    kinds = (FastRNNEncoder, FastInputFeedRNNDecoder) if fast else (RNNEncoder, InputFeedRNNDecoder)
-    words = [Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2)]
-    encoder = kinds[0]("LSTM", both, layers, HIDDEN, dropout, words[0], bridge)
+    encoder_kind = FastRNNEncoder if fast else RNNEncoder
+    decoder_kind = FastInputFeedRNNDecoder if fast else InputFeedRNNDecoder
+    source_words, target_words = (Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2))
+    encoder = encoder_kind("LSTM", both, layers, HIDDEN, dropout, source_words, bridge)
     attentions = {**ATTENTIONS, "distance": Distance}
+    # OpenNMT-py's decoder refuses names of attention that it does not know.
     inherited = attention if attentions[attention] is EntmaxGlobalAttention else "dot"
-    decoder = kinds[1](
-        "LSTM", both, layers, HIDDEN, attn_type=inherited, dropout=dropout, embeddings=words[1]
+    decoder = decoder_kind(
+        "LSTM", both, layers, HIDDEN, attn_type=inherited, dropout=dropout, embeddings=target_words
     )
     decoder.attn = attentions[attention](HIDDEN, attention, alpha)
     model = nn.ModuleList([encoder, decoder])
@@ -62,7 +76,15 @@ def batch(device: str = "cpu") -> tuple[Tensor, Tensor]:
 
 
 def padded(outputs: Tensor, index: Tensor) -> Tensor:
-    """Return outputs ``(steps, sentences, hidden)``, zeros at padding, of `teacher_forced`'s."""
+    """Spread the outputs ``(rows, hidden)`` of `teacher_forced` over steps and sentences.
+
+    Args:
+        outputs: of the positions without padding.
+        index: where each row is in the flattened ``(steps * sentences)``.
+
+    Returns:
+        ``(steps, sentences, hidden)``, zeros at padding.
+    """
     rows = outputs.new_zeros(STEPS * SENTENCES, outputs.size(1)).index_copy(0, index, outputs)
     return rows.view(STEPS, SENTENCES, -1)
 

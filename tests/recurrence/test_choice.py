@@ -12,7 +12,7 @@ STATES = torch.zeros(3, 4)
 
 
 @pytest.fixture(autouse=True)
-def no_interpreter(monkeypatch) -> None:
+def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
 
 

@@ -1,12 +1,14 @@
 """The fast encoder, decoder and step of a search against the definition, sentence by sentence."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.recurrence import definition, dropout, encoder
+from onmt_entmax.recurrence import definition, dropout
+from onmt_entmax.recurrence import encoder as encoder_module
 from onmt_entmax.recurrence.decoder_step import DecoderStep
 from tests.recurrence.networks import (
     HIDDEN,
@@ -32,37 +34,54 @@ OPTIONS: list[dict[str, object]] = [
 ]
 
 
-def masks_of(packed: Sequence[Tensor], places: Tensor, steps: int) -> list[list[Tensor]]:
-    """Return the dropout factors ``(steps, hidden)`` of each sentence, one for each packed mask."""
-    spread = []
-    for mask in packed:
-        rows = mask.new_full((steps * SENTENCES, HIDDEN), torch.nan).index_copy(0, places, mask)
-        spread.append(rows.view(steps, SENTENCES, HIDDEN))
-    return [[mask[:, sentence] for mask in spread] for sentence in range(SENTENCES)]
+def by_sentence(packed: Sequence[Tensor], places: Tensor, steps: int) -> list[list[Tensor]]:
+    """Return the dropout factors ``(steps, hidden)`` of each sentence, one for each layer.
+
+    Args:
+        packed: of each layer, ``(rows, hidden)``.
+        places: where each row is in the flattened ``(steps * sentences)``.
+        steps: of the longest sentence.
+    """
+    layers = []
+    for factors in packed:
+        missing = factors.new_full((steps * SENTENCES, HIDDEN), torch.nan)
+        layers.append(missing.index_copy(0, places, factors).view(steps, SENTENCES, HIDDEN))
+    return [[factors[:, sentence] for factors in layers] for sentence in range(SENTENCES)]
 
 
-def defined(
-    model: nn.ModuleList, encoder_masks: list[list[Tensor]], decoder_masks: list[list[Tensor]]
+NO_DROPOUT: list[list[Tensor]] = [[]] * SENTENCES
+
+
+def by_definition(
+    model: nn.ModuleList,
+    encoder_factors: list[list[Tensor]] = NO_DROPOUT,
+    decoder_factors: list[list[Tensor]] = NO_DROPOUT,
 ) -> tuple[Tensor, ...]:
-    """Return memory bank, last states and decoder outputs of the batch, by the definition."""
+    """Return memory bank, last hidden and cell states and decoder outputs, by the definition.
+
+    Args:
+        model: encoder and decoder.
+        encoder_factors: of dropout, for each sentence; see `by_sentence`.
+        decoder_factors: of dropout, for each sentence.
+    """
     (encoder, decoder), (source, target) = model, batch()
-    banks, finals, outputs = [], [], []
+    banks, last_hidden, last_cell, outputs = [], [], [], []
     for sentence in range(SENTENCES):
         length, steps = int(SOURCE_LENGTHS[sentence]), int(TARGET_LENGTHS[sentence])
-        masks = [mask[:length] for mask in encoder_masks[sentence]]
-        bank, hidden, cell = definition.encode(encoder, source[:length, sentence, 0], masks)
-        masks = [mask[:steps] for mask in decoder_masks[sentence]]
+        factors = [layer[:length] for layer in encoder_factors[sentence]]
+        bank, hidden, cell = definition.encode(encoder, source[:length, sentence, 0], factors)
+        factors = [layer[:steps] for layer in decoder_factors[sentence]]
         ids = target[:steps, sentence, 0]
-        states = definition.decode(decoder, ids, bank, hidden, cell, masks)
+        output = definition.decode(decoder, ids, bank, hidden, cell, factors)
         banks.append(nn.functional.pad(bank, (0, 0, 0, len(source) - length)))
-        finals.append((hidden, cell))
-        outputs.append(nn.functional.pad(states, (0, 0, 0, STEPS - steps)))
-    last = (torch.stack(states, 1) for states in zip(*finals, strict=True))
-    return torch.stack(banks, 1), *last, torch.stack(outputs, 1)
+        last_hidden.append(hidden)
+        last_cell.append(cell)
+        outputs.append(nn.functional.pad(output, (0, 0, 0, STEPS - steps)))
+    return tuple(torch.stack(of_all, 1) for of_all in (banks, last_hidden, last_cell, outputs))
 
 
-def fast(model: nn.ModuleList) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Return what `defined` returns, and the positions of the decoder's outputs."""
+def batched(model: nn.ModuleList) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Return what `by_definition` returns, and the positions of the decoder's outputs."""
     (encoder, decoder), (source, target) = model, batch()
     states, bank, _ = encoder(source, SOURCE_LENGTHS)
     decoder.init_state(source, bank, states)
@@ -72,44 +91,64 @@ def fast(model: nn.ModuleList) -> tuple[tuple[Tensor, ...], Tensor]:
 
 @pytest.mark.parametrize("fixed", [False, True], ids=["packed", "fixed"])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_values_and_gradients_are_the_definitions(options, fixed: bool) -> None:
-    model = model_of(True, **options)
+def test_values_and_gradients_equal_those_of_the_definition(
+    options: dict[str, object], fixed: bool
+) -> None:
+    model = model_of(fast=True, **options)
     for part in model:
         part.fixed_shapes = fixed
-    none: list[list[Tensor]] = [[]] * SENTENCES
-    found, expected = fast(model)[0], defined(model, none, none)
-    assert_near(with_gradients(model, *found), with_gradients(model, *expected), 1e-10)
+    results, _ = batched(model)
+    expected = by_definition(model)
+    assert_near(with_gradients(model, *results), with_gradients(model, *expected), 1e-10)
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
+    """The dropout factors that encoder and decoder draw, in order."""
+    factors: list[Tensor] = []
+    draw = dropout.dropout_factors
+
+    def recorded(*arguments: Any) -> Tensor | None:
+        result = draw(*arguments)
+        if result is not None:
+            factors.append(result)
+        return result
+
+    monkeypatch.setattr(encoder_module, "dropout_factors", recorded)
+    monkeypatch.setattr(dropout, "dropout_factors", recorded)
+    return factors
 
 
 @pytest.mark.parametrize("fixed", [False, True], ids=["packed", "fixed"])
 @pytest.mark.parametrize("attention", ["general", "mlp"])
-def test_dropout_is_the_definitions(attention: str, fixed: bool, monkeypatch) -> None:
+def test_dropout_equals_that_of_the_definition(
+    attention: str, fixed: bool, drawn: list[Tensor]
+) -> None:
     """With three layers: between layers, and of the attentional vectors, which are fed back."""
-    model, masks = model_of(True, attention=attention, layers=3, dropout=0.4), []
-    plain = dropout.dropout_factors
-
-    def recorded(*arguments: object) -> Tensor | None:
-        masks.append(plain(*arguments))
-        return masks[-1]
-
-    for module in (dropout, encoder):
-        monkeypatch.setattr(module, "dropout_factors", recorded)
+    model = model_of(fast=True, attention=attention, layers=3, dropout=0.4)
     for part in model:
         part.fixed_shapes = fixed
-    found, index = fast(model)
-    masks = [mask for mask in masks if mask is not None]
-    assert len(masks) == 2 + 3
+    results, target_places = batched(model)
     length = int(SOURCE_LENGTHS.max())
-    read = (torch.arange(length).unsqueeze(1) < SOURCE_LENGTHS).flatten().nonzero().squeeze(1)
-    if fixed:
-        read, index = torch.arange(length * SENTENCES), torch.arange(STEPS * SENTENCES)
-    expected = defined(model, masks_of(masks[:2], read, length), masks_of(masks[2:], index, STEPS))
-    assert_near(with_gradients(model, *found), with_gradients(model, *expected), 1e-10)
+    is_source = torch.arange(length).unsqueeze(1) < SOURCE_LENGTHS
+    source_places = is_source.flatten().nonzero().squeeze(1)
+    if fixed:  # padding has factors too
+        source_places = torch.arange(length * SENTENCES)
+        target_places = torch.arange(STEPS * SENTENCES)
+    # Of the encoder, two between its layers; of the decoder, two more and those of the vectors.
+    encoder_factors, decoder_factors = drawn[:2], drawn[2:]
+    assert len(decoder_factors) == 3
+    expected = by_definition(
+        model,
+        by_sentence(encoder_factors, source_places, length),
+        by_sentence(decoder_factors, target_places, STEPS),
+    )
+    assert_near(with_gradients(model, *results), with_gradients(model, *expected), 1e-10)
 
 
 @pytest.mark.parametrize("options", [{}, {"attention": "dot", "alpha": 1.2, "layers": 3}], ids=str)
-def test_the_steps_of_a_search_are_the_definitions(options) -> None:
-    (encoder, decoder), (source, target) = model_of(True, **options).eval(), batch()
+def test_the_steps_of_a_search_equal_those_of_the_definition(options: dict[str, object]) -> None:
+    (encoder, decoder), (source, target) = model_of(fast=True, **options).eval(), batch()
     step = DecoderStep(decoder, VOCABULARY)
     with torch.inference_mode():
         states, bank, lengths = encoder(source, SOURCE_LENGTHS)
@@ -132,19 +171,30 @@ def states_of(decoder: nn.Module, states: tuple[Tensor, Tensor]) -> tuple[Tensor
     return decoder.state["hidden"]
 
 
-@pytest.mark.parametrize("options", [{}, {"attention": "mlp", "both": False}], ids=str)
-def test_the_definition_is_opennmts(options) -> None:
+stock_options = pytest.mark.parametrize(
+    "options", [{}, {"attention": "mlp", "both": False}], ids=str
+)
+
+
+@stock_options
+def test_the_definition_equals_opennmt(options: dict[str, object]) -> None:
     """Of one sentence, which needs no padding."""
-    model = model_of(False, **options)
-    (stock, decoder), (source, target) = model, batch()
-    states, bank, lengths = stock(source[:, :1], SOURCE_LENGTHS[:1])
+    model = model_of(fast=False, **options)
+    (encoder, decoder), (source, target) = model, batch()
+    states, bank, lengths = encoder(source[:, :1], SOURCE_LENGTHS[:1])
     decoder.init_state(source, bank, states)
     outputs, _ = decoder(target[:, :1], bank, memory_lengths=lengths)
-    theirs = bank[:, 0], *(state[:, 0] for state in states), outputs[:, 0]
-    defined_bank, *last = definition.encode(stock, source[:, 0, 0])
-    ours = definition.decode(decoder, target[:, 0, 0], defined_bank, *last)
-    found = with_gradients(model, defined_bank, *last, ours)
-    assert_near(found, with_gradients(model, *theirs), 1e-10)
-    _, weights = definition.attend(decoder.attn, ours[0], defined_bank)
-    _, expected = decoder.attn(ours[:1], defined_bank.unsqueeze(0))
+    stock = bank[:, 0], *(state[:, 0] for state in states), outputs[:, 0]
+    memory_bank, *last = definition.encode(encoder, source[:, 0, 0])
+    defined = definition.decode(decoder, target[:, 0, 0], memory_bank, *last)
+    results = with_gradients(model, memory_bank, *last, defined)
+    assert_near(results, with_gradients(model, *stock), 1e-10)
+
+
+@stock_options
+def test_attention_weights_of_the_definition_equal_opennmts(options: dict[str, object]) -> None:
+    _, decoder = model_of(fast=False, **options)
+    query, bank = torch.randn(HIDDEN).double(), torch.randn(6, HIDDEN).double()
+    _, weights = definition.attend(decoder.attn, query, bank)
+    _, expected = decoder.attn(query.unsqueeze(0), bank.unsqueeze(0))
     torch.testing.assert_close(weights, expected[0])

@@ -1,24 +1,16 @@
-"""The recurrence against OpenNMT-py's own loop, and its steps in every implementation."""
+"""Encoder and decoder of whole batches: against OpenNMT-py's own loop, and their gradients."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.opennmt import Embeddings
 from onmt_entmax.recurrence.backends import pytorch
-from onmt_entmax.recurrence.backends.native import NativeBackend, native
-from onmt_entmax.recurrence.bridge import BridgedRNNEncoder
-from onmt_entmax.recurrence.dropout import dropout_factors
-from onmt_entmax.recurrence.encoder import FastRNNEncoder
-from tests.commands import check_kernels
 from tests.recurrence.networks import (
-    EMBEDDING,
     HIDDEN,
-    PAD,
+    SENTENCES,
     SOURCE_LENGTHS,
     STEPS,
     TARGET_LENGTHS,
-    VOCABULARY,
     assert_near,
     batch,
     model_of,
@@ -29,24 +21,39 @@ from tests.recurrence.networks import (
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-4}
 
 
-def outputs_of(model: nn.ModuleList, fast: bool) -> Tensor:
-    """Return outputs by teacher forcing ``(steps, batch, hidden)``, zeros at padding."""
+def outputs_of(model: nn.ModuleList) -> Tensor:
+    """Return outputs by teacher forcing ``(steps, sentences, hidden)``, zeros at padding."""
     (encoder, decoder), (source, target) = model, batch()
     states, bank, _ = encoder(source, SOURCE_LENGTHS)
     decoder.init_state(source, bank, states)
-    if fast:
-        return padded(*decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS))
+    return padded(*decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS))
+
+
+def stock_outputs_of(model: nn.ModuleList) -> Tensor:
+    """Return the same of OpenNMT-py's encoder and decoder."""
+    (encoder, decoder), (source, target) = model, batch()
+    states, bank, _ = encoder(source, SOURCE_LENGTHS)
+    decoder.init_state(source, bank, states)
     outputs, _ = decoder(target, bank, memory_lengths=SOURCE_LENGTHS)
     return outputs * (torch.arange(STEPS).unsqueeze(1) < TARGET_LENGTHS).unsqueeze(2)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "fixed"), [(torch.float64, False), (torch.float64, True), (torch.float32, False)]
+    ("dtype", "fixed"),
+    [
+        pytest.param(torch.float64, False, id="float64, packed"),
+        pytest.param(torch.float64, True, id="float64, fixed"),
+        pytest.param(torch.float32, False, id="float32, packed"),
+    ],
 )
 @pytest.mark.parametrize(
     "options",
     [
-        *({"attention": a, "alpha": x} for a in ("general", "dot", "mlp") for x in (1.0, 1.5)),
+        *(
+            {"attention": attention, "alpha": alpha}
+            for attention in ("general", "dot", "mlp")
+            for alpha in (1.0, 1.5)
+        ),
         *({"alpha": alpha} for alpha in (1.05, 1.2, 2.0, 3.0)),
         {"attention": "distance"},
         {"layers": 1, "both": False, "bridge": True},
@@ -55,94 +62,80 @@ def outputs_of(model: nn.ModuleList, fast: bool) -> Tensor:
     ids=str,
 )
 def test_equals_opennmt(options: dict[str, object], dtype: torch.dtype, fixed: bool) -> None:
-    stock = model_of(False, dtype, **options)
-    expected = with_gradients(stock, outputs_of(stock, False))
-    model = model_of(True, dtype, **options)
+    stock = model_of(fast=False, dtype=dtype, **options)
+    expected = with_gradients(stock, stock_outputs_of(stock))
+    model = model_of(fast=True, dtype=dtype, **options)
     for part in model:
         part.fixed_shapes = fixed
-    assert_near(with_gradients(model, outputs_of(model, True)), expected, TOLERANCE[dtype])
+    assert_near(with_gradients(model, outputs_of(model)), expected, TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("both", [False, True])
-@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
-def test_a_bridge_of_several_layers_keeps_sentences_apart(kind: str, both: bool) -> None:
-    """Each direction of each sentence is one product with the states of all its layers."""
-    torch.manual_seed(1)
-    words = Embeddings(EMBEDDING, VOCABULARY, PAD)
-    encoder = BridgedRNNEncoder(kind, both, 3, HIDDEN, 0.0, words, True).double()
-    source, lengths = batch()[0], SOURCE_LENGTHS
-    together = encoder(source, lengths)[0]
-    encoder.use_bridge = False
-    plain = encoder(source, lengths)[0]
-    count = 2 if both else 1
-    pairs = zip(together, plain, strict=True) if kind == "LSTM" else [(together, plain)]
-    for layer, (found, states) in zip(encoder.bridge, pairs, strict=True):
-        for sentence in range(len(lengths)):
-            for direction in range(count):
-                rows = slice(direction, None, count)
-                expected = layer(states[rows, sentence].flatten()).relu()
-                torch.testing.assert_close(found[rows, sentence].flatten(), expected)
-
-
-@pytest.mark.parametrize("fixed", [False, True])
-def test_the_fast_encoder_has_the_same_bridge(fixed: bool) -> None:
-    torch.manual_seed(1)
-    words = Embeddings(EMBEDDING, VOCABULARY, PAD)
-    fast = FastRNNEncoder("LSTM", True, 3, HIDDEN, 0.0, words, True).double()
-    plain = BridgedRNNEncoder("LSTM", True, 3, HIDDEN, 0.0, words, True).double()
-    plain.load_state_dict(fast.state_dict())
-    fast.fixed_shapes = fixed
-    for ours, theirs in zip(
-        *(each(batch()[0], SOURCE_LENGTHS)[0] for each in (fast, plain)), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs)
-
-
-def test_no_shape_depends_on_a_value(monkeypatch) -> None:
+def test_no_shape_depends_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors without memory have no values to read, so a CUDA graph can record the steps."""
+    # Entmax in PyTorch reads values; the kernels that graphs record do not.
     monkeypatch.setattr(pytorch, "entmax", lambda scores, alpha: scores.softmax(-1))
-    (encoder, decoder), (source, target) = model_of(True).to("meta"), batch("meta")
+    (encoder, decoder), (source, target) = model_of(fast=True).to("meta"), batch("meta")
     states, bank, lengths = encoder(source, SOURCE_LENGTHS.to("meta"))
     decoder.init_state(source, bank, states)
     outputs, _ = decoder.teacher_forced(target, None, bank, lengths)
     outputs.sum().backward()
-    assert outputs.shape == (35, HIDDEN)
+    assert outputs.shape == (STEPS * SENTENCES, HIDDEN)
     assert all(parameter.grad is not None for parameter in decoder.parameters())
 
 
-def test_backward_twice_and_dropout_from_a_seed() -> None:
-    model, made = model_of(True, dropout=0.4).train(), []
-    for _ in range(2):
-        torch.manual_seed(5)
-        outputs = outputs_of(model, True)
-        for keep in (True, False):
-            made.append(
-                torch.autograd.grad(outputs.sum(), list(model.parameters()), retain_graph=keep)
-            )
-    assert all(torch.equal(a, b) for other in made[1:] for a, b in zip(made[0], other, strict=True))
-    assert not torch.equal(outputs_of(model, True), outputs)
-    mask = dropout_factors((200, 1001), nn.Dropout(0.3), torch.empty(0))
-    assert abs(float((mask == 0).float().mean()) - 0.3) < 0.005
-    assert abs(float(mask.mean()) - 1) < 0.01
-    assert dropout_factors((3, 2), nn.Dropout(0.3).eval(), torch.empty(0)) is None
+@pytest.fixture
+def model_with_dropout() -> nn.ModuleList:
+    return model_of(fast=True, dropout=0.4).train()
+
+
+def outputs_with_seed(model: nn.ModuleList, seed: int) -> Tensor:
+    torch.manual_seed(seed)
+    return outputs_of(model)
+
+
+def test_a_seed_determines_dropout(model_with_dropout: nn.ModuleList) -> None:
+    outputs = outputs_with_seed(model_with_dropout, 5)
+    assert outputs_with_seed(model_with_dropout, 5).equal(outputs)
+
+
+def test_another_seed_is_other_dropout(model_with_dropout: nn.ModuleList) -> None:
+    outputs = outputs_with_seed(model_with_dropout, 5)
+    assert not outputs_with_seed(model_with_dropout, 6).equal(outputs)
+
+
+def test_a_seed_determines_the_gradients(model_with_dropout: nn.ModuleList) -> None:
+    weights = list(model_with_dropout.parameters())
+    first, second = (
+        torch.autograd.grad(outputs_with_seed(model_with_dropout, 5).sum(), weights)
+        for _ in range(2)
+    )
+    assert all(map(torch.equal, first, second))
+
+
+def test_a_second_backward_gives_the_same_gradients(model_with_dropout: nn.ModuleList) -> None:
+    weights, total = list(model_with_dropout.parameters()), outputs_of(model_with_dropout).sum()
+    first = torch.autograd.grad(total, weights, retain_graph=True)
+    second = torch.autograd.grad(total, weights)
+    assert all(map(torch.equal, first, second))
 
 
 @pytest.mark.parametrize("onednn", [True, False])
-def test_bfloat16_products_stay_close(onednn: bool, monkeypatch) -> None:
+def test_bfloat16_products_stay_close(onednn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", onednn)
-    stock, model = (model_of(fast, torch.float32) for fast in (False, True))
-    expected = with_gradients(stock, outputs_of(stock, False))
+    stock = model_of(fast=False, dtype=torch.float32)
+    expected = with_gradients(stock, stock_outputs_of(stock))
+    model = model_of(fast=True, dtype=torch.float32)
     for part in model:
         part.matmul_dtype = torch.bfloat16
-    found = with_gradients(model, outputs_of(model, True))
-    assert found[0].dtype == torch.float32
-    assert not torch.equal(found[0], expected[0])
-    assert_near(found, expected, 0.1)
+    results = with_gradients(model, outputs_of(model))
+    assert results[0].dtype == torch.float32
+    assert not torch.equal(results[0], expected[0])  # so bfloat16 was used
+    assert_near(results, expected, 0.1)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
 def test_gradcheck(alpha: float) -> None:
-    encoder, decoder = model_of(True, alpha=alpha)
+    encoder, decoder = model_of(fast=True, alpha=alpha)
     source, target = (part[:3, :2] for part in batch())
 
     def run(*_: Tensor) -> Tensor:
@@ -154,30 +147,28 @@ def test_gradcheck(alpha: float) -> None:
     assert torch.autograd.gradcheck(run, weights, eps=1e-6, atol=1e-6)
 
 
-def test_wrong_lengths_are_refused() -> None:
-    (encoder, decoder), (source, target) = model_of(True), batch()
-    with pytest.raises(ValueError, match="longest first"):
-        encoder(source, SOURCE_LENGTHS.flip(0))
-    with pytest.raises(ValueError, match="a target length is 6"):
-        decoder.teacher_forced(target, TARGET_LENGTHS + 1, torch.zeros(1), SOURCE_LENGTHS)
-    states, bank, _ = encoder(source, SOURCE_LENGTHS)
-    decoder.init_state(source, bank, states)
-    with pytest.raises(ValueError, match="from 1 to that of the memory bank"):
-        decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS + 1)
+class TestWrongLengths:
+    @pytest.fixture
+    def decoder(self) -> nn.Module:
+        """The decoder after the sources of the batch."""
+        (encoder, decoder), (source, _) = model_of(fast=True), batch()
+        states, bank, _ = encoder(source, SOURCE_LENGTHS)
+        decoder.init_state(source, bank, states)
+        return decoder
 
+    def test_sources_in_another_order(self) -> None:
+        encoder, _ = model_of(fast=True)
+        source, _ = batch()
+        with pytest.raises(ValueError, match="longest first"):
+            encoder(source, SOURCE_LENGTHS.flip(0))
 
-def test_kernels_in_the_interpreter_or_on_a_gpu() -> None:
-    pytest.importorskip("triton")
-    check_kernels("tests/recurrence/backend_checks.py")
+    def test_a_target_length_beyond_the_steps(self, decoder: nn.Module) -> None:
+        _, target = batch()
+        with pytest.raises(ValueError, match="a target length is 6"):
+            decoder.teacher_forced(target, TARGET_LENGTHS + 1, torch.zeros(1), SOURCE_LENGTHS)
 
-
-@pytest.mark.skipif(native is None, reason="the native module was not built")
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_native_steps(dtype: torch.dtype) -> None:
-    from tests.recurrence.backend_checks import check_attention, check_cells
-
-    for factors in (False, True):
-        check_cells(NativeBackend, (), factors, "cpu", dtype)
-        for alpha in (1.0, 1.33, 1.5, 2.0):
-            for source in (13, 515):
-                check_attention(NativeBackend, alpha, factors, source, "cpu", dtype)
+    def test_a_source_length_beyond_the_memory_bank(self, decoder: nn.Module) -> None:
+        _, target = batch()
+        bank = torch.zeros(int(SOURCE_LENGTHS.max()), SENTENCES, HIDDEN).double()
+        with pytest.raises(ValueError, match="from 1 to that of the memory bank"):
+            decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS + 1)

@@ -1,12 +1,15 @@
 """The lattice of hypotheses, on models written by hand and on random ones."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 import torch
 
 from onmt_entmax.report.lattice import Lattice, Node, build_lattice
 from onmt_entmax.search import SearchConfig, beam_search
+from onmt_entmax.search.certificate import Hypothesis
 from tests.search.networks import DECODERS, network, sentences, stepper
 from tests.search.tables import BOS, DRAW, EOS, D, E, Fixed, N, TableStepper, W
 
@@ -17,6 +20,7 @@ def branches_of(node: Node) -> dict[int, float]:
 
 
 def draw(hypotheses: list[tuple[int, ...]], **keywords: object) -> Lattice:
+    """Return the lattice of hypotheses of `DRAW`, whose probabilities `tests.search.tables` has."""
     return build_lattice(TableStepper(7), [DRAW], hypotheses, **keywords)
 
 
@@ -62,7 +66,7 @@ def test_hypotheses_are_listed_beyond_the_limit() -> None:
     assert branches_of(node) == pytest.approx({EOS: 0.08})
 
 
-def root_of(dense: bool) -> Node:
+def root_of(*, dense: bool) -> Node:
     """Return the first node of a model with two rare tokens, EOS (in the hypothesis) and E."""
     table = Fixed({(): {BOS: 0.05, EOS: 0.0009, W: 0.7, N: 0.2482, E: 0.0009}})
     stepper = TableStepper(7)
@@ -72,7 +76,8 @@ def root_of(dense: bool) -> Node:
 
 
 def test_a_sparse_model_lists_rare_tokens_but_no_start_symbol() -> None:
-    assert branches_of(root_of(False)) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009, E: 0.0009})
+    root = root_of(dense=False)
+    assert branches_of(root) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009, E: 0.0009})
 
 
 def test_a_dense_model_lists_likely_tokens_and_hypotheses() -> None:
@@ -82,23 +87,41 @@ def test_a_dense_model_lists_likely_tokens_and_hypotheses() -> None:
     assert (root.others_count, root.support) == (2, 5)
 
 
-@pytest.mark.parametrize("kind", DECODERS)
-def test_a_lattice_agrees_with_the_search_that_found_its_hypotheses(kind: str) -> None:
-    """In log-probabilities and attention."""
-    model = stepper(network(kind, 1.5, 8), attention=True)
-    compared = 0
+@dataclass
+class Searched:
+    """The hypotheses of a sentence, and the lattice of them."""
+
+    hypotheses: Sequence[Hypothesis]
+    lattice: Lattice
+
+
+@pytest.fixture(scope="module", params=DECODERS)
+def searched(request: pytest.FixtureRequest) -> list[Searched]:
+    """Those of the sentences for which a random model has finished outputs."""
+    model = stepper(network(request.param, 1.5, 8), attention=True)
+    pairs = []
     for batch in sentences(4):
-        (result,) = beam_search(model, batch, SearchConfig(4, 4, 8))
-        if not result.hypotheses:
-            continue
-        lattice = build_lattice(model, batch, [h.tokens for h in result.hypotheses])
-        attention = {node.prefix: node.attention for node in lattice.nodes}
-        for number, hypothesis in enumerate(result.hypotheses):
-            assert lattice.log_probs()[number] == pytest.approx(hypothesis.log_prob, abs=1e-5)
+        (result,) = beam_search(model, batch, SearchConfig(beam_size=4, n_best=4, max_length=8))
+        if result.hypotheses:
+            lattice = build_lattice(model, batch, [h.tokens for h in result.hypotheses])
+            pairs.append(Searched(result.hypotheses, lattice))
+    assert sum(len(pair.hypotheses) for pair in pairs) > 3
+    return pairs
+
+
+def test_a_lattice_agrees_with_the_search_that_found_its_hypotheses(
+    searched: list[Searched],
+) -> None:
+    for pair in searched:
+        log_probs = {n: hypothesis.log_prob for n, hypothesis in enumerate(pair.hypotheses)}
+        assert pair.lattice.log_probs() == pytest.approx(log_probs, abs=1e-5)
+
+
+def test_the_attention_of_a_lattice_is_that_of_its_hypotheses(searched: list[Searched]) -> None:
+    for pair in searched:
+        attention = {node.prefix: node.attention for node in pair.lattice.nodes}
+        for hypothesis in pair.hypotheses:
             tokens = hypothesis.tokens
             rows = [attention[tokens[:length]] for length in range(len(tokens) + 1)]
-            torch.testing.assert_close(
-                torch.tensor(rows), hypothesis.attention.float(), atol=1e-5, rtol=0
-            )
-            compared += 1
-    assert compared > 3
+            expected = hypothesis.attention.float()
+            torch.testing.assert_close(torch.tensor(rows), expected, atol=1e-5, rtol=0)

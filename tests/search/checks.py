@@ -20,7 +20,7 @@ def check(
     `ruled_out` is the largest log-probability of an excluded sequence, if not that of `support`.
     """
     certificate = result.certificate
-    outside = dict(support.strings)
+    outside = dict(support.sequences)
     for hypothesis in result.hypotheses:
         assert outside.pop(hypothesis.tokens) == pytest.approx(hypothesis.log_prob, abs=tolerance)
     scores = [hypothesis.score for hypothesis in result.hypotheses]
@@ -36,19 +36,19 @@ def check(
         assert hypothesis.log_prob >= unseen - tolerance
     if certificate.level == "exhaustive":
         assert not support.prefixes
-        assert result.finished == len(support.strings)
+        assert result.finished == len(support.sequences)
         assert config.n_best or not outside
         total = certificate.mass + certificate.excluded
         assert total == pytest.approx(1, abs=tolerance)
     elif certificate.level == "optimal":
-        best = max(*support.strings.values(), *support.prefixes.values(), -math.inf)
+        best = max(*support.sequences.values(), *support.prefixes.values(), -math.inf)
         assert result.hypotheses[0].log_prob == pytest.approx(best, abs=tolerance)
         assert certificate.gap >= 0
     excluded = max(support.excluded.values(), default=-math.inf)
     assert certificate.log_excluded_bound <= excluded + tolerance
     most = excluded if ruled_out is None else ruled_out
     assert most <= max(certificate.log_excluded_bound, certificate.log_bound) + tolerance
-    assert not result.only or (len(support.strings) == 1 and most == -math.inf)
+    assert not result.only or (len(support.sequences) == 1 and most == -math.inf)
     assert not certificate.strict or certificate.level == "exhaustive"
     if result.hypotheses:
         assert result.best is result.hypotheses[0]

@@ -1,22 +1,26 @@
 """Brute-force enumeration of the support, the reference for every search."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from onmt_entmax.search.stepper import Stepper
+
+Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class EnumeratedSupport:
     """Every sequence of positive probability up to a length."""
 
-    strings: dict[tuple[int, ...], float]
+    sequences: dict[Tokens, float] = field(default_factory=dict)
     """Log-probability of each sequence with its end symbol; the tokens are without it."""
-    prefixes: dict[tuple[int, ...], float]
+    prefixes: dict[Tokens, float] = field(default_factory=dict)
     """Log-probability of each prefix one token longer than the limit."""
-    excluded: dict[tuple[int, ...], float]
+    excluded: dict[Tokens, float] = field(default_factory=dict)
     """Log-probability of each prefix that ends in a token of `Stepper.excluded`."""
 
 
@@ -29,38 +33,48 @@ def enumerate_support(
     Args:
         stepper: the model.
         batch: one sentence.
-        max_length: longest string, without its end symbol.
+        max_length: tokens of the longest sequence, without its end symbol.
         limit: most prefixes to hold at once.
 
     Raises:
         ValueError: if a level of the tree has more than `limit` prefixes.
     """
     state = stepper.start(batch)
-    live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-    support = EnumeratedSupport({}, {}, {})
+    live: list[tuple[Tokens, float]] = [((), 0.0)]  # a row of the state each
+    support = EnumeratedSupport()
     for length in range(max_length + 1):
         last = torch.tensor([prefix[-1] if prefix else stepper.bos for prefix, _ in live])
         step = stepper.step(state, last)
-        longer, rows = [], []
-        for row, (prefix, log_prob) in enumerate(live):
-            for token, value in enumerate(step.log_probs[row].tolist()):
-                if value == -torch.inf:
-                    continue
-                total = log_prob + min(value, 0.0)
-                if token == stepper.eos:
-                    support.strings[prefix] = total
-                elif token in stepper.excluded:
-                    support.excluded[(*prefix, token)] = total
-                elif length == max_length:
-                    support.prefixes[(*prefix, token)] = total
-                else:
-                    longer.append(((*prefix, token), total))
-                    rows.append(row)
-        if not longer:
+        followed, rows = [], []
+        for row, token, log_prob in _possible_tokens(step.log_probs):
+            prefix, log_prob_of_prefix = live[row]
+            longer, total = (*prefix, token), log_prob_of_prefix + log_prob
+            if token == stepper.eos:
+                support.sequences[prefix] = total
+            elif token in stepper.excluded:
+                support.excluded[longer] = total
+            elif length == max_length:
+                support.prefixes[longer] = total
+            else:
+                followed.append((longer, total))
+                rows.append(row)
+        if not followed:
             break
-        if len(longer) > limit:
+        if len(followed) > limit:
             raise ValueError(
                 f"more than {limit} prefixes of {length + 1} tokens: too many to enumerate"
             )
-        live, state = longer, stepper.select(step.state, torch.tensor(rows))
+        live, state = followed, stepper.select(step.state, torch.tensor(rows))
     return support
+
+
+def _possible_tokens(log_probs: Tensor) -> Iterator[tuple[int, int, float]]:
+    """Yield row, token and log-probability of each positive probability of a step.
+
+    Args:
+        log_probs: `(rows, V)`.
+    """
+    for row in range(len(log_probs)):
+        for token, log_prob in enumerate(log_probs[row].tolist()):
+            if log_prob > -torch.inf:
+                yield row, token, min(log_prob, 0.0)  # rounding may put it above 0

@@ -105,7 +105,7 @@ def satisfying(
 ) -> EnumeratedSupport:
     """Return the part of the support that satisfies an expression, or may once it is complete."""
     return EnumeratedSupport(
-        {s: p for s, p in support.strings.items() if matches(s)},
+        {s: p for s, p in support.sequences.items() if matches(s)},
         {s: p for s, p in support.prefixes.items() if after(automaton, s) != VIOLATED},
         {(): 0.0},  # what was excluded is checked by its mass
     )
@@ -116,8 +116,8 @@ def check_probability(
 ) -> None:
     """Check the probability that the model's output satisfies an expression."""
     least, most = result.certificate.satisfied
-    yes = sum(math.exp(p) for s, p in support.strings.items() if matches(s))
-    no = sum(math.exp(p) for s, p in support.strings.items() if not matches(s))
+    yes = sum(math.exp(p) for s, p in support.sequences.items() if matches(s))
+    no = sum(math.exp(p) for s, p in support.sequences.items() if not matches(s))
     assert 0 <= least <= most <= 1
     assert least <= 1 - no + tolerance
     assert yes <= most + tolerance

@@ -50,7 +50,7 @@ def by_exact_search(table: Table, banned: set[int]) -> SearchResult:
 def test_all_outputs_without_the_tokens_are_found(search: Search, banned: set[int]) -> None:
     for table in TABLES:
         log_probs = {h.tokens: h.log_prob for h in search(table, banned).hypotheses}
-        assert log_probs == pytest.approx(allowed(table, banned).strings)
+        assert log_probs == pytest.approx(allowed(table, banned).sequences)
 
 
 @pytest.mark.parametrize("search", [by_beam, by_exact_search])
@@ -73,14 +73,14 @@ def test_a_neighbour_keeps_its_tokens() -> None:
 def test_a_narrow_beam_that_starts_again_keeps_the_ban() -> None:
     compared = 0
     for table in (Table(seed, 1.0, spread=1.0) for seed in range(40)):
-        free = allowed(table, set()).strings
+        free = allowed(table, set()).sequences
         banned = set(max(free, key=free.__getitem__))  # so that the ban decides
         stepper = TableStepper()
         stepper.dense = True  # such searches begin with a beam of one
         result = beam_search(stepper, [table], config(n_best=1), banned=[banned])[0]
-        strings = allowed(table, banned).strings
-        if strings and result.certificate.level != "none":
-            assert result.hypotheses[0].tokens == max(strings, key=strings.__getitem__)
+        sequences = allowed(table, banned).sequences
+        if sequences and result.certificate.level != "none":
+            assert result.hypotheses[0].tokens == max(sequences, key=sequences.__getitem__)
             compared += 1
     assert compared > 20
 

@@ -67,15 +67,15 @@ ENSEMBLES = [
 
 def test_an_ensemble_averages_probabilities_of_tokens() -> None:
     for models in ENSEMBLES:
-        strings = enumerate_support(ensemble_of(models), [None], 3, 1000).strings
-        if not strings:  # every end was excluded
+        sequences = enumerate_support(ensemble_of(models), [None], 3, 1000).sequences
+        if not sequences:  # every end was excluded
             continue
-        string = max(strings, key=strings.__getitem__)
+        best = max(sequences, key=sequences.__getitem__)
         expected = 0.0
-        for position, token in enumerate([*string, EOS]):
-            rows = [model.log_probs(string[:position]) for model in models]
+        for position, token in enumerate([*best, EOS]):
+            rows = [model.log_probs(best[:position]) for model in models]
             expected += math.log(sum(math.exp(row[token]) for row in rows) / 3)
-        assert strings[string] == pytest.approx(expected)
+        assert sequences[best] == pytest.approx(expected)
 
 
 def test_certificates_of_ensembles_are_about_the_union_of_supports() -> None:
@@ -83,7 +83,7 @@ def test_certificates_of_ensembles_are_about_the_union_of_supports() -> None:
     for number, models in enumerate(ENSEMBLES):
         stepper = ensemble_of(models)
         support = enumerate_support(stepper, [None], 3, 1000)
-        if not support.strings:
+        if not support.sequences:
             continue
         config = SearchConfig(number % 10 + 1, n_best=0, max_length=3)
         (result,) = beam_search(stepper, [None], config)

@@ -37,7 +37,7 @@ def pair(changes: dict[str, Any], alpha: float, double: bool) -> tuple[ModelStep
 @pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.0])
 @pytest.mark.parametrize("changes", COVERED)
 @torch.inference_mode()
-def test_a_step_is_opennmts(changes, alpha, double) -> None:
+def test_a_step_is_opennmts(changes, alpha: float, double: bool) -> None:
     steppers = pair(changes, alpha, double)
     batches = together(sentences(5)), together(sentences(3, 1))
     states = [one.start(batches[0]) for one in steppers]

@@ -152,7 +152,9 @@ TIE = Fixed(
 @pytest.mark.parametrize("stop", ["exhaustive", "optimal"])
 @pytest.mark.parametrize("n_best", [1, 2, 6, 0])
 @pytest.mark.parametrize("beam_size", [2, 5])
-def test_equal_scores_may_be_in_any_order(beam_size, n_best, stop, reward) -> None:
+def test_equal_scores_may_be_in_any_order(
+    beam_size: int, n_best: int, stop: str, reward: float
+) -> None:
     """The other run had the second of two equally probable tokens first."""
     config = SearchConfig(beam_size, n_best, 3, stop, penalties=Penalties(length_reward=reward))
     swap = {2: 3, 3: 2, 5: 6, 6: 5}
@@ -177,7 +179,9 @@ def test_equal_scores_may_be_in_any_order(beam_size, n_best, stop, reward) -> No
         ({EOS: 0.2, 3: 0.8}, False),
     ],
 )
-def test_scores_that_are_no_tie_in_float64_disagree(n_best, stop, model, agrees) -> None:
+def test_scores_that_are_no_tie_in_float64_disagree(
+    n_best: int, stop: str, model: dict[str, object], agrees: bool
+) -> None:
     config = SearchConfig(5, n_best, stop=stop)
     (result,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.2, 2: 0.4, 3: 0.4}})], config)
     assert result.hypotheses[0].tokens == (2,)

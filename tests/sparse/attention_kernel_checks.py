@@ -17,7 +17,7 @@ slow = pytest.mark.slow
 
 
 @pytest.fixture
-def blocks(monkeypatch) -> None:
+def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 16 queries and keys, and never one for all keys."""
     monkeypatch.setattr(triton_attention, "_block", lambda _: 16)
     monkeypatch.setattr(triton_attention, "_ONE_BLOCK_KEYS", 0)
@@ -226,7 +226,7 @@ def test_second_derivatives_under_dropout_are_refused() -> None:
         torch.autograd.grad(output.square().sum(), query, create_graph=True)
 
 
-def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch) -> None:
+def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others end at 65,535, and a large batch has more heads."""
     grids = []
 

@@ -61,7 +61,7 @@ def test_equal_the_definition_in_float64(
     alpha: float | Tensor,
     length: int,
     dtype: torch.dtype,
-    monkeypatch,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Short rows, and long ones with room for the candidates and without."""
     spread = torch.tensor([[0.1], [1.0], [4.0], [1.0]])

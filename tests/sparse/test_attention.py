@@ -372,7 +372,7 @@ def outcomes(alpha: float, mask: Mask, queries: int, keys: int, dtype: Any) -> l
     ),
 )
 def test_implementations_agree(
-    alpha: float, kind: str, dtype: Any, device: str, monkeypatch
+    alpha: float, kind: str, dtype: Any, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for queries, keys in ((5, 7), (6, 70)):
         mask = masks(queries, keys)[kind]

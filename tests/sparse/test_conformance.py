@@ -1,4 +1,4 @@
-"""What every implementation of entmax must do, beside slow definitions."""
+"""Every implementation of entmax against slow definitions; test_kernels.py runs Triton."""
 
 import math
 from collections.abc import Callable
@@ -7,11 +7,9 @@ from itertools import cycle
 import entmax as peer
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 
-from onmt_entmax.sparse import Entmax, entmax, entmax_loss, log_entmax, tsallis_entropy
+from onmt_entmax.sparse import Entmax, entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.backends import cpu, solve
 from tests.native_modules import assert_built
 from tests.oracles import (
@@ -68,9 +66,9 @@ def assert_mappings_equal_the_definition(rows: Tensor, alpha: float) -> None:
         assert p.dtype == logs.dtype == rows.dtype
         assert ((p.double() - exact).abs() <= error).all()
         assert torch.equal(p > 0, logs > -INF)
-        assert ((logs.double().exp() - exact).abs() <= error * 8).all() or eps > 1e-4
         assert (p[exact > 1e-5] > 0).all()
-        if rows.dtype.itemsize > 2:
+        if rows.dtype.itemsize > 2:  # logarithms of 16 bits have too few digits to compare
+            assert ((logs.double().exp() - exact).abs() <= error * 8).all()
             # Of the probabilities, the last digits of scores far apart decide little.
             inside = p > 1e-30
             difference = (p.double().log() - logs.double()).abs()
@@ -355,184 +353,6 @@ def test_threads_change_nothing() -> None:
         losses, p = entmax_loss(z, torch.arange(64), reduction="none"), entmax(z, 1.33)
         outcomes.append([losses, p, *torch.autograd.grad((losses, p), z, (losses, p))])
     assert all(map(torch.equal, *outcomes))
-
-
-any_alpha = pytest.mark.parametrize("alpha", [1.0, 1.01, 1.5, 2.2])
-
-
-@any_alpha
-@pytest.mark.parametrize("shape", [(0, 5), (5, 0)])
-def test_empty_tensors_stay_empty(alpha: float, shape: tuple[int, int]) -> None:
-    assert entmax(torch.empty(shape), alpha).shape == shape
-
-
-@any_alpha
-def test_a_scalar_has_all_probability(alpha: float) -> None:
-    assert entmax(torch.tensor(-3.0), alpha) == 1
-    assert log_entmax(torch.tensor(-3.0), alpha) == 0
-
-
-def test_logarithms_of_float16_reach_its_smallest_number() -> None:
-    assert log_entmax(torch.tensor([65504.0, -65504.0]).half(), 1.0)[1] == -65504
-
-
-@any_alpha
-@pytest.mark.parametrize("rows", [0, 3])
-def test_autocast_gives_float32_as_for_softmax(alpha: float, rows: int) -> None:
-    half = torch.randn(rows, 5).bfloat16()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert entmax(half, alpha).dtype == torch.float32
-
-
-@pytest.mark.parametrize("wrong", [0.99, -1.0, math.nan, INF])
-class TestAnAlphaBelowOneOrNotFinite:
-    @pytest.mark.parametrize("function", [entmax, log_entmax])
-    def test_is_refused(self, function: Callable[..., Tensor], wrong: float) -> None:
-        with pytest.raises(ValueError, match="alpha must be a number from 1"):
-            function(torch.zeros(2, 3), wrong)
-
-    @pytest.mark.parametrize("function", [entmax, log_entmax])
-    def test_is_refused_among_others(self, function: Callable[..., Tensor], wrong: float) -> None:
-        with pytest.raises(ValueError, match="alpha must be a number from 1"):
-            function(torch.zeros(2, 3), torch.tensor([[1.5], [wrong]]))
-
-    def test_is_refused_by_the_module(self, wrong: float) -> None:
-        with pytest.raises(ValueError, match="alpha"):
-            Entmax(wrong)
-
-
-def test_scores_of_integers_are_refused() -> None:
-    with pytest.raises(ValueError, match="floating point"):
-        entmax(torch.tensor([1, 2]))
-
-
-def test_alphas_that_do_not_fit_the_scores_are_refused() -> None:
-    with pytest.raises(ValueError, match="broadcast"):
-        entmax(torch.randn(2, 3), torch.tensor([1.5, 1.5, 1.2], requires_grad=True))
-
-
-def test_a_dimension_that_is_not_there_is_refused() -> None:
-    with pytest.raises(IndexError, match="dim must be from -2 to 1, got 2"):
-        entmax(torch.zeros(4, 5), 1.5, 2)
-
-
-ROWS_OF_SCORES = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=40).map(
-    lambda scores: torch.tensor(scores, dtype=torch.float64)
-)
-ALPHAS_TO_4 = st.floats(1, 4)
-
-
-@given(ROWS_OF_SCORES, ALPHAS_TO_4)
-def test_probabilities_sum_to_one(scores: Tensor, alpha: float) -> None:
-    assert float(entmax(scores, alpha).sum()) == pytest.approx(1, abs=1e-12)
-
-
-@given(ROWS_OF_SCORES, ALPHAS_TO_4, st.floats(-1000, 1000, width=32))
-def test_a_shift_of_all_scores_changes_nothing(scores: Tensor, alpha: float, shift: float) -> None:
-    # Above 2 the slope at the threshold is infinite: the rounding of the shift is magnified.
-    tolerance = 1e-9 if alpha <= 2 else 1e-3
-    shifted = entmax(scores + shift, alpha)
-    assert torch.allclose(shifted, entmax(scores, alpha), rtol=0, atol=tolerance)
-
-
-@given(ROWS_OF_SCORES, ALPHAS_TO_4)
-def test_larger_scores_have_no_less_probability(scores: Tensor, alpha: float) -> None:
-    assert (entmax(scores, alpha)[scores.argsort()].diff() >= -1e-12).all()
-
-
-@given(ROWS_OF_SCORES, ALPHAS_TO_4)
-def test_the_order_of_scores_does_not_matter(scores: Tensor, alpha: float) -> None:
-    order = scores.argsort()
-    assert torch.allclose(entmax(scores[order], alpha), entmax(scores, alpha)[order], atol=1e-12)
-
-
-@given(ROWS_OF_SCORES, ALPHAS_TO_4, ALPHAS_TO_4)
-def test_the_support_of_a_larger_alpha_is_smaller(
-    scores: Tensor, alpha: float, other: float
-) -> None:
-    low, high = sorted((alpha, other))
-    assert ((log_entmax(scores, low) > -INF) | (entmax(scores, high) <= 1e-9)).all()
-
-
-@given(ROWS_OF_SCORES, st.floats(1.01, 4))
-def test_a_score_beyond_the_margin_has_all_probability(scores: Tensor, alpha: float) -> None:
-    scores[0] = scores.max() + 1.000001 / (alpha - 1)
-    assert float(entmax(scores, alpha)[0]) == pytest.approx(1, abs=1e-12)
-    assert int((log_entmax(scores, alpha) > -INF).sum()) == 1
-
-
-# --- the entropy -----------------------------------------------------------------------------
-
-
-def random_distributions() -> Tensor:
-    """Return distributions ``(300, 8)``."""
-    return torch.distributions.Dirichlet(torch.ones(8, dtype=torch.float64)).sample((300,))
-
-
-of_entropy = pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7, 1.001, 1.5, 2.0, 3.0])
-
-
-@of_entropy
-def test_the_entropy_equals_its_definition(alpha: float) -> None:
-    p = random_distributions()
-    assert torch.allclose(tsallis_entropy(p, alpha), entropy_oracle(p, alpha), 1e-7)
-
-
-@of_entropy
-def test_entmax_is_where_score_plus_entropy_is_largest(alpha: float) -> None:
-    scores, others = torch.randn(8, dtype=torch.float64), random_distributions()
-    best = entmax(scores, alpha)
-    largest = best @ scores + tsallis_entropy(best, alpha)
-    assert (others @ scores + tsallis_entropy(others, alpha) <= largest + 1e-12).all()
-
-
-@of_entropy
-def test_the_entropy_of_a_learned_alpha_is_the_same(alpha: float) -> None:
-    """It is computed otherwise, since alpha has a gradient."""
-    p = random_distributions()
-    learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
-    expected = tsallis_entropy(p, alpha)
-    assert torch.allclose(tsallis_entropy(p, learned), expected, rtol=1e-13, atol=0)
-
-
-@pytest.mark.parametrize("alpha", [1.001, 1.5, 2.0, 3.0])
-def test_the_gradient_of_the_entropy_in_alpha(alpha: float) -> None:
-    """By differences."""
-    p = random_distributions()[0]
-    learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
-    tsallis_entropy(p, learned).backward()
-    above, below = entropy_oracle(p, alpha + 1e-6), entropy_oracle(p, alpha - 1e-6)
-    assert float(learned.grad) == pytest.approx(float(above - below) / 2e-6, rel=2e-5)
-
-
-@pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7])
-def test_the_gradient_of_the_entropy_in_alpha_near_1(alpha: float) -> None:
-    """Its limit; differences have no digits there."""
-    p = random_distributions()[0]
-    learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
-    tsallis_entropy(p, learned).backward()
-    limit = -(p * p.log() ** 2).sum() / 2 + (p * p.log()).sum()
-    assert float(learned.grad) == pytest.approx(float(limit), rel=2e-5)
-
-
-@pytest.mark.parametrize("alpha", [1.5, 2.0, 3.0])
-def test_the_gradient_of_the_entropy_at_probability_0_is_that_from_above(alpha: float) -> None:
-    p = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64, requires_grad=True)
-    tsallis_entropy(p, alpha).backward()
-    assert float(p.grad[2]) == pytest.approx(1 / (alpha * (alpha - 1)))
-
-
-@of_entropy
-def test_a_learned_alpha_in_float16_has_a_finite_gradient(alpha: float) -> None:
-    learned = torch.tensor(alpha).half().requires_grad_()
-    tsallis_entropy(torch.tensor([0.5, 0.5, 0.0]).half(), learned).backward()
-    assert learned.grad.isfinite()
-
-
-@pytest.mark.parametrize("wrong", [0.5, math.nan, torch.tensor([0.5])], ids=str)
-def test_the_entropy_refuses_an_alpha_below_one(wrong: float | Tensor) -> None:
-    with pytest.raises(ValueError, match="alpha"):
-        tsallis_entropy(torch.tensor([0.5, 0.5]), wrong)
 
 
 def test_the_module_is_there_where_it_can_be_built() -> None:

@@ -219,7 +219,7 @@ def test_the_operator_obeys_pytorchs_rules(each_row: bool) -> None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
 @pytest.mark.slow
-def test_inductor(tmp_path: Path, monkeypatch) -> None:
+def test_inductor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     z = torch.randn(3, 10)
     torch.testing.assert_close(

@@ -1,10 +1,10 @@
-"""Codes of languages."""
+"""Languages: their codes, and those that names of files say."""
 
 import json
 
 import pytest
 
-from onmt_entmax.strings.languages import codes, known_as
+from onmt_entmax.strings.languages import codes, known_as, language_of_file
 from tests.commands import ROOT
 
 
@@ -44,3 +44,25 @@ def test_a_language_is_known_by_name_or_code(
     name: str, languages: list[str], language: str
 ) -> None:
     assert known_as(name, languages) == language
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("heb.trn", "heb"),
+        ("heb_unvoc.trn", "heb_unvoc"),
+        ("vie_hanoi_train.tsv", "vie_hanoi"),
+        ("vie_hanoi_test.covered.tsv", "vie_hanoi"),
+        ("classical-syriac-train-low", "classical-syriac"),
+        ("deu.covered.tst", "deu"),
+        ("english-task1-dev", "english"),
+        ("english-covered-test", "english"),
+        ("train.tsv", ""),
+        ("ket_small.train", "ket"),
+        ("ady.train2.tsv", "ady"),
+        ("low-german-train-medium", "low-german"),
+        ("mine.csv", "mine"),
+    ],
+)
+def test_the_name_of_a_file_says_its_language(name: str, language: str) -> None:
+    assert language_of_file(name) == language

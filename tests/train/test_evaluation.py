@@ -116,17 +116,23 @@ def right(
     return right
 
 
-def test_exact_match_is_over_the_sample(values, right) -> None:
+def test_exact_match_is_over_the_sample(
+    values: dict[str, float], right: dict[str, list[bool]]
+) -> None:
     count = sum(sum(group) for group in right.values())
     assert values["exact_match"] == pytest.approx(100 * count / SAMPLED)
 
 
-def test_macro_accuracy_is_the_mean_over_first_tokens(values, right) -> None:
+def test_macro_accuracy_is_the_mean_over_first_tokens(
+    values: dict[str, float], right: dict[str, list[bool]]
+) -> None:
     means = [sum(group) / len(group) for group in right.values()]
     assert values["macro_accuracy"] == pytest.approx(100 * sum(means) / len(means))
 
 
-def test_the_loss_has_a_sample_of_its_own(values, model, folder: Path) -> None:
+def test_the_loss_has_a_sample_of_its_own(
+    values: dict[str, float], model: LoadedModel, folder: Path
+) -> None:
     of_all = measure(
         model,
         folder,
@@ -138,7 +144,9 @@ def test_the_loss_has_a_sample_of_its_own(values, model, folder: Path) -> None:
     assert of_all["exact_match"] == values["exact_match"]
 
 
-def test_bleu_is_sacrebleus(model, folder: Path, pairs, outputs: list[str]) -> None:
+def test_bleu_is_sacrebleus(
+    model: LoadedModel, folder: Path, pairs: list[tuple[str, str]], outputs: list[str]
+) -> None:
     values = measure(model, folder, selection="bleu")
     references = [reference for _, reference in pairs]
     expected = BLEU(force=True).corpus_score(outputs, [references]).score
@@ -149,7 +157,7 @@ def test_bleu_is_sacrebleus(model, folder: Path, pairs, outputs: list[str]) -> N
 # --- unknown tokens --------------------------------------------------------------------------
 
 
-def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch) -> None:
+def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if the search finds every reference; it gets the length limit of the options."""
     setup = setup_of(tmp_path, selection="exact_match", tgt_vocab_size=4, max_length=7, rnn_size=8)
     data = TrainingData(setup.data, setup.vocabulary)

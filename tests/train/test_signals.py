@@ -106,7 +106,7 @@ def test_kills_lose_no_update(tmp_path: Path) -> None:
     [(signal.SIGINT, False), (signal.SIGTERM, True), (signal.SIGHUP, False)],
 )
 def test_a_signal_in_a_validation_ends_the_run_after_it(
-    tmp_path: Path, monkeypatch, number: signal.Signals, padded: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, padded: bool
 ) -> None:
     monkeypatch.setattr(trainer, "PADDED_ON_CPU", padded)
     while_evaluating(monkeypatch, lambda: os.kill(os.getpid(), number))
@@ -115,7 +115,9 @@ def test_a_signal_in_a_validation_ends_the_run_after_it(
     assert train([*endless(tmp_path, train_steps=7), "-train_from", str(tmp_path / "run")]) == 0
 
 
-def test_after_nohup_a_closed_terminal_changes_nothing(tmp_path: Path, monkeypatch) -> None:
+def test_after_nohup_a_closed_terminal_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         while_evaluating(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGHUP))
@@ -146,7 +148,9 @@ def while_saving(monkeypatch, *numbers: signal.Signals) -> None:
         (signal.SIGINT, signal.SIGTERM),
     ],
 )
-def test_signals_while_saving_let_it_be_saved(tmp_path: Path, monkeypatch, numbers) -> None:
+def test_signals_while_saving_let_it_be_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: tuple[int, ...]
+) -> None:
     while_saving(monkeypatch, *numbers)
     arguments = endless(tmp_path, valid_steps=100, save_checkpoint_steps=2)
     assert train(arguments) == 128 + numbers[0]
@@ -154,7 +158,7 @@ def test_signals_while_saving_let_it_be_saved(tmp_path: Path, monkeypatch, numbe
 
 
 def test_a_second_interrupt_while_saving_leaves_the_checkpoint_before(
-    tmp_path: Path, monkeypatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     while_saving(monkeypatch, signal.SIGINT, signal.SIGINT)
     arguments = endless(tmp_path, valid_steps=100, save_checkpoint_steps=2)
@@ -174,7 +178,7 @@ def test_several_processes_ignore_a_second_interrupt() -> None:
 
 
 def test_a_training_whose_folder_was_replaced_writes_nothing_more(
-    tmp_path: Path, monkeypatch, capsys
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As by `rm -r run` and another training in it."""
     run, elsewhere = tmp_path / "run", tmp_path / "deleted"
@@ -193,7 +197,9 @@ def test_a_training_whose_folder_was_replaced_writes_nothing_more(
     assert checkpoint_steps(elsewhere) == [2, 4]
 
 
-def test_a_training_whose_folder_was_deleted_says_so(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_training_whose_folder_was_deleted_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     while_evaluating(monkeypatch, lambda: shutil.rmtree(tmp_path / "run"))
     assert ended(train, endless(tmp_path)) == 2
     assert "run: was deleted or replaced while" in capsys.readouterr().err.splitlines()[-1]

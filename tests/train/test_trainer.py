@@ -35,7 +35,7 @@ from tests.train.trainers import (
 
 
 @pytest.fixture(params=[False, True], ids=["packed", "padded"])
-def padded(request: pytest.FixtureRequest, monkeypatch) -> bool:
+def padded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Train on padded batches, too, as on a GPU; plain calls stand in for CUDA graphs."""
     monkeypatch.setattr(trainer, "PADDED_ON_CPU", request.param)
     return bool(request.param)
@@ -274,7 +274,7 @@ def test_the_validation_at_an_interruption_decides_nothing_for_what_follows(
 
 
 def test_a_kill_before_the_best_is_named_is_repaired_on_resuming(
-    tmp_path: Path, monkeypatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = {"train_steps": 4, "valid_steps": 2, "save_checkpoint_steps": 2}
     monkeypatch.setattr(trainer, "remember_best", lambda *_: None)

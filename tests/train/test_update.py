@@ -139,7 +139,7 @@ def test_no_update_keeps_its_graph() -> None:
     assert not any(p.view_as(p).grad_fn.next_functions[0][0].metadata for p in model.parameters())
 
 
-def test_there_is_a_largest_number_of_graphs(monkeypatch) -> None:
+def test_there_is_a_largest_number_of_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(update_module, "MOST_GRAPHS", 2)
     update = update_of(model_of())
     for longest in (3, 3, 7, 7, 7, 12, 12, 3):
@@ -148,7 +148,7 @@ def test_there_is_a_largest_number_of_graphs(monkeypatch) -> None:
     assert update.recorder.captured == 2
 
 
-def test_check_finds_a_graph_on_stale_memory(monkeypatch) -> None:
+def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of()
     model.encoder.fixed_shapes = model.decoder.fixed_shapes = True  # as on a GPU
     update = update_of(model, "check")
@@ -225,7 +225,7 @@ def test_settings_that_change_in_each_update_have_no_graphs() -> None:
     assert update.recorder.captured == before
 
 
-def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch) -> None:
+def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch's operations in their place wait for the GPU, which cannot be recorded."""
     assert reason_against(model_of()) is None
     monkeypatch.setattr(update_module, "device_of", lambda model: torch.device("cuda"))

@@ -32,13 +32,22 @@ from onmt_entmax.files import write_text
 from onmt_entmax.sparse.attention import entmax_attention
 from tools.bench.runner import COUNT, POSITIVE
 
-SIZE = 64
+SIZE = 64  # of a head
+WARM_UP = 3  # passes before the timing; the first ones compile kernels
+LEAST_ROUNDS = 5
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Sentences, heads and positions, and what masks these."""
+    """The shape of attention.
+
+    Attributes:
+        sentences: of a batch.
+        heads: of each sentence.
+        length: queries, and keys.
+        is_causal: whether keys behind a query are masked.
+    """
 
     sentences: int
     heads: int
@@ -50,10 +59,15 @@ class Shape:
         return f"({self.sentences}, {self.heads}, {self.length}, {self.length}){causal}"
 
 
-ON_CPU = (Shape(64, 8, 32), Shape(16, 8, 128), Shape(16, 8, 128, True))
-ON_GPU = (*ON_CPU, Shape(8, 8, 1024), Shape(8, 8, 1024, True), Shape(2, 8, 4096, True))
-SMALL = (Shape(2, 2, 16), Shape(2, 2, 16, True))
-OURS = ("softmax", "1.5", "learned", "1.33", "2")  # no peers, whose kernels may not compile here
+ON_CPU = (Shape(64, 8, 32), Shape(16, 8, 128), Shape(16, 8, 128, is_causal=True))
+ON_GPU = (
+    *ON_CPU,
+    Shape(8, 8, 1024),
+    Shape(8, 8, 1024, is_causal=True),
+    Shape(2, 8, 4096, is_causal=True),
+)
+SMALL = (Shape(2, 2, 16), Shape(2, 2, 16, is_causal=True))  # for smoke tests
+OURS = ("softmax", "1.5", "learned", "1.33", "2")  # the others' kernels may not compile here
 
 
 def installed(name: str) -> Any:
@@ -67,7 +81,15 @@ def installed(name: str) -> Any:
 def with_mapping(
     mapping: Callable[[Tensor], Tensor], is_causal: bool, query: Tensor, key: Tensor, value: Tensor
 ) -> Tensor:
-    """Return attention with a mapping of whole scores."""
+    """Return attention with a mapping of whole scores.
+
+    Args:
+        mapping: of the last dimension.
+        is_causal: whether keys behind a query are masked.
+        query: `(sentences, heads, length, size)`.
+        key: likewise.
+        value: likewise.
+    """
     scores = query @ key.mT * query.shape[-1] ** -0.5
     if is_causal:
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
@@ -79,62 +101,72 @@ def contenders(shape: Shape, device: torch.device, dtype: torch.dtype) -> dict[s
     """Return attentions by name, the reference first."""
     causal = shape.is_causal
     alphas = torch.linspace(1.1, 1.9, shape.heads, device=device).requires_grad_()
-    found: dict[str, Attention] = {
+    attentions: dict[str, Attention] = {
         "softmax": partial(scaled_dot_product_attention, is_causal=causal),
         "1.5": partial(entmax_attention, alpha=1.5, is_causal=causal),
         "learned": partial(entmax_attention, alpha=alphas, is_causal=causal),
     }
     if device.type == "cpu":  # on a GPU, the kernels of each alpha take seconds to compile
         for alpha in (1.33, 2.0):
-            found[f"{alpha:g}"] = partial(entmax_attention, alpha=alpha, is_causal=causal)
+            attentions[f"{alpha:g}"] = partial(entmax_attention, alpha=alpha, is_causal=causal)
     peer = installed("entmax")
     if peer is not None:
-        found["entmax15"] = partial(with_mapping, partial(peer.entmax15, dim=-1), causal)
+        attentions["entmax15"] = partial(with_mapping, partial(peer.entmax15, dim=-1), causal)
         bisect = partial(peer.entmax_bisect, alpha=1.5, dim=-1)
-        found["bisect"] = partial(with_mapping, bisect, causal)
+        attentions["bisect"] = partial(with_mapping, bisect, causal)
     splash = installed("adasplash") if device.type == "cuda" else None
     if splash is not None and causal and dtype != torch.float32:
-        found["adasplash"] = partial(splash.adasplash, alpha=1.5, is_causal=True)
-    return found
+        attentions["adasplash"] = partial(splash.adasplash, alpha=1.5, is_causal=True)
+    return attentions
 
 
 def run_once(attention: Attention, tensors: list[Tensor], gradient: Tensor) -> None:
     """Run forward and backward, with the gradient in alpha if it has one."""
     alpha = getattr(attention, "keywords", {}).get("alpha")
-    wanted = [*tensors, *([alpha] if isinstance(alpha, Tensor) else [])]
-    torch.autograd.grad(attention(*tensors), wanted, gradient)
+    inputs = [*tensors, alpha] if isinstance(alpha, Tensor) else tensors
+    torch.autograd.grad(attention(*tensors), inputs, gradient)
 
 
 def measure(
     shape: Shape, device: torch.device, dtype: torch.dtype, seconds: float, clock: str
 ) -> dict[str, float | str]:
-    """Return median milliseconds by contender, or why it failed."""
+    """Return median milliseconds by contender, or why it failed.
+
+    Args:
+        shape: of attention.
+        device: where it runs.
+        dtype: of all tensors.
+        seconds: how long to measure, at least.
+        clock: "cpu" for processor time, else "wall".
+    """
     torch.manual_seed(0)
     size = (shape.sentences, shape.heads, shape.length, SIZE)
     query, key, value, gradient = (torch.randn(size, device=device, dtype=dtype) for _ in range(4))
     tensors = [tensor.requires_grad_() for tensor in (query, key, value)]
-    found = contenders(shape, device, dtype)
-    results: dict[str, float | str] = {}
-    for name, attention in list(found.items()):
+    runs: dict[str, Callable[[], None]] = {}
+    failures: dict[str, str] = {}
+    for name, attention in contenders(shape, device, dtype).items():
+        run: Callable[[], None] = partial(run_once, attention, tensors, gradient)
         try:
-            for _ in range(3):
-                run_once(attention, tensors, gradient)
+            for _ in range(WARM_UP):
+                run()
+            runs[name] = run
         except Exception as error:
             if name in OURS:
                 raise
-            results[name] = (str(error) or repr(error)).splitlines()[0][:80]
-            del found[name]
+            failures[name] = (str(error) or repr(error)).splitlines()[0][:80]
     now = time.process_time if clock == "cpu" else time.perf_counter
-    times: dict[str, list[float]] = {name: [] for name in found}
+    times: dict[str, list[float]] = {name: [] for name in runs}
     end = time.perf_counter() + seconds
-    while len(times["softmax"]) < 5 or time.perf_counter() < end:
-        for name, attention in found.items():
+    while len(times["softmax"]) < LEAST_ROUNDS or time.perf_counter() < end:
+        for name, run in runs.items():
             begin = now()
-            run_once(attention, tensors, gradient)
+            run()
             if device.type == "cuda":
                 torch.cuda.synchronize()
             times[name].append(now() - begin)
-    return results | {name: 1e3 * statistics.median(taken) for name, taken in times.items()}
+    medians = {name: 1e3 * statistics.median(taken) for name, taken in times.items()}
+    return {**failures, **medians}
 
 
 def table(
@@ -147,17 +179,21 @@ def table(
     else:  # fewer in float32, whose kernels take the longest to compile
         shapes = {torch.float32: ON_CPU[:2], torch.bfloat16: ON_CPU if quick else ON_GPU}
     for dtype, chosen in shapes.items():
-        print(f"attention, {str(dtype)[6:]}, head size {SIZE}: milliseconds (ratio to softmax)")
+        name_of_type = str(dtype).removeprefix("torch.")
+        print(f"attention, {name_of_type}, head size {SIZE}: milliseconds (ratio to softmax)")
         for shape in chosen:
             times = measure(shape, device, dtype, seconds, clock)
-            base = float(times["softmax"])
-            cells = [
-                f"{name} {time_:.3g} ({time_ / base:.2f})" if isinstance(time_, float)
-                else f"{name} failed"
-                for name, time_ in times.items()
-            ]  # fmt: skip
+            reference = float(times["softmax"])
+            cells = [_cell(name, result, reference) for name, result in times.items()]
             print(f"{shape!s:<26}| " + " | ".join(cells), flush=True)
             yield {"shape": str(shape), "dtype": str(dtype), "milliseconds": times}
+
+
+def _cell(name: str, result: float | str, reference: float) -> str:
+    """Return the cell of a contender: milliseconds and ratio, or that it failed."""
+    if isinstance(result, str):
+        return f"{name} failed"
+    return f"{name} {result:.3g} ({result / reference:.2f})"
 
 
 def main(given: Sequence[str]) -> int:

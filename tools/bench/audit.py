@@ -19,6 +19,7 @@ import math
 import random
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,12 +36,16 @@ from onmt_entmax.strings.tables import Row
 
 
 def mistyped(word: str, letters: Sequence[str], generator: random.Random) -> str:
-    """Return the word with one random typing error."""
+    """Return the word with one random typing error: another word, and not an empty one."""
     while True:
-        at, letter = generator.randrange(len(word)), generator.choice(letters)
+        at = generator.randrange(len(word))
+        letter = generator.choice(letters)
         before, here, after = word[:at], word[at], word[at + 1 :]
-        ends = letter + after, letter + here + after, after, after[:1] + here + after[1:]
-        wrong = before + generator.choice(ends)
+        replaced = letter + after
+        inserted = letter + here + after
+        deleted = after
+        exchanged = after[:1] + here + after[1:]
+        wrong = before + generator.choice((replaced, inserted, deleted, exchanged))
         if wrong not in ("", word):
             return wrong
 
@@ -66,6 +71,7 @@ def checked_by(function: str, folder: Path, options: argparse.Namespace) -> list
         words += ["--folds", options.folds, "--updates", longer or options.updates]
 
     def written(*arguments: Any, **keywords: Any) -> str:
+        """Return the configuration of `audit`, with this mapping and these sizes."""
         text = configuration(*arguments, **keywords).replace("entmax15", function)
         if function == "softmax":  # has nothing to warm up to
             text = re.sub("attention_warmup_steps: .*\n", "", text)
@@ -79,8 +85,13 @@ def checked_by(function: str, folder: Path, options: argparse.Namespace) -> list
 def lists_of(
     options: argparse.Namespace, seed: int
 ) -> Iterator[tuple[str, Sequence[AuditedRow], set[int]]]:
-    """Yield the name of each list, its rows, and the lines with planted errors."""
-    generator, folder = random.Random(seed), options.out / f"seed-{seed}"
+    """Yield the name of each list, its rows, and the lines with planted errors.
+
+    Raises:
+        UserError: the table has fewer rows than wanted.
+    """
+    generator = random.Random(seed)
+    folder = options.out / f"seed-{seed}"
     table_rows = read_rows(options.table)
     if not 1 <= options.rows <= len(table_rows):
         raise UserError(f"--rows: {options.table} has {len(table_rows):,}, not {options.rows:,}")
@@ -124,19 +135,39 @@ def main(arguments: Sequence[str]) -> int:
         add(f"--{name}", type=int, default=default, help=f"default {default}")
     add("--baseline_updates", type=int, help="of the softmax models (default: --updates)")
     options = parser.parse_args(arguments)
-    counts: dict[str, list[int]] = {}
+    totals: dict[str, Counts] = {}
     for seed in options.seeds:
         for name, listed, errors in lists_of(options, seed):
-            found = len({each.row.number for each in listed} & errors)
-            added = zip(counts.get(name, (0, 0, 0)), (len(listed), found, len(errors)), strict=True)
-            counts[name] = [sum(pair) for pair in added]
+            counts = totals.setdefault(name, Counts())
+            counts.listed += len(listed)
+            counts.found += len({each.row.number for each in listed} & errors)
+            counts.planted += len(errors)
     lines = [["rows", "listed", "planted", "precision", "recall"]]
-    for name, (listed_rows, found, planted) in counts.items():
-        shares = found / max(listed_rows, 1), found / planted
-        texts = f"{listed_rows:,}", f"{found} of {planted}"
-        lines.append([name, *texts, *(f"{100 * share:.0f} %" for share in shares)])
+    lines += [[name, *counts.cells()] for name, counts in totals.items()]
     print(aligned_table(lines))
     return 0
+
+
+@dataclass
+class Counts:
+    """Rows of a list, over all seeds.
+
+    Attributes:
+        listed: all its rows.
+        found: those with planted errors.
+        planted: planted errors of the tables.
+    """
+
+    listed: int = 0
+    found: int = 0
+    planted: int = 0
+
+    def cells(self) -> list[str]:
+        """Return the cells of the printed table."""
+        precision = self.found / max(self.listed, 1)
+        recall = self.found / self.planted
+        shares = [f"{100 * share:.0f} %" for share in (precision, recall)]
+        return [f"{self.listed:,}", f"{self.found} of {self.planted}", *shares]
 
 
 if __name__ == "__main__":

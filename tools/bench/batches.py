@@ -1,7 +1,8 @@
 """Training batches of real text for benchmarks: inflection, or words of a parallel corpus.
 
-As in training, `bucket_size` pairs are sorted by length and cut into batches, which come in random
-order.
+As in training, a bucket of pairs is sorted by length and cut into batches, which come in random
+order. Unlike there, each bucket is a sample of all pairs, in which some come twice, and batches
+that are not full are left out.
 """
 
 from __future__ import annotations
@@ -116,7 +117,6 @@ def vocabularies(pairs: Sequence[Pair], size: int, joint: bool) -> Vocabularies:
     counts = [Counter(chain.from_iterable(side)) for side in zip(*pairs, strict=True)]
     if joint:
         counts = [counts[0] + counts[1]] * 2
-
     source, target = (_vocabulary(counter, size) for counter in counts)
     return Vocabularies(source, target)
 
@@ -132,20 +132,27 @@ def _vocabulary(counts: Counter[str], size: int) -> Vocabulary:
 def batches(
     pairs: Sequence[Pair], vocabularies: Vocabularies, batch_size: int, bucket_size: int
 ) -> Iterator[Batch]:
-    """Yield training batches without end, the same ones at every call."""
+    """Yield training batches without end, the same ones at every call.
+
+    Args:
+        pairs: source and target tokens.
+        vocabularies: of both sides.
+        batch_size: pairs of each batch.
+        bucket_size: pairs that are sorted by length together.
+    """
     encode_source, encode_target = vocabularies.source.encode, vocabularies.target.encode
     generator = random.Random(2)
     while True:
-        for start in range(0, len(pairs) - batch_size + 1, bucket_size):
+        for seed in range(0, len(pairs) - batch_size + 1, bucket_size):
             bucket = [
                 Example(encode_source(source), encode_target(target), 0)
-                for source, target in _sample(pairs, start, bucket_size)
+                for source, target in _sample(pairs, bucket_size, seed)
             ]
             in_order = list(batches_by_length(bucket, batch_size, vocabularies))
             generator.shuffle(in_order)
             yield from (batch for batch in in_order if len(batch) == batch_size)
 
 
-def _sample(pairs: Sequence[Pair], start: int, count: int) -> list[Pair]:
-    """Return random pairs, since the file may be sorted."""
-    return random.Random(start).choices(pairs, k=count)
+def _sample(pairs: Sequence[Pair], count: int, seed: int) -> list[Pair]:
+    """Return random pairs, with replacement: a part of a file may be unlike the whole."""
+    return random.Random(seed).choices(pairs, k=count)

@@ -7,8 +7,9 @@ Adam, batches of 256 rows, float32, one thread. The losses take turns, an epoch 
 seconds, so that other load matters little. Memory is the peak that ten steps add, besides the data.
 """
 
+import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -16,7 +17,9 @@ from torch.nn import functional
 
 from onmt_entmax import entmax_loss
 from onmt_entmax.cli.ending import argument_parser, run_script
-from tools.bench.runner import ALPHA, COUNT, Case, peak_memory
+from tools.bench.cases import Case, Measured
+from tools.bench.memory import peak_memory
+from tools.bench.runner import ALPHA, COUNT
 
 BATCH = 256
 REFERENCE = "cross_entropy"
@@ -38,7 +41,8 @@ def epochs(table: Tensor, target: Tensor, classes: int, name: str) -> Iterator[t
     model = torch.nn.Linear(table.shape[1], classes)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
     while True:
-        begin, right = time.process_time(), 0
+        begin = time.process_time()
+        right = 0
         for index in torch.randperm(len(table)).split(BATCH):
             optimiser.zero_grad()
             scores = model(table[index])
@@ -63,9 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    table = torch.randn(options.rows, options.features)
-    true = torch.randn(options.features, options.classes)
-    target = torch.cat([(part @ true).argmax(1) for part in table.split(BATCH)])
+    table, target = data_of(options)
     names = [REFERENCE, *map(str, options.alpha)]
     # Before a training leaves memory that can be used again.
     few, their = table[: 10 * BATCH], target[: 10 * BATCH]
@@ -76,15 +78,38 @@ def main(arguments: Sequence[str]) -> int:
     for _ in range(options.epochs):
         for name, training in trainings.items():
             taken[name].append(next(training))
+    print_table(options, taken, memory)
+    return 0
+
+
+def data_of(options: argparse.Namespace) -> tuple[Tensor, Tensor]:
+    """Return random features `(rows, features)`, and classes by a random linear function."""
+    table = torch.randn(options.rows, options.features)
+    true = torch.randn(options.features, options.classes)
+    return table, torch.cat([(part @ true).argmax(1) for part in table.split(BATCH)])
+
+
+def print_table(
+    options: argparse.Namespace,
+    taken: Mapping[str, Sequence[tuple[float, float]]],
+    memory: Mapping[str, Measured],
+) -> None:
+    """Print a row for each loss.
+
+    Args:
+        options: of the command line.
+        taken: by loss, seconds and accuracy of each epoch.
+        memory: by loss, its peak.
+    """
     print(f"{options.rows:,} rows, {options.features} features, {options.classes:,} classes\n")
     print("| loss | fastest epoch, processor s | memory, MiB | accuracy in the last epoch, % |")
     print("|---|---|---|---|")
-    for name in names:
+    for name, its_epochs in taken.items():
         label = name if name == REFERENCE else f"entmax_loss, alpha {float(name):g}"
-        seconds = min(seconds for seconds, _ in taken[name])
-        cells = f"{seconds:.2f} | {memory[name].values['MB']:.0f} | {100 * taken[name][-1][1]:.1f}"
-        print(f"| {label} | {cells} |")
-    return 0
+        seconds = min(seconds for seconds, _ in its_epochs)
+        _, accuracy = its_epochs[-1]
+        megabytes = memory[name].values["MB"]
+        print(f"| {label} | {seconds:.2f} | {megabytes:.0f} | {100 * accuracy:.1f} |")
 
 
 if __name__ == "__main__":

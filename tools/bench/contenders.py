@@ -59,10 +59,18 @@ def stock_model(hidden: int, vocabularies: Vocabularies, dropout: float) -> NMTM
 
 
 def our_model(stock: NMTModel, alpha: float, matmul_dtype: torch.dtype | None) -> SparseNMTModel:
-    """Return our model with the weights of `stock`."""
-    encoder, decoder = copy.deepcopy(stock.encoder), copy.deepcopy(stock.decoder)
+    """Return our model with the weights of `stock`.
+
+    Args:
+        stock: of `stock_model`.
+        alpha: of attention and output.
+        matmul_dtype: of large products; None: float32.
+    """
+    encoder = copy.deepcopy(stock.encoder)
+    decoder = copy.deepcopy(stock.decoder)
     # The fast classes have the same weights and no state of their own.
-    encoder.__class__, decoder.__class__ = FastRNNEncoder, FastInputFeedRNNDecoder
+    encoder.__class__ = FastRNNEncoder
+    decoder.__class__ = FastInputFeedRNNDecoder
     attention = EntmaxGlobalAttention(decoder.hidden_size, "general", alpha)
     attention.load_state_dict(decoder.attn.state_dict())
     decoder.attn = attention
@@ -92,7 +100,8 @@ class Contender(ABC):
     loss: float = 0.0
 
     def __init__(self, model: Any, pad: int, learning_rate: float) -> None:
-        self.model, self.pad = model, pad
+        self.model = model
+        self.pad = pad
         self.parameters = list(model.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, learning_rate, fused=True)
 

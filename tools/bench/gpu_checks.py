@@ -10,11 +10,15 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.data.batch import Batch, Shapes
+from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.train.update import pad_batch, padded_outputs, views
 from tools.bench import batches as text
-from tools.bench.gpu_steps import LEARNING_RATE, Device, Result, Size, StaticStep
+from tools.bench.gpu_contenders import StaticStep
+from tools.bench.gpu_device import Device
+from tools.bench.gpu_sizes import Size
+from tools.bench.gpu_steps import LEARNING_RATE, Result
 
 PAD = 1  # a class that is ignored
 
@@ -28,9 +32,9 @@ def _distance(computed: Tensor, expected: Tensor, least: float = 1e-30) -> float
 
 
 def check_loss(device: Device, quick: bool) -> Iterator[Result]:
-    """Compare the loss with that in float64 on the CPU."""
+    """Compare the loss with that in float64 on the CPU, for narrow and wide scores."""
     torch.manual_seed(0)
-    sizes = [(300, 776, 24)] if not device.is_gpu else [(4096, 776, 300), (640, 18_000, 300)]
+    sizes = [(4096, 776, 300), (640, 18_000, 300)] if device.is_gpu else [(300, 776, 24)]
     for rows, vocabulary, hidden in sizes:
         for alpha in (1.0, 1.05, 1.33, 1.5, 2.0):
             if alpha == 1.05 and vocabulary > 10_000 and quick:
@@ -63,37 +67,58 @@ def _compare_losses(device: Device, exact: OutputLayer, states: Tensor, target: 
 
 
 def check_updates(device: Device, size: Size) -> Iterator[Result]:
-    """Compare padded models with unpadded ones in float64 on the CPU."""
+    """Compare updates of padded models with unpadded ones in float64 on the CPU."""
     alphas = ("1.5", "1", "learned") if size.transformer else ("1.5", "1.33", "1", "mlp 1.5")
+    vocabularies = size.vocabularies()
+    batch = next(text.batches(size.read(None), vocabularies, min(size.batch, 32), 512))
+    pads = vocabularies.source.pad, vocabularies.target.pad
     for name in alphas:
-        kind, _, alpha = name.rpartition(" ")
-        vocabularies = size.vocabularies()
-        model = size.model(alpha, 0.0)
-        if kind == "mlp":
-            model.decoder.attn = EntmaxGlobalAttention(size.hidden, kind, float(alpha))
-        model = model.double()
-        batch = next(text.batches(size.read(None), vocabularies, min(size.batch, 32), 512))
-        hidden, target = model.hidden_states(batch)
-        expected = model.generator.loss(hidden, target, vocabularies.target.pad).loss
-        parameters = list(model.parameters())
-        expected_grads = torch.autograd.grad(expected, parameters)
+        model = _model_of(size, name).double()
+        expected = _unpadded(model, batch, pads)
         # The biases of a Transformer's keys have no gradient but for rounding.
-        least = 1e-3 * max(float(grad.abs().max()) for grad in expected_grads)
+        least = 1e-3 * max(float(grad.abs().max()) for grad in expected[1:])
         # The attention kernels of Transformers take no float64.
         for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-3)):
-            moved = model.to(device.device, dtype)
-            pads = vocabularies.source.pad, vocabularies.target.pad
-            padded, shape = pad_batch(batch, Shapes(len(batch)), *pads)
-            ids, target, lengths = views(padded.to(device.device), shape)
-            outputs = padded_outputs(moved, ids, target, lengths)
-            states, classes = outputs.flatten(0, 1), target[1:].flatten()
-            loss = moved.generator.loss(states, classes, vocabularies.target.pad).loss
-            grads = torch.autograd.grad(loss, list(moved.parameters()))
-            pairs = zip(grads, expected_grads, strict=True)
-            worst = max(_distance(grad.cpu().double(), value, least) for grad, value in pairs)
-            worst = max(worst, _distance(loss.detach().cpu().double(), expected.detach()))
+            computed = _padded(model.to(device.device, dtype), batch, pads, device)
+            pairs = list(zip(computed, expected, strict=True))
+            worst = _distance(*pairs[0])
+            worst = max(worst, *(_distance(grad, value, least) for grad, value in pairs[1:]))
             what = f"update {size.name} alpha {name} {dtype}"
             yield {"what": what, "error": worst, "ok": worst < bound}
+
+
+def _model_of(size: Size, name: str) -> SparseNMTModel:
+    """Return a model without dropout; its alpha may stand behind a kind of attention."""
+    kind, _, alpha = name.rpartition(" ")
+    model = size.model(alpha, dropout=0.0)
+    if kind:
+        model.decoder.attn = EntmaxGlobalAttention(size.hidden, kind, float(alpha))
+    return model
+
+
+def _unpadded(model: SparseNMTModel, batch: Batch, pads: tuple[int, int]) -> list[Tensor]:
+    """Return the loss of a model, and its gradient in each parameter.
+
+    Args:
+        model: on the CPU.
+        batch: as batches are read.
+        pads: ids of padding in source and target.
+    """
+    hidden, target = model.hidden_states(batch)
+    loss = model.generator.loss(hidden, target, pads[1]).loss
+    return [loss.detach(), *torch.autograd.grad(loss, list(model.parameters()))]
+
+
+def _padded(
+    model: SparseNMTModel, batch: Batch, pads: tuple[int, int], device: Device
+) -> list[Tensor]:
+    """Return the same of a batch that is padded as for CUDA graphs, on the CPU in float64."""
+    padded, shape = pad_batch(batch, Shapes(len(batch)), *pads)
+    ids, target, lengths = views(padded.to(device.device), shape)
+    states = padded_outputs(model, ids, target, lengths).flatten(0, 1)
+    loss = model.generator.loss(states, target[1:].flatten(), pads[1]).loss
+    grads = torch.autograd.grad(loss, list(model.parameters()))
+    return [tensor.detach().cpu().double() for tensor in (loss, *grads)]
 
 
 def check_graphs(device: Device, size: Size, data: list[Batch]) -> Result:

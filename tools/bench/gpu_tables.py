@@ -1,10 +1,9 @@
-"""Tables for `gpu.py`: losses, mappings, the LSTM encoder, and decoding."""
+"""Tables for `gpu.py`: losses, mappings and the LSTM encoder, each over a function of PyTorch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,42 +11,44 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.sparse import entmax, entmax_loss
-from onmt_entmax.train.contexts import frozen_heap
-from onmt_entmax.translator import Translator
-from tools.bench import batches as text
 from tools.bench.attention import installed
-from tools.bench.gpu_steps import SIZES, SMALL, Device, Result
-
-MODEL = Path(__file__).resolve().parent.parent.parent / "data" / "models" / "inflection-86"
-TOGETHER = 1024  # words decoded in a batch
+from tools.bench.gpu_device import Device
+from tools.bench.gpu_sizes import SIZES, SMALL
+from tools.bench.gpu_steps import Result
 
 
 def time_losses(device: Device, quick: bool) -> Iterator[Result]:
     """Time forward and backward pass of the loss, relative to cross-entropy."""
     sizes = [(1280, 776), (1280, 18_000), (4096, 32_000)] if device.is_gpu else [(64, 776)]
     losses: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-        f"alpha {alpha:g}": partial(entmax_loss, alpha=alpha) for alpha in (1.2, 1.5, 2.0)
+        "cross_entropy_ms": functional.cross_entropy
     }
-    losses = {"cross_entropy_ms": functional.cross_entropy, **losses}
-    peer = installed("entmax")
+    for alpha in (1.2, 1.5, 2.0):
+        losses[f"alpha {alpha:g}"] = partial(entmax_loss, alpha=alpha)
     for rows, classes in sizes:
         for dtype in (torch.float32, torch.bfloat16):
             torch.manual_seed(0)
             scores = torch.randn(rows, classes, device=device.device, dtype=dtype)
             scores.requires_grad_()
             target = torch.randint(classes, (rows,), device=device.device)
-
             run = partial(_loss_backward, scores, target)
+            calls = {name: partial(run, loss) for name, loss in losses.items()}
+            of_peer = _losses_of_peer() if dtype == torch.float32 else {}
+            peers = {name: partial(run, loss) for name, loss in of_peer.items()}
             name_of_type = str(dtype).removeprefix("torch.")
             conditions = {"rows": rows, "classes": classes, "dtype": name_of_type}
-            calls = {name: partial(run, loss) for name, loss in losses.items()}
-            peers: dict[str, Callable[[], None]] = {}
-            if peer is not None and dtype == torch.float32:
-                by_sorting = partial(_mean, partial(peer.entmax15_loss, k=100))
-                by_bisection = partial(_mean, partial(peer.entmax_bisect_loss, alpha=1.5))
-                peers["entmax15 k=100"] = partial(run, by_sorting)
-                peers["bisection 1.5"] = partial(run, by_bisection)
             yield from _relative(device, calls, peers, conditions, 20 if quick else 50)
+
+
+def _losses_of_peer() -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
+    """Return the losses of entmax 1.3 for alpha 1.5, if it is installed."""
+    peer = installed("entmax")
+    if peer is None:
+        return {}
+    return {
+        "entmax15 k=100": partial(_mean, partial(peer.entmax15_loss, k=100)),
+        "bisection 1.5": partial(_mean, partial(peer.entmax_bisect_loss, alpha=1.5)),
+    }
 
 
 def _loss_backward(
@@ -163,45 +164,3 @@ def _encode_by_torch(encoder: Any, source: Tensor) -> Tensor:
     """Return what torch's LSTM with the same weights gives."""
     outputs: Tensor = encoder.rnn(encoder.embeddings(source.unsqueeze(2)))[0]
     return outputs
-
-
-# --- decoding ---
-
-
-def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
-    """Decode words with a beam of 5, and compare outputs and certificates with the CPU's."""
-    lines = [" ".join(source) for source, _ in text.inflection(None)]
-    lines = lines if device.is_gpu else lines[::100]
-    sample = lines[:: 4 if quick else 1]
-    here = Translator.from_folders(MODEL, device=device.device)
-    list(here.answers(lines, TOGETHER))  # compiles the kernels of all numbers of rows and lengths
-    with frozen_heap():  # as the command line does when it starts
-        start = device.clock()
-        answers = list(here.answers(lines, TOGETHER))
-        seconds = device.clock() - start
-    by_source = {answer.source: answer for answer in answers}
-    cases, furthest = [], 0.0
-    for expected in Translator.from_folders(MODEL).answers(sample, TOGETHER // 4):
-        answer = by_source[expected.source]
-        here_proven, cpu_proven = _proven(answer), _proven(expected)
-        if here_proven != cpu_proven:
-            cases.append({"source": expected.source, "here": here_proven, "cpu": cpu_proven})
-        elif expected.hypotheses:
-            log_prob = answer.hypotheses[0].hypothesis.log_prob
-            distance = abs(log_prob - expected.hypotheses[0].hypothesis.log_prob)
-            furthest = max(furthest, distance)
-    yield {
-        "words": len(lines),
-        "words_a_second": round(len(lines) / seconds),
-        "compared": len(sample),
-        "differ": len(cases),
-        "log_prob_within": f"{furthest:.1e}",
-        "cases": cases,
-        "ok": 1000 * len(cases) <= len(sample) and furthest < 1e-4,
-    }
-
-
-def _proven(answer: Any) -> tuple[str | None, list[str]]:
-    """Return the level of an answer's certificate, and its outputs."""
-    level = answer.result.certificate.level if answer.result else None
-    return level, [decoded.text for decoded in answer.hypotheses]

@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.sparse import entmax_loss
-from tools.bench.runner import ALPHA, COUNT, Case, run
+from tools.bench.cases import Case
+from tools.bench.runner import ALPHA, COUNT, run
 from tools.bench.scores import logits
 
 ROWS = 1280

@@ -18,9 +18,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.nn.output import OutputLayer
-from tools.bench.runner import Case, run
+from tools.bench.cases import Case
+from tools.bench.runner import run
 
-ROWS, SIZE = 1280, 500
+ROWS = 1280
+SIZE = 500  # of states
 PEERS: dict[float, Callable[..., Tensor]] = {
     1.2: partial(peer.entmax_bisect_loss, alpha=1.2),
     1.33: partial(peer.entmax_bisect_loss, alpha=1.33),
@@ -46,12 +48,15 @@ def scaled_layer(
     layer = OutputLayer(SIZE, vocab, alpha)
     hidden = torch.randn(rows, SIZE)
     target = layer.scores(hidden).argmax(1).detach()
-    low, high = 1e-3, 100.0
+    low, high = 1e-3, 100.0  # bounds of the scale
     for _ in range(14):
         scale = (low * high) ** 0.5
         with torch.no_grad():
             seen = layer.loss(hidden[:64] * scale, target[:64], -100).support.item() / 64
-        low, high = (scale, high) if seen > support else (low, scale)
+        if seen > support:  # larger scores have a smaller support
+            low = scale
+        else:
+            high = scale
     return layer, (hidden * scale).requires_grad_(), target
 
 

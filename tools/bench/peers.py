@@ -17,7 +17,7 @@ and one thread, and decode the development set with beam 5.
 --minutes is processor time: of all processes of a training, with start, validations and
 checkpoints. So other load on the machine favours nobody. A peer is ended by SIGTERM, and its best
 checkpoint is taken; ours ends by its plan, whose half minute of measurements is not counted.
-`tools/bench/peer_systems.py` has the settings, and where they come from: others can be better.
+`tools/bench/peer_systems/` has the settings, and where they come from: others can be better.
 
 Columns:
 
@@ -32,16 +32,12 @@ Columns:
 
 from __future__ import annotations
 
-import math
 import os
-import resource
-import signal
 import subprocess
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -50,41 +46,36 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, write_text
 from onmt_entmax.report.measures import correct_forms, is_right
 from onmt_entmax.report.tables import aligned_table
-from tools.bench.peer_systems import LOG, OURS, SYSTEMS, Command, Data, PeerError, System
+from tools.bench.limited_run import TICKS, Used, run
+from tools.bench.peer_systems import SYSTEMS
+from tools.bench.peer_systems.ours import OURS
+from tools.bench.peer_systems.system import LOG, Command, Data, PeerError, System
 
-_POLL = 0.5  # seconds between two looks at a training
-_PATIENCE = 60  # seconds that a process has after SIGTERM
-_TICKS = os.sysconf("SC_CLK_TCK")
 _HEAD = ("system", "version", "parameters", "updates", "examples/s", "exact match", "words/s")
 
 
 @dataclass(frozen=True)
-class Used:
-    """What a command used.
+class Result:
+    """A system's line of the table.
 
     Attributes:
-        processor: seconds of its processes together.
-        wall: seconds that passed.
-        stopped: whether its time was over.
-        status: exit status; negative: the signal that ended it.
+        system: its name.
+        version: that is installed.
+        parameters: weights of the network.
+        updates: that the training made, at least.
+        examples_per_second: training pairs by processor seconds.
+        exact_match: percent of the sources.
+        words_per_second: decoded sources by processor seconds.
+        settings: for people.
+        training: what it used.
     """
-
-    processor: float
-    wall: float
-    stopped: bool
-    status: int
-
-
-@dataclass(frozen=True)
-class Result:
-    """A system's line of the table."""
 
     system: str
     version: str
     parameters: int
     updates: int
     examples_per_second: float
-    exact_match: float  # percent
+    exact_match: float
     words_per_second: float
     settings: str
     training: Used
@@ -100,63 +91,6 @@ class Result:
             f"{self.exact_match:.1f}",
             f"{self.words_per_second:.0f}",
         ]
-
-
-def processor_seconds(session: int) -> float:
-    """Return the processor time of the processes of a session, and of children they waited for."""
-    ticks = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has just ended
-            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            if int(fields[3]) == session:
-                ticks += sum(map(int, fields[11:15]))  # user, system; of its children likewise
-    return ticks / _TICKS
-
-
-def run(command: Command, log: Path, seconds: float | None = None) -> Used:
-    """Run a command; after so much processor time, end it and the processes that it started.
-
-    Args:
-        command: to run.
-        log: receives what it prints, unless the command has a file for that.
-        seconds: of processor time; None: until it ends.
-    """
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    with ExitStack() as stack:
-        written = stack.enter_context(log.open("wb"))
-        stdin = stack.enter_context(open(command.stdin or os.devnull, "rb"))
-        stdout = stack.enter_context(command.stdout.open("wb")) if command.stdout else written
-        began = time.monotonic()
-        process = subprocess.Popen(
-            command.words,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=written,
-            env=environment,
-            start_new_session=True,
-        )
-        if seconds is not None:  # a peer must end even if this process is killed
-            most = math.ceil(seconds + _PATIENCE)
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (most, most))
-        stopped, used, deadline = False, 0.0, float("inf")
-        try:
-            while True:
-                pid, status, usage = os.wait4(process.pid, 0 if seconds is None else os.WNOHANG)
-                if pid or seconds is None:
-                    break
-                used = processor_seconds(process.pid)
-                if not stopped and used >= seconds:
-                    stopped, deadline = True, time.monotonic() + _PATIENCE
-                    os.killpg(process.pid, signal.SIGTERM)
-                if time.monotonic() > deadline:
-                    os.killpg(process.pid, signal.SIGKILL)
-                time.sleep(min(_POLL, seconds / 5))
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        used = max(used, usage.ru_utime + usage.ru_stime)
-    return Used(used, time.monotonic() - began, stopped, process.returncode)
 
 
 def checked_run(command: Command, log: Path, seconds: float | None = None) -> Used:
@@ -218,19 +152,18 @@ def measure(system: System, minutes: float) -> Result:
     Raises:
         PeerError: it is not installed, or fails.
     """
-    version, folder, data = version_of(system), system.folder, system.data
+    version = version_of(system)
+    folder = system.folder
+    data = system.data
     for number, command in enumerate(system.prepare()):
         checked_run(command, folder / f"prepare{number}.log")
     training = checked_run(system.train(), folder / LOG, 60 * minutes)
     updates = system.updates()
-    # The time for one source is that of the start.
-    seconds = []
-    for split in ("one", "dev"):
-        output = folder / f"{split}.predicted"
-        command = system.decode(data.path(split, "src"), output)
-        seconds.append(checked_run(command, folder / f"{split}.log").processor)
+    start = decode(system, "one")  # nearly all of it is the start
+    decoding = decode(system, "dev") - start
     sources = data.lines("dev", "src")
-    score = exact_match(sources, data.lines("dev", "tgt"), system.predictions(output))
+    predictions = system.predictions(folder / "dev.predicted")
+    score = exact_match(sources, data.lines("dev", "tgt"), predictions)
     return Result(
         system=system.name,
         version=version,
@@ -238,10 +171,21 @@ def measure(system: System, minutes: float) -> Result:
         updates=updates,
         examples_per_second=updates * system.batch / training.processor,
         exact_match=score,
-        words_per_second=(len(sources) - 1) / max(seconds[1] - seconds[0], 1 / _TICKS),
+        words_per_second=(len(sources) - 1) / max(decoding, 1 / TICKS),
         settings=system.settings,
         training=training,
     )
+
+
+def decode(system: System, split: str) -> float:
+    """Decode a file, SPLIT.src to SPLIT.predicted; return the seconds of processor time.
+
+    Raises:
+        PeerError: it fails.
+    """
+    output = system.folder / f"{split}.predicted"
+    command = system.decode(system.data.path(split, "src"), output)
+    return checked_run(command, system.folder / f"{split}.log").processor
 
 
 def report(results: Sequence[Result], skipped: Mapping[str, str]) -> str:

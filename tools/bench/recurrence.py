@@ -28,147 +28,58 @@ Adam on its side).
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.nn.products import product
 from onmt_entmax.opennmt import NMTModel
 from onmt_entmax.rules import SHARE
 from tools.bench import batches as text
-from tools.bench.contenders import (
-    Contender,
-    OurContender,
-    StockContender,
-    copy_weights,
-    our_model,
-    stock_model,
+from tools.bench.contenders import Contender, stock_model
+from tools.bench.recurrence_contenders import (
+    SIZES,
+    Variant,
+    contenders,
+    product_speed,
+    products,
 )
 from tools.bench.runner import COUNT, POSITIVE, keep_freed_memory
 
-LEARNING_RATE = 2e-3
+
+@dataclass
+class Steps:
+    """What was measured of the steps of one contender.
+
+    Attributes:
+        seconds: of each whole step.
+        adam: of Adam in each step.
+        supports: nonzero probabilities per token in each step; empty for stock softmax.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    adam: list[float] = field(default_factory=list)
+    supports: list[float] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Size:
-    """Sizes of a model and its vocabularies, and its data."""
+class Work(NamedTuple):
+    """What the batches are to everyone.
 
-    hidden: int
-    vocabulary: int
-    joint: bool
-    read: Callable[[Path | None], list[text.Pair]]
-    warmup: int
+    Attributes:
+        gigaflops: operations of a step's products, median.
+        fill: share of the target positions that are no padding, mean.
+    """
 
-
-SIZES = {
-    "pilot": Size(300, 776, True, text.inflection, 100),
-    "words": Size(500, 18_000, False, text.words, 40),
-}
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A contender: stock softmax, or our model with an alpha."""
-
-    stock: bool
-    alpha: float
-    bf16: bool
-
-    @classmethod
-    def named(cls, name: str) -> Variant:
-        """Return the variant of a name: `stock`, or an alpha with or without `:bf16`.
-
-        Raises:
-            ValueError: the name is neither.
-        """
-        given = name.removesuffix(":bf16")
-        if name == "stock":
-            return cls(True, 1.0, False)
-        if not 1 <= float(given) < 100:
-            raise ValueError(name)
-        return cls(False, float(given), given != name)
-
-
-def contenders(
-    names: list[str], stock: NMTModel, stream: Iterator[Batch], options: argparse.Namespace
-) -> dict[str, Contender]:
-    """Return the contenders by name, with the weights that they keep."""
-    pad = stock.decoder.embeddings.word_padding_idx
-    found: dict[str, Contender] = {}
-    trained: dict[float, NMTModel] = {}
-    variants = {name: Variant.named(name) for name in names}
-    for name in sorted(names, key=lambda name: variants[name].alpha == 1):
-        variant = variants[name]
-        alpha = variant.alpha
-        if alpha > 1 and alpha not in trained:
-            trained[alpha] = copy.deepcopy(stock)
-            model = our_model(stock, alpha, None)
-            learner = OurContender(model, pad, LEARNING_RATE)
-            for _ in range(options.warmup):
-                learner.step(next(stream), time.perf_counter)
-            if options.support is not None:
-                scale_output(model, next(stream), options.support)
-            copy_weights(model, trained[alpha])
-        weights = trained.get(alpha, next(iter(trained.values()), stock))
-        if variant.stock:
-            own = options.adam == "own"
-            found[name] = StockContender(copy.deepcopy(weights), pad, 0.0, own)
-        else:
-            model = our_model(weights, alpha, torch.bfloat16 if variant.bf16 else None)
-            found[name] = OurContender(model, pad, 0.0)
-    return {name: found[name] for name in names}
-
-
-@torch.no_grad()
-def scale_output(model: SparseNMTModel, batch: Batch, support: float) -> None:
-    """Scale the output weights to about `support` nonzero probabilities per token."""
-    hidden, target = model.hidden_states(batch)
-    layer = model.generator
-    parameters = [(parameter, parameter.clone()) for parameter in (layer.weight, layer.bias)]
-    low, high = 0.0, 10.0  # exponents of two
-    for _ in range(10):
-        middle = (low + high) / 2
-        for parameter, original in parameters:
-            parameter.copy_(original * 2**middle)
-        found = float(layer.loss(hidden, target, -1).support) / len(target)
-        low, high = (low, middle) if found < support else (middle, high)
-
-
-def products(model: NMTModel, batch: Batch) -> float:
-    """Return the operations of a step's products, forward and backward, over real positions."""
-    assert batch.target_lengths is not None
-    read, written = int(batch.source_lengths.sum()), int((batch.target_lengths - 1).sum())
-    matrices = {
-        name: weight.numel()
-        for name, weight in model.named_parameters()
-        if weight.dim() == 2 and "word_lut" not in name
-    }
-    encoder = sum(size for name, size in matrices.items() if name.startswith("encoder"))
-    looked = int((batch.source_lengths * (batch.target_lengths - 1)).sum())
-    attention = 2 * looked * model.decoder.hidden_size  # scores and context vectors
-    rest = sum(matrices.values()) - encoder
-    return 3 * 2 * (encoder * read + rest * written + attention)
-
-
-def product_speed(clock: Callable[[], float]) -> float:
-    """Return the operations per second of large float32 products."""
-    x, weight = torch.randn(768, 600), torch.randn(1200, 600)
-    times = []
-    for _ in range(20):
-        start = clock()
-        product(x, weight)
-        times.append(clock() - start)
-    return 2 * 768 * 600 * 1200 / statistics.median(times)
+    gigaflops: float
+    fill: float
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
@@ -177,60 +88,101 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     size = SIZES[options.size]
     options.warmup = size.warmup if options.warmup is None else options.warmup
     pairs = size.read(options.data)
-    known = text.vocabularies(pairs, size.vocabulary, size.joint)
-    stream = text.batches(pairs, known, options.batch, options.bucket)
-    stock = stock_model(size.hidden, known, options.dropout)
+    vocabularies = text.vocabularies(pairs, size.vocabulary, size.joint)
+    stream = text.batches(pairs, vocabularies, options.batch, options.bucket)
+    stock = stock_model(size.hidden, vocabularies, options.dropout)
     names = list(dict.fromkeys([options.against, *options.variants]))
     running = contenders(names, stock, stream, options)
     clock = time.process_time if options.clock == "cpu" else time.perf_counter
     speed = product_speed(clock)
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
-    supports: dict[str, list[float]] = {name: [] for name in names}
+    steps, work = time_steps(running, stock, stream, options.steps, clock)
+    base = statistics.median(steps[options.against].seconds)
+    conditions = conditions_of(options)
+    return [
+        {
+            "contender": name,
+            **figures_of(steps[name], work, base, speed),
+            "loss": round(running[name].loss, 3),
+            "target_fill": round(work.fill, 3),
+            **conditions,
+        }
+        for name in names
+    ]
+
+
+def time_steps(
+    running: Mapping[str, Contender],
+    stock: NMTModel,
+    stream: Iterator[Batch],
+    count: int,
+    clock: Callable[[], float],
+) -> tuple[dict[str, Steps], Work]:
+    """Time steps of all contenders on the same batches, in alternating order.
+
+    Args:
+        running: the contenders by name.
+        stock: a model of their size, to count operations.
+        stream: of batches.
+        count: of steps of each.
+        clock: in seconds.
+    """
+    names = list(running)
+    steps = {name: Steps() for name in names}
     operations, fill = [], []
-    for number in range(-3, options.steps):  # the first three allocate memory
+    for number in range(-3, count):  # the first three allocate memory
         batch = next(stream)
         for name in names if number % 2 else reversed(names):
-            taken = running[name].step(batch, clock)
-            if number >= 0:
-                times[name].append(taken)
-                if (support := running[name].support) is not None:
-                    supports[name].append(support)
-        assert batch.target_lengths is not None
-        operations.append(products(stock, batch))
-        fill.append(float((batch.target_lengths / batch.target_lengths.max()).mean()))
-    gigaflops = statistics.median(operations[3:]) / 1e9
-    base = statistics.median(whole for whole, _ in times[options.against])
-    results: list[dict[str, object]] = []
-    for name in names:
-        whole, adam = ([taken[part] for taken in times[name]] for part in (0, 1))
-        contender = running[name]
-        median = statistics.median(whole)
-        results.append(
-            {
-                "contender": name,
-                "ms": round(1000 * median, 1),
-                "ratio": round(median / base, 3),
-                "adam_ms": round(1000 * statistics.median(adam), 1),
-                "floor_ms": round(1e12 * gigaflops / speed, 1),
-                "GF": round(gigaflops, 1),
-                "GF/s": round(gigaflops / median, 1),
-                "GF/s_of_products": round(speed / 1e9, 1),
-                "support": round(statistics.mean(supports[name]), 1) if supports[name] else None,
-                "loss": round(contender.loss, 3),
-                "against": options.against,
-                "size": options.size,
-                "batch": options.batch,
-                "updates_before": options.warmup,
-                "scaled_to_support": options.support,
-                "target_fill": round(statistics.mean(fill), 3),
-                "text": "real" if options.data else "samples",
-                "threads": torch.get_num_threads(),
-                "clock": options.clock,
-                "adam": options.adam,
-                "load": round(os.getloadavg()[0], 2),
-            }
-        )
-    return results
+            contender = running[name]
+            seconds, adam = contender.step(batch, clock)
+            if number < 0:
+                continue
+            steps[name].seconds.append(seconds)
+            steps[name].adam.append(adam)
+            if contender.support is not None:
+                steps[name].supports.append(contender.support)
+        if number >= 0:
+            assert batch.target_lengths is not None
+            operations.append(products(stock, batch))
+            fill.append(float((batch.target_lengths / batch.target_lengths.max()).mean()))
+    return steps, Work(statistics.median(operations) / 1e9, statistics.mean(fill))
+
+
+def figures_of(steps: Steps, work: Work, base: float, speed: float) -> dict[str, object]:
+    """Return the figures of a contender.
+
+    Args:
+        steps: what was measured of it.
+        work: of the batches.
+        base: median seconds of the reference.
+        speed: operations per second of large products.
+    """
+    seconds = statistics.median(steps.seconds)
+    return {
+        "ms": round(1000 * seconds, 1),
+        "ratio": round(seconds / base, 3),
+        "adam_ms": round(1000 * statistics.median(steps.adam), 1),
+        "floor_ms": round(1e12 * work.gigaflops / speed, 1),
+        "GF": round(work.gigaflops, 1),
+        "GF/s": round(work.gigaflops / seconds, 1),
+        "GF/s_of_products": round(speed / 1e9, 1),
+        "support": round(statistics.mean(steps.supports), 1) if steps.supports else None,
+    }
+
+
+def conditions_of(options: argparse.Namespace) -> dict[str, object]:
+    """Return what the figures depend on."""
+    return {
+        "against": options.against,
+        "size": options.size,
+        "batch": options.batch,
+        "updates_before": options.warmup,
+        "scaled_to_support": options.support,
+        "text": "real" if options.data else "samples",
+        "threads": torch.get_num_threads(),
+        "clock": options.clock,
+        "adam": options.adam,
+        "load": round(os.getloadavg()[0], 2),
+    }
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -1,31 +1,28 @@
 """Time functions against each other, alternating in one process.
 
-In a round each contender of a case runs once, so that other load falls on all alike; a ratio is the
-median time of a contender divided by that of the reference. The allocator matters, since on a CPU
-page faults can cost more than the arithmetic: with `faultfree`, glibc keeps and reuses all memory.
+Scripts of benchmarks call `run` with their cases. In a round each contender of a case runs once, so
+that other load falls on all alike; a ratio is the median time of a contender divided by that of the
+reference. The allocator matters, since on a CPU page faults can cost more than the arithmetic: with
+`faultfree`, glibc keeps and reuses all memory. `memory.py` measures memory instead (`--memory`).
 """
 
 import argparse
 import ctypes
-import gc
 import json
-import math
 import os
 import platform
-import resource
 import sys
 import time
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.errors import UserError
 from onmt_entmax.rules import number, positive, whole
 from onmt_entmax.sparse.backends import cpu
+from tools.bench.cases import Case, Measured
+from tools.bench.memory import peak_memory
 
 # Types of arguments.
 COUNT = whole(1, 10**9)
@@ -33,32 +30,6 @@ ALPHA = number(1, 10**6)
 POSITIVE = positive(10**9)
 
 _IMPLEMENTATION = "cpu" if cpu.module is not None else "PyTorch"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What was measured of a contender.
-
-    Attributes:
-        values: by name, for the record.
-        text: for the printed table.
-    """
-
-    values: dict[str, float]
-    text: str
-
-
-@dataclass(frozen=True)
-class Case:
-    """Functions that do the same work, under one set of conditions.
-
-    Attributes:
-        conditions: what is fixed, for the record: sizes, alpha, logits.
-        contenders: the functions by name; the first is the reference of all ratios.
-    """
-
-    conditions: dict[str, object]
-    contenders: Mapping[str, Callable[[], object]]
 
 
 def run(
@@ -157,7 +128,8 @@ def time_case(case: Case, options: argparse.Namespace) -> dict[str, Measured]:
     for contender in case.contenders.values():
         contender()
     times: dict[str, list[float]] = {name: [] for name in case.contenders}
-    end, rounds = time.perf_counter() + options.seconds, 0
+    end = time.perf_counter() + options.seconds
+    rounds = 0
     while rounds < 5 or time.perf_counter() < end:
         for name, contender in case.contenders.items():
             begin = clock()
@@ -172,57 +144,6 @@ def time_case(case: Case, options: argparse.Namespace) -> dict[str, Measured]:
         values = {"ms": milliseconds, "ratio": ratio, "rounds": rounds}
         results[name] = Measured(values, f"{milliseconds:.4g} ms ({ratio:.2f})")
     return results
-
-
-def peak_memory(case: Case, options: argparse.Namespace) -> dict[str, Measured]:
-    """Return the megabytes that each contender adds at its peak, in a process of its own."""
-    if not os.path.exists("/proc/self/statm"):
-        raise UserError("--memory: reads /proc, which only Linux has")
-    megabytes = {name: _peak_in_child(run) / 2**20 for name, run in case.contenders.items()}
-    reference = next(iter(megabytes.values()))
-    results = {}
-    for name, size in megabytes.items():
-        ratio = size / reference if reference else math.nan
-        results[name] = Measured({"MB": size, "ratio": ratio}, f"{size:.0f} MB ({ratio:.2f})")
-    return results
-
-
-def _peak_in_child(contender: Callable[[], object]) -> int:
-    """Return the bytes that a function adds at its peak, measured in a process of its own.
-
-    Pages of library code, which a new process reads on demand, are not counted: it is the peak
-    minus the file pages after the run, minus the other pages before it.
-
-    Raises:
-        UserError: the process ended without a result, such as for lack of memory.
-    """
-    gc.collect()
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            resident, files = _resident()
-            contender()
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            os.write(writer, str(peak - _resident()[1] - (resident - files)).encode())
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(0)  # the caller's stack is not this process's to unwind
-    os.close(writer)
-    with os.fdopen(reader) as pipe:
-        added = pipe.read()
-    os.waitpid(child, 0)
-    if not added:
-        raise UserError("--memory: the process that was measured ended early; see above")
-    return int(added)
-
-
-def _resident() -> tuple[int, int]:
-    """Return the resident bytes of this process, and how many of them map files."""
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        _, resident, files = (int(n) * resource.getpagesize() for n in statm.read().split()[:3])
-    return resident, files
 
 
 def _print_machine(options: argparse.Namespace) -> None:

@@ -5,9 +5,9 @@
         --train D/*-train-high --rows 100
 
 Each row is predicted with `any` and, unless its only possible output has no foreign symbol, with
-`language`. A foreign symbol stands neither in a training
-target of the row's language nor in the row's source. --train names the tables of the training, for
-models that do not record symbols. Columns:
+`language`. A foreign symbol stands neither in a training target of the row's language nor in the
+row's source. --train names the tables of the training, for models that do not record symbols.
+Columns:
 
     rows       of the table that were predicted (--rows: at most so many, drawn with seed 0)
     gold       targets with a foreign symbol, which `language` cannot predict
@@ -23,7 +23,8 @@ models that do not record symbols. Columns:
 
 import random
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.tables import Table, name_languages, read_tables
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import LANGUAGE, StringTask
+from onmt_entmax.strings.task import LANGUAGE, Query, StringTask
 from onmt_entmax.transducer import Transducer
 
 _COUNTS = ("rows", "gold", "foreign", "changed", "right", "wrong")
@@ -70,43 +71,72 @@ def is_foreign(text: str, row: Row, symbols: frozenset[str], task: StringTask) -
 
 def compare(
     rows: Sequence[Row],
-    predictions: Sequence[Sequence[Prediction]],
+    unrestricted: Sequence[Prediction],
+    restricted: Sequence[Prediction],
     symbols: frozenset[str],
     task: StringTask,
-) -> dict[str, int]:
+) -> Counter[str]:
     """Return the counts of the table for one language.
 
     Args:
         rows: of the language.
-        predictions: with `any` and with `language`.
+        unrestricted: their predictions with `any`.
+        restricted: those with `language`.
         symbols: of its training targets.
         task: of the model.
     """
-    before, after = ([prediction.text for prediction in each] for each in predictions)
-    hits = [
-        [text == row.target for text, row in zip(texts, rows, strict=True)]
-        for texts in (before, after)
+    counts = Counter(rows=len(rows))
+    for row, before, after in zip(rows, unrestricted, restricted, strict=True):
+        before_right = before.text == row.target
+        after_right = after.text == row.target
+        facts = {
+            "gold": is_foreign(row.target, row, symbols, task),
+            "foreign": is_foreign(before.text, row, symbols, task),
+            "changed": before.text != after.text,
+            "right": after_right and not before_right,
+            "wrong": before_right and not after_right,
+            "any": before_right,
+            "language": after_right,
+            "only any": before.level == "only",
+            "only language": after.level == "only",
+            "only any right": before.level == "only" and before_right,
+            "only language right": after.level == "only" and after_right,
+        }
+        counts.update({name: int(fact) for name, fact in facts.items()})
+    return counts
+
+
+def predict_restricted(
+    restricted: Transducer,
+    rows: Sequence[Row],
+    queries: Sequence[Query],
+    unrestricted: Sequence[Prediction],
+    symbols: frozenset[str],
+) -> list[Prediction]:
+    """Return the predictions of rows with `language`.
+
+    Where the only possible output has no foreign symbol, both predictions are the same.
+
+    Args:
+        restricted: predicts with `language`.
+        rows: of one language.
+        queries: of the rows.
+        unrestricted: their predictions with `any`.
+        symbols: of the training targets of the language.
+    """
+    again = [
+        index
+        for index, (prediction, row) in enumerate(zip(unrestricted, rows, strict=True))
+        if prediction.level != "only" or is_foreign(prediction.text, row, symbols, restricted.task)
     ]
-    only = [[prediction.level == "only" for prediction in each] for each in predictions]
-    return {
-        "rows": len(rows),
-        "gold": sum(is_foreign(row.target, row, symbols, task) for row in rows),
-        "foreign": sum(
-            is_foreign(text, row, symbols, task) for text, row in zip(before, rows, strict=True)
-        ),
-        "changed": sum(a != b for a, b in zip(before, after, strict=True)),
-        "right": sum(b > a for a, b in zip(*hits, strict=True)),
-        "wrong": sum(a > b for a, b in zip(*hits, strict=True)),
-        "any": sum(hits[0]),
-        "language": sum(hits[1]),
-        "only any": sum(only[0]),
-        "only language": sum(only[1]),
-        "only any right": sum(a and b for a, b in zip(only[0], hits[0], strict=True)),
-        "only language right": sum(a and b for a, b in zip(only[1], hits[1], strict=True)),
-    }
+    predictions = list(unrestricted)
+    changed = restricted.predictions([queries[index] for index in again])
+    for index, prediction in zip(again, changed, strict=True):
+        predictions[index] = prediction
+    return predictions
 
 
-def line(name: str, counts: dict[str, int]) -> str:
+def line(name: str, counts: Mapping[str, int]) -> str:
     """Return a line of the table."""
     cells = [f"{counts[column]:,}" for column in _COUNTS]
     cells += [f"{100 * counts[kind] / counts['rows']:.2f}" for kind in ("any", "language")]
@@ -135,26 +165,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         model = with_symbols(model, rows_by_language(options.train, either))
     restricted = Transducer(model, target_symbols="language")
     print("\t".join(["language", *_COUNTS, "any", "language", "only", "only"]))
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for language, rows in rows_by_language(options.dev, either).items():
         if 0 < options.rows < len(rows):
             rows = random.Random(0).sample(rows, options.rows)
         symbols = model.vocabularies.target.seen[LANGUAGE + language]
         queries = [row.query._replace(language=language) for row in rows]
         before = list(either.predictions(queries))
-        # Where the only possible output has no foreign symbol, both predictions are the same.
-        again = [
-            index
-            for index, (prediction, row) in enumerate(zip(before, rows, strict=True))
-            if prediction.level != "only" or is_foreign(prediction.text, row, symbols, model.task)
-        ]
-        after = list(before)
-        predictions = restricted.predictions([queries[index] for index in again])
-        for index, prediction in zip(again, predictions, strict=True):
-            after[index] = prediction
-        counts = compare(rows, [before, after], symbols, model.task)
+        after = predict_restricted(restricted, rows, queries, before, symbols)
+        counts = compare(rows, before, after, symbols, model.task)
         print(line(language, counts), flush=True)
-        total = {name: total.get(name, 0) + number for name, number in counts.items()}
+        total.update(counts)
     print(line("all", total))
     return 0
 

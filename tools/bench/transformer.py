@@ -12,11 +12,11 @@ same model with OpenNMT-py's own attention. `base` is 6 layers of 512 with 8 hea
 of 256 with 4 heads. Real text is in `--data FOLDER` (`multi30k/`); without it, sentences are as
 long as Multi30k's, of random words.
 
-Prints one line for each contender: the median milliseconds of a step, the median over the batches
-of the ratio to the first contender, and its quartiles. `--warmup` updates come before the timing,
-since the cost of entmax depends on its support. The clock is processor time with one thread, which
-other load disturbs least, else wall time. Freed memory is kept (`mallopt`), so that no step waits
-for fresh pages. `--output` appends JSON lines.
+Prints one line for each contender: the median milliseconds of a step, its ratio to that of the
+first contender, and the quartiles of the batches' ratios. `--warmup` updates come before the
+timing, since the cost of entmax depends on its support. The clock is processor time with one
+thread, which other load disturbs least, else wall time. Freed memory is kept (`mallopt`), so that
+no step waits for fresh pages. `--output` appends JSON lines.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -35,6 +36,7 @@ from torch import nn
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention
@@ -122,43 +124,62 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     vocabularies = text.vocabularies(pairs, VOCABULARY, joint=True)
     stream = text.batches(pairs, vocabularies, options.batch, 2048)
     clock = time.process_time if options.clock == "cpu" else time.perf_counter
-    names, size = options.variants, SIZES[options.size]
     contenders = {}
-    for name in names:
+    for name in options.variants:
+        size = SIZES[options.size]
         model = model_of(name, vocabularies, size, options.output_alpha, options.dropout)
         contenders[name] = OurContender(model, vocabularies.target.pad, LEARNING_RATE)
-    for _ in range(options.warmup):
-        batch = next(stream)
+    for batch in islice(stream, options.warmup):
         for contender in contenders.values():
             contender.step(batch, clock)
-    times: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(options.steps):
-        batch = next(stream)
-        for name in names if number % 2 else reversed(names):
-            times[name].append(contenders[name].step(batch, clock)[0])
-    results: list[dict[str, object]] = []
-    for name in names:
-        pairs_of_times = zip(times[name], times[names[0]], strict=True)
-        ratios = [seconds / reference for seconds, reference in pairs_of_times]
-        low, _, high = quantiles(ratios, n=4)
-        results.append(
-            {
-                "contender": name,
-                "ms": round(1000 * median(times[name]), 1),
-                "ratio": round(median(times[name]) / median(times[names[0]]), 3),
-                "quartiles": [round(low, 3), round(high, 3)],
-                "loss": round(contenders[name].loss, 3),
-                "size": options.size,
-                "batch": options.batch,
-                "output_alpha": options.output_alpha,
-                "dropout": options.dropout,
-                "text": "real" if options.data else "random",
-                "threads": torch.get_num_threads(),
-                "clock": options.clock,
-                "load": round(os.getloadavg()[0], 2),
-            }
-        )
-    return results
+    times = time_steps(contenders, islice(stream, options.steps), clock)
+    reference = times[options.variants[0]]
+    return [
+        {
+            "contender": name,
+            **figures_of(times[name], reference),
+            "loss": round(contender.loss, 3),
+            **conditions_of(options),
+        }
+        for name, contender in contenders.items()
+    ]
+
+
+def time_steps(
+    contenders: Mapping[str, OurContender], batches: Iterable[Batch], clock: Callable[[], float]
+) -> dict[str, list[float]]:
+    """Return the seconds of each contender's steps on the same batches, in alternating order."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for number, batch in enumerate(batches):
+        for name in contenders if number % 2 else reversed(list(contenders)):
+            seconds, _ = contenders[name].step(batch, clock)
+            times[name].append(seconds)
+    return times
+
+
+def figures_of(seconds: Sequence[float], reference: Sequence[float]) -> dict[str, object]:
+    """Return the figures of a contender, from its times and those of the reference."""
+    ratios = [one / other for one, other in zip(seconds, reference, strict=True)]
+    low, _, high = quantiles(ratios, n=4)
+    return {
+        "ms": round(1000 * median(seconds), 1),
+        "ratio": round(median(seconds) / median(reference), 3),
+        "quartiles": [round(low, 3), round(high, 3)],
+    }
+
+
+def conditions_of(options: argparse.Namespace) -> dict[str, object]:
+    """Return what the figures depend on."""
+    return {
+        "size": options.size,
+        "batch": options.batch,
+        "output_alpha": options.output_alpha,
+        "dropout": options.dropout,
+        "text": "real" if options.data else "random",
+        "threads": torch.get_num_threads(),
+        "clock": options.clock,
+        "load": round(os.getloadavg()[0], 2),
+    }
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from sacrebleu.metrics import BLEU
@@ -15,8 +15,8 @@ from onmt_entmax.files import json_text, read_aligned, read_object, write_files
 from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.report.measures import score_by_language
 from onmt_entmax.strings.task import language_of
-from tools.papers.figure_runs import read_metrics
 from tools.papers.matrix import Cell, Work
+from tools.papers.metrics import read_metrics
 
 # Names in figures.json of values in the summary of the exactness report, and their headings.
 REPORT_FIGURES = {
@@ -80,10 +80,22 @@ def bleu(work: Work) -> dict[str, Any]:
     return {"bleu": round(value, 4), "signature": str(metric.get_signature())}
 
 
-# By their names in matrix files; tables compare by the first figure.
-EVALUATE: Mapping[str, Callable[[Work], dict[str, Any]]] = {
-    "sigmorphon": sigmorphon,
-    "bleu": bleu,
+class Evaluation(NamedTuple):
+    """A way to evaluate decoded texts.
+
+    Attributes:
+        measure: returns figures of a training or ensemble by name.
+        main: the name of the figure by which cells are compared.
+    """
+
+    measure: Callable[[Work], dict[str, Any]]
+    main: str
+
+
+# By their names in matrix files.
+EVALUATE: Mapping[str, Evaluation] = {
+    "sigmorphon": Evaluation(sigmorphon, "accuracy"),
+    "bleu": Evaluation(bleu, "bleu"),
 }
 
 
@@ -93,29 +105,50 @@ def measurements(run: Path) -> list[dict[str, Any]]:
 
 
 def measure(work: Work) -> dict[str, Any]:
-    """Evaluate the decoded development set of a training or ensemble; write figures.json."""
+    """Evaluate the decoded development set of a training or ensemble; write figures.json.
+
+    Raises:
+        UserError: a file is missing, damaged or differs in length.
+    """
     summary = read_object(work.folder / "dev.report.jsonl.summary.json")
-    figures = EVALUATE[work.matrix.evaluate](work)
-    figures |= {name: summary[key] for name, (key, _) in REPORT_FIGURES.items() if key in summary}
     model = work.models()[0]
     config = read_config(model)[0]
-    figures |= {
+    figures = {
+        **EVALUATE[work.matrix.evaluate].measure(work),
+        **{name: summary[key] for name, (key, _) in REPORT_FIGURES.items() if key in summary},
         "output_alpha": config.generator_alpha,
         "attention_alpha": config.source_attention_alpha,
-        "evaluate": work.matrix.evaluate,
-        "translation": work.translation(),
-        "files": work.digests(),
+        **_conditions(work),
     }
     if work.seed is not None:
-        step = int(model.name.removeprefix("step_"))
-        figures["step"] = step
-        rows = [row for row in measurements(work.run) if row["kind"] == "valid"]
-        best = [row for row in rows if row["step"] == step]
-        if rows and "seconds" in rows[-1]:
-            figures["training_seconds"] = rows[-1]["seconds"]
-        if best and "token_accuracy" in best[-1]:
-            figures["token_accuracy"] = best[-1]["token_accuracy"]
+        figures |= _figures_of_training(work, int(model.name.removeprefix("step_")))
     write_files({work.folder / "figures.json": json_text(figures)})
+    return figures
+
+
+def _conditions(work: Work) -> dict[str, Any]:
+    """Return what the figures depend on; where it has changed, they are out of date."""
+    return {
+        "evaluate": work.matrix.evaluate,
+        "translation": work.decoding_options(),
+        "files": work.digests(),
+    }
+
+
+def _figures_of_training(training: Work, step: int) -> dict[str, Any]:
+    """Return figures that training measured: its time, and the accuracy of its best checkpoint.
+
+    Args:
+        training: one that is done.
+        step: of the best checkpoint.
+    """
+    figures: dict[str, Any] = {"step": step}
+    rows = [row for row in measurements(training.run_folder) if row["kind"] == "valid"]
+    if rows and "seconds" in rows[-1]:
+        figures["training_seconds"] = rows[-1]["seconds"]
+    best = [row for row in rows if row["step"] == step]
+    if best and "token_accuracy" in best[-1]:
+        figures["token_accuracy"] = best[-1]["token_accuracy"]
     return figures
 
 
@@ -134,9 +167,9 @@ def figures_of(work: Work) -> dict[str, Any] | None:
     for training in work.members():
         check_unchanged(training)
     figures = read_object(path)
-    recorded = [figures.get(name) for name in ("evaluate", "translation", "files")]
-    current = [work.matrix.evaluate, work.translation(), work.digests()]
-    return figures if recorded == current else None
+    conditions = _conditions(work)
+    recorded = {name: figures.get(name) for name in conditions}
+    return figures if recorded == conditions else None
 
 
 def dumped(content: Mapping[str, Any]) -> str:
@@ -150,19 +183,22 @@ def check_unchanged(training: Work) -> None:
     Raises:
         UserError: names the first of them.
     """
-    path, options = training.folder / "config.yaml", training.options()
-    if not path.is_file() or not checkpoint_steps(training.run):
+    path, options = training.folder / "config.yaml", training.training_options()
+    if not path.is_file() or not checkpoint_steps(training.run_folder):
         return
     # Compare as text first: YAML reads a string of digits as a number.
     if path.read_text(encoding="utf-8") == dumped(options):
         return
     before = read_yaml(str(path))
     for name in (*options, *before):
-        was, now = (
-            repr(values[name]) if name in values else "unset" for values in (before, options)
-        )
+        was, now = _shown(before, name), _shown(options, name)
         if was != now:
             raise UserError(
                 f"{training.folder}: was trained with {name} {was}, the matrix now says {now}; "
                 "delete that folder or choose another run folder"
             )
+
+
+def _shown(options: Mapping[str, Any], name: str) -> str:
+    """Return the value of an option, for a message."""
+    return repr(options[name]) if name in options else "unset"

@@ -1,18 +1,21 @@
-"""Pictures of attention heads, for `heads.py`."""
+"""Pictures of attention heads, for `heads.py`: of all heads of models, or of single ones.
+
+Numbers of figures are those of Correia, Niculae and Martins (2019).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onmt_entmax.nn.transformer import KINDS
-from tools.papers.figure_runs import read_metrics
-from tools.papers.figure_sentence import heat_map, heat_scale
-from tools.papers.head_measures import BINS, Floats
-from tools.papers.pictures import INK, PAGE, Figure, legend_above, pyplot
+from tools.papers.head_attention import Floats
+from tools.papers.head_measures import BINS
+from tools.papers.heat_maps import heat_map, heat_scale
+from tools.papers.pictures import INK, PAGE, Axes, Figure, legend_above, pyplot
 
 TITLES = {
     "encoder": "encoder self-attention",
@@ -21,8 +24,22 @@ TITLES = {
 }
 
 
+# Of heat maps, in inches.
+LARGEST_CELL = 0.17
+BESIDE = 0.75  # room for tokens at the left of a map
+ABOVE = 0.95  # room for title and tokens above it
+
+Measured = Mapping[str, Any]  # what `Measures.summary` returns, by kind of attention
+
+
 class Shown(NamedTuple):
-    """A head's attention in one sentence, with a title."""
+    """A head's attention in one sentence.
+
+    Attributes:
+        title: of its panel.
+        weights: `(queries, keys)`.
+        tokens: of the sentence, which are queries and keys.
+    """
 
     title: str
     weights: Floats
@@ -42,12 +59,23 @@ def panels(height: float, rows: int = 1) -> tuple[Figure, Any]:
 
 
 def shade(index: int, count: int) -> Any:
-    """Return a colour of a scale from blue to yellow."""
-    return pyplot.get_cmap("viridis")(index / max(count - 1, 1) * 0.92) if count > 1 else INK
+    """Return the colour of line `index` of `count`, on a scale from blue to yellow."""
+    if count == 1:
+        return INK
+    lightest = 0.92  # the last yellow is too light on white
+    return pyplot.get_cmap("viridis")(index / (count - 1) * lightest)
+
+
+# --- all heads -------------------------------------------------------------------------------
 
 
 def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Figure:
-    """Draw learned alphas `(steps, layers, heads)` by kind over training (Figure 2)."""
+    """Draw learned alphas over training (Figure 2).
+
+    Args:
+        steps: at which they were recorded.
+        alphas: `(steps, layers, heads)` by kind of attention; not every kind need be there.
+    """
     figure, (axes,) = panels(1.9)
     for axis, kind in zip(axes, KINDS, strict=True):
         axis.set_ylim(1, 2)
@@ -58,48 +86,79 @@ def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Fig
             lines = axis.plot(steps, alphas[kind][:, layer], color=colour, linewidth=0.8)
             lines[0].set_label(f"layer {layer + 1}")
     axes[0].set_ylabel("alpha")
-    legend_above(figure, axes[KINDS.index(next(iter(alphas)))])
+    # All panels with lines have the same legend.
+    legend_above(figure, next(axis for axis in axes if axis.lines))
     return figure
 
 
-def draw_comparison(models: Mapping[str, Mapping[str, Any]], what: str) -> Figure:
+def draw_alphas(models: Mapping[str, Measured]) -> Figure:
+    """Draw histograms of the heads' alphas (Figures 3 and 11)."""
+
+    def draw(axis: Axes, name: str, measures: Mapping[str, Any]) -> None:
+        alphas = np.ravel(measures["alpha"]).clip(1, 2)
+        axis.hist(alphas, np.linspace(1, 2, 21).tolist(), alpha=0.6, label=name)
+        locator: Any = axis.yaxis.get_major_locator()
+        locator.set_params(integer=True)
+        axis.set_xlim(1, 2)
+
+    return _compared(models, draw, "alpha", "heads")
+
+
+def draw_densities(models: Mapping[str, Measured]) -> Figure:
+    """Draw distributions of density over heads and sentences (Figures 4 and 12)."""
+
+    def draw(axis: Axes, name: str, measures: Mapping[str, Any]) -> None:
+        axis.stairs(measures["density_histogram"], np.linspace(0, 1, BINS + 1), label=name)
+        axis.set_xlim(0, 1.01)
+
+    return _compared(models, draw, "density", "share of heads and sentences")
+
+
+def draw_divergence(models: Mapping[str, Measured]) -> Figure:
+    """Draw the divergence between the heads of each layer (Figures 6 and 13)."""
+
+    def draw(axis: Axes, name: str, measures: Mapping[str, Any]) -> None:
+        layers = range(1, len(measures["divergence"]) + 1)
+        axis.plot(layers, measures["divergence"], marker="o", label=name)
+        axis.set_xticks(layers)
+
+    return _compared(models, draw, "layer", "divergence of heads")
+
+
+def _compared(
+    models: Mapping[str, Measured],
+    draw: Callable[[Axes, str, Mapping[str, Any]], None],
+    xlabel: str,
+    ylabel: str,
+) -> Figure:
     """Draw all models in a panel for each kind of attention.
 
     Args:
         models: measures by name.
-        what: `alphas` (histograms over heads, Figures 3 and 11), `densities` (over heads and
-            sentences, Figures 4 and 12) or `divergence` (by layer, Figures 6 and 13).
+        draw: draws one model on an axis, from its name and its measures of one kind.
+        xlabel: of all panels.
+        ylabel: of the first one; they share the vertical axis.
     """
     figure, (axes,) = panels(1.8)
     for axis, kind in zip(axes, KINDS, strict=True):
         for name, model in models.items():
-            measures = model[kind]
-            if what == "alphas":
-                alphas = np.ravel(measures["alpha"]).clip(1, 2)
-                axis.hist(alphas, np.linspace(1, 2, 21), alpha=0.6, label=name)
-                axis.yaxis.get_major_locator().set_params(integer=True)
-            elif what == "densities":
-                axis.stairs(measures["density_histogram"], np.linspace(0, 1, BINS + 1), label=name)
-            else:
-                layers = range(1, len(measures["divergence"]) + 1)
-                axis.plot(layers, measures["divergence"], marker="o", label=name)
-                axis.set_xticks(layers)
-        limits = {"alphas": (1, 2), "densities": (0, 1.01)}
-        axis.set(xlabel={"alphas": "alpha", "densities": "density", "divergence": "layer"}[what])
-        axis.set_xlim(limits.get(what))
-    axes[0].set_ylim(bottom=0)  # of all panels, which share it
-    labels = {"alphas": "heads", "densities": "share of heads and sentences"}
-    axes[0].set_ylabel(labels.get(what, "divergence of heads"))
+            draw(axis, name, model[kind])
+        axis.set_xlabel(xlabel)
+    axes[0].set_ylim(bottom=0)  # of all panels
+    axes[0].set_ylabel(ylabel)
     legend_above(figure, axes[0])
     return figure
 
 
-def draw_layers(models: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Draw the density of the heads of each layer, sorted (Figures 5 and 14); a row a model."""
+def draw_layers(models: Mapping[str, Measured]) -> Figure:
+    """Draw the density of the heads of each layer (Figures 5 and 14); a row for each model.
+
+    Line h joins the h-th least dense head of each layer.
+    """
     figure, grid = panels(1.35, len(models))
     for axes, (name, model) in zip(grid, models.items(), strict=True):
         for axis, kind in zip(axes, KINDS, strict=True):
-            density = np.sort(np.array(model[kind]["density"]), axis=1)
+            density = np.sort(np.array(model[kind]["density"]), axis=1)  # (layers, heads)
             layers, heads = density.shape
             for head in range(heads):
                 colour = shade(head, heads)
@@ -112,13 +171,16 @@ def draw_layers(models: Mapping[str, Mapping[str, Any]]) -> Figure:
     return figure
 
 
+# --- single heads ----------------------------------------------------------------------------
+
+
 def draw_heads(shown: Sequence[Shown], across: int) -> Figure:
     """Draw attention of heads, at most `across` side by side (Figures 7 to 10)."""
     across = min(len(shown), across)
-    rows = -(-len(shown) // across)
+    rows = math.ceil(len(shown) / across)
     longest = max(len(example.tokens) for example in shown)
-    cell = min(0.17, (PAGE / across - 0.75) / longest)
-    size = (PAGE, (cell * longest + 0.95) * rows)
+    cell = min(LARGEST_CELL, (PAGE / across - BESIDE) / longest)
+    size = (PAGE, (cell * longest + ABOVE) * rows)
     figure, axes = pyplot.subplots(rows, across, figsize=size, squeeze=False)
     for axis, example in zip(axes.flat, shown, strict=False):  # the last panels may stay empty
         image = heat_map(axis, example.weights, example.tokens, example.tokens, cell)
@@ -127,12 +189,3 @@ def draw_heads(shown: Sequence[Shown], across: int) -> Figure:
         axis.set_visible(False)
     heat_scale(figure, image, axes)
     return figure
-
-
-def trajectories(folder: Path) -> tuple[list[int], dict[str, Any]] | None:
-    """Return steps and learned alphas by kind from a run folder; None if it has none."""
-    runs = [run for run in (folder, folder.parent) if (run / "metrics.jsonl").is_file()]
-    rows = [row for run in runs[:1] for row in read_metrics(run) if row["kind"] == "alpha"]
-    kinds = [kind for kind in KINDS if rows and kind in rows[0]]
-    alphas = {kind: np.array([row[kind] for row in rows]) for kind in kinds}
-    return ([row["step"] for row in rows], alphas) if rows else None

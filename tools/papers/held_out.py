@@ -1,11 +1,16 @@
-"""Measure test sets, once: what was measured, when and with which files stays recorded."""
+"""Measure test sets, once: what was measured, when and with which files stays recorded.
+
+The record of a matrix is `<run>/test.json`. `--again` adds measurements to it; while it is at work,
+the record also has the names of those still to be measured, so that it can continue after a stop.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError
@@ -13,46 +18,110 @@ from onmt_entmax.files import json_text, read_object, write_files
 from onmt_entmax.report.tables import aligned_table
 from tools.papers.evaluation import EVALUATE, figures_of
 from tools.papers.matrix import Matrix, Work
-from tools.papers.running import Runner, Stopped
+from tools.papers.matrix_file import CHOSEN_TO_DECODE
+from tools.papers.runner import Runner, Stopped, say
+
+# --- the record ------------------------------------------------------------------------------
 
 
-def test(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
-    """Measure the test set, unless that was done, and print all measurements.
+@dataclass
+class Record:
+    """The measurements of the test set of a matrix.
+
+    Attributes:
+        path: of the file.
+        measurements: each has name, date and figures of a training or ensemble, and `measured`,
+            what they depend on.
+        left: names of those that `--again` has still to measure.
+    """
+
+    path: Path
+    measurements: list[dict[str, Any]]
+    left: list[str]
+
+    def last(self, name: str) -> dict[str, Any] | None:
+        """Return the last measurement of a training or ensemble; None if there is none."""
+        entries = [entry for entry in self.measurements if entry["name"] == name]
+        return entries[-1] if entries else None
+
+    def write(self) -> None:
+        """Write the file."""
+        content: dict[str, Any] = {"measurements": self.measurements}
+        if self.left:
+            content["left"] = self.left
+        write_files({self.path: json_text(content)})
+
+
+def read_record(matrix: Matrix) -> Record:
+    """Return the record of a matrix, which may be empty.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path = matrix.folder / "test.json"
+    content = read_object(path) if path.is_file() else {}
+    return Record(path, content.get("measurements", []), content.get("left", []))
+
+
+def _conditions(work: Work) -> dict[str, Any]:
+    """Return what a measurement depends on: checksums by file, and the options of decoding."""
+    return {"files": work.digests(), "translate": work.decoding_options()}
+
+
+def _without_folders(conditions: Mapping[str, Any]) -> tuple[object, object]:
+    """Return files by name, and options of decoding: a folder that was moved has the same ones."""
+    files = sorted((Path(path).name, str(digest)) for path, digest in conditions["files"].items())
+    options = conditions["translate"].items()
+    return files, {name: value for name, value in options if name not in CHOSEN_TO_DECODE}
+
+
+def _is_measured(work: Work) -> bool:
+    """Return whether the record has a measurement of a training or ensemble.
+
+    Raises:
+        UserError: it has one of other weights, texts or options.
+    """
+    entry = read_record(work.matrix).last(work.name)
+    if entry is None:
+        return False
+    if _without_folders(entry["measured"]) != _without_folders(_conditions(work)):
+        raise UserError(
+            f"{work.matrix.path}: {work.name} was measured on {entry['date']} with other weights, "
+            "texts or options; --again measures once more, and the record keeps both"
+        )
+    return True
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+def measure_test_sets(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
+    """Measure test sets, unless that was done, and print all measurements.
 
     Raises:
         UserError: a run is not done, there is no test set, or one was measured before with other
             weights, texts or options. Then nothing is measured.
     """
-    due = [(matrix, work) for matrix in matrices for work in _due(matrix, options.again)]
+    works = [work for matrix in matrices for work in _on_test_set(matrix)]
+    if options.again:
+        due = _begin_again(works)
+    else:
+        due = [work for work in works if not _is_measured(work)]
     runner = Runner([None])
-    with runner.hearing():
-        for matrix, work in due:
-            work.output.parent.mkdir(exist_ok=True)
-            try:
-                runner.decode(work)
-            except Stopped:
-                raise UserError("stopped; the same command continues") from None
-            date = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            figures = EVALUATE[matrix.evaluate](work)
-            entry = {"name": work.name, "date": date, **figures, "measured": _measured(work)}
-            content = {"measurements": [*tested(matrix), entry]}
-            write_files({matrix.run / "test.json": json_text(content)})
+    with runner.passing_signals_on():
+        for work in due:
+            _measure(work, runner)
     for matrix in matrices:
-        rows = []
-        for entry in tested(matrix):
-            figure = next(key for key in entry if key not in ("name", "date"))
-            rows.append((entry["name"], f"{figure} {entry[figure]:.2f}", entry["date"]))
-        print(f"{aligned_table(rows, left=3)}\nrecorded in {matrix.run / 'test.json'}")
+        _print_record(matrix)
     return 0
 
 
-def _measured(work: Work) -> dict[str, Any]:
-    """Return what a measurement depends on: checksums by file, and the options of decoding."""
-    return {"files": work.digests(), "translate": work.translation()}
+def _on_test_set(matrix: Matrix) -> list[Work]:
+    """Return the trainings and ensembles of a matrix, with the test set as their text.
 
-
-def _due(matrix: Matrix, again: bool) -> list[Work]:
-    """Return what is to be measured on the test set."""
+    Raises:
+        UserError: one is not done, or there is no test set.
+    """
     works = [*matrix.trainings(), *matrix.ensembles()]
     undone = [work.name for work in works if figures_of(work) is None]
     if undone:
@@ -61,16 +130,7 @@ def _due(matrix: Matrix, again: bool) -> list[Work]:
             "are done"
         )
     on_test = _with_test_set(matrix)
-    works = [replace(work, matrix=on_test, part="test") for work in works]
-    before = {entry["name"]: entry for entry in tested(matrix)}
-    for work in works:
-        entry = before.get(work.name)
-        if entry and not again and entry["measured"] != _measured(work):
-            raise UserError(
-                f"{matrix.path}: {work.name} was measured on {entry['date']} with other weights, "
-                "texts or options; --again measures once more, and the record keeps both"
-            )
-    return [work for work in works if again or work.name not in before]
+    return [replace(work, matrix=on_test, part="test") for work in works]
 
 
 def _with_test_set(matrix: Matrix) -> Matrix:
@@ -79,21 +139,64 @@ def _with_test_set(matrix: Matrix) -> Matrix:
     Raises:
         UserError: there is no test set.
     """
-    for folder in ("test", "."):
-        source, reference = (
-            path.parent / folder / f"test{path.suffix}"
-            for path in (matrix.source, matrix.reference)
-        )
-        if source.is_file() and reference.is_file():
-            return replace(matrix, source=source, reference=reference)
+    source, reference = (
+        path.with_name(f"test{path.suffix}") for path in (matrix.source, matrix.reference)
+    )
+    in_folder = [path.parent / "test" / path.name for path in (source, reference)]
+    for pair in (in_folder, [source, reference]):
+        if all(path.is_file() for path in pair):
+            return replace(matrix, source=pair[0], reference=pair[1])
     raise UserError(
         f"{matrix.path}: no test set: {source} and {reference} are not there, nor in a folder "
         "test beside; `prepare` writes them, if the corpus has a test set"
     )
 
 
-def tested(matrix: Matrix) -> list[dict[str, Any]]:
-    """Return the recorded measurements of the test set of a matrix."""
-    path = matrix.run / "test.json"
-    entries: list[dict[str, Any]] = read_object(path)["measurements"] if path.is_file() else []
-    return entries
+def _begin_again(works: Sequence[Work]) -> list[Work]:
+    """Return what `--again` is to measure: all, or what it had left when it was stopped.
+
+    The names are recorded first, until each is measured.
+    """
+    left = [work for work in works if work.name in read_record(work.matrix).left]
+    if left:
+        say(f"continues: {len(left)} of {len(works)} are left to measure again")
+        return left
+    for work in works:
+        record = read_record(work.matrix)
+        record.left.append(work.name)
+        record.write()
+    return list(works)
+
+
+def _measure(work: Work, runner: Runner) -> None:
+    """Decode the test set with a training or ensemble, and record its figures.
+
+    Raises:
+        UserError: a signal came, or the command failed.
+    """
+    work.output.parent.mkdir(exist_ok=True)
+    try:
+        runner.decode(work)
+    except Stopped:
+        raise UserError("stopped; the same command continues") from None
+    figures = EVALUATE[work.matrix.evaluate].measure(work)
+    date = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    record = read_record(work.matrix)
+    record.measurements.append(
+        {"name": work.name, "date": date, **figures, "measured": _conditions(work)}
+    )
+    record.left = [name for name in record.left if name != work.name]
+    record.write()
+
+
+def _print_record(matrix: Matrix) -> None:
+    """Print all measurements of a matrix, each with its main figure."""
+    record = read_record(matrix)
+    rows = [(entry["name"], _main_figure(entry), entry["date"]) for entry in record.measurements]
+    print(f"{aligned_table(rows, left=3)}\nrecorded in {record.path}")
+
+
+def _main_figure(entry: Mapping[str, Any]) -> str:
+    """Return name and value of a measurement's main figure, by whatever it was evaluated."""
+    names = [evaluation.main for evaluation in EVALUATE.values() if evaluation.main in entry]
+    return ", ".join(f"{name} {entry[name]:.2f}" for name in names)

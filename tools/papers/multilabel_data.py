@@ -56,14 +56,12 @@ def read_examples(path: Path, labels: Path, features: int | None = None) -> Exam
         raise UserError('scikit-learn is missing: pip install -e ".[papers]"') from None
     try:
         names = _label_names(labels)
-        if path.suffix != ".arff":
-            table, rows = load_svmlight_file(
-                str(path), n_features=features, multilabel=True, zero_based=False
-            )
-            return Examples(table.tocsr(), _flags(rows, len(names)), names)
-        data, meta = arff.loadarff(str(path))
-        attributes = {name.replace("\\", ""): name for name in meta.names()}
-        columns = [torch.from_numpy(data[attributes[name]] == b"1") for name in names]
+        if path.suffix == ".arff":
+            return _of_arff(names, *arff.loadarff(str(path)))
+        table, rows = load_svmlight_file(
+            str(path), n_features=features, multilabel=True, zero_based=False
+        )
+        return Examples(table.tocsr(), _flags(rows, len(names)), names)
     except (
         OSError,
         ElementTree.ParseError,
@@ -76,6 +74,21 @@ def read_examples(path: Path, labels: Path, features: int | None = None) -> Exam
         raise UserError(f"{path} or {labels}: cannot be read: {str(error) or 'no @data'}") from None
     except KeyError as error:
         raise UserError(f"{labels}: label {error} is no attribute of {path}") from None
+
+
+def _of_arff(names: tuple[str, ...], data: Any, meta: Any) -> Examples:
+    """Return the rows of an ARFF file.
+
+    Args:
+        names: of the labels.
+        data: a structured array, as scipy reads it.
+        meta: its attributes, likewise.
+
+    Raises:
+        KeyError: a label is no attribute.
+    """
+    attributes = {name.replace("\\", ""): name for name in meta.names()}
+    columns = [torch.from_numpy(data[attributes[name]] == b"1") for name in names]
     others = [attribute for name, attribute in attributes.items() if name not in names]
     return Examples(_feature_columns(data, meta, others), torch.stack(columns, 1), names)
 

@@ -25,7 +25,14 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 
 
 class Pair(NamedTuple):
-    """A premise, a hypothesis, their label, an index of `LABELS`, and the line of the file."""
+    """A premise and a hypothesis.
+
+    Attributes:
+        premise: its words.
+        hypothesis: its words.
+        label: an index of `LABELS`.
+        line: of the file.
+    """
 
     premise: tuple[str, ...]
     hypothesis: tuple[str, ...]
@@ -48,7 +55,8 @@ def read_pairs(path: Path, lowercase: bool) -> list[Pair]:
             sentence; or there is no labelled pair.
     """
     pairs = []
-    for number, label, *sentences in (_snli if path.suffix == ".jsonl" else _sick)(path):
+    rows = _snli(path) if path.suffix == ".jsonl" else _sick(path)
+    for number, label, *sentences in rows:
         if label.lower() in LABELS and all(sentences):
             premise, hypothesis = (
                 tuple(word.lower() if lowercase else word for word in sentence)
@@ -66,7 +74,11 @@ _Row = tuple[int, str, list[str], list[str]]  # line, label, words of both sente
 
 
 def _snli(path: Path) -> Iterator[_Row]:
-    """Yield the rows of a file of JSON lines."""
+    """Yield the rows of a file of JSON lines.
+
+    Raises:
+        UserError: the file cannot be read, or a line has another form.
+    """
     keys = ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
     for number, line in enumerate(read_lines(path), 1):
         try:
@@ -81,7 +93,11 @@ def _snli(path: Path) -> Iterator[_Row]:
 
 
 def _sick(path: Path) -> Iterator[_Row]:
-    """Yield the rows of a table with tabs between its columns, whose first line names them."""
+    """Yield the rows of a table with tabs between its columns, whose first line names them.
+
+    Raises:
+        UserError: the file cannot be read, a column is missing, or a line has other columns.
+    """
     lines = read_lines(path)
     names = next(lines, "").replace("entailment_label", "entailment_judgment").split("\t")
     try:
@@ -109,9 +125,12 @@ def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair
     Random(1).shuffle(premises)
     counts = Counter(pair.premise for pair in pairs)
     chosen: set[tuple[str, ...]] = set()
+    held_out = 0  # pairs with a chosen premise
     for premise in premises:
-        if sum(counts[other] for other in chosen) < share * len(pairs):
-            chosen.add(premise)
+        if held_out >= share * len(pairs):
+            break
+        chosen.add(premise)
+        held_out += counts[premise]
     kept = [pair for pair in pairs if pair.premise not in chosen]
     if not kept or not chosen:
         raise UserError(f"too few different premises to hold out {share:g}: {len(premises)}")
@@ -147,7 +166,7 @@ Encoded = tuple[Tensor, Tensor, int]  # ids of premise and hypothesis, label
 
 
 def encode(pairs: Sequence[Pair], words: Sequence[str]) -> list[Encoded]:
-    """Return the ids of pairs."""
+    """Return the ids of pairs; `words` is the vocabulary in the order of ids."""
     ids = {word: number for number, word in enumerate(words)}
     encoded = []
     for pair in pairs:

@@ -14,6 +14,8 @@ _NAMES = 1.15  # width of the column of names
 _LINE = 0.34  # height of a line of words with their weights
 _TEXT = 0.18  # height of a line of text
 _GAP = 0.09  # between words
+_MIDDLE = 0.17  # from the top of a line to the middle of its words
+_BELOW = 0.16  # from there down to the weight
 
 
 class _Place(NamedTuple):
@@ -43,7 +45,7 @@ def draw_premise(pair: Pair, models: Mapping[str, Prediction]) -> Figure:
     for number, (name, prediction) in enumerate(models.items()):
         top = height - _TEXT * len(texts) - number * block
         label = LABELS[prediction.label]
-        for offset, text, colour in ((0.17, name, INK), (0.31, label, SOFT)):
+        for offset, text, colour in ((_MIDDLE, name, INK), (0.31, label, SOFT)):
             figure.text(0, (top - offset) / height, text, fontsize=7, va="center", color=colour)
         weights = prediction.attention or []
         for word, weight, place in zip(words, weights, places, strict=True):
@@ -53,10 +55,13 @@ def draw_premise(pair: Pair, models: Mapping[str, Prediction]) -> Figure:
 
 def _placed(widths: Sequence[float]) -> list[_Place]:
     """Return the places of words of these widths, in as many lines as they need."""
-    places, line, left = [], 0, 0.0
+    places = []
+    line = 0
+    left = 0.0
     for width in widths:
         if left and left + width > PAGE - _NAMES:
-            line, left = line + 1, 0.0
+            line += 1
+            left = 0.0
         places.append(_Place(line, left + width / 2))
         left += width + _GAP
     return places
@@ -66,7 +71,8 @@ def _draw_word(
     figure: Figure, word: str, weight: float, place: _Place, top: float, height: float
 ) -> None:
     """Draw a word and its weight, which is below it; `top` and `height` are in inches."""
-    x, y = (_NAMES + place.middle) / PAGE, top - 0.17 - _LINE * place.line
+    x = (_NAMES + place.middle) / PAGE
+    y = top - _MIDDLE - _LINE * place.line
     style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 8}
     text = figure.text(x, y / height, word, **style)
     if weight > 0:
@@ -74,4 +80,4 @@ def _draw_word(
         text.set_bbox({"boxstyle": "square,pad=0.18", "fc": face, "ec": INK, "lw": 0.4})
         text.set_color("white" if weight > 0.6 else INK)
         style = {"ha": "center", "fontsize": 5.5, "color": SOFT}
-        figure.text(x, (y - 0.16) / height, f"{weight:.2f}", **style)
+        figure.text(x, (y - _BELOW) / height, f"{weight:.2f}", **style)

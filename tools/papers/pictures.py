@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import logging
 import warnings
@@ -59,31 +58,40 @@ def prepare(texts: Iterable[str] = ()) -> None:
     """Set the style, with fonts that have the characters of `texts`."""
     pyplot.switch_backend("Agg")  # which writes files
     matplotlib.rcParams.update(_SETTINGS)
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no bold letters
+    matplotlib.rcParams["font.family"] = _families_for("".join(texts))
+
+
+def _families_for(text: str) -> list[str]:
+    """Return font families that have the characters of a text together, the usual one first.
+
+    Characters that no font here has are warned of.
+    """
     families = ["DejaVu Sans"]
     charmap = font_manager.get_font(font_manager.findfont(families[0])).get_charmap()
     missing = {
-        character
-        for character in "".join(texts)
-        if ord(character) not in charmap and not character.isspace()
+        character for character in text if ord(character) not in charmap and not character.isspace()
     } - {JOINER}
     for entry in sorted(font_manager.fontManager.ttflist, key=lambda font: font.name):
+        if not missing:
+            break
         regular = entry.style == "normal" and str(entry.weight) in ("400", "normal", "regular")
-        if missing and regular and "Last Resort" not in entry.name:
-            try:
-                charmap = font_manager.get_font(entry.fname).get_charmap()
-            except (OSError, RuntimeError):  # a font that FreeType cannot read
-                continue
-            present = {character for character in missing if ord(character) in charmap}
-            if present:
-                families.append(entry.name)
-                missing -= present
+        if not regular or "Last Resort" in entry.name:
+            continue
+        try:
+            charmap = font_manager.get_font(entry.fname).get_charmap()
+        except (OSError, RuntimeError):  # a font that FreeType cannot read
+            continue
+        present = {character for character in missing if ord(character) in charmap}
+        if present:
+            families.append(entry.name)
+            missing -= present
     if missing:
         shown = " ".join(sorted(missing)[:10])
         warnings.warn(
-            f"no font here has {counted(len(missing), 'character')}: {shown}", stacklevel=2
+            f"no font here has {counted(len(missing), 'character')}: {shown}", stacklevel=3
         )
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no bold letters
-    matplotlib.rcParams["font.family"] = families
+    return families
 
 
 def stem_of(output: Path) -> Path:
@@ -156,17 +164,3 @@ def legend_above(figure: Figure, axis: Axes) -> None:
     """Draw the legend of an axis above the figure."""
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 6))
-
-
-def names_of(options: argparse.Namespace, different: bool = True) -> list[str]:
-    """Return `--names` of the `models` to compare; by default those of their folders.
-
-    Raises:
-        UserError: there are not as many as models, or two are the same and should differ.
-    """
-    names = list(options.names or [path.name for path in options.models])
-    if len(names) != len(options.models):
-        raise UserError(f"--names: {len(names)} for {counted(len(options.models), 'model')}")
-    if different and len(set(names)) < len(names):
-        raise UserError("--names: the models need different names")
-    return names

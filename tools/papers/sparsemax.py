@@ -50,10 +50,12 @@ from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.options.reader import read_yaml
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
-from tools.papers import multilabel, nli
+from tools.papers import multilabel_table, nli
+from tools.papers.arguments import Add, names_of
 from tools.papers.nli_data import LABELS, Pair, encode, read_pairs
+from tools.papers.nli_model import ATTENTION, Settings
 from tools.papers.nli_picture import draw_premise
-from tools.papers.pictures import names_of, prepare, write
+from tools.papers.pictures import prepare, write
 from tools.papers.published import spread
 
 T = TypeVar("T")
@@ -85,7 +87,8 @@ def evaluate_labels(options: argparse.Namespace) -> None:
         raise UserError("--test: takes one configuration")
     for path in options.config:
         print(
-            multilabel.evaluate(read_settings(path, multilabel.Settings), options.test), flush=True
+            multilabel_table.evaluate(read_settings(path, multilabel_table.Settings), options.test),
+            flush=True,
         )
 
 
@@ -93,12 +96,12 @@ def train(options: argparse.Namespace) -> None:
     """Run `nli train`."""
     chosen = {"attention": options.attention, "seed": options.seed}
     changes = {name: value for name, value in chosen.items() if value is not None}
-    settings = read_settings(options.config, nli.Settings, **changes)
+    settings = read_settings(options.config, Settings, **changes)
     best = nli.train(settings, options.out, lambda line: print(line, file=sys.stderr, flush=True))
     print(f"{options.out}: best epoch: {best}, on the pairs that chose it")
 
 
-def judge(run: Path, data: Path) -> tuple[nli.Settings, list[Pair], list[nli.Prediction]]:
+def judge(run: Path, data: Path) -> tuple[Settings, list[Pair], list[nli.Prediction]]:
     """Return the settings of a run, the pairs of a file, and the run's predictions."""
     settings, words, model = nli.load(run)
     pairs = read_pairs(data, settings.lowercase)
@@ -108,18 +111,16 @@ def judge(run: Path, data: Path) -> tuple[nli.Settings, list[Pair], list[nli.Pre
 def evaluate(options: argparse.Namespace) -> None:
     """Run `nli evaluate`."""
     refuse_overwriting([options.data], [options.output])
-    rows, kinds = [["run", "attention", "seed", "accuracy", "attended"]], dict[str, Any]()
+    rows = [["run", "attention", "seed", "accuracy", "attended"]]
+    by_attention: dict[str, list[nli.Measures]] = {}
     for run in options.models:
         settings, pairs, predictions = judge(run, options.data)
         measures = nli.measure(settings, pairs, predictions)
-        kinds.setdefault(str(settings.attention), []).append(measures)
-        rows.append([str(run), str(settings.attention), str(settings.seed), *_cells([measures])])
+        attention = str(settings.attention)
+        by_attention.setdefault(attention, []).append(measures)
+        rows.append([str(run), attention, str(settings.seed), *_cells([measures])])
         if options.output:
-            lines = [
-                json.dumps({**pair._asdict(), **prediction._asdict()}, ensure_ascii=False) + "\n"
-                for pair, prediction in zip(pairs, predictions, strict=True)
-            ]
-            write_files({options.output: "".join(lines)})
+            write_files({options.output: _lines(pairs, predictions)})
     label, count = Counter(pair.label for pair in pairs).most_common(1)[0]
     print(
         f"{counted(len(pairs), 'pair')}, {measures.words:.2f} words a premise, "
@@ -127,8 +128,18 @@ def evaluate(options: argparse.Namespace) -> None:
     )
     print(aligned_table(rows))
     if len(options.models) > 1:
-        means = [[kind, str(len(runs)), *_cells(runs)] for kind, runs in kinds.items()]
-        print("\n" + aligned_table([["attention", "runs", "accuracy", "attended"], *means]))
+        means = [["attention", "runs", "accuracy", "attended"]]
+        means += [[kind, str(len(runs)), *_cells(runs)] for kind, runs in by_attention.items()]
+        print("\n" + aligned_table(means))
+
+
+def _lines(pairs: Sequence[Pair], predictions: Sequence[nli.Prediction]) -> str:
+    """Return a JSON line for each pair, with its prediction."""
+    records = [
+        {**pair._asdict(), **prediction._asdict()}
+        for pair, prediction in zip(pairs, predictions, strict=True)
+    ]
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
 def _cells(measures: Sequence[nli.Measures]) -> list[str]:
@@ -156,8 +167,8 @@ def figures(options: argparse.Namespace) -> None:
         print(write(draw_premise(pair, models), options.out / f"line-{line}"))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command; return the exit status."""
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line; `do` is the function of the command."""
     parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("multilabel")
@@ -166,25 +177,37 @@ def main(arguments: Sequence[str]) -> int:
     add("config", nargs="+", type=Path, help="configurations; each has its own table")
     add("--test", type=Path, help="file to evaluate instead of cross-validation")
     actions = commands.add_parser("nli").add_subparsers(required=True)
-    for do in (train, evaluate, figures):
-        command = actions.add_parser(do.__name__)
-        command.set_defaults(do=do)
-        add = command.add_argument
-        if do is train:
-            add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
-            add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
-            add("--seed", type=whole(0, 2**63 - 1), help="in place of the configuration's")
-            add("--attention", type=nli.ATTENTION, help="likewise; a name or alpha")
-            continue
-        add("models", nargs="+", type=Path, metavar="RUN", help="folders of runs")
-        add("--data", type=Path, required=True, metavar="FILE", help="pairs")
-        if do is evaluate:
-            add("--output", type=Path, metavar="FILE", help="predictions (of the last run)")
-        else:
-            add("--lines", nargs="+", type=int, required=True, metavar="N", help="of that file")
-            add("--names", nargs="+", metavar="NAME", help="of the runs (default: folder names)")
-            add("--out", type=Path, required=True, metavar="FOLDER", help="for line-N.pdf and .png")
-    options = parser.parse_args(arguments)
+    command = actions.add_parser("train")
+    command.set_defaults(do=train)
+    add = command.add_argument
+    add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
+    add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
+    add("--seed", type=whole(0, 2**63 - 1), help="in place of the configuration's")
+    add("--attention", type=ATTENTION, help="likewise; a name or alpha")
+    command = actions.add_parser("evaluate")
+    command.set_defaults(do=evaluate)
+    add = command.add_argument
+    _add_runs(add)
+    add("--output", type=Path, metavar="FILE", help="predictions (of the last run)")
+    command = actions.add_parser("figures")
+    command.set_defaults(do=figures)
+    add = command.add_argument
+    _add_runs(add)
+    add("--lines", nargs="+", type=int, required=True, metavar="N", help="of that file")
+    add("--names", nargs="+", metavar="NAME", help="of the runs (default: folder names)")
+    add("--out", type=Path, required=True, metavar="FOLDER", help="for line-N.pdf and .png")
+    return parser.parse_args(arguments)
+
+
+def _add_runs(add: Add) -> None:
+    """Add the arguments of commands that read runs."""
+    add("models", nargs="+", type=Path, metavar="RUN", help="folders of runs")
+    add("--data", type=Path, required=True, metavar="FILE", help="pairs")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; return the exit status."""
+    options = parse_arguments(arguments)
     options.do(options)
     return 0
 

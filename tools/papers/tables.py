@@ -14,8 +14,8 @@ matrix now has is refused.
 
 `test` decodes the test set once, when all runs are done: test/test.* or test.* beside the source,
 where `prepare` writes it. <run>/test.json records figures, date and checksums. Called again, it
-prints them. It refuses other weights, texts or options; with --again it measures anew and keeps
-both records.
+prints them. It refuses other weights, texts or options; with --again it measures anew, continues
+after a stop, and keeps all records.
 
 A matrix file is YAML:
 
@@ -55,13 +55,17 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
-from tools.papers.evaluation import figures_of, measurements
+from tools.papers.evaluation import EVALUATE, figures_of, measurements
 from tools.papers.figure_runs import draw_curves
-from tools.papers.held_out import test
+from tools.papers.held_out import measure_test_sets
+from tools.papers.latex import latex_table
 from tools.papers.markdown import markdown_table
-from tools.papers.matrix import Matrix, Work, read_matrices
+from tools.papers.matrix import Matrix, Work
+from tools.papers.matrix_file import read_matrices
+from tools.papers.pair_results import several_pairs
 from tools.papers.pictures import prepare, write
-from tools.papers.results import latex_table, notes, one_matrix, several_pairs
+from tools.papers.result_notes import notes
+from tools.papers.results import one_matrix
 from tools.papers.running import run
 
 
@@ -76,7 +80,9 @@ def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     tables = several_pairs(matrices) if matrices[0].pair else one_matrix(matrices[0])
     form = latex_table if options.latex else markdown_table
     texts = [form(head, lines) for head, lines in tables]
-    print("\n\n".join(texts if options.latex else [*texts, *notes(matrices)]))
+    if not options.latex:
+        texts.append(notes(matrices))
+    print("\n\n".join(texts))
     return 0
 
 
@@ -89,10 +95,10 @@ def draw_first_runs(matrices: Sequence[Matrix], path: Path) -> None:
     runs: dict[str, Path] = {}
     for matrix in matrices:
         for training in matrix.trainings():
-            if measurements(training.run):
-                runs.setdefault(f"{matrix.pair} {training.cell.name}".lstrip(), training.run)
+            if measurements(training.run_folder):
+                runs.setdefault(f"{matrix.pair} {training.cell.name}".lstrip(), training.run_folder)
     if not runs:
-        raise UserError(f"{matrices[0].run}: nothing has been measured yet")
+        raise UserError(f"{matrices[0].folder}: nothing has been measured yet")
     prepare(runs)
     write(draw_curves(list(runs.values()), list(runs)), path)
 
@@ -108,8 +114,9 @@ def status(_: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
 
 def _state_of(work: Work) -> list[str]:
     """Return a line of `status`."""
-    figures, best = figures_of(work), read_best(work.run)
-    rows = measurements(work.run)
+    figures = figures_of(work)
+    best = read_best(work.run_folder)
+    rows = measurements(work.run_folder)
     line = [work.name]
     if figures:
         line.append("done")
@@ -117,7 +124,8 @@ def _state_of(work: Work) -> list[str]:
         line.append("begun" if rows else "waiting")
     line.append(str(rows[-1]["step"]) if rows else "")
     line += [f"{best['metric']} {best['value']:.4g}", str(best["step"])] if best else ["", ""]
-    line.append(f"{next(iter(figures.values())):.2f}" if figures else "")
+    main = EVALUATE[work.matrix.evaluate].main
+    line.append(f"{figures[main]:.2f}" if figures else "")
     return line
 
 
@@ -125,7 +133,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace, Sequence[Matrix]], int],
     "run": (run, "train and measure all unfinished cells"),
     "status": (status, "print the progress of every run"),
     "table": (table, "print the results beside the paper's"),
-    "test": (test, "measure the test set once, and record that"),
+    "test": (measure_test_sets, "measure the test set once, and record that"),
 }
 
 

@@ -1,0 +1,75 @@
+"""What stands behind a path, and errors of the system that name it."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from onmt_entmax.errors import UserError
+
+# Open files of this process, which may be regular: `-output /dev/stdout >> all` appends.
+OPEN_FILE = re.compile(r"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
+
+
+class FileError(UserError):
+    """A file that cannot be read or written; the message names it."""
+
+
+@contextmanager
+def naming(path: Path, failed: str = "written") -> Iterator[None]:
+    """Raise errors of the system as a FileError that names the file.
+
+    A closed pipe is left to `cli.ending`: the reader closed it on purpose.
+
+    Args:
+        path: the file.
+        failed: what the block does to it: "read" or "written".
+
+    Raises:
+        FileError: the block raised an OSError, or no file can have such a name.
+    """
+    if "\0" in str(path):
+        raise FileError(f"{str(path)!a}: a null byte, which no file name has")
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise FileError(f"{path}: cannot be {failed} ({error.strerror or error})") from None
+
+
+def followed(path: Path) -> Path:
+    """Return the absolute path to which links lead; of a loop of links, one in the loop.
+
+    `Path.resolve` raises RuntimeError for a loop.
+    """
+    with naming(path, "read"):
+        return Path(os.path.realpath(path))
+
+
+def no_such_file(path: str | Path) -> str:
+    """Return a message that says why a path is not a file."""
+    if os.path.isdir(path):
+        return f"{path} is a folder; name a file"
+    if os.path.exists(path):
+        return f"{path} is a pipe or a device, but is read more than once; name a file"
+    searched = "" if os.path.isabs(path) else f" (searched in {Path.cwd()})"
+    return f"no such file: {path}{searched}"
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is a device, a pipe or an open file, which is written in place."""
+    if OPEN_FILE.fullmatch(path.as_posix()):
+        return True
+    # Unlike the methods of Path, these functions raise no errors.
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of a file, or None if there is none; an open one keeps its inode."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

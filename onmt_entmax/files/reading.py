@@ -1,0 +1,107 @@
+"""Text files of lines, JSON that a command here wrote, and content of limited size."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.errors import counted
+from onmt_entmax.files.paths import FileError, naming
+
+
+def read_lines(path: Path, name: str = "") -> Iterator[str]:
+    """Yield the lines of a UTF-8 text file, without line ends and byte order mark.
+
+    Only line feeds end a line: other separators that Unicode has may occur within a sentence, and
+    line N of one file belongs to line N of another.
+
+    Args:
+        path: of the file.
+        name: what people call it, if that is not its path.
+
+    Raises:
+        FileError: the file cannot be read, or a line is not UTF-8.
+    """
+    with naming(path, "read"), open(path, "rb") as file:
+        yield from text_lines(file, name or str(path))
+
+
+def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
+    """Yield the lines of an open file as `read_lines` does; `name` is for its error."""
+    for number, line in enumerate(file, 1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise FileError(f"{name}:{number}: not UTF-8 text ({error.reason})") from None
+        yield text.removesuffix("\n").removesuffix("\r")
+
+
+def read_aligned(*paths: Path) -> list[list[str]]:
+    """Return the lines of files that belong together line by line.
+
+    Raises:
+        FileError: a file cannot be read, or has another number of lines than the first.
+    """
+    columns = [list(read_lines(path)) for path in paths]
+    check_aligned(dict(zip(paths, map(len, columns), strict=True)))
+    return columns
+
+
+def check_aligned(lengths: Mapping[Path, int]) -> None:
+    """Check that files have as many lines as the first of them.
+
+    Raises:
+        FileError: names the first that has not.
+    """
+    (first, expected), *others = lengths.items()
+    for path, length in others:
+        if length != expected:
+            raise FileError(
+                f"{path}: {counted(length, 'line')}, but {first} has {expected:,}; they must "
+                "correspond line by line"
+            )
+
+
+def count_lines(path: Path) -> int:
+    """Return the number of lines that `read_lines` yields, without decoding them.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
+    with naming(path, "read"), open(path, "rb") as file:
+        return sum(1 for _ in file)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object of a JSON file that a command here wrote.
+
+    Raises:
+        FileError: it cannot be read, or holds something else.
+    """
+    with naming(path, "read"):
+        text = path.read_bytes()
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise FileError(f"{path}: damaged; delete it, and run again")
+    return content
+
+
+def read_bytes(path: Path, at_most: int) -> bytes:
+    """Return the content of a regular file, which is the only kind that cannot block.
+
+    Args:
+        path: links are followed.
+        at_most: largest size in bytes.
+
+    Raises:
+        FileError: it is no regular file, larger than `at_most`, or cannot be read.
+    """
+    with naming(path, "read"):
+        if path.exists() and not path.is_file():
+            raise FileError(f"{path}: is not a regular file")
+        if path.stat().st_size > at_most:
+            raise FileError(f"{path}: is larger than the {at_most:,} bytes that it may have")
+        return path.read_bytes()

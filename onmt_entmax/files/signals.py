@@ -1,0 +1,46 @@
+"""Temporary files go even if a signal ends the process."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+from onmt_entmax.systems import ending_signals
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield a new folder, which is removed after the block, also if SIGTERM or SIGHUP ends it."""
+    with ended_by_exception(), TemporaryDirectory(prefix="onmt_entmax-") as name:
+        yield Path(name)
+
+
+@contextmanager
+def ended_by_exception() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into SystemExit, so that temporary files are removed.
+
+    The exit status is 128 plus the signal, as in a shell. Signals with a handler keep it.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for each in numbers:  # often sent twice, which must not end the removal
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    numbers = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [
+            number
+            for number in set(ending_signals()) - {signal.SIGINT}
+            if signal.getsignal(number) is signal.SIG_DFL
+        ]
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,28 @@
+"""Calls of `onmt-entmax evaluate` on predicted tables, for tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.cli import evaluate
+from tests.ended import ended
+
+GOLD = ("cat\tk æ t", "read\tɹ iː d", "read\tɹ ɛ d", "gnu\tn j uː")
+
+
+def write(path: Path, *rows: str) -> Path:
+    """Write a table; return its path."""
+    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def evaluated(*arguments: object) -> int:
+    """Run the command in this process; return the exit status."""
+    return ended(evaluate.main, [str(argument) for argument in arguments])
+
+
+def scores(folder: Path, *arguments: object) -> dict[str, Any]:
+    """Return the figures that a successful call writes as JSON to a folder."""
+    assert evaluated(*arguments, "--json", folder / "scores.json") == 0
+    content: dict[str, Any] = json.loads((folder / "scores.json").read_text())
+    return content

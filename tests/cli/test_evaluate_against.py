@@ -1,0 +1,81 @@
+"""`onmt-entmax evaluate --against`: two sets of predicted tables on the same gold rows."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import evaluate
+from tests.cli.evaluating import GOLD, evaluated, scores, write
+from tests.ended import refused
+
+Tables = dict[str, list[Path]]
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Tables:
+    """Gold tables of two languages, and two predictions of each in other orders."""
+    contents = {
+        "gold": {"xx": [*GOLD, "dog\td ɒ ɡ"], "yy": ["cat\tk a"]},
+        # cat, read and dog are right, and gnu is not.
+        "ours": {"xx": ["cat\tk æ t", "read\tɹ ɛ d", "dog\td ɒ ɡ", "gnu\tn"], "yy": ["cat\tk"]},
+        # read is right, by its other target; and cat in yy.
+        "theirs": {
+            "xx": ["gnu\tn u", "read\tɹ iː d", "dog\td", "cat\tk"],
+            "yy": ["cat\tk a"],
+        },
+    }
+    for name, files in contents.items():
+        (tmp_path / name).mkdir()
+        for language, rows in files.items():
+            write(tmp_path / name / f"{language}.tsv", *rows)
+    return {name: sorted((tmp_path / name).iterdir()) for name in contents}
+
+
+def compared(tables: Tables) -> list[object]:
+    """Return the arguments that compare both sides."""
+    return [*tables["ours"], "--reference", *tables["gold"], "--against", *tables["theirs"]]
+
+
+def test_queries_that_one_side_alone_has_right_are_counted(tables: Tables, tmp_path: Path) -> None:
+    found = scores(tmp_path, *compared(tables), "--separator", "target= ")
+    assert found["against"] == {
+        "xx": {"won": 2, "lost": 0, "p": 0.5},
+        "yy": {"won": 0, "lost": 1, "p": 1.0},
+        "all": {"won": 2, "lost": 1, "p": 1.0},
+    }
+
+
+def test_other_figures_are_those_of_the_first_side(tables: Tables, tmp_path: Path) -> None:
+    found = scores(tmp_path, *compared(tables), "--separator", "target= ")
+    assert found["all"]["accuracy"] == 3 / 5
+
+
+def test_a_comparison_is_printed_for_each_language(
+    tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert evaluated(*compared(tables), "--separator", "target= ") == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    head = ["language", "only", "this", "right", "only", str(tmp_path / "theirs"), "p"]
+    assert head in rows
+    assert ["xx", "2", "0", "0.5000"] in rows
+
+
+@pytest.mark.parametrize(
+    ("side", "other", "missing"), [("ours", "theirs", "gnu"), ("theirs", "ours", "cat")]
+)
+def test_a_side_that_lacks_a_query_is_refused(
+    tables: Tables, tmp_path: Path, side: str, other: str, missing: str
+) -> None:
+    (first, _) = tables[side]
+    write(first, *first.read_text(encoding="utf-8").splitlines()[:3])  # without its last row
+    line = refused(evaluate.main, [*compared(tables), "--json", tmp_path / "scores.json"])
+    assert f"{tmp_path / side}: has no prediction for 1 of 5 rows of {tmp_path / other}" in line
+    assert f"such as {missing} (xx); --against compares predictions of the same rows" in line
+    assert not (tmp_path / "scores.json").exists()
+
+
+def test_a_query_that_both_lack_is_a_tie(tables: Tables, tmp_path: Path) -> None:
+    words = (tables["gold"][1], "--reference", *tables["gold"], "--against", tables["gold"][1])
+    found = scores(tmp_path, *words)
+    assert found["missing"] == 4
+    assert found["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}

@@ -1,0 +1,239 @@
+"""`onmt-entmax predict` that was killed or interrupted: the same command continues it."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from onmt_entmax import Transducer
+from onmt_entmax.cli import predict
+from onmt_entmax.files.continued import Continued
+from onmt_entmax.strings.task import Query
+from tests.cli.predicting import HEADED, predicted, write
+from tests.commands import ENVIRONMENT, ROOT
+from tests.string_models import write_phones
+
+# Predict with windows of two rows, and die while the third is written: the heading and two windows
+# are complete.
+KILLED = """
+import os, signal, sys
+from onmt_entmax.cli import evaluate, predict
+from onmt_entmax.files.continued import Continued
+
+predict.WINDOW = 2
+write, written = Continued.write, []
+
+def killed(self, text, progress):
+    write(self, text, progress)
+    written.append(text)
+    if len(written) == 3:  # the heading and two windows
+        self._file.write("half a li".encode())
+        self._file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Continued.write = killed
+predict.main(sys.argv[1:])
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_phones(tmp_path_factory.mktemp("phones") / "model", 12, end=0)
+
+
+@pytest.fixture(autouse=True)
+def windows_of_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "WINDOW", 2)
+
+
+# --- after a kill ----------------------------------------------------------------------------
+
+
+class Prediction(NamedTuple):
+    """A table and the output of its prediction."""
+
+    table: Path
+    output: Path
+
+
+@pytest.fixture(scope="module")
+def killed(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table of seven words, and its output, of which a kill left four rows."""
+    folder = tmp_path_factory.mktemp("killed")
+    table = write(folder / "words.tsv", *HEADED, "ba\t", "bc\t", "dd\t")
+    output = write(folder / "out.tsv", "before")
+    arguments = [str(model), str(table), "--output", str(output)]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments], cwd=ROOT, env=ENVIRONMENT, capture_output=True
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert output.read_text() == "before\n"
+    return folder
+
+
+@pytest.fixture
+def interrupted(killed: Path, tmp_path: Path) -> Prediction:
+    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
+    return Prediction(tmp_path / "words.tsv", tmp_path / "out.tsv")
+
+
+def predicted_at_once(model: Path, table: Path, folder: Path, *options: object) -> bytes:
+    """Return the output of a prediction that nothing interrupts."""
+    output = folder / "whole.tsv"
+    assert predicted(model, table, "--output", output, *options) == 0
+    content = output.read_bytes()
+    output.unlink()
+    return content
+
+
+@pytest.fixture
+def queried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sources that are predicted, in order."""
+    sources: list[str] = []
+    unchanged = Transducer.predictions
+
+    def predictions(self: Transducer, queries: Sequence[Query], batch_size: int) -> object:
+        queries = list(queries)
+        sources.extend(query.source for query in queries)
+        return unchanged(self, queries, batch_size)
+
+    monkeypatch.setattr(Transducer, "predictions", predictions)
+    return sources
+
+
+def test_a_killed_prediction_is_continued_by_the_same_command(
+    model: Path,
+    interrupted: Prediction,
+    queried: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Rows that were written are not predicted again."""
+    capsys.readouterr()
+    assert predicted(model, interrupted.table, "--output", interrupted.output) == 0
+    assert "continued after 4 of 7 rows" in capsys.readouterr().err
+    assert queried == ["ba", "bc", "dd"]
+
+
+def test_a_continued_output_is_byte_for_byte_that_of_one_prediction(
+    model: Path, interrupted: Prediction, tmp_path: Path
+) -> None:
+    assert predicted(model, interrupted.table, "--output", interrupted.output) == 0
+    expected = predicted_at_once(model, interrupted.table, tmp_path)
+    assert interrupted.output.read_bytes() == expected
+
+
+def test_a_continued_prediction_leaves_no_other_file(
+    model: Path, interrupted: Prediction, tmp_path: Path
+) -> None:
+    assert predicted(model, interrupted.table, "--output", interrupted.output) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tsv", "words.tsv"]
+
+
+# --- after other work ------------------------------------------------------------------------
+
+
+class Work(NamedTuple):
+    """What differs from the prediction that was killed."""
+
+    model: Path
+    options: tuple[object, ...] = ()
+
+
+@pytest.fixture(params=["table", "model", "beam", "matrix products"])
+def other_work(
+    request: pytest.FixtureRequest, model: Path, interrupted: Prediction, tmp_path: Path
+) -> Work:
+    if request.param == "table":
+        table = interrupted.table
+        table.write_text(table.read_text().replace("dd", "ddd"))
+        return Work(model)
+    if request.param == "model":
+        return Work(write_phones(tmp_path / "model", 13, end=0))
+    if request.param == "beam":
+        return Work(model, ("--beam_size", 4))
+    return Work(model, ("--matmul_dtype", "bfloat16"))
+
+
+def test_other_work_starts_anew_and_says_so(
+    other_work: Work, interrupted: Prediction, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    words = (interrupted.table, "--output", interrupted.output, *other_work.options)
+    assert predicted(other_work.model, *words) == 0
+    printed = capsys.readouterr().err
+    assert "begun with another model, table or options; starts anew" in printed
+    assert "continued" not in printed
+
+
+def test_other_work_keeps_nothing_of_the_output(
+    other_work: Work, interrupted: Prediction, tmp_path: Path
+) -> None:
+    table, output = interrupted
+    assert predicted(other_work.model, table, "--output", output, *other_work.options) == 0
+    expected = predicted_at_once(other_work.model, table, tmp_path, *other_work.options)
+    assert output.read_bytes() == expected
+
+
+def test_a_damaged_record_starts_anew(
+    model: Path, interrupted: Prediction, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, output = interrupted
+    (state,) = output.parent.glob(".*.json")
+    content = json.loads(state.read_text())
+    state.write_text(json.dumps({**content, "bytes": 10**6}))
+    assert predicted(model, table, "--output", output) == 0
+    assert "starts anew" in capsys.readouterr().err
+    assert len(output.read_text().splitlines()) == 8
+
+
+# --- after Ctrl-C ----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[1, 2], ids=["after the heading", "after the first window"])
+def interrupt(
+    request: pytest.FixtureRequest,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Prediction:
+    """A prediction that Ctrl-C ended after some parts of its output; its errors are captured."""
+    table, output = write(tmp_path / "words.tsv", *HEADED), tmp_path / "out.tsv"
+    unchanged: Callable[..., None] = Continued.write
+    written: list[str] = []
+
+    def write_or_end(self: Continued, text: str, progress: object) -> None:
+        if len(written) == request.param:
+            raise KeyboardInterrupt
+        written.append(text)
+        unchanged(self, text, progress)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Continued, "write", write_or_end)
+        capsys.readouterr()
+        assert predicted(model, table, "--output", output) == 130
+    return Prediction(table, output)
+
+
+def test_an_interrupt_says_how_to_go_on(
+    interrupt: Prediction, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "note: the same command continues this prediction" in capsys.readouterr().err
+
+
+def test_an_interrupt_leaves_no_output(interrupt: Prediction) -> None:
+    assert not interrupt.output.exists()
+
+
+def test_a_prediction_goes_on_after_an_interrupt(
+    model: Path, interrupt: Prediction, tmp_path: Path
+) -> None:
+    assert predicted(model, interrupt.table, "--output", interrupt.output) == 0
+    expected = predicted_at_once(model, interrupt.table, tmp_path)
+    assert interrupt.output.read_bytes() == expected

@@ -1,0 +1,42 @@
+"""Scripts and configurations that documents and heads of configurations name."""
+
+import re
+
+import pytest
+
+from tests.commands import ROOT
+
+DOCUMENTS = [
+    *ROOT.glob("*.md"),
+    *(path for path in ROOT.glob("docs/*") if path.is_file()),
+    *ROOT.glob("config/**/*.yaml"),
+    *ROOT.glob("tools/papers/*.py"),
+]
+SCRIPTS = [
+    path.stem
+    for path in sorted(ROOT.glob("tools/papers/*.py"))
+    if "__main__" in path.read_text(encoding="utf-8")
+]
+
+
+def names_in_documents(pattern: str) -> list[str]:
+    """Return the different texts that a pattern finds, in order."""
+    texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
+    return sorted({name for text in texts for name in re.findall(pattern, text)})
+
+
+@pytest.mark.parametrize("name", names_in_documents(r"python -m tools\.papers\.(\w+)"))
+def test_a_script_in_a_document_exists(name: str) -> None:
+    assert name in SCRIPTS
+
+
+@pytest.mark.parametrize("name", names_in_documents(r"config/[\w/.-]+\.yaml"))
+def test_a_configuration_in_a_document_exists(name: str) -> None:
+    is_placeholder = "MATRIX" in name
+    assert is_placeholder or (ROOT / name).is_file()
+
+
+@pytest.mark.parametrize("name", [*SCRIPTS, "multilabel", "nli"])
+def test_documents_call_scripts_of_papers_as_modules(name: str) -> None:
+    """They are no commands of `onmt-entmax`; nor are the subcommands of `sparsemax`."""
+    assert name not in names_in_documents(r"onmt-entmax ([a-z][\w-]+)")

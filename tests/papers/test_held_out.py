@@ -1,0 +1,159 @@
+"""`tools.papers.tables test`: a test set is measured once, and what was measured is recorded."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ended import ended, refused
+from tests.papers.matrices import write_matrix
+from tools.papers import held_out, tables
+from tools.papers.matrix import Work
+from tools.papers.runner import Runner, Stopped
+
+NAMES = ["one seed 1", "one seed 2", "one ensemble"]
+
+
+class Decoder:
+    """Writes the reference in place of decoding.
+
+    Attributes:
+        decoded: names of the trainings and ensembles, in order.
+        most: how many are decoded before a signal comes.
+    """
+
+    def __init__(self) -> None:
+        self.decoded: list[str] = []
+        self.most = 99
+
+    def decode(self, runner: Runner, work: Work) -> None:
+        if len(self.decoded) == self.most:
+            raise Stopped
+        self.decoded.append(work.name)
+        shutil.copy(work.matrix.reference, work.output)
+
+
+@pytest.fixture
+def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
+    """What decodes here."""
+    decoder = Decoder()
+    monkeypatch.setattr(Runner, "decode", lambda *arguments: decoder.decode(*arguments))
+    return decoder
+
+
+@pytest.fixture
+def matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A matrix with a test set, of which all is said to be done."""
+    monkeypatch.setattr(held_out, "figures_of", lambda work: {"accuracy": 50.0})
+    path = write_matrix(tmp_path)
+    for side in ("src", "tgt"):
+        shutil.copy(tmp_path / f"valid.{side}", tmp_path / f"test.{side}")
+    for name in ("seed-1", "seed-2", "ensemble"):
+        (tmp_path / "runs" / "one" / name).mkdir(parents=True)
+    return path
+
+
+def record_of(matrix: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((matrix.parent / "runs" / "test.json").read_text())
+    return content
+
+
+def names_of(matrix: Path) -> list[str]:
+    return [entry["name"] for entry in record_of(matrix)["measurements"]]
+
+
+def run(matrix: Path, *options: str) -> int:
+    return ended(tables.main, ["test", str(matrix), *options])
+
+
+def test_every_training_and_ensemble_is_measured(matrix: Path, decoder: Decoder) -> None:
+    assert run(matrix) == 0
+    assert names_of(matrix) == decoder.decoded == NAMES
+
+
+def test_the_test_set_is_what_is_measured(matrix: Path, decoder: Decoder) -> None:
+    assert run(matrix) == 0
+    options = record_of(matrix)["measurements"][0]["measured"]["translate"]
+    assert options["src"] == str(matrix.with_name("test.src"))
+
+
+def test_a_figure_does_not_depend_on_the_order_of_the_record(
+    matrix: Path, decoder: Decoder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after another program has sorted its keys."""
+    run(matrix)
+    record = json.dumps(record_of(matrix), sort_keys=True)
+    (matrix.parent / "runs" / "test.json").write_text(record)
+    capsys.readouterr()
+    assert run(matrix) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.split()[:5] == "one seed 1 accuracy 100.00".split()
+
+
+def test_what_was_measured_is_not_measured_again(matrix: Path, decoder: Decoder) -> None:
+    run(matrix)
+    assert run(matrix) == 0
+    assert decoder.decoded == NAMES
+
+
+def test_again_measures_all_once_more(matrix: Path, decoder: Decoder) -> None:
+    run(matrix)
+    assert run(matrix, "--again") == 0
+    assert names_of(matrix) == decoder.decoded == 2 * NAMES
+
+
+def test_again_continues_after_a_stop(matrix: Path, decoder: Decoder) -> None:
+    run(matrix)
+    decoder.most = 4
+    assert run(matrix, "--again") == 2
+    decoder.most = 99
+    assert run(matrix, "--again") == 0
+    assert names_of(matrix) == decoder.decoded == 2 * NAMES
+
+
+def test_again_that_came_to_its_end_begins_anew(matrix: Path, decoder: Decoder) -> None:
+    run(matrix, "--again")
+    assert run(matrix, "--again") == 0
+    assert names_of(matrix) == 2 * NAMES
+
+
+def test_another_decoding_is_refused(matrix: Path, decoder: Decoder) -> None:
+    run(matrix)
+    record = record_of(matrix)
+    record["measurements"][0]["measured"]["translate"]["beam_size"] = 1
+    (matrix.parent / "runs" / "test.json").write_text(json.dumps(record))
+    line = refused(tables.main, ["test", matrix])
+    assert "one seed 1 was measured on" in line
+
+
+def test_another_text_is_refused(matrix: Path, decoder: Decoder) -> None:
+    run(matrix)
+    with open(matrix.with_name("test.tgt"), "a") as file:
+        file.write("a\n")
+    line = refused(tables.main, ["test", matrix])
+    assert "with other weights, texts or options; --again measures once more" in line
+
+
+def test_runs_may_be_elsewhere_than_when_they_were_measured(matrix: Path, decoder: Decoder) -> None:
+    """As after the folder was moved: files and options are the same, paths are not."""
+    run(matrix)
+    record = json.dumps(record_of(matrix)).replace(str(matrix.parent), "/elsewhere")
+    (matrix.parent / "runs" / "test.json").write_text(record)
+    assert run(matrix) == 0
+    assert decoder.decoded == NAMES
+
+
+def test_a_test_set_in_a_folder_beside_comes_first(matrix: Path, decoder: Decoder) -> None:
+    (matrix.parent / "test").mkdir()
+    for side in ("src", "tgt"):
+        shutil.copy(matrix.with_name(f"test.{side}"), matrix.parent / "test")
+    run(matrix)
+    options = record_of(matrix)["measurements"][0]["measured"]["translate"]
+    assert options["src"] == str(matrix.parent / "test" / "test.src")
+
+
+def test_a_missing_test_set_is_named(matrix: Path) -> None:
+    matrix.with_name("test.tgt").unlink()
+    assert "test.src and" in refused(tables.main, ["test", matrix])

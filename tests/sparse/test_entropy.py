@@ -1,0 +1,81 @@
+"""Tsallis entropy: its definition, what entmax maximises, and its gradients."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax.sparse import entmax, tsallis_entropy
+from tests.oracles import entropy_oracle
+
+
+def random_distributions() -> Tensor:
+    """Return distributions ``(300, 8)``."""
+    return torch.distributions.Dirichlet(torch.ones(8, dtype=torch.float64)).sample((300,))
+
+
+of_entropy = pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7, 1.001, 1.5, 2.0, 3.0])
+
+
+@of_entropy
+def test_the_entropy_equals_its_definition(alpha: float) -> None:
+    p = random_distributions()
+    assert torch.allclose(tsallis_entropy(p, alpha), entropy_oracle(p, alpha), 1e-7)
+
+
+@of_entropy
+def test_entmax_is_where_score_plus_entropy_is_largest(alpha: float) -> None:
+    scores, others = torch.randn(8, dtype=torch.float64), random_distributions()
+    best = entmax(scores, alpha)
+    largest = best @ scores + tsallis_entropy(best, alpha)
+    assert (others @ scores + tsallis_entropy(others, alpha) <= largest + 1e-12).all()
+
+
+@of_entropy
+def test_the_entropy_of_a_learned_alpha_is_the_same(alpha: float) -> None:
+    """Another formula computes it, since alpha has a gradient."""
+    p = random_distributions()
+    learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
+    expected = tsallis_entropy(p, alpha)
+    assert torch.allclose(tsallis_entropy(p, learned), expected, rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("alpha", [1.001, 1.5, 2.0, 3.0])
+def test_the_gradient_of_the_entropy_in_alpha(alpha: float) -> None:
+    """It is compared with differences."""
+    p = random_distributions()[0]
+    learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
+    tsallis_entropy(p, learned).backward()
+    above, below = entropy_oracle(p, alpha + 1e-6), entropy_oracle(p, alpha - 1e-6)
+    assert float(learned.grad) == pytest.approx(float(above - below) / 2e-6, rel=2e-5)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7])
+def test_the_gradient_of_the_entropy_in_alpha_near_1(alpha: float) -> None:
+    """It is compared with its limit; differences have no digits there."""
+    p = random_distributions()[0]
+    learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
+    tsallis_entropy(p, learned).backward()
+    limit = -(p * p.log() ** 2).sum() / 2 + (p * p.log()).sum()
+    assert float(learned.grad) == pytest.approx(float(limit), rel=2e-5)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0, 3.0])
+def test_the_gradient_of_the_entropy_at_probability_0_is_that_from_above(alpha: float) -> None:
+    p = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64, requires_grad=True)
+    tsallis_entropy(p, alpha).backward()
+    assert float(p.grad[2]) == pytest.approx(1 / (alpha * (alpha - 1)))
+
+
+@of_entropy
+def test_a_learned_alpha_in_float16_has_a_finite_gradient(alpha: float) -> None:
+    learned = torch.tensor(alpha).half().requires_grad_()
+    tsallis_entropy(torch.tensor([0.5, 0.5, 0.0]).half(), learned).backward()
+    assert learned.grad.isfinite()
+
+
+@pytest.mark.parametrize("wrong", [0.5, math.nan, torch.tensor([0.5])], ids=str)
+def test_the_entropy_refuses_an_alpha_below_one(wrong: float | Tensor) -> None:
+    with pytest.raises(ValueError, match="alpha"):
+        tsallis_entropy(torch.tensor([0.5, 0.5]), wrong)

@@ -1,0 +1,211 @@
+"""Guesses about tables: columns, headings, and separators of symbols and tags."""
+
+import pytest
+
+from onmt_entmax.strings.guessing import guess_layout, guess_separator, guess_tag_separator
+from onmt_entmax.strings.tables import TableError, rows_of
+from onmt_entmax.strings.task import StringTask
+from onmt_entmax.strings.units import Unit
+
+INFLECTED = ["draw\tV;PST\tdrew", "go\tV;PST\twent", "walk\tV;PRS\twalks"]
+FORMS = ["take\ttook\tV;PST", "NATO\tNATO\tN", "go\twent\tV;PST"]
+PHONES = ["ploaie\tp lʷ a j e", "abil\ta b i l", "an\ta n"]
+TASK = StringTask(("source", "tags", "target"))
+PRONUNCIATION = StringTask(target=Unit.between(" "))
+
+
+# --- columns and headings --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns"),
+    [
+        (INFLECTED, ("source", "tags", "target")),
+        (["draw\tdrew\tV;PST"] * 2, ("source", "target", "tags")),
+        (["draw\tdrew\tpos=V,tense=PST"] * 2, ("source", "target", "tags")),
+        (PHONES, ("source", "target")),
+    ],
+)
+def test_columns_are_guessed(lines: list[str], columns: tuple[str, ...]) -> None:
+    layout = guess_layout(lines, "x")
+    assert layout.columns == columns
+    assert "guessed" in str(layout)
+
+
+@pytest.mark.parametrize("lines", [["read\treads\t17"], ["a\tb\tc\td"]])
+def test_unclear_columns_are_refused(lines: list[str]) -> None:
+    with pytest.raises(TableError, match=r"x: unclear .* --columns"):
+        guess_layout(lines, "x")
+
+
+def test_usual_columns_are_those_of_an_unclear_table() -> None:
+    usual = ("source", "target", "tags")
+    layout = guess_layout(["take\ttook\tpast", "a\ta\tplural"], "x", usual=usual)
+    assert (layout.columns, layout.guessed) == (usual, True)
+
+
+def test_a_line_without_columns_is_no_table() -> None:
+    with pytest.raises(TableError, match="x: no tabs, nor commas, divide columns, as in 'a b'"):
+        guess_layout(["a b"], "x")
+
+
+@pytest.mark.parametrize(
+    ("heading", "columns"),
+    [
+        ("lemma\tfeatures\tinflected", ("source", "tags", "target")),
+        ("Word\tMSD\tForm", ("source", "tags", "target")),
+        ("Word\tFeature\tForms", ("source", "tags", "target")),
+        ("grapheme\tphonemes\tcount", ("source", "target", "-")),
+        ("Language\tLemma\tForm", ("language", "source", "target")),
+    ],
+)
+def test_a_heading_names_the_columns(heading: str, columns: tuple[str, ...]) -> None:
+    layout = guess_layout([heading, *INFLECTED], "x")
+    assert layout.columns == columns
+    assert layout.heading == tuple(heading.split("\t"))
+    assert "left out" in str(layout)
+
+
+@pytest.mark.parametrize(
+    ("heading", "row", "columns"),
+    [
+        ("MSD,Inflected,Lemma", "V;PST,took,take", ("tags", "target", "source")),
+        ("Inflected_form,Word,Features", "took,take,V;PST", ("target", "source", "tags")),
+        ("Word,Lemma,Note,Tags", "took,take,x,V;PST", ("target", "source", "-", "tags")),
+        ("lemma,form,tags,features", "take,took,V;PST,y", ("source", "target", "tags", "-")),
+    ],
+)
+def test_of_several_names_the_surest_counts(
+    heading: str, row: str, columns: tuple[str, ...]
+) -> None:
+    assert guess_layout([heading, row], "x").columns == columns
+
+
+tables_with_heading = pytest.mark.parametrize(
+    ("heading", "rows"),
+    [
+        ("lemma\tinflected\tfeatures", FORMS),
+        ("Word\tInflected\tFeatures", FORMS[:1]),
+        ("Wort\tForm\tMerkmale", FORMS),
+        ("Слово\tФорма\tПризнаки", FORMS),
+        ("lemme\tforme\ttraits morphologiques", [row.lower() for row in FORMS[::2]]),
+        ("Wort\tForm\tMerkmale", ["take\ttook\tpos=V,tense=PST", "a\ta\tpos=N"]),
+        ("WORT\tFORM\tMERKMALE", FORMS[::2]),
+        ("a\tb\tMSD", FORMS),
+        ("word\tword form\ttag", ["take\ttook\tpast", "a\ta\tplural"]),
+        ("lemma\tform\ttags", ["form\tform\tN;SG", "lemma\tlemmas\tN;PL"]),
+    ],
+)
+named_or_not = pytest.mark.parametrize(
+    "columns", [(), ("source", "target", "tags")], ids=["guessed columns", "named columns"]
+)
+
+
+@tables_with_heading
+@named_or_not
+def test_a_heading_is_recognised(heading: str, rows: list[str], columns: tuple[str, ...]) -> None:
+    layout = guess_layout([heading, *rows], "x", columns)
+    assert layout.columns == ("source", "target", "tags")
+    assert layout.heading == tuple(heading.split("\t"))
+
+
+@tables_with_heading
+@named_or_not
+def test_a_heading_is_no_row(heading: str, rows: list[str], columns: tuple[str, ...]) -> None:
+    layout = guess_layout([heading, *rows], "x", columns)
+    read = rows_of([heading, *rows], layout, StringTask(layout.columns))
+    assert [row.number for row in read] == [*range(2, len(rows) + 2)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(["take\ttook\tpast"], id="a single row"),
+        pytest.param(["take\ttook\tpast", "a\ta\tplural"], id="tags are words below too"),
+        ["take\ttook\tADV", *FORMS],
+        ["NATO\tNATO\tABBR", *FORMS],
+        ["NATO\tNATO\tN", "go\tgoes\tN"],
+        ["form\tforms\tN;PL", *FORMS],
+        ["word\twords\tN", *FORMS],
+        ["Tag\tTage\tN", "a\tb\tN;PL"],
+        ["тат\tтат\tADJ", "ам\tамась\tN;INS"],
+        ["word\tw ɜː d", *PHONES],
+        ["word\tform"],
+    ],
+)
+def test_a_first_row_is_no_heading(rows: list[str]) -> None:
+    columns = ["source", "target", "tags"][: len(rows[0].split("\t"))]
+    assert guess_layout(rows, "x", columns).heading == ()
+
+
+def test_a_heading_may_stand_below_a_blank_line() -> None:
+    lines = ["", "lemma,form,tags", ",,", "take,took,V;PST"]
+    layout = guess_layout(lines, "x")
+    assert [row.number for row in rows_of(lines, layout, StringTask(layout.columns))] == [4]
+
+
+def test_a_heading_of_named_columns_may_name_one_that_is_left_out() -> None:
+    lines = ["word\tcount\tform", "a\t1\tb"]
+    layout = guess_layout(lines, "x", ["source", "-", "target"])
+    assert [row.number for row in rows_of(lines, layout, TASK)] == [2]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(
+            ["word\tform\tN;SG", "form\tforms\tN;PL"],
+            id="the only heading word in its column is unsure",
+        ),
+        ["form\tN;PL\tforms", "form\tN;SG\tform"],
+        ["base\tinput", "walk\twalks"],
+        ["source\tt a", "word\tw o"],
+    ],
+)
+def test_a_row_of_words_that_name_columns_may_be_a_row(lines: list[str]) -> None:
+    layout = guess_layout(lines, "x")
+    assert layout.heading == ()
+
+
+# --- tables for a model -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [["an\t", "ab\t"], ["an", "ab"], ["an\ta n", "ab\ta b"]],
+    ids=["empty", "no column", "filled"],
+)
+def test_a_table_for_a_model_may_lack_the_target(lines: list[str]) -> None:
+    layout = guess_layout(lines, "x", task=PRONUNCIATION)
+    assert layout.columns[0] == "source"
+
+
+def test_a_table_for_a_model_has_its_other_columns() -> None:
+    with pytest.raises(TableError, match="x: 1 column, not 3"):
+        guess_layout(["draw"], "x", task=TASK)
+
+
+def test_covered_rows_keep_the_tags() -> None:
+    layout = guess_layout(["draw\tV;PST"], "x", task=TASK)
+    assert layout.columns == ("source", "tags")
+
+
+# --- separators ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "separator"),
+    [
+        (["p lʷ a j e", "a b"], " "),
+        (["kitabı", "evi", "ad hoc"], ""),
+        (["Aa machen", "in die Hand nehmen"], ""),
+        ([], ""),
+    ],
+)
+def test_symbols_between_spaces_are_recognised(texts: list[str], separator: str) -> None:
+    assert guess_separator(texts) == separator
+
+
+@pytest.mark.parametrize(("tags", "separator"), [("pos=V,tense=PST", ","), ("V;PST", ";")])
+def test_the_separator_of_tags_is_recognised(tags: str, separator: str) -> None:
+    assert guess_tag_separator([tags]) == separator

@@ -1,0 +1,284 @@
+"""`Inflector`: answers of small models and their warnings, and queries that are refused."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax import Inflector
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.inflector import Form, Inflection, InflectionError, Question
+from onmt_entmax.report.answers import Answer
+from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.strings.units import decode_word
+from onmt_entmax.translator import Translator
+from tests.inflection_models import VOCABULARIES, write_model
+from tests.models import words
+
+WITHOUT_TAGS = words(("lang=ady", "a"), "a")
+NORMAL = "the lemma is not in Unicode's normal form {}, in which training has {}: normalise it"
+COMPOSED, DECOMPOSED = NORMAL.format("NFC", "ä"), NORMAL.format("NFD", "U+0308, o")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a random model; tests only read it."""
+    return write_model(tmp_path_factory.mktemp("inflection") / "model", 22)
+
+
+@pytest.fixture(scope="module")
+def inflector(model: Path) -> Inflector:
+    return Inflector([model])
+
+
+# --- answers ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answer(inflector: Inflector) -> Inflection:
+    return inflector.inflect("german", "a b", "V;PST")
+
+
+@pytest.fixture(scope="module")
+def translation(model: Path) -> Answer:
+    """What translating the tokens of the same query gives."""
+    task = SearchTask(SearchConfig(beam_size=5))
+    (translated,) = Translator.from_folders([model], task).answers(["lang=german +V +PST a ▁ b"])
+    return translated
+
+
+def test_a_form_is_what_translating_the_source_gives(
+    answer: Inflection, translation: Answer
+) -> None:
+    (form,) = answer.forms
+    assert form.text == decode_word(translation.hypotheses[0].text.split())
+    assert form.prob == pytest.approx(translation.hypotheses[0].hypothesis.prob, abs=1e-6)
+
+
+def test_a_certificate_is_that_of_translating_the_source(
+    answer: Inflection, translation: Answer
+) -> None:
+    assert answer.certificate.level == translation.result.certificate.level
+
+
+def test_tags_may_be_a_list(inflector: Inflector, answer: Inflection) -> None:
+    assert inflector.inflect("german", "a b", ["V", "PST"]) == answer
+
+
+def test_without_a_model_it_names_the_pretrained_one() -> None:
+    with pytest.raises(InflectionError, match=r"no model is named.*released.pretrained\(\)"):
+        Inflector()
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path) -> Inflection:
+    """An answer without a form: the only one of its model never ends."""
+    endless = write_model(tmp_path / "endless", 1, end=-100)
+    return Inflector([endless], max_length=5).inflect("german", "ab", "V")
+
+
+def test_a_form_that_never_ends_is_no_form(unfinished: Inflection) -> None:
+    assert unfinished.forms == ()
+
+
+def test_without_a_form_nothing_is_proven(unfinished: Inflection) -> None:
+    assert unfinished.level == "none"
+
+
+def test_a_form_that_never_ends_is_warned_of(unfinished: Inflection) -> None:
+    assert unfinished.warnings == ("no form ended within the length limit",)
+
+
+QUESTIONS = [Question("german", lemma, ("V",)) for lemma in ("a", "b", "ab", "ba", "bb")]
+
+
+@pytest.fixture(scope="module")
+def listings(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Inflection, Inflection]]:
+    """Answers with one form, as by default, and with all possible forms; some have only one."""
+    folder = write_model(tmp_path_factory.mktemp("few") / "model", 3, end=4)
+    everything = list(Inflector([folder], n_best=0).answers(QUESTIONS))
+    assert {answer.level for answer in everything} == {"only", "exhaustive"}
+    return list(zip(Inflector([folder]).answers(QUESTIONS), everything, strict=True))
+
+
+def test_one_form_is_listed_by_default(listings: list[tuple[Inflection, Inflection]]) -> None:
+    assert [len(best.forms) for best, _ in listings] == [1] * len(QUESTIONS)
+
+
+def test_only_is_said_of_all_possible_forms_not_of_those_listed(
+    listings: list[tuple[Inflection, Inflection]],
+) -> None:
+    for best, everything in listings:
+        assert best.only == (len(everything.forms) == 1)
+
+
+def test_the_level_does_not_depend_on_the_number_of_forms_listed(
+    listings: list[tuple[Inflection, Inflection]],
+) -> None:
+    for best, everything in listings:
+        assert best.level == everything.level
+
+
+# --- answers as JSON -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def several(model: Path) -> Inflection:
+    """An answer with several forms, the last of which is impossible."""
+    answer = Inflector([model], n_best=3).inflect("german", "ab", "V;PST")
+    assert len(answer.forms) > 1
+    return replace(answer, forms=(*answer.forms, Form("b", -math.inf, 0.0)))
+
+
+@pytest.mark.parametrize("name", ["unfinished", "several"])
+def test_an_answer_survives_json(name: str, request: pytest.FixtureRequest) -> None:
+    """JSON has neither infinity nor NaN."""
+    content = request.getfixturevalue(name).to_dict()
+    assert json.loads(json.dumps(content, allow_nan=False)) == content
+
+
+def test_json_has_all_forms(several: Inflection) -> None:
+    forms = several.to_dict()["forms"]
+    assert [form["form"] for form in forms] == [form.text for form in several.forms]
+
+
+def test_the_logarithm_of_an_impossible_form_is_null(several: Inflection) -> None:
+    assert several.to_dict()["forms"][-1] == {"form": "b", "prob": 0.0, "log_prob": None}
+
+
+# --- warnings --------------------------------------------------------------------------------
+
+
+def test_a_query_like_those_of_training_has_no_warning(answer: Inflection) -> None:
+    assert answer.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "tags", "warnings"),
+    [
+        ("german", "V;SBVJ", ["unknown tag SBVJ (did you mean SBJV?)"]),
+        ("german", "V;sbjv", ["unknown tag sbjv (did you mean SBJV?)"]),
+        ("german", "V;SUBJ", ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"]),
+        (
+            "english",
+            "V;SBJV",
+            ["not seen in training for english: '+SBJV' (did you mean SUBJ?)"],
+        ),
+        ("english", "V;SUBJ", []),
+    ],
+)
+def test_a_tag_that_is_near_is_named(
+    tmp_path: Path, language: str, tags: str, warnings: list[str]
+) -> None:
+    """Only tags that training saw in the language are suggested."""
+    tokens = dict.fromkeys((*VOCABULARIES.source.tokens, "+V", "+PST", "+SBJV", "+SUBJ"))
+    seen = {
+        "lang=german": frozenset({"+V", "+PST", "+SBJV", "a"}),
+        "lang=english": frozenset({"+V", "+PST", "+SUBJ", "a"}),
+    }
+    source = Vocabulary(tuple(tokens), seen)
+    folder = write_model(tmp_path / "tags", 3, Vocabularies(source, VOCABULARIES.target))
+    assert list(Inflector([folder]).inflect(language, "a", tags).warnings) == warnings
+
+
+@pytest.mark.parametrize(
+    ("lemma", "warnings"),
+    [
+        pytest.param("a", (), id="seen"),
+        pytest.param("ä", (), id="seen, composed"),
+        pytest.param("a\u0308", (COMPOSED,), id="decomposed"),
+        pytest.param("x\u0308", (), id="seen accent on a letter without a composed form"),
+        pytest.param("ö", ("unknown character ö", DECOMPOSED), id="composed"),
+        pytest.param("а", ("unknown character а",), id="Cyrillic"),
+        pytest.param(
+            "bа",
+            ("unknown character а", "'bа' mixes scripts: Latin with Cyrillic а (U+0430)"),
+            id="Latin and Cyrillic",
+        ),
+    ],
+)
+def test_a_lemma_in_other_letters_is_named(
+    tmp_path: Path, lemma: str, warnings: tuple[str, ...]
+) -> None:
+    source = ("lang=german", "+V", "a", "b", "x", "o", "ä", "\u0308")
+    folder = write_model(tmp_path / "model", 3, words(source, "ab"), end=3)
+    answer = Inflector([folder]).inflect("german", lemma, "V")
+    # The model is random: its form may have fewer scripts than the lemma.
+    texts = tuple(text for text in answer.warnings if "its lemma" not in text)
+    assert texts == warnings
+
+
+def test_a_form_in_other_scripts_is_named_with_the_number_of_others(tmp_path: Path) -> None:
+    """Of a lemma in Latin, forms in Cyrillic count as those that mix both."""
+    folder = write_model(tmp_path / "model", 4, words(("lang=x", "+V", "a", "б"), "aб"), end=1)
+    answer = Inflector([folder], n_best=10, beam_size=10).inflect("x", "aa", "V")
+    strange = [form.text for form in answer.forms if "б" in form.text]
+    mixed = [text for text in strange if "a" in text]
+    assert len(strange) > len(mixed) > 1
+    (warning,) = answer.warnings
+    assert warning.startswith(repr(strange[0]))
+    assert warning.endswith(f" (and {len(strange) - 1} other forms)")
+
+
+# --- languages without tags ------------------------------------------------------------------
+
+
+@pytest.fixture(params=["only language", "beside another language"])
+def untagged(request: pytest.FixtureRequest, tmp_path: Path) -> Inflector:
+    """A model of a language without tags, ady."""
+    vocabularies = WITHOUT_TAGS
+    if request.param == "beside another language":
+        tokens = words(("lang=ady", "lang=x", "+V", "a"), "a").source.tokens
+        seen = {"lang=ady": frozenset("a"), "lang=x": frozenset({"+V", "a"})}
+        vocabularies = Vocabularies(Vocabulary(tuple(tokens), seen), WITHOUT_TAGS.target)
+    return Inflector([write_model(tmp_path / "model", 3, vocabularies, end=3)])
+
+
+def test_languages_without_tags_are_listed(untagged: Inflector) -> None:
+    assert untagged.untagged == ["ady"]
+
+
+def test_a_language_without_tags_is_queried_without(untagged: Inflector) -> None:
+    answer = untagged.inflect("ady", "a", "")
+    assert (answer.question.tags, answer.warnings) == ((), ())
+
+
+def test_an_empty_text_has_no_tags(untagged: Inflector) -> None:
+    assert untagged.inflect("ady", "a", "") == untagged.inflect("ady", "a", ())
+
+
+@pytest.mark.parametrize("untagged", ["beside another language"], indirect=True)
+def test_a_language_with_tags_is_not_queried_without(untagged: Inflector) -> None:
+    with pytest.raises(InflectionError, match="a tag is empty"):
+        untagged.inflect("x", "a", "")
+
+
+@pytest.mark.parametrize("untagged", ["only language"], indirect=True)
+def test_tags_of_a_language_without_any_are_refused(untagged: Inflector) -> None:
+    with pytest.raises(InflectionError, match="ady has none: leave them out"):
+        untagged.inflect("ady", "a", "V")
+
+
+# --- malformed queries -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (("germann", "a", "V"), "knows no language 'germann'; did you mean 'german'?"),
+        (("geralt", "a", "V"), "knows no language 'geralt'; it knows english, german"),
+        (("german", "", "V"), "the lemma is empty"),
+        (("german", "a", "V;;PST"), "a tag is empty in 'V;;PST'"),
+        (("german", "ab", "v;pst"), "no tag of 'v;pst'; did you mean V;PST?"),
+        (("german", "ab", "V PST"), "no tag of 'V PST'; did you mean V;PST?"),
+    ],
+)
+def test_a_malformed_query_is_refused_in_one_line(
+    inflector: Inflector, query: tuple[str, str, str], message: str
+) -> None:
+    with pytest.raises(InflectionError) as raised:
+        inflector.inflect(*query)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)

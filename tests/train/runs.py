@@ -1,0 +1,31 @@
+"""Training again, and changing the recorded state of a run."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from onmt_entmax.checkpoint import STATE
+from onmt_entmax.cli.train import main as train
+from onmt_entmax.files.checksums import write_list
+
+State = dict[str, Any]
+
+
+def train_again(arguments: list[str], *more: object) -> int:
+    """Train with further arguments; return the exit status."""
+    return train([*arguments, *map(str, more)])
+
+
+def change_state(checkpoint: Path, change: Callable[[State], object]) -> None:
+    """Change the training state of a checkpoint, and write its checksum again."""
+    state = torch.load(checkpoint / STATE, weights_only=True)
+    change(state)
+    torch.save(state, checkpoint / STATE)
+    write_list(checkpoint)
+
+
+def change_run_state(checkpoint: Path, **values: object) -> None:
+    """Change fields of the `RunState` of a checkpoint."""
+    change_state(checkpoint, lambda state: state["run"].update(values))

@@ -1,0 +1,68 @@
+"""Runs that continue with data whose tokens are not all in the vocabulary."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.checkpoint import load
+from onmt_entmax.cli.train import main as train
+from tests.toy import write_config
+from tests.train.runs import train_again
+
+
+def train_and_add_tokens(folder: Path, rare: int = 0, tags: int = 1) -> list[str]:
+    """Train one update; then add a language, tags and a target token to the first pair.
+
+    Args:
+        folder: of the corpora and the run.
+        rare: source tokens of lower frequency are not in the vocabulary.
+        tags: how often the first source has the new tag.
+
+    Returns:
+        The arguments of the training.
+    """
+    changes = {"train_steps": 1, "save_checkpoint_steps": 1, "valid_steps": 1, "rnn_size": 8}
+    arguments = ["-config", str(write_config(folder, src_words_min_frequency=rare, **changes))]
+    source, target = folder / "train.src", folder / "train.tgt"
+    _, *lines = source.read_text().splitlines(keepends=True)
+    others = "".join(f"lang=x {line}" for line in lines)
+    source.write_text(f"lang=x a\n{others}")
+    assert train(arguments) == 0
+    source.write_text(f"lang=y {'+z ' * tags}a\n{others}")
+    target.write_text(f"z {target.read_text()}")
+    return arguments
+
+
+@pytest.mark.parametrize(
+    ("rare", "tags", "tokens"),
+    [(0, 1, "'lang=y', '+z'"), (2, 1, "'lang=y'"), (2, 99, "'+z' (99), 'lang=y'")],
+    ids=["all tokens", "not a rare tag", "a frequent tag"],
+)
+def test_new_tokens_of_the_data_are_warned_of(
+    rare: int, tags: int, tokens: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A resumed run keeps its vocabulary, which may lack rare tokens on purpose."""
+    arguments = train_and_add_tokens(tmp_path, rare, tags)
+    assert "only a new run" not in capsys.readouterr().err
+    assert train_again(arguments, "-train_from", tmp_path / "run") == 0
+    printed = capsys.readouterr().err
+    assert f" source tokens of the training data: {tokens}; only a new run" in printed
+    assert " target tokens of the training data: 'z'; only a new run" in printed
+
+
+def test_a_language_that_is_not_in_the_vocabulary_is_not_recorded(tmp_path: Path) -> None:
+    arguments = train_and_add_tokens(tmp_path)
+    assert train_again(arguments, "-train_from", tmp_path / "run", "-train_steps", 2) == 0
+    assert load(tmp_path / "run" / "step_2").vocabularies.source.seen == {
+        "lang=x": frozenset("abcdef")
+    }
+
+
+def test_damaged_cells_are_counted_again_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are derived from the data."""
+    arguments = train_and_add_tokens(tmp_path)
+    (tmp_path / "run" / "step_1" / "cells.tsv").write_text("damaged")
+    assert train_again(arguments, "-train_from", tmp_path / "run") == 0
+    assert "cells.tsv: its content is not what was written" in capsys.readouterr().err

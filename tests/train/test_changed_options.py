@@ -1,0 +1,127 @@
+"""Runs that continue with other options: what is refused, and which checkpoint is the best."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
+from tests.commands import weights
+from tests.train.runs import change_run_state, train_again
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("-rnn_size", 16, "rnn_size 8, the configuration now says 16$"),
+        ("-global_attention_function", "softmax", "global_attention_alpha 1.5, .* says 1.0$"),
+        ("-freeze_encoder", "true", "freeze_encoder False, .* True; -reset_optim all"),
+        ("-optim", "adagrad", "optim 'adam', .* 'adagrad'; -reset_optim all"),
+        ("-adam_beta1", 0.8, "adam_beta1 0.9, .* 0.8; -reset_optim all"),
+        ("-target_order", "right_to_left", "target_order 'left_to_right', .* 'right_to_left'"),
+        ("-copy_frequency", 2, "copying .* False, the configuration now says True"),
+        # A token that the vocabulary lacks, so that it would be read as <unk>.
+        ("-transforms", "tokenmask", "run: cannot continue: .* '<mask>'"),
+    ],
+)
+def test_another_network_or_optimiser_is_refused_by_name(
+    arguments: list[str], run: Path, option: str, value: object, message: str
+) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        train_again(arguments, "-train_from", run, "-train_steps", 8, option, value)
+    assert checkpoint_steps(run) == [2, 4, 6]
+
+
+class TestFrozenParts:
+    """The encoder can be frozen where the optimiser begins anew."""
+
+    OPTIONS = ("-freeze_encoder", "-freeze_word_vecs_enc")
+
+    @pytest.fixture
+    def frozen(self, arguments: list[str], run: Path, tmp_path: Path) -> Path:
+        """A run of two updates whose encoder was frozen at step 6 of `run`."""
+        anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
+        folder = tmp_path / "frozen"
+        assert train_again(arguments, *anew, *self.OPTIONS, "-save_model", folder) == 0
+        return folder
+
+    def test_keep_their_weights(self, frozen: Path, run: Path) -> None:
+        before, after = weights(run, 6), weights(frozen, 2)
+        for name, tensor in before.items():
+            assert after[name].equal(tensor) == name.startswith("encoder."), name
+
+    def test_stay_frozen_in_the_run_that_continues(
+        self, arguments: list[str], frozen: Path, run: Path
+    ) -> None:
+        more = ["-train_from", frozen, "-train_steps", 4, "-save_model", frozen]
+        assert train_again(arguments, *more, *self.OPTIONS) == 0
+        name = "encoder.embeddings.make_embedding.emb_luts.0.weight"
+        assert weights(frozen, 4)[name].equal(weights(run, 6)[name])
+
+    def test_are_trained_in_another_run(
+        self, arguments: list[str], frozen: Path, tmp_path: Path
+    ) -> None:
+        anew = ["-train_from", frozen, "-reset_optim", "all", "-train_steps", 2]
+        assert train_again(arguments, *anew, "-save_model", tmp_path / "free") == 0
+        before, after = weights(frozen, 2), weights(tmp_path / "free", 2)
+        assert not any(after[name].equal(tensor) for name, tensor in before.items())
+
+
+# --- the best checkpoint after a change ------------------------------------------------------
+
+
+# A value of `selection` better than any that a later checkpoint of the run can have.
+UNREACHED = {"best": 1e9, "best_planned": 1e9, "waited": 5}
+ACCURACY = ("-selection", "token_accuracy", "-keep_checkpoint", 1)
+FEWER_PAIRS = ("-valid_loss_size", 2)
+
+
+def test_the_best_of_another_folder_does_not_count(
+    arguments: list[str], run: Path, tmp_path: Path
+) -> None:
+    """Without learning, no checkpoint here is better than step 2, from which the run continues."""
+    other = tmp_path / "other"
+    worse = ["-train_steps", 8, "-learning_rate", 1e-9, "-dropout", 0.9]
+    assert train_again(arguments, "-train_from", run / "step_2", "-save_model", other, *worse) == 0
+    assert checkpoint_steps(other) == [4, 6, 8]
+    assert best_step(other) in checkpoint_steps(other)
+
+
+def test_the_best_by_another_measure_does_not_count(arguments: list[str], run: Path) -> None:
+    change_run_state(run / "step_6", **UNREACHED)
+    assert train_again(arguments, "-train_from", run, *ACCURACY, "-train_steps", 8) == 0
+    assert best_step(run) == 8
+    assert checkpoint_steps(run) == [8]
+
+
+class TestTheBestOfAnotherDevelopmentSet:
+    @pytest.fixture
+    def accurate(self, arguments: list[str], run: Path) -> Path:
+        """The run, with a best checkpoint by accuracy that cannot be reached: step 8."""
+        assert train_again(arguments, "-train_from", run, *ACCURACY, "-train_steps", 8) == 0
+        change_run_state(run / "step_8", **UNREACHED)
+        return run
+
+    def test_does_not_count_if_the_set_has_fewer_pairs(
+        self, arguments: list[str], accurate: Path
+    ) -> None:
+        more = ["-train_from", accurate, *ACCURACY, *FEWER_PAIRS, "-train_steps", 10]
+        assert train_again(arguments, *more) == 0
+        assert best_step(accurate) == 10
+        assert checkpoint_steps(accurate) == [10]
+
+    def test_does_not_count_if_the_set_is_another_corpus(
+        self, arguments: list[str], accurate: Path
+    ) -> None:
+        corpora = yaml.safe_load(Path(arguments[1]).read_text())["data"]
+        corpora["valid"] = corpora["corpus_1"]
+        more = ["-train_from", accurate, *ACCURACY, "-data", json.dumps(corpora)]
+        assert train_again(arguments, *more, "-train_steps", 10) == 0
+        assert best_step(accurate) == 10
+
+    def test_counts_if_nothing_changed(self, arguments: list[str], accurate: Path) -> None:
+        more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
+        assert train_again(arguments, *more) == 0
+        assert best_step(accurate) == 8
+        assert checkpoint_steps(accurate) == [8, 10]

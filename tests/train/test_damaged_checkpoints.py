@@ -1,0 +1,76 @@
+"""Runs whose last checkpoint is damaged."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from onmt_entmax.checkpoint import STATE, CheckpointError, load
+from tests.train.runs import State, change_state, train_again
+
+
+def drop_a_row_of_a_moment(state: State) -> None:
+    moments = state["optimizer"][0]
+    moments["exp_avg"] = moments["exp_avg"][:-1]
+
+
+def forget_random_states(state: State) -> None:
+    del state["random"]
+
+
+def add_moments_of_no_weight(state: State) -> None:
+    state["optimizer"][999] = state["optimizer"][0]
+
+
+def write_the_step_as_a_word(state: State) -> None:
+    state["run"]["step"] = "six"
+
+
+def write_the_position_as_a_number(state: State) -> None:
+    state["position"] = 7
+
+
+def add_weights_of_another_shape(state: State) -> None:
+    state["raw_weights"] = [torch.zeros(2)]
+
+
+@pytest.fixture(
+    params=[
+        None,
+        drop_a_row_of_a_moment,
+        forget_random_states,
+        add_moments_of_no_weight,
+        write_the_step_as_a_word,
+        write_the_position_as_a_number,
+        add_weights_of_another_shape,
+    ],
+    ids=lambda change: "no state" if change is None else change.__name__,
+)
+def damaged(request: pytest.FixtureRequest, run: Path) -> Path:
+    """A run whose last checkpoint is damaged; all but the first damage have right checksums."""
+    if request.param is None:
+        (run / "step_6" / STATE).write_bytes(b"damaged")
+    else:
+        change_state(run / "step_6", request.param)
+    (run / "best.json").unlink()
+    return run
+
+
+MORE = ("-train_steps", 5, "-save_checkpoint_steps", 1, "-keep_checkpoint", 1)
+
+
+def test_a_damaged_checkpoint_costs_no_whole_one(
+    arguments: list[str], damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run continues from the checkpoint before, with one warning."""
+    capsys.readouterr()
+    assert train_again(arguments, "-train_from", damaged, *MORE) == 0
+    printed = capsys.readouterr().err
+    assert f"continuing from {damaged}/step_4\n" in printed
+    assert printed.count("warning: ") == printed.count("; trying the checkpoint before\n") == 1
+    load(damaged / "step_5")
+
+
+def test_a_damaged_checkpoint_that_is_named_is_refused(arguments: list[str], damaged: Path) -> None:
+    with pytest.raises(CheckpointError, match="step_6"):
+        train_again(arguments, "-train_from", damaged / "step_6", *MORE)

@@ -1,0 +1,76 @@
+"""The folder of a run: which checkpoints it keeps, and what is left in it by others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, find_model, prune, remember_best
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import FileError, locked
+from onmt_entmax.model import build_model
+from tests.models import SMALL, VOCABULARIES
+from tests.toy import write_config
+from tests.train.runs import train_again
+
+
+def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
+    model = build_model(SMALL, VOCABULARIES)
+    folder = RunFolder(tmp_path / "run", SMALL, VOCABULARIES, {}, keep=2)
+    for step in (1, 2, 3, 4, 5):
+        folder.save(step, model, {"step": step})
+        if step == 2:
+            remember_best(folder.path, 2, "loss", 0.1)
+    assert checkpoint_steps(folder.path) == [2, 4, 5]
+    assert find_model(folder.path).name == "step_2"
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept"), [(1, [8]), (5, [4, 5, 6, 7, 8]), (10, [*range(1, 9)]), (-1, [*range(1, 9)])]
+)
+def test_the_newest_checkpoints_are_kept(tmp_path: Path, keep: int, kept: list[int]) -> None:
+    """Checkpoint 99 is damaged: the run continued from one before."""
+    (tmp_path / "step_99").mkdir()
+    for step in range(1, 9):
+        (tmp_path / f"step_{step}").mkdir()
+        prune(tmp_path, keep, step)
+    assert checkpoint_steps(tmp_path) == [*kept, 99]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["-train_from", "missing"], "no such model folder"),
+        (["-data", '{"a": {"path_src": "missing", "path_tgt": "missing"}}'], "missing"),
+        (["-transforms", "filtertoolong", "-src_seq_length", "1"], "no pair is left"),
+    ],
+)
+def test_a_refused_start_writes_no_file(tmp_path: Path, more: Sequence[str], message: str) -> None:
+    path = write_config(tmp_path, save_model=str(tmp_path / "new" / "run"))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match=message):
+        train_again(["-config", str(path)], *more)
+    left = {path.name for path in tmp_path.rglob("*")} - {path.name for path in before}
+    assert left <= {"new", "run", ".lock"}
+
+
+def test_a_folder_in_which_another_process_trains_is_left_alone(
+    arguments: list[str], run: Path
+) -> None:
+    """A second run would delete the checkpoint and the log that the first is writing."""
+    (run / ".step_3.123.tmp").mkdir()  # a checkpoint that is being written
+    before = sorted(run.iterdir())
+    with locked(run):
+        with pytest.raises(FileError, match="run: another process works here"):
+            train_again(arguments, "-train_from", run, "-train_steps", 7)
+        assert sorted(run.iterdir()) == before
+
+
+def test_checkpoints_that_a_killed_run_was_writing_are_mended(
+    arguments: list[str], run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run / ".step_3.123.tmp").mkdir()
+    (run / "step_6").rename(run / ".step_6.old")  # it was being replaced
+    assert train_again(arguments, "-train_from", run, "-train_steps", 7) == 0
+    assert not (run / ".step_3.123.tmp").exists()
+    assert f"continuing from {run}/step_6\n" in capsys.readouterr().err

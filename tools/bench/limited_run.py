@@ -1,0 +1,110 @@
+"""Commands that end after so much processor time of all their processes, for `peers.py`.
+
+Only Linux tells the time of other processes, in /proc.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import signal
+import subprocess
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.bench.peer_systems.system import Command
+
+_POLL = 0.5  # seconds between two looks at a command
+_PATIENCE = 60  # seconds that a process has after SIGTERM
+TICKS = os.sysconf("SC_CLK_TCK")  # a second, in which /proc counts
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a command used.
+
+    Attributes:
+        processor: seconds of its processes together.
+        wall: seconds that passed.
+        stopped: whether its time was over.
+        status: exit status; negative: the signal that ended it.
+    """
+
+    processor: float
+    wall: float
+    stopped: bool
+    status: int
+
+
+def processor_seconds(session: int) -> float:
+    """Return the processor time of the processes of a session, and of children they waited for."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has just ended
+            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                ticks += sum(map(int, fields[11:15]))  # user, system; of its children likewise
+    return ticks / TICKS
+
+
+def run(command: Command, log: Path, seconds: float | None = None) -> Used:
+    """Run a command; after so much processor time, end it and the processes that it started.
+
+    Args:
+        command: to run.
+        log: receives what it prints, unless the command has a file for that.
+        seconds: of processor time; None: until it ends.
+    """
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    with ExitStack() as stack:
+        written = stack.enter_context(log.open("wb"))
+        stdin = stack.enter_context(open(command.stdin or os.devnull, "rb"))
+        stdout = stack.enter_context(command.stdout.open("wb")) if command.stdout else written
+        began = time.monotonic()
+        process = subprocess.Popen(
+            command.words,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=written,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            processor, stopped, status = _wait(process.pid, seconds)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return Used(processor, time.monotonic() - began, stopped, process.returncode)
+
+
+def _wait(pid: int, seconds: float | None) -> tuple[float, bool, int]:
+    """Wait for a process, and end it with its session when its time is over.
+
+    Returns:
+        Its processor time, whether it was stopped, and its status as `os.wait4` gives it.
+    """
+    if seconds is None:
+        _, status, usage = os.wait4(pid, 0)
+        return usage.ru_utime + usage.ru_stime, False, status
+    # It must end even if this process is killed.
+    most = math.ceil(seconds + _PATIENCE)
+    resource.prlimit(pid, resource.RLIMIT_CPU, (most, most))
+    processor = 0.0
+    deadline: float | None = None  # after SIGTERM
+    while True:
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+        if ended:
+            # Children that nobody waited for are in the session's time alone.
+            processor = max(processor, usage.ru_utime + usage.ru_stime)
+            return processor, deadline is not None, status
+        processor = processor_seconds(pid)
+        if deadline is None and processor >= seconds:
+            deadline = time.monotonic() + _PATIENCE
+            os.killpg(pid, signal.SIGTERM)
+        if deadline is not None and time.monotonic() > deadline:
+            os.killpg(pid, signal.SIGKILL)
+        time.sleep(min(_POLL, seconds / 5))

@@ -1,0 +1,168 @@
+"""What `tools.bench.peers` demands of a system: its commands, and what their logs tell."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from onmt_entmax.files import read_lines
+
+LOG = "train.log"  # of a system's folder
+BEAM = 5
+# Of the peers.
+VALIDATE_EVERY = 2_000  # training examples
+VALIDATE_ON = 200  # pairs of the development set
+SIZE = 256  # of states
+EMBEDDING = 64
+ENDLESS = 1_000_000  # updates or epochs: the time ends a training
+
+
+class PeerError(Exception):
+    """A system that cannot be measured; the message says why in one line."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Files of tokens that `prepare table` wrote, and a sample of the development set.
+
+    Attributes:
+        folder: of `train`, `dev`, `valid` and `one`, each `.src` and `.tgt`.
+        tables: the options of `prepare table` that name the user's tables.
+    """
+
+    folder: Path
+    tables: Sequence[str] = ()
+
+    def path(self, split: str, side: str) -> Path:
+        """Return the path of a file."""
+        return self.folder / f"{split}.{side}"
+
+    def lines(self, split: str, side: str) -> list[str]:
+        """Return the lines of a file, tokens between spaces."""
+        return [line.rstrip("\n") for line in read_lines(self.path(split, side))]
+
+    def write_samples(self) -> None:
+        """Write `valid`, on which the peers validate, and `one`, the first pair of `dev`."""
+        pairs = list(zip(self.lines("dev", "src"), self.lines("dev", "tgt"), strict=True))
+        some = random.Random(1).sample(pairs, min(VALIDATE_ON, len(pairs)))
+        for split, sample in (("valid", some), ("one", pairs[:1])):
+            sources, targets = zip(*sample, strict=True)
+            for side, lines in (("src", sources), ("tgt", targets)):
+                text = "".join(f"{line}\n" for line in lines)
+                self.path(split, side).write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, with files for its standard input and output."""
+
+    words: Sequence[str]
+    stdin: Path | None = None
+    stdout: Path | None = None
+
+
+class System(ABC):
+    """A system in a folder of its own.
+
+    Args:
+        data: to learn from.
+        folder: for all files of the system.
+        peers: folder of the virtual environments; None: there are none.
+        minutes: processor time of a training.
+
+    Attributes:
+        name: in the table.
+        distribution: whose version is printed.
+        install: what follows `pip install` in its environment, and what to do after it.
+        environment: the name of its virtual environment; empty for the one of this process.
+        settings: for people.
+        batch: training pairs of an update.
+    """
+
+    name: ClassVar[str]
+    distribution: ClassVar[str]
+    install: ClassVar[str] = ""
+    environment: ClassVar[str] = ""
+    settings: str = ""
+    batch: int = 0
+
+    def __init__(self, data: Data, folder: Path, peers: Path | None, minutes: float) -> None:
+        self.data = data
+        self.folder = folder
+        self.minutes = minutes
+        self._bin = None if peers is None else peers / self.environment / "bin"
+
+    @property
+    def how(self) -> str:
+        """How to install it."""
+        environment = f"PEERS/{self.environment}"
+        return f"python3 -m venv {environment} && {environment}/bin/pip install {self.install}"
+
+    @property
+    def python(self) -> str:
+        """The Python of its environment.
+
+        Raises:
+            PeerError: there is none.
+        """
+        if not self.environment:
+            return sys.executable
+        if self._bin is None or not (self._bin / "python").exists():
+            raise PeerError(f"not installed: {self.how}")
+        return str(self._bin / "python")
+
+    @property
+    def log(self) -> str:
+        """What the training printed."""
+        return (self.folder / LOG).read_text(encoding="utf-8", errors="replace")
+
+    def script(self, name: str) -> str:
+        """Return the path of a command of its environment."""
+        return str(Path(self.python).parent / name)
+
+    def write_configuration(self, name: str, content: Mapping[str, Any]) -> Path:
+        """Write a file of YAML, of which JSON is a part; return its path."""
+        path = self.folder / name
+        path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+        return path
+
+    @abstractmethod
+    def prepare(self) -> list[Command]:
+        """Write its files; return the commands that must run before the training, untimed."""
+
+    @abstractmethod
+    def train(self) -> Command:
+        """Return the command that trains until its time is over."""
+
+    @abstractmethod
+    def updates(self) -> int:
+        """Return the updates that the training made, at least those that it tells."""
+
+    @abstractmethod
+    def parameters(self) -> int:
+        """Return the number of weights."""
+
+    @abstractmethod
+    def decode(self, source: Path, output: Path) -> Command:
+        """Return the command that writes a line of tokens for each line of a source.
+
+        Raises:
+            PeerError: there is no checkpoint.
+        """
+
+    def predictions(self, output: Path) -> list[str]:
+        """Return the tokens, between spaces, that `decode` wrote for each line."""
+        return [" ".join(line.split()) for line in read_lines(output)]
+
+
+def last_number(pattern: str, text: str) -> int:
+    """Return the last number of a log that follows a pattern; 0 if there is none."""
+    numbers = re.findall(pattern, text)
+    return int(numbers[-1].replace(",", "")) if numbers else 0

@@ -1,0 +1,166 @@
+"""Files of corpora: downloaded, or from a folder or an archive, unpacked and checked."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import io
+import lzma
+import tarfile
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from tqdm import tqdm
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import write_files
+
+UNPACKED: Mapping[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".xz": lzma.decompress,
+    ".gz": gzip.decompress,
+}  # by ending
+
+Get = Callable[[str], bytes]  # the content of a file, by name
+
+
+def download(address: str) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        UserError: it cannot be downloaded.
+    """
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            content: bytes = answer.read()
+            return content
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise UserError(
+            f"{address}: cannot be downloaded ({error}); try again, or name a copy with --from"
+        ) from None
+
+
+def getter(source: Path | None, url: str, folders: Sequence[str] = ("",)) -> Get:
+    """Return a function that reads files from a folder, or from below an address.
+
+    Args:
+        source: a folder, whose files may be compressed; None downloads.
+        url: address.
+        folders: below either, to be searched one after the other.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    if source is None:
+        return partial(_download_from, url, folders)
+    if not source.is_dir():
+        raise UserError(f"{source}: no such folder")
+    return partial(_read_from, source, folders)
+
+
+def _download_from(url: str, folders: Sequence[str], name: str) -> bytes:
+    """Return the content of a file below an address, from the first folder that has it.
+
+    Raises:
+        UserError: no folder has it.
+    """
+    addresses = ["/".join(filter(None, (url, folder, name))) for folder in folders]
+    for address in addresses[:-1]:
+        try:
+            return download(address)
+        except UserError:  # it may be in the next one
+            continue
+    return download(addresses[-1])
+
+
+def _read_from(source: Path, folders: Sequence[str], name: str) -> bytes:
+    """Return the content of a file below a folder, unpacked.
+
+    Args:
+        source: the folder.
+        folders: below it, to be searched one after the other.
+        name: of the file, which may have wildcards, without the ending of a compressed one.
+
+    Raises:
+        UserError: there is no such file, or several, or it is damaged.
+    """
+    for folder in folders:
+        for ending, unpack in UNPACKED.items():
+            paths = sorted((source / folder).glob(name + ending))
+            if len(paths) > 1:
+                raise UserError(f"{source}: several files are {name}: {paths[0]}, {paths[1]}")
+            for path in paths:
+                try:
+                    return unpack(path.read_bytes())
+                except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+                    raise UserError(f"{path}: cannot be read: {error}") from None
+    raise UserError(f"{source}: no file {name}")
+
+
+def check(content: bytes, sha256: str | None, name: str) -> bytes:
+    """Return content that has a checksum, if one is known.
+
+    Raises:
+        UserError: it has another one.
+    """
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise UserError(f"{name}: has another checksum; the copy is cut, damaged or another one")
+    return content
+
+
+def fetch(out: Path, files: Mapping[str, str | None], get: Get) -> int:
+    """Write the files that are not there with their checksums; return how many these are.
+
+    Args:
+        out: folder to fill.
+        files: by name, their SHA-256, or None if it is not known.
+        get: returns their contents.
+
+    Raises:
+        UserError: a file cannot be had, or has another checksum.
+    """
+    fetched = 0
+    for name, sha256 in tqdm(files.items(), unit="file", disable=None):
+        path = out / name
+        if path.is_file() and sha256 in (None, hashlib.sha256(path.read_bytes()).hexdigest()):
+            continue
+        write_files({path: check(get(name), sha256, name)})
+        fetched += 1
+    return fetched
+
+
+def members(name: str, content: bytes, inside: str) -> Get:
+    """Return a function that reads the files in a folder of an archive.
+
+    Args:
+        name: of the archive.
+        content: of the archive.
+        inside: the folder in it.
+    """
+    return partial(_member, name, content, inside)
+
+
+def _member(name: str, content: bytes, inside: str, member: str) -> bytes:
+    """Return the content of a file in a folder of an archive; see `members`.
+
+    Raises:
+        UserError: the archive is damaged, or has no such file.
+    """
+    path = f"{inside}/{member}".lstrip("/")
+    try:
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(content)) as zipped:
+                return zipped.read(path)
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            file = archive.extractfile(path)
+            return b"" if file is None else file.read()
+    except (
+        zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, OSError, EOFError,
+        KeyError,
+    ) as error:  # fmt: skip
+        raise UserError(f"{name}: is not the archive that was expected: {error}") from None

@@ -1,0 +1,119 @@
+"""Tables of the measures of attention heads, and what each measure is.
+
+`models` are what `heads.analyse` returns, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onmt_entmax.nn.transformer import KINDS
+from tools.papers.head_choice import Head, positional_heads, ranked
+from tools.papers.head_measures import OFFSETS
+from tools.papers.markdown import markdown_table
+
+DEFINITIONS = {
+    "attended": "number of keys with a weight above zero, mean over the queries",
+    "density": "share of the available keys with a weight above zero, mean over the queries; "
+    "softmax is dense, even where a weight rounds to zero",
+    "divergence": "Jensen-Shannon divergence between the heads of a layer, to the base of the "
+    "number of keys (equation 11), mean over the queries with several keys",
+    "positional head": "its largest weight is at the offset for at least 90 % of the tokens "
+    "(Voita et al. 2019)",
+    "confidence": "weight at the offset: mean over the tokens of a sentence, median over sentences",
+    "cluster": "a word of several subwords, with its hyphens; any other token is its own cluster",
+    "merging": "largest weight that a token gives to the rest of its cluster, in a cluster of one "
+    "token to itself; mean over clusters (footnote 3)",
+    "inside": "weight inside the current token's own cluster, mean over the tokens",
+    "interrogation": "weight that interrogative words give to a final question mark",
+    "elsewhere": "weight that they give to the last token of a sentence without one",
+}
+
+
+def overview(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of alphas, attended keys, densities and divergences."""
+    head = ["model"]
+    rows = []
+    for kind in KINDS:
+        head += [f"{kind}: alpha", "attended", "density", "divergence"]
+    for name, model in models.items():
+        row = [name]
+        for kind in KINDS:
+            measures = model[kind]
+            low, high = np.min(measures["alpha"]), np.max(measures["alpha"])
+            row.append(f"{low:.3g}" if low == high else f"{low:.2f} to {high:.2f}")
+            row.append(f"{np.mean(measures['attended']):.2f}")
+            row.append(f"{np.mean(measures['density']):.1%}")
+            row.append(f"{np.mean(measures['divergence']):.3f}")
+        rows.append(row)
+    return markdown_table(head, rows)
+
+
+def specialised(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of positional heads, and one of the heads that merge or question most."""
+    positional = []
+    largest = []
+    for name, model in models.items():
+        encoder = model["encoder"]
+        for offset in OFFSETS:
+            heads = positional_heads(encoder, offset)
+            if heads:
+                sign = f"{offset:+d}" if offset else "0"
+                positional.append([name, sign, ", ".join(map(_described, heads))])
+        largest.append([name, *_largest_of(encoder)])
+    head = ["model", "merging", "inside", "interrogation", "elsewhere", "words in questions"]
+    return "\n\n".join(
+        [
+            "Positional heads of the encoder, with alpha and confidence:",
+            markdown_table(["model", "offset", "heads"], positional) if positional else "none",
+            "Heads of the encoder with the largest value:",
+            markdown_table(head, largest),
+        ]
+    )
+
+
+def _largest_of(encoder: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a model in the table of heads with the largest values."""
+    questions = encoder["interrogation"]
+    merges, stays, asks = (
+        ranked(scores, encoder["alpha"])[0] if scores else None
+        for scores in (
+            encoder["merging"],
+            encoder["inside_cluster"],
+            questions["weight_on_question_mark"],
+        )
+    )
+    elsewhere = "none"
+    if asks is not None and questions["weight_on_last_token"] is not None:
+        elsewhere = f"{np.array(questions['weight_on_last_token'])[asks.indices]:.1%}"
+    cells = [_described(head) if head else "none" for head in (merges, stays, asks)]
+    return [*cells, elsewhere, str(questions["words_in_questions"])]
+
+
+def _described(head: Head) -> str:
+    """Return layer and head, with alpha and score."""
+    return f"{head.layer}.{head.head} (alpha {head.alpha:.2f}): {head.score:.1%}"
+
+
+def by_layer(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of density and divergence by layer."""
+    rows = [
+        [name, kind, str(layer), f"{density:.1%}", f"{divergence:.3f}"]
+        for name, model in models.items()
+        for kind in KINDS
+        for layer, (density, divergence) in enumerate(
+            zip(model[kind]["density_by_layer"], model[kind]["divergence"], strict=True), 1
+        )
+    ]
+    return markdown_table(["model", "attention", "layer", "density", "divergence"], rows)
+
+
+def page(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text of heads.md: definitions and all tables."""
+    parts = ["# Attention heads", "Layers and heads are counted from 1."]
+    parts.append(markdown_table(["measure", "definition"], DEFINITIONS.items()))
+    parts += [overview(models), specialised(models), by_layer(models)]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,53 @@
+"""Attention weights as a heat map, in which only exact zeros are white."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tools.papers.pictures import INK, SOFT, Axes, Figure, readable
+
+
+def heat_map(
+    axis: Axes, weights: Any, lines: Sequence[str], columns: Sequence[str], cell: float
+) -> Any:
+    """Draw attention weights `(lines, columns)`; only zero is white.
+
+    Args:
+        axis: to draw on.
+        weights: of the tokens of `lines` to those of `columns`.
+        lines: tokens that attend.
+        columns: tokens that are attended to.
+        cell: size of a cell in inches.
+
+    Returns:
+        The image, for `heat_scale`.
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    size = max(4.0, min(8.0, 0.62 * cell * 72))  # points of a font that fits the cells
+    # The palest blue must differ from white at a glance.
+    blues = LinearSegmentedColormap.from_list("blues", ["#D9E8F5", "#5A9BD0", "#08306B"])
+    image = axis.imshow(
+        np.ma.masked_equal(weights, 0.0), cmap=blues, vmin=0, vmax=1, aspect="equal"
+    )
+    for line, column in zip(*weights.nonzero(), strict=True):
+        corner = (column - 0.5, line - 0.5)
+        axis.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=INK, linewidth=0.5))
+    axis.set_xticks(range(len(columns)), list(map(readable, columns)), rotation=90, fontsize=size)
+    axis.set_yticks(range(len(lines)), list(map(readable, lines)), fontsize=size)
+    axis.tick_params(length=0, pad=3, top=True, labeltop=True, bottom=False, labelbottom=False)
+    for spine in axis.spines.values():
+        spine.set(visible=True, linewidth=0.4, color=SOFT)
+    return image
+
+
+def heat_scale(figure: Figure, image: Any, axis: Any) -> None:
+    """Draw the scale of a heat map beside its axis, or beside several."""
+    bar = figure.colorbar(image, ax=axis, fraction=0.04, pad=0.02, aspect=12, shrink=0.6)
+    bar.set_ticks([0, 0.5, 1])
+    bar.outline.set_linewidth(0.4)
+    bar.ax.tick_params(length=2, labelsize=6.5)

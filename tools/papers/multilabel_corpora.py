@@ -1,0 +1,82 @@
+"""The multi-label data sets of Martins and Astudillo (2016), fetched from Mulan or scikit-learn."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import random
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import write_files
+from tools.papers.corpus_files import Get, fetch, getter
+
+MULAN_URL = "https://raw.githubusercontent.com/tsoumakas/mulan/43f6389/data/multi-label"
+MULAN = {
+    "scene.xml": "55d8b247b949ad5c52e5a73d8c6775ec6e5469ce9682465b45b333b68ee4bcc5",
+    "scene-train.arff": "b53ba93bdf412de922e3960389bcee24744fa3e872ce610511fc1d750888b64d",
+    "emotions.xml": "dbce8e6ccbbb2fcbfd9e9edbb230d7ed12692c6e13f59fdbc0161fa9b6cf2dc0",
+    "emotions-train.arff": "bbe704106c79bb8fb99c1d1d2e9bde081d6a2daeb01f100862f11fd91a3c1f98",
+    "birds.xml": "0f4ea547b2b3d538c8402662daf689e0d4520cc8b4f5ba113c2e7c01700f010f",
+    "birds-train.arff": "8f215db6ee163149901e753977f631ba8bea0e0e8e1abc42b234414822f8ae36",
+    "cal500.xml": "877e128531268d7661faa3e44f7bb43cbcda829c0895e49879168775b192728c",
+}
+MULTILABEL = ("scene", "emotions", "birds", "cal500", "reuters")
+CAL500_TRAINING = 400  # rows of cal500's training file
+
+
+def multilabel(name: str, options: argparse.Namespace) -> None:
+    """Fetch a multi-label data set.
+
+    Raises:
+        UserError: a file cannot be had.
+    """
+    parts = ["train", "test"] if options.test else ["train"]
+    if name == "reuters":
+        if options.source:
+            raise UserError("reuters comes through scikit-learn, not from a folder")
+        _write_reuters(options.out, parts)
+        return
+    files: dict[str, str | None] = dict.fromkeys(
+        [f"{name}.xml", *(f"{name}-{part}.arff" for part in parts)]
+    )
+    files |= {file: MULAN[file] for file in files if file in MULAN}
+    get = getter(options.source, f"{MULAN_URL}/{name}")
+    if name == "cal500":
+        get = partial(_cal500, get)
+    fetched = fetch(options.out, files, get)
+    print(f"{options.out}: {name}: {counted(len(files), 'file')}, {fetched} fetched")
+
+
+def _cal500(get: Get, file: str) -> bytes:
+    """Return a file of cal500, whose training and test rows are a fixed choice of all rows."""
+    if file == "cal500.xml":
+        return get(file)
+    head, mark, data = re.split(rb"(?im)^(@data.*\n|\Z)", get("cal500.arff"), maxsplit=1)
+    rows = [row for row in data.splitlines(keepends=True) if row.strip()]
+    if len(rows) < CAL500_TRAINING:
+        raise UserError("cal500.arff: cut short")
+    training = set(random.Random(500).sample(range(len(rows)), CAL500_TRAINING))
+    wants_training = file == "cal500-train.arff"
+    chosen = (row for index, row in enumerate(rows) if (index in training) is wants_training)
+    return head + mark + b"".join(chosen)
+
+
+def _write_reuters(out: Path, parts: Sequence[str]) -> None:
+    """Write RCV1-v2 as SVMlight, through scikit-learn, which compares checksums of its own."""
+    try:
+        from sklearn.datasets import dump_svmlight_file, fetch_rcv1
+    except ImportError:
+        raise UserError('scikit-learn is missing: pip install -e ".[papers]"') from None
+    for part in parts:
+        data = fetch_rcv1(subset=part)
+        content = io.BytesIO()
+        dump_svmlight_file(data.data, data.target, content, zero_based=False, multilabel=True)
+        names = "".join(f"<label name={quoteattr(name)}></label>\n" for name in data.target_names)
+        labels = f"<labels>\n{names}</labels>\n"
+        write_files({out / f"reuters-{part}.svm": content.getvalue(), out / "reuters.xml": labels})
+        print(f"{out}: reuters-{part}.svm, reuters.xml")

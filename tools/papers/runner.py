@@ -1,0 +1,176 @@
+"""Train, decode and evaluate what a matrix has, several at a time, until a signal comes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+
+from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.cli import ending
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import write_files
+from onmt_entmax.systems import ending_signals
+from tools.papers.evaluation import EVALUATE, dumped, figures_of, measure
+from tools.papers.matrix import Work
+
+
+class Stopped(Exception):
+    """A signal has stopped this program."""
+
+
+class Runner:
+    """Runs commands, to which signals to this program are passed on.
+
+    A training that gets a signal saves its state, so the same command continues later.
+
+    Args:
+        cores: the processor of each job that runs at a time, or None for any.
+
+    Attributes:
+        received: the signal that came; 0: none.
+    """
+
+    def __init__(self, cores: Sequence[int | None]) -> None:
+        self.received = 0
+        self._running: set[subprocess.Popen[bytes]] = set()
+        # Guards both: a command that starts must not miss a signal. The handler runs in a thread
+        # that may hold the lock already.
+        self._changing = threading.RLock()
+        self._jobs = len(cores)
+        self._free_cores = SimpleQueue[int | None]()
+        for core in cores:
+            self._free_cores.put(core)
+
+    @contextmanager
+    def passing_signals_on(self) -> Iterator[None]:
+        """Pass signals on inside the block, except for those that are ignored, as by nohup."""
+
+        def pass_on(number: int, _: object) -> None:
+            with self._changing:
+                self.received = number
+                for process in self._running:
+                    process.send_signal(number)
+
+        before = {
+            number: signal.signal(number, pass_on)
+            for number in ending_signals()
+            if signal.getsignal(number) != signal.SIG_IGN
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def execute(self, command: Sequence[str], log: Path, core: int | None = None) -> None:
+        """Run a command of `onmt-entmax` to its end; append its output to a log.
+
+        Raises:
+            Stopped: a signal came.
+            UserError: the command failed.
+        """
+        with open(log, "ab") as output:
+            start = output.seek(0, os.SEEK_END)
+            with self._changing:
+                if self.received:
+                    raise Stopped
+                process = subprocess.Popen(
+                    [*ending.CONSOLE, *command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env={**os.environ, "OMP_NUM_THREADS": "1"},
+                    start_new_session=True,  # else a terminal would signal it too
+                )
+                self._running.add(process)
+            if core is not None:
+                os.sched_setaffinity(process.pid, {core})
+            status = process.wait()
+            with self._changing:
+                self._running.remove(process)
+        if self.received:
+            raise Stopped
+        if status:
+            reason = _error_in(log.read_bytes()[start:].decode(errors="replace"))
+            raise UserError(f"{command[0]} ended with status {status}: {reason} ({log})")
+
+    def decode(self, work: Work, core: int | None = None) -> None:
+        """Decode the source with a training or ensemble.
+
+        Raises:
+            Stopped: a signal came.
+            UserError: the command failed.
+        """
+        path = work.output.with_name("translate.yaml")
+        write_files({path: dumped(work.decoding_options())})
+        self.execute(["translate", "-config", str(path)], work.output.with_name("log.txt"), core)
+
+    def _train(self, training: Work, core: int | None) -> None:
+        """Train, or continue a training; one that is done ends at once.
+
+        Raises:
+            Stopped: a signal came.
+            UserError: the command failed, or the training to begin with is not done.
+        """
+        path = training.folder / "config.yaml"
+        command = ["train", "-config", str(path)]
+        beginning = training.beginning()
+        if checkpoint_steps(training.run_folder):
+            command += ["-train_from", str(training.run_folder)]
+            if beginning is not None:  # whose weights its first start has taken
+                command += ["-reset_optim", "none"]
+        elif beginning is not None and figures_of(beginning) is None:
+            raise UserError(f"begins with {beginning.name}, which is not done; run that first")
+        write_files({path: dumped(training.training_options())})
+        self.execute(command, training.folder / "log.txt", core)
+
+    def _do(self, work: Work) -> None:
+        """Train, decode and measure, unless that is done; print how it went, also errors."""
+        started = time.monotonic()
+        core = self._free_cores.get()
+        try:
+            if figures_of(work) is not None:
+                say(f"{work.name}: done before")
+                return
+            if work.seed is not None:
+                say(f"{work.name}: training, see {work.folder / 'log.txt'}")
+                self._train(work, core)
+            say(f"{work.name}: decoding")
+            self.decode(work, core)
+            name = EVALUATE[work.matrix.evaluate].main
+            value = measure(work)[name]
+            minutes = (time.monotonic() - started) / 60
+            say(f"{work.name}: {name} {value:.2f}, {minutes:.1f} minutes")
+        except Stopped:
+            pass  # the caller prints that, once
+        except (UserError, OSError) as error:
+            say(f"{work.name}: failed: {error}")
+        finally:
+            self._free_cores.put(core)
+
+    def do_all(self, works: Sequence[Work]) -> None:
+        """Train, decode and measure, several at a time."""
+        with ThreadPoolExecutor(self._jobs) as pool:
+            for future in [pool.submit(self._do, work) for work in works]:
+                future.result()  # raises what the work raised
+
+
+def _error_in(printed: str) -> str:
+    """Return the last error that a command printed; without one, its last line."""
+    lines = printed.strip().splitlines()
+    errors = [line for line in lines if ": error: " in line]
+    return next(reversed(errors or lines), "no message")
+
+
+def say(message: str) -> None:
+    """Print a line about progress to stderr."""
+    print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
