@@ -26,6 +26,11 @@ def test_placeholders_are_in_order_of_first_occurrence() -> None:
     assert copies.hide("xaybx") == ["<copy1>", "a", "<copy2>", "b", "<copy1>"]
 
 
+def test_a_source_can_have_20_copied_symbols() -> None:
+    """As docs/guide-tables.md says."""
+    assert PLACEHOLDERS == tuple(f"<copy{number}>" for number in range(1, 21))
+
+
 @given(WORDS, WORDS)
 def test_showing_is_the_inverse_of_hiding(source: list[str], target: list[str]) -> None:
     copies = copies_of(source, FREQUENT)

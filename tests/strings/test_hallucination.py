@@ -77,12 +77,13 @@ def test_other_units_are_not_drawn() -> None:
     assert all(each.source.count("-") == (each.source[2] == "-") for each in invented)
 
 
-def test_letters_that_few_pairs_have_are_not_drawn() -> None:
-    """One of a thousand pairs: the vocabulary may have no room for it, or copy it."""
-    pairs = [pair("abel", "abels")] * 999 + [pair("xyz", "xyzs")]
+@pytest.mark.parametrize(("pairs_with_it", "drawn"), [(1, False), (2, True)])
+def test_a_letter_is_drawn_if_one_of_500_pairs_has_it(pairs_with_it: int, drawn: bool) -> None:
+    """Of one that fewer have, the vocabulary may lack the letter, or copy it."""
+    pairs = [pair("abel", "abels")] * (1000 - pairs_with_it) + [pair("xyz", "xyzs")] * pairs_with_it
     invented = hallucinated({"deu": pairs}, 1, 1)
     assert len(invented) == 1000
-    assert set("xyz").isdisjoint(unit for each in invented for unit in each.source)
+    assert ("x" in {unit for each in invented for unit in each.source}) is drawn
 
 
 def test_letters_are_those_of_the_language() -> None:
