@@ -5,9 +5,18 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 from types import ModuleType
 
 import pytest
+
+
+class InstructionSet(IntEnum):
+    """What the C++ code of a module may use; the numbers are those of its function."""
+
+    OF_EVERY_PROCESSOR = 1
+    AVX2 = 2
+    AVX512 = 3
 
 
 def assert_built(module: ModuleType | None) -> None:
@@ -20,19 +29,14 @@ def assert_built(module: ModuleType | None) -> None:
 
 
 @contextmanager
-def with_instruction_set(module: ModuleType | None, number: int) -> Iterator[None]:
-    """Let a module use an instruction set; skip the test if the processor has none such.
-
-    Args:
-        module: the C++ module.
-        number: 1: that of every processor; 2: AVX2; 3: AVX-512.
-    """
+def with_instruction_set(module: ModuleType | None, instructions: InstructionSet) -> Iterator[None]:
+    """Let a C++ module use an instruction set; skip the test if the processor does not have it."""
     if module is None:
         pytest.skip("not built")
-    best = module.use_instruction_set()  # without a number: the best one, which it returns
-    if number > best:
-        pytest.skip(f"this processor has instruction sets up to {best}")
-    module.use_instruction_set(number)
+    best = InstructionSet(module.use_instruction_set())  # without a number, it takes the best
+    if instructions > best:
+        pytest.skip(f"this processor has instruction sets up to {best.name}")
+    module.use_instruction_set(int(instructions))
     try:
         yield
     finally:

@@ -37,7 +37,7 @@ def test_a_folder_without_checkpoints_is_refused(run: Path) -> None:
 
 def flip_a_bit(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 0b100  # in the middle of the content of each of these files
+    content[len(content) // 3] ^= 0b100  # not in the head of a file
     path.write_bytes(content)
 
 
@@ -73,10 +73,10 @@ def test_a_wrong_file_is_named(
 
 
 def test_a_flip_in_the_list_is_noticed(run: Path) -> None:
-    """Whether it changes a checksum or a name."""
+    """It may change a checksum or a name."""
     path = run / "step_2" / "SHA256SUMS"
     content = path.read_bytes()
-    for position in range(0, 8 * len(content), 37):  # a prime: each bit of a byte is met
+    for position in range(0, 8 * len(content), 37):  # odd, so that each bit of a byte is met
         flipped = bytearray(content)
         flipped[position // 8] ^= 1 << position % 8
         path.write_bytes(flipped)

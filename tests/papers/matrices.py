@@ -8,11 +8,14 @@ from tests.toy import write_config
 
 
 def write_matrix(folder: Path, **changes: object) -> Path:
-    """Write a toy corpus with languages, and a matrix of one cell and two seeds over it."""
+    """Write a toy corpus with languages, and a matrix of one cell and two seeds over it.
+
+    A change to None leaves the key out.
+    """
     base = write_config(folder, train_steps=4, valid_steps=2, save_checkpoint_steps=2, rnn_size=8)
     for name in ("train", "valid"):
         lines = (folder / f"{name}.src").read_text().splitlines()
-        marked = [f"lang={'ab'[i % 2]} +V {line}\n" for i, line in enumerate(lines)]
+        marked = [f"lang={'ab'[number % 2]} +V {line}\n" for number, line in enumerate(lines)]
         (folder / f"{name}.src").write_text("".join(marked))
     content = {
         "base": base.name,
@@ -27,7 +30,6 @@ def write_matrix(folder: Path, **changes: object) -> Path:
         "paper": "medium",
     } | changes
     path = folder / "matrix.yaml"
-    path.write_text(
-        yaml.safe_dump({k: v for k, v in content.items() if v is not None}, sort_keys=False)
-    )
+    settings = {key: value for key, value in content.items() if value is not None}
+    path.write_text(yaml.safe_dump(settings, sort_keys=False))
     return path

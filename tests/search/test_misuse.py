@@ -1,8 +1,6 @@
 """Invalid input to a search is refused, never certified."""
 
 import math
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -19,7 +17,6 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.expansion import expand
 from onmt_entmax.search.stepper import SearchError
-from tests.search.networks import network, sentences, stepper
 from tests.search.tables import EOS, Table, TableStepper
 
 TABLE = Table(0, 1.5)
@@ -35,7 +32,7 @@ def test_a_nan_is_not_taken_for_impossible(width: int, token: int, sparse: bool)
         expand(as_support(log_probs) if sparse else log_probs, 2, width)
 
 
-class Wrong(TableStepper):
+class ChangedSteps(TableStepper):
     """A stepper whose steps are not log-probabilities of its vocabulary."""
 
     def __init__(self, change: Any) -> None:
@@ -70,7 +67,7 @@ def a_part_of_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
 )
 def test_steps_that_are_no_log_probabilities(search: Any, change: Any, message: str) -> None:
     with pytest.raises(SearchError, match=message):
-        search(Wrong(change), [TABLE], SearchConfig(beam_size=20))
+        search(ChangedSteps(change), [TABLE], SearchConfig(beam_size=20))
 
 
 @pytest.mark.parametrize("token", [-1, 5])
@@ -132,24 +129,3 @@ def test_an_exact_search_is_of_one_sentence() -> None:
 def test_as_many_targets_as_sentences() -> None:
     with pytest.raises(ValueError, match="targets has 1 for 2 sentences"):
         score_targets(TableStepper(), [TABLE, TABLE], [[2]])
-
-
-@pytest.mark.parametrize("kind", ["input-feeding", "gru", "transformer", "average"])
-def test_threads_share_a_model_and_nothing_else(kind: str) -> None:
-    """OpenNMT-py's decoders keep a state, so every search needs its own."""
-    shared = stepper(network(kind, 1.5, seed=1))
-    batches = sentences(4, seed=2)
-
-    def outputs(batch: Any) -> list[tuple[Any, float]]:
-        (result,) = beam_search(shared, batch, SearchConfig(3, n_best=2, max_length=6))
-        return [(hypothesis.tokens, hypothesis.log_prob) for hypothesis in result.hypotheses]
-
-    alone = [outputs(batch) for batch in batches]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            together = list(pool.map(outputs, batches * 6))
-    finally:
-        sys.setswitchinterval(before)
-    assert together == alone * 6

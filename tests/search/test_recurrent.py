@@ -1,4 +1,4 @@
-"""The prepared decoder against OpenNMT-py's own step."""
+"""Steps of a search by recurrent models: the prepared decoder against OpenNMT-py's own step."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import torch
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.model import build_model
+from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.model_stepper import OpenNMTDecoding, RecurrentState
@@ -23,7 +23,9 @@ COVERED: list[dict[str, Any]] = [
 ]
 
 
-def pair(changes: dict[str, Any], alpha: float, double: bool) -> tuple[ModelStepper, ModelStepper]:
+def pair(
+    changes: dict[str, Any], *, alpha: float, double: bool
+) -> tuple[ModelStepper, ModelStepper]:
     """Return two steppers of one model: with prepared weights, and with OpenNMT-py's step."""
     torch.manual_seed(1)
     model = build_model(ModelConfig(**{**SMALL, **changes}, generator_alpha=alpha), VOCABULARIES)
@@ -35,10 +37,10 @@ def pair(changes: dict[str, Any], alpha: float, double: bool) -> tuple[ModelStep
 
 @pytest.mark.parametrize("double", [True, False], ids=["float64", "float32"])
 @pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.0])
-@pytest.mark.parametrize("changes", COVERED)
+@pytest.mark.parametrize("changes", COVERED, ids=["general", "dot", "three layers"])
 @torch.inference_mode()
-def test_a_step_is_opennmts(changes, alpha: float, double: bool) -> None:
-    steppers = pair(changes, alpha, double)
+def test_a_step_is_opennmts(changes: dict[str, Any], alpha: float, double: bool) -> None:
+    steppers = pair(changes, alpha=alpha, double=double)
     batches = together(sentences(5)), together(sentences(3, 1))
     states = [one.start(batches[0]) for one in steppers]
     assert isinstance(states[0], RecurrentState)
@@ -77,7 +79,7 @@ def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
 
 
 def test_float64_is_computed_by_opennmt() -> None:
-    prepared, _ = pair(COVERED[0], 1.5, False)
+    prepared, _ = pair(COVERED[0], alpha=1.5, double=False)
     with torch.inference_mode():
         assert not isinstance(prepared.double().start(sentences(1)[0]), RecurrentState)
 
@@ -95,9 +97,10 @@ def test_a_mean_encoder_has_no_float64() -> None:
         model.double()
 
 
-def test_both_give_the_same_answers_and_certificates() -> None:
-    prepared, plain = pair(COVERED[0], 1.5, True)
-    config, batch = SearchConfig(4, 2, 8), together(sentences(8))
+def test_both_give_the_same_outputs_and_certificates() -> None:
+    prepared, plain = pair(COVERED[0], alpha=1.5, double=True)
+    config = SearchConfig(beam_size=4, n_best=2, max_length=8)
+    batch = together(sentences(8))
     results = zip(*(beam_search(one, batch, config) for one in (prepared, plain)), strict=True)
     for fast, slow in results:
         assert [h.tokens for h in fast.hypotheses] == [h.tokens for h in slow.hypotheses]
@@ -125,50 +128,92 @@ def test_steps_of_scores_that_are_no_products_are_those_of_training() -> None:
     assert isinstance(others, RecurrentState)
 
 
-def test_only_dot_and_general_can_project() -> None:
-    class Forward(EntmaxGlobalAttention):
-        """Attention with its own output."""
+class Forward(EntmaxGlobalAttention):
+    """Attention with a forward pass of its own, which need not compute products."""
 
-        def forward(self, *arguments: Any) -> Any:
-            """Return what the base does, and later may not."""
-            return super().forward(*arguments)
-
-    assert all(EntmaxGlobalAttention(8, name).can_project for name in ("dot", "general"))
-    replaced = EntmaxGlobalAttention(8, "dot")
-    replaced.score = lambda h_t, h_s: h_t @ h_s.mT  # type: ignore[method-assign]
-    for attention in (EntmaxGlobalAttention(8, "mlp"), Distance(8), Forward(8), replaced):
-        assert not attention.can_project
-        with pytest.raises(ValueError, match="are no products"):
-            attention.project(torch.ones(1, 3, 8))
+    def forward(self, *arguments: Any) -> Any:
+        return super().forward(*arguments)
 
 
-@torch.inference_mode()
-def test_bfloat16_products_are_those_of_one_stepper() -> None:
-    """Encoder and decoder take them; other steppers of the model, and float64, do not."""
-    torch.manual_seed(1)
-    model = build_model(ModelConfig(**{**SMALL, "encoder_type": "brnn"}), VOCABULARIES).eval()
-    exact = ModelStepper(model, VOCABULARIES.target)
-    rough = ModelStepper(model, VOCABULARIES.target, dtype=torch.bfloat16)
-    after = ModelStepper(model, VOCABULARIES.target)
-    batch, tokens = together(sentences(3)), torch.tensor([4, 5, 4])
-    states = [each.start(batch) for each in (exact, rough, after)]
-    assert torch.equal(states[0].vectors, states[2].vectors)
-    assert not torch.equal(states[0].vectors, states[1].vectors)
-    for name, tolerance in (("start", 0.02), ("step", 0.05)):
-        torch.testing.assert_close(
-            states[1].vectors, states[0].vectors, rtol=0, atol=tolerance, msg=name
-        )
-        assert states[1].vectors.dtype == torch.float32
-        # From the same state, the decoder's own products differ.
-        same = [each.step(states[0], tokens) for each in (exact, rough)]
-        assert not torch.equal(same[0].log_probs, same[1].log_probs)
-        torch.testing.assert_close(*(one.log_probs.exp() for one in same), rtol=0, atol=0.05)
-        states = [
-            one.step(state, tokens).state
-            for one, state in zip((exact, rough), states[:2], strict=True)
-        ]
-    doubles = [each.double().start(batch) for each in (exact, rough)]
-    assert torch.equal(doubles[0].source.memory_bank, doubles[1].source.memory_bank)
+def with_another_score() -> EntmaxGlobalAttention:
+    """Return attention whose scores were replaced after it was made."""
+    attention = EntmaxGlobalAttention(8, "dot")
+    attention.score = lambda h_t, h_s: h_t @ h_s.mT  # type: ignore[method-assign]
+    return attention
+
+
+@pytest.mark.parametrize("name", ["dot", "general"])
+def test_scores_of_dot_and_general_are_products(name: str) -> None:
+    assert EntmaxGlobalAttention(8, name).can_project
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [EntmaxGlobalAttention(8, "mlp"), Distance(8), Forward(8), with_another_score()],
+    ids=["mlp", "other scores", "another forward pass", "replaced scores"],
+)
+def test_other_scores_are_no_products(attention: EntmaxGlobalAttention) -> None:
+    assert not attention.can_project
+    with pytest.raises(ValueError, match="are no products"):
+        attention.project(torch.ones(1, 3, 8))
+
+
+class TestProductsInBfloat16:
+    """Encoder and decoder of one stepper take them."""
+
+    @pytest.fixture(scope="class")
+    def model(self) -> SparseNMTModel:
+        torch.manual_seed(1)
+        config = ModelConfig(**{**SMALL, "encoder_type": "brnn"})
+        return build_model(config, VOCABULARIES).eval()
+
+    @pytest.fixture
+    def exact(self, model: SparseNMTModel) -> ModelStepper:
+        return ModelStepper(model, VOCABULARIES.target)
+
+    @pytest.fixture
+    def rough(self, model: SparseNMTModel) -> ModelStepper:
+        return ModelStepper(model, VOCABULARIES.target, dtype=torch.bfloat16)
+
+    BATCH = together(sentences(3))
+    TOKENS = torch.tensor([4, 5, 4])
+
+    @torch.inference_mode()
+    def test_change_the_encoder(self, exact: ModelStepper, rough: ModelStepper) -> None:
+        expected, vectors = exact.start(self.BATCH).vectors, rough.start(self.BATCH).vectors
+        assert vectors.dtype == torch.float32
+        assert not torch.equal(vectors, expected)
+        torch.testing.assert_close(vectors, expected, rtol=0, atol=0.02)
+
+    @torch.inference_mode()
+    def test_change_the_decoder(self, exact: ModelStepper, rough: ModelStepper) -> None:
+        """From the same state, probabilities and vectors are close, and not the same."""
+        state = exact.start(self.BATCH)
+        for _ in range(2):
+            expected, step = exact.step(state, self.TOKENS), rough.step(state, self.TOKENS)
+            assert not torch.equal(step.log_probs, expected.log_probs)
+            torch.testing.assert_close(
+                step.log_probs.exp(), expected.log_probs.exp(), rtol=0, atol=0.05
+            )
+            assert step.state.vectors.dtype == torch.float32
+            torch.testing.assert_close(
+                step.state.vectors, expected.state.vectors, rtol=0, atol=0.05
+            )
+            state = expected.state
+
+    @torch.inference_mode()
+    def test_change_no_later_stepper_of_the_model(
+        self, exact: ModelStepper, rough: ModelStepper, model: SparseNMTModel
+    ) -> None:
+        before = exact.start(self.BATCH).vectors
+        rough.start(self.BATCH)
+        after = ModelStepper(model, VOCABULARIES.target).start(self.BATCH).vectors
+        assert torch.equal(after, before)
+
+    @torch.inference_mode()
+    def test_are_not_taken_in_float64(self, exact: ModelStepper, rough: ModelStepper) -> None:
+        banks = [each.double().start(self.BATCH).source.memory_bank for each in (exact, rough)]
+        assert torch.equal(*banks)
 
 
 @pytest.mark.parametrize("kind", ["gru", "transformer"])

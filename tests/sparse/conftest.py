@@ -8,10 +8,14 @@ import torch
 
 from onmt_entmax.sparse import backends, reference
 from onmt_entmax.sparse.backends import cpu
-from tests.native_modules import with_instruction_set
+from tests.native_modules import InstructionSet, with_instruction_set
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-CPP = {"C++": 1, "C++ AVX2": 2, "C++ AVX-512": 3}
+CPP = {
+    "C++": InstructionSet.OF_EVERY_PROCESSOR,
+    "C++ AVX2": InstructionSet.AVX2,
+    "C++ AVX-512": InstructionSet.AVX512,
+}
 CPU = [] if INTERPRETED else ["PyTorch", *CPP]
 GPU = ["Triton"] if INTERPRETED or torch.cuda.is_available() else []
 
