@@ -56,6 +56,7 @@ def server() -> str | None:
                 cwd=ROOT,
                 start_new_session=True,
             )
+            assert server.stdout is not None
             assert server.stdout.readline() == b"listening\n"
             server.stdout.close()
     return str(path)

@@ -204,7 +204,7 @@ def _become(request: dict[str, Any], server: str) -> None:
 def _exit(status: int) -> NoReturn:
     """End as the interpreter does, but leave it to the system to free memory."""
     try:
-        threading._shutdown()
+        threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         sys.stdout.flush()
     except BaseException:
@@ -220,7 +220,7 @@ def main() -> None:
         server, script, *arguments = sys.argv[1:]
         sys.exit(run(server, script, arguments, (0, 1, 2), os.getcwd(), os.environ))
     path, owner = sys.argv[2:]
-    server = Server(path, int(owner))
+    listener = Server(path, int(owner))
     print("listening", flush=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _load()
@@ -228,7 +228,7 @@ def main() -> None:
 
     gc.collect()
     gc.freeze()
-    request = server.serve()
+    request = listener.serve()
     if request is not None:
         _become(request, path)
 

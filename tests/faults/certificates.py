@@ -12,7 +12,7 @@ import math
 import random
 import time
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +36,7 @@ from onmt_entmax.search import (
     exact_search,
     score_targets,
 )
+from onmt_entmax.search.config import Stop
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
 from tests.search.expressions import (
@@ -48,7 +49,7 @@ from tests.search.networks import DECODERS, network, sentences, stepper, togethe
 from tests.search.tables import Table, TableStepper
 from tests.search.test_beam import OneOf
 
-STOPS = ("exhaustive", "optimal", "first")
+STOPS: tuple[Stop, ...] = ("exhaustive", "optimal", "first")
 PENALTIES = (
     Penalties("wu", 0.8),
     Penalties("avg"),
@@ -302,9 +303,10 @@ def ensemble(seed: int, draw: random.Random) -> Levels:
 
 def sequences(seed: int, draw: random.Random) -> Levels:
     """The mean of sequence probabilities of models with other vocabularies."""
-    weights = [draw.randint(1, 3) for _ in range(draw.randint(2, 3))]
-    weights = [weight / sum(weights) for weight in weights]
-    listed, truth, unfinished = [], Counter[str](), 0.0
+    parts = [draw.randint(1, 3) for _ in range(draw.randint(2, 3))]
+    weights = [part / sum(parts) for part in parts]
+    listed, unfinished = [], 0.0
+    truth: defaultdict[str, float] = defaultdict(float)
     for member, weight in enumerate(weights):
         table, model, _ = table_of(seed + 11 * member, draw)
         support = enumerate_support(model, [table], 3, 5000)

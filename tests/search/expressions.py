@@ -115,7 +115,9 @@ def check_probability(
     result: SearchResult, support: EnumeratedSupport, matches: Matcher, tolerance: float
 ) -> None:
     """Check the probability that the model's output satisfies an expression."""
-    least, most = result.certificate.satisfied
+    satisfied = result.certificate.satisfied
+    assert satisfied is not None
+    least, most = satisfied
     yes = sum(math.exp(p) for s, p in support.sequences.items() if matches(s))
     no = sum(math.exp(p) for s, p in support.sequences.items() if not matches(s))
     assert 0 <= least <= most <= 1

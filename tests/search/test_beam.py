@@ -9,6 +9,7 @@ import torch
 from onmt_entmax.search import (
     EnsembleStepper,
     SearchConfig,
+    SearchResult,
     Step,
     beam_search,
     stream_search,
@@ -35,7 +36,8 @@ def test_a_batch_gives_what_its_sentences_give_alone(n_best: int) -> None:
 def test_sentences_may_join_a_search_that_is_under_way() -> None:
     tables = [Table(seed, ALPHAS[seed % 4]) for seed in range(40)]
     config = SearchConfig(3, 2, 6)
-    search, results = BeamSearch(TableStepper(), config), {}
+    search = BeamSearch(TableStepper(), config)
+    results: dict[int, SearchResult] = {}
     for table in tables:
         search.admit([table])
         results.update(search.advance())
@@ -51,7 +53,7 @@ class OneOf(TableStepper):
         super().__init__(models[member].vocabulary_size)
         self.model = models[member]
 
-    def start(self, batch: list[None]) -> Any:
+    def start(self, batch: list[Any]) -> Any:
         return super().start([self.model] * len(batch))
 
 
@@ -98,6 +100,7 @@ def test_attention_belongs_to_the_hypothesis() -> None:
         for hypothesis in result.hypotheses:
             prefixes = [hypothesis.tokens[:i] for i in range(len(hypothesis.tokens) + 1)]
             expected = [[sum(prefix) + 10.0 * len(prefix)] for prefix in prefixes]
+            assert hypothesis.attention is not None
             assert hypothesis.attention.tolist() == expected
 
 
@@ -162,7 +165,9 @@ class Watched(TableStepper):
 def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
     """Those of at most `rows` sentences, and of one more batch."""
     model, beam_size, batch_size = Watched(), 3, 2
-    batches = [([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)], None, None) for i in range(15)]
+    batches: list[tuple[Any, None, None, None]] = [
+        ([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)], None, None, None) for i in range(15)
+    ]
     config = SearchConfig(beam_size, max_length=6)
     assert len(dict(stream_search(model, batches, config, rows))) == 30
     assert rows < model.most_alive <= beam_size * (rows + batch_size)
