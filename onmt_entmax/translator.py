@@ -18,9 +18,11 @@ from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
 from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, replace_unknown
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, check_free, counted, named_exhaustion
-from onmt_entmax.model import SparseNMTModel, device_of, search_bytes, with_tokens_in_order
+from onmt_entmax.memory import search_bytes
+from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.options.recorded import language_symbols, reader_of
 from onmt_entmax.parallel.sharding import Windows
+from onmt_entmax.reordering import with_tokens_in_order
 from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.answers import Answer, Decoded, Drawn
 from onmt_entmax.report.mbr import decide_record

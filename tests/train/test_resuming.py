@@ -74,7 +74,7 @@ def change_state(folder: Path, change: Callable[[State], object]) -> None:
 
 
 def change_run_state(folder: Path, **values: object) -> None:
-    """Change fields of the `RunState` of a checkpoint."""
+    """Change fields of the entry `run` of a checkpoint."""
     change_state(folder, lambda state: state["run"].update(values))
 
 

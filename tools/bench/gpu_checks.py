@@ -12,7 +12,7 @@ from torch import Tensor
 from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.train.update import pad_batch, padded_outputs, views
+from onmt_entmax.train.padded import pad_batch, padded_outputs, views
 from tools.bench import batches as text
 from tools.bench.gpu_steps import LEARNING_RATE, Device, Result, Size, StaticStep
 
