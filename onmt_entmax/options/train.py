@@ -32,7 +32,8 @@ from onmt_entmax.errors import counted, nearest
 from onmt_entmax.files import no_such_file, read_lines
 from onmt_entmax.opennmt import train_opts
 from onmt_entmax.options.declared import options_of, transform_options
-from onmt_entmax.options.reader import Options, read_options
+from onmt_entmax.options.reader import read_options
+from onmt_entmax.options.result import Options
 from onmt_entmax.options.rivals import FUNCTIONS, SIDES
 from onmt_entmax.options.stock import REFUSED
 from onmt_entmax.options.values import OptionError, read_value

@@ -15,7 +15,8 @@ from onmt_entmax.data.transforms import SUBWORD_FILES
 from onmt_entmax.files import is_stream, no_such_file, refuse_overwriting
 from onmt_entmax.opennmt import translate_opts
 from onmt_entmax.options.declared import options_of, transform_options
-from onmt_entmax.options.reader import Options, read_options
+from onmt_entmax.options.reader import read_options
+from onmt_entmax.options.result import Options
 from onmt_entmax.report.writers import with_summary
 from onmt_entmax.rules import FLAG, Rule, number, one_of, whole
 from onmt_entmax.search import (
