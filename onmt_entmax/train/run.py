@@ -18,7 +18,6 @@ import torch
 from onmt_entmax.checkpoint import (
     CELLS,
     CheckpointError,
-    RunFolder,
     best_step,
     checkpoint_steps,
     read_best,
@@ -39,11 +38,11 @@ from onmt_entmax.sparse.backends import cpu
 from onmt_entmax.strings.cells import Cells, cells_text
 from onmt_entmax.strings.units import UNKNOWN
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
-from onmt_entmax.train.folder import alone, clean_folder
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.next_command import next_command
 from onmt_entmax.train.progress import measure_text
 from onmt_entmax.train.resuming import Resumed, resume
+from onmt_entmax.train.run_folder import RunFolder, alone, clean_folder
 from onmt_entmax.train.shared import connected, shared_updates
 from onmt_entmax.train.trainer import Outcome, Trainer
 

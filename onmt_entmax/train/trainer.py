@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, prune, remember_best
+from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
@@ -37,6 +37,7 @@ from onmt_entmax.train.optimiser import (
 from onmt_entmax.train.padded import reason_against
 from onmt_entmax.train.progress import Progress
 from onmt_entmax.train.reports import Report, Reports
+from onmt_entmax.train.run_folder import RunFolder, prune, remember_best
 from onmt_entmax.train.selection import Selection
 from onmt_entmax.train.update import Update
 

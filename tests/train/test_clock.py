@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.checkpoint import RunFolder
 from onmt_entmax.train import clock as clock_module
+from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
 from tests.train.trainers import after_each_update, give_dev_losses, resumed_trainer, trainer_of
 

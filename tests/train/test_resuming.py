@@ -13,20 +13,17 @@ import yaml
 from onmt_entmax.checkpoint import (
     STATE,
     CheckpointError,
-    RunFolder,
     best_step,
     checkpoint_steps,
     find_model,
     load,
-    prune,
-    remember_best,
-    remove_checkpoint,
 )
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, locked
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
+from onmt_entmax.train.run_folder import RunFolder, prune, remember_best, remove_checkpoint
 from tests.commands import weights
 from tests.models import SMALL, VOCABULARIES
 from tests.toy import write_config
