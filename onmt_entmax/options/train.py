@@ -79,14 +79,14 @@ _OF: Mapping[str, Sequence[str]] = {
 # Options that are converted before they become fields of a configuration.
 OPTIONS = {
     "global_attention_function": Option(
-        "softmax", one_of(*ALPHAS), "Attention weights.", _SPARSE, "decoder_type: rnn"
+        "softmax", one_of(*ALPHAS), "Attention weights.", _SPARSE, needs="decoder_type: rnn"
     ),
     "global_attention_alpha": Option(
-        1.5, ALPHA, "Alpha of the attention.", _SPARSE, "global_attention_function: entmax"
+        1.5, ALPHA, "Alpha of the attention.", _SPARSE, needs="global_attention_function: entmax"
     ),
     "generator_function": Option("softmax", one_of(*ALPHAS), "Output probabilities.", _SPARSE),
     "generator_alpha": Option(
-        1.5, ALPHA, "Alpha of the output.", _SPARSE, "generator_function: entmax"
+        1.5, ALPHA, "Alpha of the output.", _SPARSE, needs="generator_function: entmax"
     ),
     **{
         name: option
@@ -97,10 +97,10 @@ OPTIONS = {
                 one_of(*ATTENTION_ALPHAS),
                 f"Attention of the {kind}.",
                 _ATTENTION,
-                "decoder_type: transformer",
+                needs="decoder_type: transformer",
             ),
             f"{kind}_attention_alpha": Option(
-                1.5, ALPHA, "Its alpha.", _ATTENTION, f"{kind}_attention_function: entmax"
+                1.5, ALPHA, "Its alpha.", _ATTENTION, needs=f"{kind}_attention_function: entmax"
             ),
         }.items()
     },

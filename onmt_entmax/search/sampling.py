@@ -41,10 +41,12 @@ class Sampling(Checked):
         0.0, number(0, 1), "Draw each token of the best that reach this probability.", _TOPIC
     )
     """Draw among the fewest most probable next tokens that reach this probability; 0 for all."""
-    temp: float = option(1.0, positive(1000), "Temperature: divides the scores.", _TOPIC, _NEEDS)
+    temp: float = option(
+        1.0, positive(1000), "Temperature: divides the scores.", _TOPIC, needs=_NEEDS
+    )
     """Temperature: scores are divided by it before softmax or entmax maps them to probabilities."""
     distinct: bool = option(
-        False, FLAG, "Draw samples without replacement.", "Search and certificates", _NEEDS
+        False, FLAG, "Draw samples without replacement.", "Search and certificates", needs=_NEEDS
     )
     """Without replacement: no output twice."""
     seed: int = 0
