@@ -12,14 +12,13 @@ A model folder holds
     SHA256SUMS         the checksum of each file
 
 A run folder holds a model folder `step_N` for each checkpoint, and `best.json`, which names the
-best one.
+best one. `train/run_folder.py` writes it.
 """
 
 import io
 import json
 import math
 import re
-import secrets
 import shlex
 import shutil
 import warnings
@@ -43,12 +42,9 @@ from onmt_entmax.data.vocabulary import Vocabularies, as_content, read_vocabular
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (
     FileError,
-    json_line,
     read_bytes,
-    remove,
     text_lines,
     write_folder,
-    write_text,
 )
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked, write_list
 from onmt_entmax.files.parsing import parse_json, parse_yaml
@@ -165,12 +161,6 @@ def _weights_once(model: SparseNMTModel) -> dict[str, Tensor]:
         is_view = weight.untyped_storage().nbytes() > weight.nbytes
         weights[name] = weight.clone() if is_view else weight.contiguous()
     return weights
-
-
-def remember_best(run: Path, step: int, metric: str, value: float) -> None:
-    """Write `best.json`: checkpoint `step` is the best of the run."""
-    content = {"step": step, "metric": metric, "value": value}
-    write_text(run / "best.json", json_line(content))
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -485,92 +475,3 @@ def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
 def _has_floats(tensor: Tensor) -> bool:
     """Tell whether a tensor holds floats: a sparse or a meta tensor does not."""
     return tensor.layout == torch.strided and not tensor.is_meta and tensor.is_floating_point()
-
-
-# --- the folder of a run while it trains ------------------------------------------------------
-
-# Temporary names that a killed run may leave: see `write_folder` and `Log`.
-_LEFTOVER = re.compile(
-    r"\.step_\d+(\.[0-9a-f]+\.tmp|\.old)"
-    r"|\.(best\.json|metrics\.jsonl)\.[0-9a-f]+\.tmp"
-)
-
-
-@dataclass(frozen=True)
-class RunFolder:
-    """The folder of a run, and what each of its checkpoints records."""
-
-    path: Path
-    config: ModelConfig
-    vocabularies: Vocabularies
-    options: Mapping[str, Any]
-    keep: int = -1  # newest checkpoints to keep besides the best; negative: all
-    others: Mapping[str, bytes] | None = None  # further files by name
-    unchanged: Callable[[], None] | None = None  # raises FileError if the folder was replaced
-
-    def save(self, step: int, model: SparseNMTModel, state: Mapping[str, Any]) -> None:
-        """Write checkpoint `step` and delete old ones.
-
-        Raises:
-            FileError: it cannot be written, or the folder was deleted or replaced.
-        """
-        self.check()
-        folder = self.path / f"step_{step}"
-        save(folder, model, self.config, self.vocabularies, self.options, state, self.others)
-        prune(self.path, self.keep, step)
-
-    def check(self) -> None:
-        """Check that this is still the folder in which the run began.
-
-        Raises:
-            FileError: it was deleted or replaced.
-        """
-        if self.unchanged is not None:
-            self.unchanged()
-
-
-def remove_leftovers(run: Path) -> None:
-    """Delete the temporary files of a killed run; restore a checkpoint that it was replacing."""
-    for path in run.iterdir() if run.is_dir() else ():
-        if not _LEFTOVER.fullmatch(path.name):
-            continue
-        checkpoint = path.with_name(path.stem[1:])  # of .step_5.old
-        if path.suffix == ".old" and not checkpoint.exists():
-            path.rename(checkpoint)
-        else:
-            remove(path)
-
-
-def prune(run: Path, keep: int, newest: int) -> None:
-    """Delete old checkpoints of a run.
-
-    Args:
-        run: the run folder.
-        keep: number of newest checkpoints to keep, besides the best one; negative keeps all.
-        newest: current step of the run. Checkpoints with larger numbers are damaged ones that a
-            resumed run skipped; they are ignored.
-    """
-    if keep < 0:
-        return
-    steps = [step for step in checkpoint_steps(run) if step <= newest]
-    kept = {*steps[max(len(steps) - keep, 0) :], best_step(run)}
-    for step in steps:
-        if step not in kept:
-            remove_checkpoint(run, step)
-
-
-def remove_checkpoint(run: Path, step: int) -> None:
-    """Delete a checkpoint, of a link only the link; readers find it whole or not at all."""
-    hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
-    (run / f"step_{step}").rename(hidden)
-    remove(hidden)
-
-
-def clear(folder: Path, step: int) -> None:
-    """Delete what an earlier run wrote after `step`; `Log` cuts the measurements."""
-    # From the start, a damaged best.json goes too.
-    if step == 0 or (best_step(folder) or 0) > step:
-        (folder / "best.json").unlink(missing_ok=True)
-    for later in checkpoint_steps(folder):
-        if later > step:
-            remove_checkpoint(folder, later)

@@ -7,7 +7,8 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
-from onmt_entmax.model import SparseNMTModel, with_tokens_in_order
+from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.reordering import with_tokens_in_order
 from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper
 
 

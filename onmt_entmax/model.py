@@ -1,4 +1,8 @@
-"""The model: OpenNMT-py's encoder and decoder, entmax attention, and the output layer."""
+"""The model: OpenNMT-py's encoder and decoder, entmax attention, and the output layer.
+
+`build_model` chooses the classes of a configuration. Weights are random then; `checkpoint` reads
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from onmt_entmax.config import ConfigError as NetworkError
-from onmt_entmax.config import ModelConfig
+from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import check_free, named_exhaustion
+from onmt_entmax.errors import check_free
+from onmt_entmax.memory import refuse_too_large, training_bytes
 from onmt_entmax.nn.attention import ATTENTIONS, EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.parts import MeanEncoderPart, StdRNNDecoderPart
@@ -100,8 +104,9 @@ class SparseNMTModel(NMTModel):
         assert batch.target_lengths is not None
         if self.config is not None:
             size = training_bytes(self.config, len(batch), len(batch.source), len(batch.target))
-            # Without gradients, little is kept.
-            check_free(size if self.training else size // 4, batch.source.device)
+            if not self.training:
+                size //= 4  # nothing is kept for gradients
+            check_free(size, batch.source.device)
         inputs, targets = batch.target[:-1], batch.target[1:].flatten()
         lengths = batch.source_lengths.to(batch.source.device)
         outputs, index = self.teacher_forced(
@@ -171,20 +176,19 @@ def _initialise(model: nn.Module, config: ModelConfig) -> None:
     """
     alphas = alpha_parameters(model)
     learned = set(alphas)
+    weights = [parameter for parameter in model.parameters() if parameter not in learned]
     if config.param_init > 0:
-        for parameter in model.parameters():
-            if parameter in learned:
-                continue
-            nn.init.uniform_(parameter, -config.param_init, config.param_init)
+        for weight in weights:
+            nn.init.uniform_(weight, -config.param_init, config.param_init)
     if config.param_init_glorot:
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                nn.init.xavier_uniform_(parameter)
-    for a in alphas:
-        nn.init.normal_(a, config.alpha_init_mean, config.alpha_init_std)
+        for weight in weights:
+            if weight.dim() > 1:
+                nn.init.xavier_uniform_(weight)
+    for alpha in alphas:
+        nn.init.normal_(alpha, config.alpha_init_mean, config.alpha_init_std)
 
 
-def _encoder_class(config: ModelConfig) -> Any:
+def _encoder_class(config: ModelConfig) -> type[Any]:
     """Return the class of the encoder; LSTMs without positions have a fast one."""
     if config.encoder_type == "transformer":
         return PaddedTransformerEncoder
@@ -194,7 +198,7 @@ def _encoder_class(config: ModelConfig) -> Any:
     return FastRNNEncoder if is_fast else BridgedRNNEncoder
 
 
-def _decoder_class(config: ModelConfig) -> Any:
+def _decoder_class(config: ModelConfig) -> type[Any]:
     """Return the class of the decoder; input-feeding LSTMs with attention have a fast one."""
     if config.decoder_type == "transformer":
         return TransformerDecoderPart
@@ -213,17 +217,13 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
         vocabularies: give sizes and padding ids.
 
     Raises:
-        NetworkError: the network shares embeddings, and there are two vocabularies.
+        ConfigError: the network shares embeddings, and there are two vocabularies.
         TooLargeError: the weights do not fit in memory.
         ValueError: torch's default type has 16 bits; weights would be rounded to it.
     """
-    if torch.get_default_dtype().itemsize < 4:
-        raise ValueError(
-            f"networks are built in torch's default type, {torch.get_default_dtype()}, which is "
-            "too short: call torch.set_default_dtype(torch.float32) before"
-        )
+    _refuse_short_default_type()
     if config.share_embeddings and vocabularies.source != vocabularies.target:
-        raise NetworkError("share_embeddings", "needs one vocabulary for both sides")
+        raise ConfigError("share_embeddings", "needs one vocabulary for both sides")
     refuse_too_large(config, vocabularies)
     options = _opennmt_options(config)
     source_embeddings, target_embeddings = _embeddings(config, vocabularies)
@@ -232,26 +232,46 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
         warnings.filterwarnings("ignore", "dropout option adds dropout")
         encoder = _encoder_class(config).from_opt(options, source_embeddings)
         decoder = _decoder_class(config).from_opt(options, target_embeddings)
-    if config.decoder_type == "rnn" and config.global_attention != "none":
+    _replace_attention(encoder, decoder, config)
+    generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
+    model = SparseNMTModel(encoder, decoder, generator, config)
+    _share_weights(model, config)
+    _initialise(model, config)
+    freeze(model, config)
+    return model
+
+
+def _refuse_short_default_type() -> None:
+    """Raise a ValueError if torch makes new weights in a type of 16 bits."""
+    if torch.get_default_dtype().itemsize < 4:
+        raise ValueError(
+            f"networks are built in torch's default type, {torch.get_default_dtype()}, which is "
+            "too short: call torch.set_default_dtype(torch.float32) before"
+        )
+
+
+def _replace_attention(encoder: nn.Module, decoder: nn.Module, config: ModelConfig) -> None:
+    """Give the parts attention with their alphas in place of OpenNMT-py's."""
+    if config.decoder_type == "transformer":
+        use_entmax(encoder, decoder, config.attention_alphas, config.heads)
+    elif config.global_attention != "none":
         attention = ATTENTIONS[config.global_attention]
         decoder.attn = attention(
             config.rnn_size, config.global_attention, config.global_attention_alpha
         )
-    if config.decoder_type == "transformer":
-        use_entmax(encoder, decoder, config.attention_alphas, config.heads)
-    generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
-    model = SparseNMTModel(encoder, decoder, generator, config)
+
+
+def _share_weights(model: SparseNMTModel, config: ModelConfig) -> None:
+    """Let embeddings and output layer be one table, where the configuration says so."""
+    source, target = model.encoder.embeddings.word_lut, model.decoder.embeddings.word_lut
     if config.share_embeddings:
-        target_embeddings.word_lut.weight = source_embeddings.word_lut.weight
+        target.weight = source.weight
     if config.share_decoder_embeddings:
         # Initialised as an output layer: with param_init 0, embeddings start so large that an
         # untrained model would be confident.
         with torch.no_grad():
-            target_embeddings.word_lut.weight.copy_(generator.weight)
-        generator.weight = target_embeddings.word_lut.weight
-    _initialise(model, config)
-    freeze(model, config)
-    return model
+            target.weight.copy_(model.generator.weight)
+        model.generator.weight = target.weight
 
 
 class Undrawn(TorchFunctionMode):
@@ -268,33 +288,6 @@ class Undrawn(TorchFunctionMode):
         if function.__name__ in ("uniform_", "normal_", "kaiming_uniform_"):
             return arguments[0] if arguments else keywords["tensor"]
         return function(*arguments, **(keywords or {}))
-
-
-def with_tokens_in_order(
-    model: SparseNMTModel, config: ModelConfig, vocabularies: Vocabularies, wanted: Vocabularies
-) -> SparseNMTModel:
-    """Return the same network, in evaluation mode, for vocabularies in another order.
-
-    Args:
-        model: as `build_model` makes it from the next two.
-        config: its configuration.
-        vocabularies: its own.
-        wanted: the same tokens in another order.
-    """
-    with Undrawn():
-        changed = build_model(config, wanted)
-    changed.load_state_dict(model.state_dict())
-    tables = [
-        (changed.encoder.embeddings.word_lut.weight, vocabularies.source, wanted.source),
-        (changed.decoder.embeddings.word_lut.weight, vocabularies.target, wanted.target),
-        (changed.generator.weight, vocabularies.target, wanted.target),
-        (changed.generator.bias, vocabularies.target, wanted.target),
-    ]
-    distinct = {id(table): (table, before, after) for table, before, after in tables}
-    with torch.no_grad():
-        for table, before, after in distinct.values():  # shared tables once
-            table.copy_(table[before.encode(after.tokens)])
-    return changed.to(device_of(model)).eval()
 
 
 def freeze(model: SparseNMTModel, config: ModelConfig) -> None:
@@ -318,51 +311,3 @@ def count_parameters(model: nn.Module) -> int:
 def device_of(model: nn.Module) -> torch.device:
     """Return the model's device."""
     return next(model.parameters()).device
-
-
-def refuse_too_large(
-    config: ModelConfig,
-    vocabularies: Vocabularies,
-    copies: int = 1,
-    device: torch.device | None = None,
-) -> None:
-    """Refuse a network that does not fit in the memory that is free, before it is built.
-
-    Args:
-        config: the network.
-        vocabularies: give their sizes.
-        copies: numbers for each weight, such as its gradient and the optimiser's.
-        device: the CPU if None.
-
-    Raises:
-        TooLargeError: names the options that decide the size.
-    """
-    size, (sources, targets) = config.rnn_size, map(len, vocabularies)
-    layer = 8 * size * size  # of an LSTM or, about, of a Transformer without its feed-forward part
-    layer += 2 * size * config.transformer_ff * (config.decoder_type == "transformer")
-    total = (config.enc_layers + config.dec_layers) * layer
-    total += sources * config.src_word_vec_size + targets * (config.tgt_word_vec_size + size)
-    advice = "make rnn_size, word_vec_size, layers or the vocabularies smaller"
-    with named_exhaustion(lambda: f"the network of about {total:,} weights", advice):
-        check_free(4 * copies * total, device or torch.device("cpu"))
-
-
-def training_bytes(config: ModelConfig, sentences: int, source: int, target: int) -> int:
-    """Return about how many bytes the attention of a batch needs in training.
-
-    Everything else is small for sentences so long that memory may not suffice. `source` and
-    `target` are the largest lengths.
-    """
-    if config.decoder_type == "transformer":
-        decoder = config.dec_layers * (target * target + source * target)
-        scores = 2 * config.heads * (config.enc_layers * source * source + decoder)
-    else:
-        scores = 4 * source * target * (config.global_attention != "none")
-    return 4 * sentences * scores
-
-
-def search_bytes(config: ModelConfig, sentences: int, source: int) -> int:
-    """Return about how many bytes a batch needs in a search, with sources of at most `source`."""
-    if config.encoder_type == "transformer":
-        return 8 * sentences * config.heads * source * source
-    return 4 * source * config.rnn_size * (8 + 2 * sentences)

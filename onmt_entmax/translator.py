@@ -19,7 +19,8 @@ from onmt_entmax.data.reader import LanguageSymbols
 from onmt_entmax.ensembles import TranslationError, make_stepper, refuse_unlike
 from onmt_entmax.errors import check_free, counted, named_exhaustion
 from onmt_entmax.line_answers import Line, LineAnswers
-from onmt_entmax.model import device_of, search_bytes
+from onmt_entmax.memory import search_bytes
+from onmt_entmax.model import device_of
 from onmt_entmax.options.recorded import language_symbols, reader_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.answer_records import answer_record

@@ -18,18 +18,17 @@ import yaml
 from onmt_entmax import checkpoint
 from onmt_entmax.checkpoint import (
     CheckpointError,
-    RunFolder,
     best_step,
     checkpoint_steps,
     find_model,
     load,
     read_best,
     read_training_state,
-    remember_best,
     save,
 )
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
+from onmt_entmax.train.run_folder import RunFolder, remember_best
 from tests.models import BATCH, CONFIGS, SMALL, VOCABULARIES
 
 FILES = ["config.yaml", "vocab.json", "model.safetensors", "training/state.pt", "SHA256SUMS"]

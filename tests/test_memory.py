@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from onmt_entmax.errors import TooLargeError, exhaustion, named_exhaustion
-from onmt_entmax.model import refuse_too_large
+from onmt_entmax.memory import refuse_too_large
 from tests.commands import fail
 from tests.models import SMALL, VOCABULARIES
 from tests.toy import write_config

@@ -9,14 +9,10 @@ import torch
 from onmt_entmax.config import ModelConfig, declared
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
-from onmt_entmax.model import (
-    SparseNMTModel,
-    build_model,
-    count_parameters,
-    with_tokens_in_order,
-)
+from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
 from onmt_entmax.nn.attention import ATTENTIONS, EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
+from onmt_entmax.reordering import with_tokens_in_order
 from onmt_entmax.sparse import entmax, entmax_loss
 from tests.models import BATCH, CONFIGS, SHARED, SMALL, VOCABULARIES
 

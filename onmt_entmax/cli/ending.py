@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -33,9 +34,20 @@ class _ArgumentParser(argparse.ArgumentParser):
     _words: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the arguments, and keep them for `error`."""
+        """Parse the arguments, keep them for `error`, and warn of options that are given twice."""
         self._words = args or ()
-        return super().parse_known_args(args, namespace)
+        parsed = super().parse_known_args(args, namespace)
+        warn(*(f"{name} is given twice; the last counts" for name in self._given_twice()))
+        return parsed
+
+    def _given_twice(self) -> list[str]:
+        """Return the options that keep only what is given last; those that collect do not."""
+        if any(isinstance(action, argparse._SubParsersAction) for action in self._actions):
+            return []  # the words are also those of a subcommand, whose parser looks for itself
+        words = itertools.takewhile(lambda word: word != "--", self._words)
+        actions = [self._option_string_actions.get(word.partition("=")[0]) for word in words]
+        stored = Counter(action for action in actions if isinstance(action, argparse._StoreAction))
+        return [action.option_strings[-1] for action, count in stored.items() if count > 1]
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         """Return no options that a text abbreviates; `allow_abbrev` keeps those of `-model`."""

@@ -39,13 +39,15 @@ from onmt_entmax.nn.products import PreparedWeight, nonzero
 from onmt_entmax.nn.support import Support
 from onmt_entmax.sparse import log_entmax
 
-# Weights above which the filter pays, and candidates, as a share of the vocabulary, up to which.
-_LEAST_WEIGHTS, _MOST_CANDIDATES = 1 << 22, 1 / 256
+# The filter pays from so many weights on, and up to so many candidates, as a share of the scores.
+_LEAST_WEIGHTS = 1 << 22
+_MOST_CANDIDATES = 1 / 256
 # Unit roundoff.
 _BFLOAT16, _FLOAT32 = 2.0**-8, 2.0**-24
-# Smallest normal number of both, and sums that cannot overflow.
+# tau, the smallest normal number of both; and sums that cannot overflow.
 _SMALLEST, _LARGEST = 2.0**-126, 2.0**126
-_SLACK = 1.03
+_SHARE = _BFLOAT16 + 4 * _FLOAT32  # c
+_SLACK = 1.03  # half of the factor 2.02, and the rest that the proof names
 
 
 def find_by_bfloat16(weight: Tensor, bias: Tensor, alpha: float) -> "Bfloat16Filter | None":
@@ -59,7 +61,8 @@ def find_by_bfloat16(weight: Tensor, bias: Tensor, alpha: float) -> "Bfloat16Fil
         alpha: a number >= 1.
     """
     instructions = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    is_fast = any(getattr(torch.cpu, name, bool)() for name in instructions)
+    # Older versions of PyTorch lack these functions.
+    is_fast = any(getattr(torch.cpu, name, lambda: False)() for name in instructions)
     on_cpu = weight.device.type == "cpu" and weight.dtype == torch.float32
     if not (is_fast and on_cpu and alpha > 1 and weight.numel() >= _LEAST_WEIGHTS):
         return None
@@ -72,21 +75,22 @@ class Bfloat16Filter:
     def __init__(self, weight: Tensor, bias: Tensor, alpha: float) -> None:
         self._weight, self._bias, self._alpha = weight, bias, alpha
         self._multiply = PreparedWeight(weight, dtype=torch.bfloat16)
-        self._norm, self._lost = (
-            torch.stack([part(rows).amax() for rows in weight.split(512)]).amax()
-            for part in (_norm, _lost)
-        )
+        # Of all tokens: the largest norm of weights, and of what bfloat16 loses of them; B.
+        parts = weight.split(512)
+        self._largest_norm = torch.stack([_norms(rows).amax() for rows in parts]).amax()
+        self._largest_loss = torch.stack([_losses(rows).amax() for rows in parts]).amax()
         self._largest_bias = bias.abs().amax()
 
     def __call__(self, hidden: Tensor) -> Support | None:
-        """Return the supports given hidden ``(rows, hidden)``.
+        """Return the supports given hidden ``(rows, hidden)``, or None if the filter fails.
 
-        None if there are many candidates, when such a product for nothing takes half as long again,
-        and where numbers are too large for the bound, or not finite.
+        It fails if there are many candidates (the product was for nothing, and took half as long as
+        one in float32), and if numbers are too large for the bound, or not finite.
         """
-        position, vocabulary = self.candidates(hidden), len(self._weight)
+        position = self.candidates(hidden)
         if position is None:
             return None
+        vocabulary = len(self._weight)
         row = position // vocabulary
         token = position - row * vocabulary
         exact = torch.linalg.vecdot(hidden[row], self._weight[token]).add_(self._bias[token])
@@ -103,25 +107,28 @@ class Bfloat16Filter:
 
         Every token of a support is among them. None: see `__call__`.
         """
-        scores = self._multiply(hidden).add_(self._bias)
-        maxima = scores.amax(1, keepdim=True)
-        window, norm, size = 1 / (self._alpha - 1), _norm(hidden), hidden.shape[1]
-        sums = 4 * size * (_FLOAT32 * norm * self._norm + _SMALLEST)
-        factors = _lost(hidden) * self._norm + norm * self._lost + sums
-        result = (maxima.abs() + window + self._largest_bias) * (_BFLOAT16 + 4 * _FLOAT32)
-        cut = maxima - window - 2 * _SLACK * (factors + result)
-        fits = cut.isfinite() & (norm * self._norm + self._largest_bias <= _LARGEST)
+        rough = self._multiply(hidden).add_(self._bias)  # r
+        maxima = rough.amax(1, keepdim=True)  # M
+        window = 1 / (self._alpha - 1)  # W
+        norms = _norms(hidden)
+        # E: n sums of a rough score and n of the same in float32, counted twice, then both factors.
+        sums = 4 * hidden.shape[1] * (_FLOAT32 * norms * self._largest_norm + _SMALLEST)
+        error = _losses(hidden) * self._largest_norm + norms * self._largest_loss + sums
+        rounding = (maxima.abs() + window + self._largest_bias) * _SHARE  # c (|M| + B + W)
+        cut = maxima - window - 2 * _SLACK * (error + rounding)  # M - D
+        fits = cut.isfinite() & (norms * self._largest_norm + self._largest_bias <= _LARGEST)
         if not (len(hidden) and bool(fits.all())):
             return None
-        return nonzero(torch.ge(scores, cut.float(), out=scores), _MOST_CANDIDATES)
+        # In place: scores of a search are the largest tensors.
+        return nonzero(torch.ge(rough, cut.float(), out=rough), _MOST_CANDIDATES)
 
 
-def _norm(rows: Tensor) -> Tensor:
+def _norms(rows: Tensor) -> Tensor:
     """Return the norm of each row, in float64, whose squares do not underflow."""
     return torch.linalg.vector_norm(rows, dim=1, keepdim=True, dtype=torch.float64)
 
 
-def _lost(rows: Tensor) -> Tensor:
+def _losses(rows: Tensor) -> Tensor:
     """Return the norm of what each row loses in bfloat16, as a processor reads it at worst."""
     rounded = rows.bfloat16().float()
-    return _norm(torch.where(rounded.abs() >= _SMALLEST, rows - rounded, rows))
+    return _norms(torch.where(rounded.abs() >= _SMALLEST, rows - rounded, rows))

@@ -64,7 +64,7 @@ class LinearLoss(Function):
             counts += (chunk.counts * real).sum(1)
             if any(ctx.needs_input_grad[:3]):
                 gradients.add(rows, chunk)
-        entries = gradients.join_entries()
+        entries = gradients.finish()
         states: Tensor | None = None
         if spread is not None:
             states, part = gradients.smooth(spread)
@@ -166,7 +166,7 @@ class _Gradients:
         self._entries = [_Sparse(none, none, hidden.new_zeros(0))]
 
     def add(self, rows: slice, chunk: _Chunk) -> None:
-        """Add those of a chunk; its entries give the gradients of weight and bias later."""
+        """Add the gradients of a chunk; with entries, those of weight and bias come later."""
         hidden, weight, _ = self._inputs
         if chunk.entries is None:
             self.hidden[rows] = product(chunk.gradient, weight.t())
@@ -177,8 +177,11 @@ class _Gradients:
             self.hidden[rows] = chunk.entries.times(weight, len(chunk.gradient))
             self._entries.append(chunk.entries._replace(row=chunk.entries.row + rows.start))
 
-    def join_entries(self) -> _Sparse:
-        """Return the entries of all chunks, and add them to the bias."""
+    def finish(self) -> _Sparse:
+        """Complete the gradient of the bias; return the entries of all chunks.
+
+        The gradient of the weight needs the incoming gradient and these entries, in `backward`.
+        """
         entries = _Sparse(*map(torch.cat, zip(*self._entries, strict=True)))
         self.bias.index_add_(0, entries.column, entries.value)
         return entries

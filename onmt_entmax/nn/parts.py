@@ -16,7 +16,7 @@ from onmt_entmax.opennmt import MeanEncoder, StdRNNDecoder
 
 
 class Part:
-    """What is asked of both.
+    """Base of encoders and decoders.
 
     Attributes:
         matmul_dtype: of the factors of products with weights, if another than the weights' own.
@@ -25,7 +25,7 @@ class Part:
     """
 
     matmul_dtype: torch.dtype | None = None
-    why_not_padded: str | None
+    why_not_padded: str | None = None
 
     def use_matmul_dtype(self, dtype: torch.dtype | None) -> None:
         """Set `matmul_dtype` if the part has such products; this one has none."""
@@ -66,6 +66,8 @@ class DecoderPart(Part):
         memory_lengths: Tensor,
     ) -> tuple[Tensor, Tensor | None]:
         """Return the outputs for padded targets, from the state of `init_state`.
+
+        `self` is also OpenNMT-py's decoder, which is called.
 
         Args:
             tgt: decoder input ids ``(tgt_len, batch, nfeats)``.

@@ -32,7 +32,8 @@ from onmt_entmax.errors import counted, nearest
 from onmt_entmax.files import no_such_file, read_lines
 from onmt_entmax.opennmt import train_opts
 from onmt_entmax.options.declared import options_of, transform_options
-from onmt_entmax.options.reader import Options, read_options
+from onmt_entmax.options.reader import read_options
+from onmt_entmax.options.result import Options
 from onmt_entmax.options.rivals import FUNCTIONS, SIDES
 from onmt_entmax.options.stock import REFUSED
 from onmt_entmax.options.values import OptionError, read_value
@@ -78,14 +79,14 @@ _OF: Mapping[str, Sequence[str]] = {
 # Options that are converted before they become fields of a configuration.
 OPTIONS = {
     "global_attention_function": Option(
-        "softmax", one_of(*ALPHAS), "Attention weights.", _SPARSE, "decoder_type: rnn"
+        "softmax", one_of(*ALPHAS), "Attention weights.", _SPARSE, needs="decoder_type: rnn"
     ),
     "global_attention_alpha": Option(
-        1.5, ALPHA, "Alpha of the attention.", _SPARSE, "global_attention_function: entmax"
+        1.5, ALPHA, "Alpha of the attention.", _SPARSE, needs="global_attention_function: entmax"
     ),
     "generator_function": Option("softmax", one_of(*ALPHAS), "Output probabilities.", _SPARSE),
     "generator_alpha": Option(
-        1.5, ALPHA, "Alpha of the output.", _SPARSE, "generator_function: entmax"
+        1.5, ALPHA, "Alpha of the output.", _SPARSE, needs="generator_function: entmax"
     ),
     **{
         name: option
@@ -96,10 +97,10 @@ OPTIONS = {
                 one_of(*ATTENTION_ALPHAS),
                 f"Attention of the {kind}.",
                 _ATTENTION,
-                "decoder_type: transformer",
+                needs="decoder_type: transformer",
             ),
             f"{kind}_attention_alpha": Option(
-                1.5, ALPHA, "Its alpha.", _ATTENTION, f"{kind}_attention_function: entmax"
+                1.5, ALPHA, "Its alpha.", _ATTENTION, needs=f"{kind}_attention_function: entmax"
             ),
         }.items()
     },
@@ -189,6 +190,10 @@ class TrainingSetup:
     warnings: tuple[str, ...] = ()
 
 
+# Lists with a value for each part of a training.
+_SCHEDULES = ("dropout", "attention_dropout")
+
+
 def training_options() -> dict[str, Option]:
     """Return the options of `train`."""
     ours = declared(
@@ -215,37 +220,14 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     corpora = [_corpus(options, name, entry) for name, entry in options["data"].items()]
     options = _without_unread(options, corpora)
     record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
-    values = dict(options.values)
-    for both, sides in SIDES.items():  # as in OpenNMT-py, the option for both sides wins
-        if values[both] > 0:
-            values |= dict.fromkeys(sides, values[both])
-    if values["enc_rnn_size"] != values["dec_rnn_size"]:
-        raise options.error("enc_rnn_size", f"must equal dec_rnn_size, {values['dec_rnn_size']}")
-    values["rnn_size"] = values["dec_rnn_size"]
-    for name in FUNCTIONS:
-        alpha = ATTENTION_ALPHAS[values[f"{name}_function"]]
-        values[f"{name}_alpha"] = values[f"{name}_alpha"] if alpha is None else alpha
-    others = values["train_epochs"], values["max_seconds"]
-    if any(others) and not options.given("train_steps"):
-        values["train_steps"] = None
-    options = replace(options, values=values)
+    options = _resolved(options)
     for name, reason in _misfits(options):
         raise options.error(name, reason)
-    schedules = ("dropout", "attention_dropout")
-    try:
-        model = ModelConfig(**options.pick(ModelConfig) | {n: values[n][0] for n in schedules})
-    except ConfigError as error:
-        raise options.error(error.key, error.reason) from None
+    values = options.values
+    model = _model_config(options)
     seed = max(values["seed"], 0)  # -1, OpenNMT-py's "not set", is 0, so that runs are repeatable
-    optimizer = OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=model.rnn_size)
-    board = values["tensorboard_log_dir"] or os.path.join(values["save_model"], "tensorboard")
     return TrainingSetup(
-        run=RunConfig(
-            **options.pick(RunConfig) | _vectors(options),
-            seed=seed,
-            gpu=_gpu(options),
-            tensorboard=board if values["tensorboard"] else None,
-        ),
+        run=_run_config(options, seed),
         data=DataConfig(
             corpora=tuple(corpus for corpus in corpora if corpus.name != VALID),
             valid=next((corpus for corpus in corpora if corpus.name == VALID), None),
@@ -256,16 +238,72 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         ),
         vocabulary=VocabularyConfig(**options.pick(VocabularyConfig)),
         model=model,
-        training=TrainingConfig(
-            optimizer,
-            **options.pick(TrainingConfig)
-            | {"accum_count": tuple(n * values["world_size"] for n in values["accum_count"])}
-            | {name: tuple(values[name]) for name in schedules},
-        ),
+        training=_training_config(options, model.rnn_size),
         validation=ValidationConfig(values["selection"], **options.pick(ValidationConfig)),
         record=record,
         notes=tuple(options.notes.lines()),
         warnings=tuple(options.notes.warnings),
+    )
+
+
+def _resolved(options: Options) -> Options:
+    """Return the options with values that follow from others: sizes, alphas and limits.
+
+    Raises:
+        OptionError: encoder and decoder have different sizes.
+    """
+    values = dict(options.values)
+    for both, sides in SIDES.items():  # as in OpenNMT-py, the option for both sides wins
+        if values[both] > 0:
+            values |= dict.fromkeys(sides, values[both])
+    if values["enc_rnn_size"] != values["dec_rnn_size"]:
+        raise options.error("enc_rnn_size", f"must equal dec_rnn_size, {values['dec_rnn_size']}")
+    values["rnn_size"] = values["dec_rnn_size"]
+    for name in FUNCTIONS:
+        alpha = ATTENTION_ALPHAS[values[f"{name}_function"]]
+        if alpha is not None:
+            values[f"{name}_alpha"] = alpha
+    has_other_limit = values["train_epochs"] or values["max_seconds"]
+    if has_other_limit and not options.given("train_steps"):
+        values["train_steps"] = None
+    return replace(options, values=values)
+
+
+def _model_config(options: Options) -> ModelConfig:
+    """Return the network; its dropout is the first of the schedule.
+
+    Raises:
+        OptionError: names the option that does not fit others.
+    """
+    dropout = {name: options[name][0] for name in _SCHEDULES}
+    try:
+        return ModelConfig(**options.pick(ModelConfig) | dropout)
+    except ConfigError as error:
+        raise options.error(error.key, error.reason) from None
+
+
+def _run_config(options: Options, seed: int) -> RunConfig:
+    """Return the folder, start and device of a run."""
+    tensorboard = None
+    if options["tensorboard"]:
+        beside = os.path.join(options["save_model"], "tensorboard")
+        tensorboard = options["tensorboard_log_dir"] or beside
+    return RunConfig(
+        **options.pick(RunConfig) | _vectors(options),
+        seed=seed,
+        gpu=_gpu(options),
+        tensorboard=tensorboard,
+    )
+
+
+def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
+    """Return loss, limits and schedules of a training of a network of a size."""
+    changed = {name: tuple(options[name]) for name in _SCHEDULES}
+    # OpenNMT-py accumulates so many batches in each of `world_size` processes.
+    changed["accum_count"] = tuple(n * options["world_size"] for n in options["accum_count"])
+    return TrainingConfig(
+        OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=rnn_size),
+        **options.pick(TrainingConfig) | changed,
     )
 
 

@@ -15,7 +15,8 @@ from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.files import is_stream, no_such_file, refuse_overwriting
 from onmt_entmax.opennmt import translate_opts
 from onmt_entmax.options.declared import options_of, transform_options
-from onmt_entmax.options.reader import Options, read_options
+from onmt_entmax.options.reader import read_options
+from onmt_entmax.options.result import Options
 from onmt_entmax.report.writers import with_summary
 from onmt_entmax.rules import FLAG, Rule, number, one_of, whole
 from onmt_entmax.search import (
@@ -30,12 +31,11 @@ from onmt_entmax.search.config import Method
 from onmt_entmax.search.expression import ExpressionError
 from onmt_entmax.search.expression_parser import parse_expression
 
-_SEARCH, _SAMPLING, _FILES, _OUTPUTS = TOPICS = (
-    "Search and certificates",
-    "Sampling (OpenNMT-py's options from here on)",
-    "Files",
-    "Outputs",
-)
+_SEARCH = "Search and certificates"
+_SAMPLING = "Sampling (OpenNMT-py's options from here on)"
+_FILES = "Files"
+_OUTPUTS = "Outputs"
+TOPICS = (_SEARCH, _SAMPLING, _FILES, _OUTPUTS)
 _TEXT = Rule(str)
 # OpenNMT-py's random sampling does not read them either.
 _PENALTIES = ("length_penalty", "alpha", "coverage_penalty", "beta")
@@ -55,7 +55,7 @@ OPTIONS = {
         LIMIT,
         "Prefixes per sentence that may be computed.",
         _SEARCH,
-        "search: exact or search: enumerate or verify",
+        needs="search: exact or search: enumerate or verify",
     ),
     "constraints": Option(
         None,
@@ -74,13 +74,12 @@ OPTIONS = {
         _TEXT,
         "Run folders or checkpoints; an ensemble averages probabilities.",
         _FILES,
-        "",
-        True,
+        required=True,
     ),
-    "src": Option(None, _TEXT, "File to translate.", _FILES, "", True),
+    "src": Option(None, _TEXT, "File to translate.", _FILES, required=True),
     "output": Option("pred.txt", _TEXT, "File of translations.", _FILES),
     "tgt": Option(None, _TEXT, "File of target prefixes.", _FILES),
-    "tgt_prefix": Option(False, FLAG, "Complete the prefixes in tgt.", _FILES, "tgt"),
+    "tgt_prefix": Option(False, FLAG, "Complete the prefixes in tgt.", _FILES, needs="tgt"),
     "transforms": Option(
         [], TRANSFORMS, "Transforms of the source, instead of training's subwords.", _FILES
     ),
@@ -98,7 +97,7 @@ OPTIONS = {
         FEW,
         "Outputs per sentence, a line each.",
         _OUTPUTS,
-        "search: beam or search: exact or mbr",
+        needs="search: beam or search: exact or mbr",
     ),
     "abstain": Option(
         0.0,
@@ -109,7 +108,7 @@ OPTIONS = {
     ),
     "max_length": Option(100, whole(1, 10**6), "Longest output, in tokens.", _OUTPUTS),
     "ignore_when_blocking": Option(
-        [], _TEXT, "Tokens that may repeat.", _OUTPUTS, "block_ngram_repeat"
+        [], _TEXT, "Tokens that may repeat.", _OUTPUTS, needs="block_ngram_repeat"
     ),
     "ban_unk_token": Option(False, FLAG, "Exclude outputs with <unk>.", _OUTPUTS),
     "replace_unk": Option(
@@ -121,7 +120,9 @@ OPTIONS = {
     "with_score": Option(
         False, FLAG, "Append a tab and its score to each output, as OpenNMT-py does.", _OUTPUTS
     ),
-    "phrase_table": Option("", _TEXT, "Lines of `source|||target` words.", _OUTPUTS, "replace_unk"),
+    "phrase_table": Option(
+        "", _TEXT, "Lines of `source|||target` words.", _OUTPUTS, needs="replace_unk"
+    ),
 }
 # Options that name an input file.
 _READ = ("config", "src", "tgt", "phrase_table", "constraints", *SUBWORD_FILES)

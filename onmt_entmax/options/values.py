@@ -1,5 +1,6 @@
 """Reading one value in the type of its option."""
 
+import math
 from contextlib import suppress
 from typing import Any
 
@@ -42,7 +43,7 @@ def _read_single(rule: Rule, value: Any, where: str) -> Any:
     """Return a value that is no list in the type of its rule; see `read_value`."""
     converted = _converted(rule, value, where)
     if rule.fits(converted) and "\0" not in str(converted):
-        return float(converted) if rule.kind is float else converted
+        return _as_float(converted) if rule.kind is float else converted
     raise OptionError(f"{where}: {rule}, not {shown(value)}{_hint(rule, value)}")
 
 
@@ -76,6 +77,14 @@ def _as_number(text: str) -> int | float | str:
         with suppress(ValueError):
             return float(text)
     return text
+
+
+def _as_float(value: int | float) -> float:
+    """Return a number as a float; infinity for whole numbers beyond them, as Python reads texts."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _hint(rule: Rule, value: Any) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,11 +27,25 @@ class InputFeedDecoder(DecoderPart, InputFeedRNNDecoder):
     def init_state(self, src: Tensor, memory_bank: Tensor, encoder_final: Any) -> None:
         """Start from the encoder's last states; of a deeper encoder, from its lowest layers'.
 
-        OpenNMT-py takes the lowest layers too.
+        OpenNMT-py keeps the states of all layers, and its loop reads the lowest ones.
         """
         super().init_state(src, memory_bank, encoder_final)
         layers = self.rnn.num_layers
         self.state["hidden"] = tuple(state[:layers] for state in self.state["hidden"])
+
+
+class _PreparedLayer(NamedTuple):
+    """A layer before its steps.
+
+    Attributes:
+        weight: see `LayerWeight`.
+        dependency: scalar of `after_all_steps`.
+        dropout: factors of the output of each step ``(rows, hidden)``, or None.
+    """
+
+    weight: LayerWeight
+    dependency: Tensor
+    dropout: Sequence[Tensor | None]
 
 
 class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
@@ -69,15 +84,18 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
             positions ``(total,)`` in the flattened ``(tgt_len * batch)``.
 
         Raises:
-            ValueError: if a target length exceeds tgt_len.
+            ValueError: if a target length exceeds tgt_len, or on a CPU a source length is not from
+                1 to src_len.
         """
-        (count, batch, _), device = tgt.shape, tgt.device
+        count, batch, _ = tgt.shape
+        device = tgt.device
         fixed = self.has_fixed_steps(device)
         lengths = _target_lengths(target_lengths, count, batch, device)
         order = torch.arange(batch, device=device)  # sentence of each row
         if not fixed:
             order = lengths.argsort(descending=True, stable=True)
         steps = Steps.of(lengths[order], count, fixed)
+        # Rows of a step are in the order of lengths; the result names their sentences.
         index = steps.positions // batch * batch + order[steps.positions % batch]
         sources = memory_bank.transpose(0, 1).index_select(0, order)
         source_lengths = memory_lengths.to(order)[order]
@@ -90,42 +108,66 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
     def _run(
         self, steps: Steps, tokens: Tensor, bank: Tensor, lengths: Tensor, order: Tensor
     ) -> Tensor:
-        """Return packed outputs ``(total, hidden)``.
+        """Return the outputs of all steps, one step after the other, ``(total, hidden)``.
 
         Args:
             steps: rows of each step.
-            tokens: packed ids ``(total, features)``.
+            tokens: ids ``(total, features)``, one step after the other.
             bank: source vectors ``(batch, source, hidden)``, in the order of the rows.
-            lengths: of the sources ``(batch,)``, likewise.
+            lengths: of the sources ``(batch,)``, in the order of the rows.
             order: sentence of each row ``(batch,)``.
+
+        Raises:
+            ValueError: on a CPU, a source length is not from 1 to that of the memory bank.
         """
         if bank.device.type == "cpu" and not ((lengths > 0) & (lengths <= bank.size(1))).all():
             raise ValueError("attention needs source lengths from 1 to that of the memory bank")
-        sizes, width, total, outputs = steps.sizes, self.hidden_size, len(tokens), []
-        embedded, token_rows = embed_distinct(self.embeddings, tokens, steps.real is not None)
+        # Of each layer ``(batch, hidden)``, as is the attentional vector.
         hidden, cell = ([*state.index_select(1, order)] for state in self.state["hidden"])
-        fed = self.state["input_feed"][0, order]  # (batch, hidden)
+        fed = self.state["input_feed"][0, order]
+        outputs = []
+        embedded, token_rows = embed_distinct(self.embeddings, tokens, steps.real is not None)
         # `matmul_dtype` sets the precision, not autocast: states stay exact.
         with torch.autocast("cuda" if bank.is_cuda else "cpu", enabled=False):
-            layers, dropout = [], []
-            for number, layer in enumerate(self.rnn.layers):
-                matrix, summand = self._layer_weights(number, layer, embedded, token_rows, total)
-                weight = LayerWeight(matrix, summand, sizes, self.matmul_dtype)
-                layers.append((weight, after_all_steps(weight, matrix, summand)))
-                between = self.rnn.dropout if number + 1 < self.rnn.num_layers else None
-                dropout.append(dropout_of_steps(sizes, width, between, bank))
-            output_dropout = dropout_of_steps(sizes, width, self.dropout, bank)
+            layers = self._prepared_layers(steps, embedded, token_rows, bank)
+            output_dropout = dropout_of_steps(steps.sizes, self.hidden_size, self.dropout, bank)
             attend = attention_steps(self.attn, bank, lengths, steps, self.matmul_dtype)
-            for step in range(len(sizes)):
+            for step in range(len(steps.sizes)):
                 x = fed
-                for number, (weight, dependency) in enumerate(layers):
-                    factors = dropout[number][step]
+                for number, layer in enumerate(layers):
                     x, hidden[number], cell[number] = LayerStep.apply(
-                        weight, dependency, step, factors, x, hidden[number], cell[number]
+                        layer.weight,
+                        layer.dependency,
+                        step,
+                        layer.dropout[step],
+                        x,
+                        hidden[number],
+                        cell[number],
                     )
                 fed = attend(step, x, output_dropout[step])
                 outputs.append(fed)
         return torch.cat(outputs) if outputs else fed[:0]
+
+    def _prepared_layers(
+        self, steps: Steps, embedded: Tensor, token_rows: Tensor | None, bank: Tensor
+    ) -> list[_PreparedLayer]:
+        """Return what each layer needs in all steps.
+
+        Args:
+            steps: rows of each step.
+            embedded: see `embed_distinct`.
+            token_rows: see `embed_distinct`.
+            bank: source vectors; dropout factors have their type and device.
+        """
+        layers, total = [], len(steps.positions)
+        for number, layer in enumerate(self.rnn.layers):
+            matrix, summand = self._layer_weights(number, layer, embedded, token_rows, total)
+            weight = LayerWeight(matrix, summand, steps.sizes, self.matmul_dtype)
+            dependency = after_all_steps(weight, matrix, summand)
+            between = self.rnn.dropout if number + 1 < self.rnn.num_layers else None
+            dropout = dropout_of_steps(steps.sizes, self.hidden_size, between, bank)
+            layers.append(_PreparedLayer(weight, dependency, dropout))
+        return layers
 
     def _layer_weights(
         self,

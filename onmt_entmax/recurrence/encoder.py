@@ -158,6 +158,7 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
         )
         outputs, hiddens = [*states], [*hidden]
         # The output gate is not closed at padding, which follows the last step only forwards.
+        assert steps.last is not None
         hiddens[0] = outputs[0].index_select(0, steps.last)
         outputs[1:] = map(steps.reversed, outputs[1:])
         return torch.cat(outputs, 1), (torch.stack(hiddens), cell)

@@ -19,13 +19,13 @@ class Steps:
         sizes: rows of each step: the batch's first ones, which have not ended.
         positions: position of each packed row in a flattened ``(steps, batch)``, ``(total,)``.
         real: of fixed steps, which packed rows are no padding, ``(total, 1)``; None if all are.
-        last: packed row of each sentence's last step, ``(batch,)``, for fixed steps.
+        last: of fixed steps, the row of each sentence's last step, ``(batch,)``; else None.
     """
 
     sizes: list[int]
     positions: Tensor
     real: Tensor | None
-    last: Tensor
+    last: Tensor | None
 
     @staticmethod
     def of(lengths: Tensor, count: int, fixed: bool) -> Steps:
@@ -38,11 +38,11 @@ class Steps:
         """
         batch, device = len(lengths), lengths.device
         real = torch.arange(count, device=device).unsqueeze(1) < lengths  # (steps, batch)
-        last = (lengths - 1) * batch + torch.arange(batch, device=device)
         if fixed:
+            last = (lengths - 1) * batch + torch.arange(batch, device=device)
             positions = torch.arange(count * batch, device=device)
             return Steps([batch] * count, positions, real.view(-1, 1), last)
-        return Steps(real.sum(1).tolist(), real.flatten().nonzero().squeeze(1), None, last)
+        return Steps(real.sum(1).tolist(), real.flatten().nonzero().squeeze(1), None, None)
 
     def reversed(self, packed: Tensor) -> Tensor:
         """Return the rows ``(total, size)`` of fixed steps, the last step first."""

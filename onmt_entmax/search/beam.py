@@ -228,14 +228,7 @@ class BeamSearch:
         row, log_prob = options.row[position], continuations.log_prob[position]
         of_sentence = rows.sentence[row]
         total = state.count(rows.sentence, options.continuations)
-        may_exhaust = np.array(
-            [
-                config.stop == "exhaustive"
-                and continuations_left <= sentence.beam
-                and not sentence.proof.dropped
-                for sentence, continuations_left in zip(sentences, total, strict=True)
-            ]
-        )
+        may_exhaust = self._may_exhaust(total)
         beam = np.array([sentence.beam for sentence in sentences])
         kept = (rank < beam[of_sentence]) & ~cut[row]
         if config.n_best:
@@ -243,9 +236,9 @@ class BeamSearch:
             worst = np.array([sentence.score(config.n_best) for sentence in sentences])
             attainable = state.attainable(log_prob, state.source_lengths[of_sentence])
             kept &= may_exhaust[of_sentence] | (attainable > worst[of_sentence])
-        at_limit = np.zeros(count, dtype=bool)
+        at_limit, length = np.zeros(count, dtype=bool), np.zeros(count, dtype=np.int64)
+        # All rows of a sentence are of one length.
         at_limit[rows.sentence] = cut
-        length = np.zeros(count, dtype=np.int64)
         length[rows.sentence] = rows.length
         listed = state.largest(of_sentence[~kept], log_prob[~kept])
         unlisted = state.largest(rows.sentence, rows.log_prob + options.unlisted)
@@ -260,6 +253,20 @@ class BeamSearch:
             at_limit=at_limit.tolist(),
             length=length.tolist(),
             may_exhaust=may_exhaust.tolist(),
+        )
+
+    def _may_exhaust(self, total: Sequence[int]) -> Flags:
+        """Return whether the whole support `(sentences,)` may still be found.
+
+        Args:
+            total: continuations of positive probability of each sentence.
+        """
+        if self._config.stop != "exhaustive":
+            return np.zeros(len(total), dtype=bool)
+        pairs = zip(self._state.sentences, total, strict=True)
+        return np.array(
+            [left <= sentence.beam and not sentence.proof.dropped for sentence, left in pairs],
+            dtype=bool,
         )
 
     def _drop(self, selection: Selection) -> tuple[Flags, list[tuple[int, SearchResult]]]:
@@ -277,7 +284,8 @@ class BeamSearch:
         for index, sentence in enumerate(self._state.sentences):
             proof, total = sentence.proof, selection.total[index]
             followed, best_kept = selection.followed[index], selection.best_kept[index]
-            proof.strict &= proof.finished + total <= self._config.beam_size
+            if proof.finished + total > self._config.beam_size:
+                proof.strict = False
             proof.drop(total - followed, selection.best_dropped[index], selection.at_limit[index])
             # A sentence that follows a single prefix starts again once nothing can be proven.
             narrow = sentence.beam < self._config.beam_size

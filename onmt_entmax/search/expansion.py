@@ -104,11 +104,15 @@ def remove(distribution: Distribution, row: Ints, token: Ints) -> tuple[Distribu
     inside = values > -np.inf
     row, token = row[inside], token[inside]
     if not len(row):
-        pass
-    elif isinstance(distribution, Support):
+        return distribution, row, values[inside]
+    if isinstance(distribution, Support):
         keys = distribution.row * distribution.vocabulary + distribution.token
         left = ~torch.isin(keys, torch.from_numpy(row * distribution.vocabulary + token))
-        distribution = Support(*distribution[:2], *(column[left] for column in distribution[2:]))
+        distribution = distribution._replace(
+            row=distribution.row[left],
+            token=distribution.token[left],
+            log_prob=distribution.log_prob[left],
+        )
     else:
         distribution[torch.from_numpy(row), torch.from_numpy(token)] = -torch.inf
     return distribution, row, values[inside]

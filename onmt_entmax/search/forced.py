@@ -153,11 +153,7 @@ def suggest(
     Raises:
         SearchError: if the model gives no token a positive probability.
     """
-    scores: list[TokenScore] = []
-    for _, tokens, step in along_targets(stepper, batch, [prefix]):
-        scores += _token_scores(step, tokens)
-    # The last step is the one after the prefix, with the score of an end symbol.
-    scored = TargetScore(tuple(scores[:-1]))
+    scored, step = _after_prefix(stepper, batch, prefix)
     never = {*stepper.excluded, *banned}
     continuations = _possible(step, never)
     possible, completion = continuations, list[int]()
@@ -175,6 +171,21 @@ def suggest(
         completion=tuple(completion),
         complete=[token for token, _ in possible] == [stepper.eos],
     )
+
+
+def _after_prefix(stepper: Stepper, batch: Any, prefix: Sequence[int]) -> tuple[TargetScore, Step]:
+    """Return the score of the prefix of one sentence, without an end symbol, and the step after it.
+
+    Raises:
+        SearchError: if the model gives no token a positive probability.
+    """
+    scores: list[TokenScore] = []
+    last: Step | None = None
+    for _, tokens, step in along_targets(stepper, batch, [prefix]):
+        scores += _token_scores(step, tokens)
+        last = step
+    assert last is not None, "there is always the step of the end symbol"
+    return TargetScore(tuple(scores[:-1])), last
 
 
 def _possible(step: Step, never: Collection[int]) -> list[tuple[int, float]]:

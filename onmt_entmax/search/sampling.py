@@ -25,8 +25,6 @@ from onmt_entmax.search.expansion import Floats, Ints
 from onmt_entmax.search.stepper import Stepper, no_support
 
 _CUT = -1  # stands for all tokens where the length limit, or that none is allowed, ends an output
-
-
 _TOPIC = "Sampling (OpenNMT-py's options from here on)"
 _NEEDS = "random_sampling_topk or random_sampling_topp"
 
@@ -43,10 +41,12 @@ class Sampling(Checked):
         0.0, number(0, 1), "Draw each token of the best that reach this probability.", _TOPIC
     )
     """Draw among the fewest most probable next tokens that reach this probability; 0 for all."""
-    temp: float = option(1.0, positive(1000), "Temperature: divides the scores.", _TOPIC, _NEEDS)
+    temp: float = option(
+        1.0, positive(1000), "Temperature: divides the scores.", _TOPIC, needs=_NEEDS
+    )
     """Temperature: scores are divided by it before softmax or entmax maps them to probabilities."""
     distinct: bool = option(
-        False, FLAG, "Draw samples without replacement.", "Search and certificates", _NEEDS
+        False, FLAG, "Draw samples without replacement.", "Search and certificates", needs=_NEEDS
     )
     """Without replacement: no output twice."""
     seed: int = 0
@@ -139,14 +139,16 @@ def sample(
     length = 0
     while last:
         step = stepper.step(state, torch.tensor(last))
-        excluded = [never[sentence] for sentence in owner]
+        allowed = _rows(step.distribution, [never[sentence] for sentence in owner])
         options = []
-        for sentence, allowed in zip(owner, _rows(step.distribution, excluded), strict=True):
+        for sentence, row_options in zip(owner, allowed, strict=True):
             if length < len(prefixes[sentence]):
-                options.append(_forced(allowed, prefixes[sentence][length]))
-                continue
-            truncated = _truncated(*allowed, sampling)
-            options.append(_end_or_cut(*truncated, eos) if length == max_length else truncated)
+                row_options = _forced(row_options, prefixes[sentence][length])
+            else:
+                row_options = _truncated(*row_options, sampling)
+                if length == max_length:
+                    row_options = _end_or_cut(*row_options, eos)
+            options.append(row_options)
         for sentence, started_paths in enumerate(paths):
             if sampling.distinct:
                 generator = generators[sentence]

@@ -43,6 +43,7 @@ class SearchState:
     Attributes:
         sentences: the active ones.
         rows: the live prefixes.
+        source_lengths: `(sentences,)`, see the function of this name.
 
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
@@ -54,6 +55,7 @@ class SearchState:
         self._stepper, self._config = stepper, config
         self._ranks = sys.maxsize if config.all_found else config.n_best or sys.maxsize
         self.sentences: list[Sentence] = []
+        self.source_lengths = np.empty(0, dtype=np.int64)
         none = np.empty(0, dtype=np.int64)
         self.rows = Rows(None, none, [], np.empty(0), none, none)
         self._automata = RowAutomata([], stepper.vocabulary_size)
@@ -151,28 +153,50 @@ class SearchState:
             The distribution without them, and how many of positive probability each row lost.
         """
         size = self._stepper.vocabulary_size
-        columns = distribution[1] if isinstance(distribution, Support) else distribution.shape[1]
+        if isinstance(distribution, Support):
+            columns = distribution.vocabulary
+        else:
+            columns = distribution.shape[1]
         if columns != size:
             raise SearchError(
                 f"a step gives probabilities of size {columns}, the vocabulary has {size}"
             )
-        requests = [(True, *self._forbidden())]
-        if self._automata:
-            requests.append((False, *self._violating(distribution)))
-        lost = np.zeros(len(self.rows.prefix), dtype=np.int64)
-        for is_forbidden, row, token in requests:
-            distribution, row, log_prob = remove(distribution, row, token)
-            if len(row):
-                lost += np.bincount(row, minlength=len(lost))
-                sentence, log_prob = self.rows.sentence[row], self.rows.log_prob[row] + log_prob
-                mass = np.bincount(sentence, np.exp(log_prob), len(self.sentences))
-                largest = self.largest(sentence, log_prob)
-                for index in np.unique(sentence).tolist():
-                    proof = self.sentences[index].proof
-                    proof.exclude(float(mass[index]), largest[index])
-                    if is_forbidden:  # not by the automaton, which may be satisfied or violated
-                        proof.undecided = True
+        forbidden = self._forbidden()
+        # Before anything is removed: it also counts what must satisfy the automaton.
+        violating = self._violating(distribution) if self._automata else None
+        # Whether forbidden outputs satisfy their automaton is not known.
+        distribution, row = self._remove(distribution, *forbidden, decided=False)
+        lost = np.bincount(row, minlength=len(self.rows.prefix))
+        if violating is not None:
+            distribution, row = self._remove(distribution, *violating, decided=True)
+            lost = lost + np.bincount(row, minlength=len(lost))
         return distribution, lost
+
+    def _remove(
+        self, distribution: Distribution, row: Ints, token: Ints, decided: bool
+    ) -> tuple[Distribution, Ints]:
+        """Remove tokens, and tell the proofs of their sentences.
+
+        Args:
+            distribution: of the live prefixes; may be changed in place.
+            row: `(pairs,)` rows of the tokens.
+            token: `(pairs,)` tokens that may not follow.
+            decided: whether the automaton has decided on the outputs that are lost.
+
+        Returns:
+            The distribution without them, and the rows of those with positive probability.
+        """
+        distribution, row, log_prob = remove(distribution, row, token)
+        if len(row):
+            sentence, log_prob = self.rows.sentence[row], self.rows.log_prob[row] + log_prob
+            mass = np.bincount(sentence, np.exp(log_prob), len(self.sentences))
+            largest = self.largest(sentence, log_prob)
+            for index in np.unique(sentence).tolist():
+                proof = self.sentences[index].proof
+                proof.exclude(float(mass[index]), largest[index])
+                if not decided:
+                    proof.undecided = True
+        return distribution, row
 
     def _forbidden(self) -> tuple[Ints, Ints]:
         """Return pairs of a row and a token that may not follow it, as two arrays `(pairs,)`."""

@@ -6,7 +6,7 @@ search can keep a state and come back to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -15,6 +15,9 @@ from torch import Tensor
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.nn.support import Distribution, Support
+
+OutputFunction = Callable[[Tensor], Distribution]
+"""Maps hidden states `(rows, hidden)` to log-probabilities."""
 
 
 class SearchError(UserError):

@@ -20,7 +20,7 @@ from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.rules import shown
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
-from onmt_entmax.train.log import averages
+from onmt_entmax.train.sums import Sums
 from onmt_entmax.train.trainer import Evaluate
 
 
@@ -175,13 +175,13 @@ def _first_pair(batch: Batch) -> str:
 
 def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> dict[str, float]:
     """Return loss, token accuracy and support of target tokens that follow the right ones."""
-    sums = [0.0] * 4
+    sums = Sums()
     for batch in batches:
         with named_exhaustion(partial(_first_pair, batch), "make valid_batch_size smaller"):
             hidden, target = model.hidden_states(batch.to(device_of(model)))
             result = model.generator.loss(hidden, target, pad)
-        sums = [a + float(b) for a, b in zip(sums, result, strict=True)]
-    return averages(*sums)
+        sums.add(*map(float, result))
+    return sums.averages()
 
 
 def _changed(back: Sequence[str], texts: Sequence[str]) -> Iterator[str]:

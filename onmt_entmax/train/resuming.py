@@ -128,7 +128,7 @@ def _reset_best(
     """Forget the best checkpoint so far where it no longer counts.
 
     Args:
-        state: of the run, the fields of `RunState`; changed in place.
+        state: entry `run` of `Trainer.state_dict`; changed in place.
         run: names the folder to write to.
         other_measure: whether validation measures something else now.
         tell: receives a warning if the best checkpoint is gone.

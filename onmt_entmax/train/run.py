@@ -1,17 +1,15 @@
 """A training run from its configuration to its checkpoints.
 
-It reads the data, starts anew or resumes from a compatible checkpoint, and calls the trainer.
+It reads the data, starts anew or resumes from a compatible checkpoint, and calls the trainer. The
+command `train` and `train_model` run it.
 """
 
 import os
-import shlex
-import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,10 @@ import torch
 from onmt_entmax.checkpoint import (
     CELLS,
     CheckpointError,
-    RunFolder,
     best_step,
     checkpoint_steps,
-    clear,
     read_best,
     read_cells,
-    remove_leftovers,
     with_subword_files,
 )
 from onmt_entmax.config import DataConfig, ModelConfig, RunConfig, TrainingConfig, VocabularyConfig
@@ -36,23 +31,20 @@ from onmt_entmax.data.unknown import named
 from onmt_entmax.data.vectors import read_vectors
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import FileError, locked, write_files
-from onmt_entmax.model import (
-    SparseNMTModel,
-    build_model,
-    count_parameters,
-    device_of,
-    refuse_too_large,
-)
-from onmt_entmax.parallel.processes import ProcessError, Processes
+from onmt_entmax.memory import refuse_too_large
+from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
+from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.sparse.backends import cpu
 from onmt_entmax.strings.cells import Cells, cells_text
-from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS
-from onmt_entmax.strings.units import CHARACTERS, UNKNOWN
+from onmt_entmax.strings.units import UNKNOWN
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
-from onmt_entmax.train.log import Log, measure
-from onmt_entmax.train.resuming import Resumed, resume, same_folder
-from onmt_entmax.train.trainer import Trainer
+from onmt_entmax.train.log import Log
+from onmt_entmax.train.next_command import next_command
+from onmt_entmax.train.progress import measure_text
+from onmt_entmax.train.resuming import Resumed, resume
+from onmt_entmax.train.run_folder import RunFolder, alone, clean_folder
+from onmt_entmax.train.shared import connected, shared_updates
+from onmt_entmax.train.trainer import Outcome, Trainer
 
 _RARE = 0.05  # share of all tokens that a vocabulary may lack on purpose, without a warning
 Tell = Callable[[str], None]
@@ -95,70 +87,33 @@ def run_training(
     if training.matmul_dtype == "tf32" and device.type != "cuda":
         tell("warning: matmul_dtype: tf32 is of GPUs; float32 on the CPU")
         training = replace(training, matmul_dtype="float32")
-    training = _shared(training, run.world_size, data, processes.count, tell)
+    training = shared_updates(training, run.world_size, data, processes.count, tell)
     folder = Path(run.save_model)
     record, others = with_subword_files(record)
     with (
-        _connected(processes, device, folder),
-        _alone(folder, processes) as unchanged,
+        connected(processes, device, folder),
+        alone(folder, processes) as unchanged,
         ExitStack() as stack,
     ):
         resumed = resume(run, model, training, record, tell)
-        corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
-        vocabularies = corpora.vocabularies
-        if unknown := corpora.counts[1][UNKNOWN]:
-            tell(
-                f"warning: {unknown:,} of {counted(corpora.counts[1].total(), 'target token')} of "
-                "the training data are <unk>, which the model learns to write; translate "
-                "-ban_unk_token excludes it"
-            )
-        if resumed is not None:
-            _check_vocabularies(str(run.train_from), corpora, vocabulary, tell)
-        torch.manual_seed(run.seed)
-        if resumed is not None:
-            network = resumed.loaded.model
-        else:
-            # Weights and gradients, and the two moments of Adam.
-            copies = 4 if training.optimizer.optim == "adam" else 2
-            refuse_too_large(model, vocabularies, copies, device)
-            network = build_model(model, vocabularies)
-            _load_vectors(run, network, vocabularies, tell)
-        if run.label_smoothing_prior == "unigram":
-            network.generator.prior = target_frequencies(corpora)
-        network.to(device)
+        corpora = _read_data(run, data, vocabulary, resumed, tell)
+        network = _network(run, model, training, corpora, resumed, device, tell)
         if processes.rank > 0:  # each process draws its own dropout masks
             torch.manual_seed(run.seed + 1_000_003 * processes.rank)
-        tell(
-            f"{count_parameters(network):,} weights, vocabularies of "
-            f"{len(vocabularies.source):,} source and "
-            f"{counted(len(vocabularies.target), 'target token')}, {model.attention_text}, "
-            f"output alpha {model.generator_alpha:g}, on {device_of(network)}"
-        )
-        compiled = os.environ.get("ONMT_ENTMAX_NATIVE") == "0" or cpu.module is not None
-        if device.type == "cpu" and not compiled:
-            tell(
-                "warning: the C++ kernels of onmt_entmax.sparse were not compiled, so training "
-                "takes longer; install the package again where there is a C++ compiler"
-            )
+        _describe(network, model, corpora.vocabularies, tell)
         evaluate = None if data.valid is None else make_evaluate(corpora, validation, tell)
         following = next_command(folder, corpora)
         log = None
         if processes.writes:
-            _clean_folder(run, corpora, resumed, tell)
+            clean_folder(run, corpora, resumed, tell)
             done = resumed.step if resumed else 0
             log = Log(folder, done, training, model.generator_alpha, run.tensorboard)
             stack.enter_context(closing(log))
-        if processes.writes and (cells := corpora.cells()):
-            # As with tokens seen, what an earlier training counted of other cells is kept.
-            earlier: Cells = {}
-            try:
-                earlier = read_cells(resumed.loaded.folder) if resumed else {}
-            except UserError as error:
-                tell(f"warning: {error}; only the cells of this data are kept")
-            both = {each: {**earlier.get(each, {}), **cells[each]} for each in cells}
-            others[CELLS] = cells_text({**earlier, **both}).encode()
+            cells = _cells(corpora, resumed, tell)
+            if cells:
+                others[CELLS] = cells_text(cells).encode()
         saves = RunFolder(
-            folder, model, vocabularies, record, run.keep_checkpoint, others, unchanged
+            folder, model, corpora.vocabularies, record, run.keep_checkpoint, others, unchanged
         )
         batches = TrainingBatches(corpora, data.num_workers)
         trainer = Trainer(network, batches, training, evaluate, saves, log, processes, began)
@@ -171,16 +126,38 @@ def run_training(
         tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
         tell(f"continue with the same command and -train_from {folder}")
         return 128 + outcome.signal
-    tell(f"finished at step {outcome.step} ({outcome.reason})")
-    if best_step(folder) not in checkpoint_steps(folder):
-        tell(f"last checkpoint: {folder}/step_{outcome.step}")
-    else:
-        best: Any = read_best(folder)
-        value, taken = measure(best["metric"], best["value"]), validation.conditions(best["metric"])
-        how = f" ({taken})" if taken else ""
-        tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set{how}")
+    _tell_result(folder, outcome, validation, tell)
     tell(f"next: {following}")
     return 0
+
+
+# --- data --------------------------------------------------------------------------------------
+
+
+def _read_data(
+    run: RunConfig,
+    data: DataConfig,
+    vocabulary: VocabularyConfig,
+    resumed: Resumed | None,
+    tell: Tell,
+) -> TrainingData:
+    """Return corpora and vocabularies, which are those of a resumed run; warn of unknown tokens.
+
+    Raises:
+        CheckpointError: see `_check_vocabularies`.
+    """
+    corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
+    _, target_counts = corpora.counts
+    unknown = target_counts[UNKNOWN]
+    if unknown:
+        tell(
+            f"warning: {unknown:,} of {counted(target_counts.total(), 'target token')} of "
+            "the training data are <unk>, which the model learns to write; translate "
+            "-ban_unk_token excludes it"
+        )
+    if resumed is not None:
+        _check_vocabularies(str(run.train_from), corpora, vocabulary, tell)
+    return corpora
 
 
 def _check_vocabularies(
@@ -220,127 +197,53 @@ def _check_vocabularies(
             )
 
 
-# --- the run folder --------------------------------------------------------------------------
+def _cells(data: TrainingData, resumed: Resumed | None, tell: Tell) -> Cells:
+    """Return the cells of inflection that were trained, of each language; {} for other tasks.
 
-
-@contextmanager
-def _alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None] | None]:
-    """Lock the run folder in the first process; two runs at once would delete each other's files.
-
-    Reading needs no lock: a checkpoint gets its name when it is complete.
-
-    Yields:
-        In the first process, a function that raises FileError if the folder was deleted or
-        replaced meanwhile; None in the others.
-
-    Raises:
-        FileError: another run holds the lock.
-        SystemExit: the first process was refused, and says so; this is another process.
+    As with tokens seen, what an earlier training counted of other cells is kept.
     """
-    with ExitStack() as stack:
-        refusal, unchanged = None, None
-        if processes.writes:
-            try:
-                unchanged = stack.enter_context(locked(folder))
-                remove_leftovers(folder)
-            except FileError as error:
-                refusal = error
-        if processes.from_first(refusal is not None):
-            raise refusal or SystemExit(2)
-        yield unchanged
-
-
-def _clean_folder(run: RunConfig, data: TrainingData, resumed: Resumed | None, tell: Tell) -> None:
-    """Write the new vocabulary files and delete what the run replaces.
-
-    Nothing is written or deleted before all inputs, the first batch included, have been read: a
-    run that cannot start leaves the earlier one as it was. `tell` receives a line for everything
-    written or deleted.
-    """
-    folder = Path(run.save_model)
-    first = resumed.step if resumed and same_folder(run) else 0
-    steps = checkpoint_steps(folder) if run.overwrite else []
-    replaced = [step for step in steps if step > first]
-    if replaced or data.new_files:
-        with closing(iter(TrainingBatches(data))) as stream:
-            next(stream)
-    write_files(data.new_files)
-    for path in data.new_files:
-        tell(f"note: {path}: was not there; written, with the tokens counted in the data")
-    if replaced:
-        names = ", ".join(f"step_{step}" for step in replaced)
-        tell(f"note: -overwrite: deletes from {folder}: {names}")
-    if run.overwrite:
-        clear(folder, first)
-
-
-# --- several processes -----------------------------------------------------------------------
-
-
-@contextmanager
-def _connected(processes: Processes, device: torch.device, folder: Path) -> Iterator[None]:
-    """Connect to the other processes, if there are any, and disconnect at the end.
-
-    Each update communicates, in many places, so any RuntimeError may be of another process. In
-    `sharding.connected` few places do, and one process reports for all.
-
-    Raises:
-        ProcessError: this or another process failed.
-    """
-    advice = f"continue from the last checkpoint with -train_from {folder}"
-    with processes.connected(device, advice):
+    cells = data.cells()
+    if not cells:
+        return {}
+    earlier: Cells = {}
+    if resumed is not None:
         try:
-            yield
-        except RuntimeError as error:
-            if processes.count == 1:
-                raise
-            # torchrun ends the other processes now; let them report their error first.
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            raise ProcessError(
-                f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
-                f"{advice}"
-            ) from None
+            earlier = read_cells(resumed.loaded.folder)
+        except UserError as error:
+            tell(f"warning: {error}; only the cells of this data are kept")
+    both = {language: {**earlier.get(language, {}), **cells[language]} for language in cells}
+    return {**earlier, **both}
 
 
-def _shared(
-    training: TrainingConfig, world_size: int, data: DataConfig, processes: int, tell: Tell
-) -> TrainingConfig:
-    """Return the configuration with the batches of an update, all processes together.
+# --- the network -------------------------------------------------------------------------------
 
-    OpenNMT-py takes `accum_count` batches in each of `world_size` processes. An update has as many
-    batches here, whatever the number of processes that share them. `accum_count` is already times
-    the configured `world_size`.
+
+def _network(
+    run: RunConfig,
+    model: ModelConfig,
+    training: TrainingConfig,
+    data: TrainingData,
+    resumed: Resumed | None,
+    device: torch.device,
+    tell: Tell,
+) -> SparseNMTModel:
+    """Return the network on its device: a new one, from the seed of the run, or the resumed one.
 
     Raises:
-        ProcessError: the processes cannot share an update evenly, or a transform gives each other
-            batches.
+        TooLargeError: it does not fit in memory.
     """
-    names = {name for corpus in data.corpora for name in corpus.transforms}
-    samples = {data.transform_options.get(f"{side}_subword_nbest", 1) for side in ("src", "tgt")}
-    # Newer versions of sentencepiece seed their generator differently in each process.
-    if processes > 1 and "sentencepiece" in names and samples - {0, 1}:
-        raise ProcessError(
-            "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
-            "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"
-        )
-    accum_count = training.accum_count
-    if processes > 1 and world_size == 1:
-        accum_count = tuple(count * processes for count in accum_count)
-    for count in accum_count:
-        if count % processes:
-            raise ProcessError(
-                f"an update takes {counted(count, 'batch')} (world_size times accum_count), which "
-                f"{processes} processes cannot share evenly; start another number of them"
-            )
-    if world_size > processes:
-        tell(
-            f"note: world_size {world_size} but {counted(processes, 'process')}: gradients of all "
-            "batches are accumulated, which gives the same updates"
-        )
-    return replace(training, accum_count=accum_count)
-
-
-# --- start and end ---------------------------------------------------------------------------
+    torch.manual_seed(run.seed)
+    if resumed is not None:
+        network = resumed.loaded.model
+    else:
+        # Weights and gradients, and the two moments of Adam.
+        copies = 4 if training.optimizer.optim == "adam" else 2
+        refuse_too_large(model, data.vocabularies, copies, device)
+        network = build_model(model, data.vocabularies)
+        _load_vectors(run, network, data.vocabularies, tell)
+    if run.label_smoothing_prior == "unigram":
+        network.generator.prior = target_frequencies(data)
+    return network.to(device)
 
 
 def _load_vectors(
@@ -361,35 +264,33 @@ def _load_vectors(
             tell(f"{path}: vectors for {len(vectors):,} of {counted(len(vocabulary), 'token')}")
 
 
-def next_command(folder: Path, data: TrainingData) -> str:
-    """Return a command that uses the model of a run, to paste into a shell.
+def _describe(
+    network: SparseNMTModel, model: ModelConfig, vocabularies: Vocabularies, tell: Tell
+) -> None:
+    """Say what is trained, and on which device; warn of slow ones."""
+    device = device_of(network)
+    tell(
+        f"{count_parameters(network):,} weights, vocabularies of "
+        f"{len(vocabularies.source):,} source and "
+        f"{counted(len(vocabularies.target), 'target token')}, {model.attention_text}, "
+        f"output alpha {model.generator_alpha:g}, on {device}"
+    )
+    without_on_purpose = os.environ.get("ONMT_ENTMAX_NATIVE") == "0"
+    if device.type == "cpu" and cpu.module is None and not without_on_purpose:
+        tell(
+            "warning: the C++ kernels of onmt_entmax.sparse were not compiled, so training "
+            "takes longer; install the package again where there is a C++ compiler"
+        )
 
-    A model of inflection inflects a word of its data, one of other strings predicts the target of
-    a row, and any other translates the development set.
-    """
-    lines, task = list(islice(data.lines(), 100)), data.config.task
-    queries = [task.decode_source(line.source.split()) for line in lines]
-    inflects = task.languages and task.has_tags and task.source == task.target == CHARACTERS
-    if queries and task.source.kind != "text" and not inflects:
-        query = max(queries, key=lambda query: bool(query.source))
-        row = {SOURCE: query.source, LANGUAGE_COLUMN: query.language}
-        row[TAGS] = task.tag_separator.join(query.tags)
-        cells = [row[column] for column in task.columns if column in row]
-        command = ["onmt-entmax", "predict", str(folder), "-"]
-        if task.languages and LANGUAGE_COLUMN not in task.columns:
-            command += ["--language", query.language]
-        printed = ["printf", "\\t".join(["%s"] * len(cells)) + "\\n", *cells]
-        asked = ["echo", *cells] if len(cells) == 1 else printed
-        return f"{shlex.join(asked)} | {shlex.join(command)}"
-    if not queries or not all(query.language for query in queries):
-        # Where `prepare` proposes it, but never in the place of the reference.
-        corpus = lines[0].corpus
-        output = folder.parent / f"{Path(corpus.path_src).stem}.out"
-        if output.absolute() == Path(corpus.path_tgt).absolute():
-            output = folder / output.name
-        files = ["-src", corpus.path_src, "-output", str(output)]
-        return shlex.join(["onmt-entmax", "translate", "-model", str(folder), *files])
-    # Tags are empty only where a language has none.
-    lemma, tags, language = max(queries, key=lambda query: (bool(query.source), bool(query.tags)))
-    words = [language, lemma, ";".join(tags)]
-    return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *words])
+
+def _tell_result(folder: Path, outcome: Outcome, validation: ValidationConfig, tell: Tell) -> None:
+    """Say how a run ended, and name its best checkpoint, or the last one without a best."""
+    tell(f"finished at step {outcome.step} ({outcome.reason})")
+    if best_step(folder) not in checkpoint_steps(folder):
+        tell(f"last checkpoint: {folder}/step_{outcome.step}")
+        return
+    best: Any = read_best(folder)
+    value = measure_text(best["metric"], best["value"])
+    conditions = validation.conditions(best["metric"])
+    how = f" ({conditions})" if conditions else ""
+    tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set{how}")

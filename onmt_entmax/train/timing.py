@@ -11,7 +11,6 @@ from pathlib import Path
 
 import torch
 
-from onmt_entmax.checkpoint import RunFolder
 from onmt_entmax.config import (
     DataConfig,
     ModelConfig,
@@ -25,6 +24,7 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.evaluation import make_evaluate
+from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
 
 _BATCHES = 50  # different ones of a network, which repeat

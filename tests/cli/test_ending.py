@@ -148,6 +148,27 @@ def test_a_misspelt_option_is_named_before_what_is_missing(
     assert str(raised.value).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--size", "1", "--size=2"], "warning: --size is given twice; the last counts\n"),
+        (["--size", "1", "--", "--size"], ""),
+        (["--each", "1", "--each", "2"], ""),
+        (["--size", "1"], ""),
+    ],
+    ids=["twice", "an argument of the same text", "a list that collects", "once"],
+)
+def test_an_option_that_replaces_an_earlier_one_is_said(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = argument_parser(None)
+    parser.add_argument("--size")
+    parser.add_argument("--each", action="append")
+    parser.add_argument("text", nargs="?")
+    parser.parse_args(words)
+    assert capsys.readouterr().err == said
+
+
 def test_an_argument_follows_its_rule() -> None:
     count = replace(whole(1, 5), names=("all",))
     assert [*map(count, ("1", "5", "all"))] == [1, 5, "all"]

@@ -11,7 +11,6 @@ from onmt_entmax.checkpoint import (
     find_model,
     load,
     read_training_state,
-    remember_best,
     save,
     with_subword_files,
 )
@@ -19,6 +18,7 @@ from onmt_entmax.cli.export import main
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.checksums import differences, write_list
 from onmt_entmax.model import build_model
+from onmt_entmax.train.run_folder import remember_best
 from tests.commands import succeed
 from tests.ended import ended, refused
 from tests.models import SMALL, VOCABULARIES

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax.checkpoint import RunFolder, remember_best
 from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
+from onmt_entmax.train.run_folder import RunFolder, remember_best
 from tests.ended import ended, refused
 from tests.models import SMALL, VOCABULARIES
 

@@ -8,7 +8,7 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, Shape, Shapes, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.train.update import pad_batch
+from onmt_entmax.train.padded import pad_batch
 
 SIZES = (23, 19)  # tokens of source and target
 SHAPES = Shapes(batch_size=7)

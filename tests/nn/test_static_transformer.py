@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, Shape, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.train.update import padded_outputs, views
+from onmt_entmax.train.padded import padded_outputs, views
 from tests.models import small_transformer
 from tests.nn.padding import CONFIG as RECURRENT
 from tests.nn.padding import KNOWN, SHAPES, batch_of, gradients, packed_loss, padded

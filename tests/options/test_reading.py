@@ -17,7 +17,8 @@ from onmt_entmax.opennmt import train_opts, translate_opts
 from onmt_entmax.options import train, translate
 from onmt_entmax.options.declared import options_of, transform_options
 from onmt_entmax.options.help import schema
-from onmt_entmax.options.reader import Options, read_options
+from onmt_entmax.options.reader import read_options
+from onmt_entmax.options.result import Options
 from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.train import training_options, training_setup
 from onmt_entmax.options.translate import translation_options
@@ -143,6 +144,30 @@ def test_one_line_names_file_and_key(tmp_path: Path, text: str, message: str) ->
 )
 def test_wrong_flags(flags: str, message: str) -> None:
     refused(lambda: read_options(COMMANDS["train"], flags.split()), message)
+
+
+def test_of_a_flag_that_is_given_twice_the_last_counts(tmp_path: Path) -> None:
+    options = read(tmp_path, "", "-layers", "1", "-layers", "2")
+    assert options["layers"] == 2
+
+
+def test_a_flag_that_is_given_twice_is_said(tmp_path: Path) -> None:
+    options = read(tmp_path, "", "-layers", "1", "-layers", "2")
+    assert options.notes.warnings == [
+        "command line: -layers is given twice; the last counts: -layers 2"
+    ]
+
+
+def test_a_flag_that_is_given_twice_with_one_value_is_a_note(tmp_path: Path) -> None:
+    options = read(tmp_path, "", "-layers", "2", "--layers=2")
+    assert options.notes.lines() == ["given twice, with equal values: -layers"]
+    assert not options.notes.warnings
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "-" + "9" * 400], ids=["large", "small"])
+def test_a_number_beyond_all_floats_is_refused_in_one_line(tmp_path: Path, number: str) -> None:
+    """Of an option without a range, which is refused whatever its value is."""
+    refused(lambda: read(tmp_path, f"lambda_align: {number}"), "lambda_align: not supported")
 
 
 WRONG_IN_THE_FILE = pytest.mark.parametrize(

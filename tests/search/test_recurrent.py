@@ -10,7 +10,8 @@ from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
-from onmt_entmax.search.model_stepper import OpenNMTDecoding, RecurrentState
+from onmt_entmax.search.opennmt_decoding import OpenNMTDecoding
+from onmt_entmax.search.recurrent_decoding import RecurrentState
 from onmt_entmax.search.stepper import SearchError
 from onmt_entmax.sparse import log_entmax
 from tests.recurrence.networks import Distance

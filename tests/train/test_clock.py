@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.checkpoint import RunFolder
-from onmt_entmax.train import trainer
+from onmt_entmax.train import clock as clock_module
+from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
 from tests.train.trainers import after_each_update, give_dev_losses, resumed_trainer, trainer_of
 
@@ -23,9 +23,9 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of trainers."""
+    """The clock of trainings."""
     clock = Clock()
-    monkeypatch.setattr(trainer.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(clock_module.time, "monotonic", lambda: clock.now)
     return clock
 
 
@@ -146,4 +146,4 @@ def test_all_processes_have_the_time_of_the_first(tmp_path: Path, clock: Clock) 
     outcome = run.train()
     # The first update's checkpoint counts from the second one on.
     assert (outcome.step, outcome.reason) == (2, "max_seconds")
-    assert (run.state.saving, run.state.seconds) == (77.0, 77.0)
+    assert (run.clock.saving, run.clock.seconds) == (77.0, 77.0)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.checkpoint import RunFolder, checkpoint_steps, find_model, prune, remember_best
+from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, locked
 from onmt_entmax.model import build_model
+from onmt_entmax.train.run_folder import RunFolder, prune, remember_best
 from tests.models import SMALL, VOCABULARIES
 from tests.toy import write_config
 from tests.train.runs import train_again

@@ -203,7 +203,7 @@ def test_bfloat16_products_hardly_change_the_loss(tmp_path: Path) -> None:
     for dtype in ("float32", "bfloat16"):
         run = trainer_of(tmp_path, matmul_dtype=dtype, train_steps=2, dropout=0.0)
         run.train()
-        losses.append(run.state.best)
+        losses.append(run.selection.best)
     assert losses[0] == pytest.approx(losses[1], abs=0.05)
 
 
@@ -243,7 +243,8 @@ def test_a_resumed_run_is_the_uninterrupted_one(
         with whole.average.applied(), again.average.applied():
             assert_equal(weights(again.model), weights(whole.model))
         assert again.batches.position == whole.batches.position
-        for name in ("best", "best_step", "decay", "waited", "previous_loss"):
+        assert again.selection.state_dict() == whole.selection.state_dict()
+        for name in ("decay", "previous_loss"):
             assert getattr(again.state, name) == getattr(whole.state, name), name
 
 
@@ -269,7 +270,7 @@ def test_the_validation_at_an_interruption_decides_nothing_for_what_follows(
     assert outcome(beginning) == (5, "train_steps")
     again = resumed_trainer(tmp_path / "parts", 5, train_steps=20, **changes)
     assert outcome(again) == (14, "early_stopping")
-    assert again.state.best_step == 5
+    assert again.selection.best_step == 5
     assert again.state.decay == whole.state.decay < 1
 
 
@@ -334,7 +335,7 @@ def test_the_average_is_saved_and_validated(tmp_path: Path) -> None:
     with run.average.applied():
         assert_equal(weights(saved), weights(run.model))
     with torch.no_grad():
-        assert run.evaluate(saved)["loss"] == run.state.best
+        assert run.evaluate(saved)["loss"] == run.selection.best
 
 
 # --- losses that are not finite --------------------------------------------------------------
@@ -453,13 +454,13 @@ def test_a_measure_that_is_not_finite_is_worse_than_any_other(tmp_path: Path) ->
     run = trainer_of(tmp_path, rnn_size=8, train_steps=3, valid_steps=1)
     give_dev_losses(run, math.nan, 3.0, math.nan)
     run.train()
-    assert (run.state.best, best_step(tmp_path / "run")) == (3.0, 2)
+    assert (run.selection.best, best_step(tmp_path / "run")) == (3.0, 2)
 
 
 def test_a_limit_of_time_counts_the_time_before_resuming(tmp_path: Path) -> None:
     run = trainer_of(tmp_path, rnn_size=8, train_steps=4, valid_steps=100, max_seconds=1000)
     give_dev_losses(run, 1.0)
-    run.state.seconds = 1000 - 1e-6  # as of a run that is resumed
+    run.clock.seconds = 1000 - 1e-6  # as of a run that is resumed
     outcome = run.train()
     assert (outcome.step, outcome.reason) == (1, "max_seconds")
 

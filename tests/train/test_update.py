@@ -15,9 +15,12 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.nn.transformer import attentions
 from onmt_entmax.sparse import backends
-from onmt_entmax.train import update as update_module
+from onmt_entmax.train import graphs as graphs_module
+from onmt_entmax.train import padded as padded_module
 from onmt_entmax.train.optimiser import build_optimizer
-from onmt_entmax.train.update import Reports, Update, reason_against
+from onmt_entmax.train.padded import reason_against
+from onmt_entmax.train.reports import Report, Reports
+from onmt_entmax.train.update import Update
 from tests.models import small, small_transformer
 
 WORDS = Vocabulary((*map(str, TARGET_SPECIALS), *(f"t{n}" for n in range(16))))
@@ -81,7 +84,8 @@ def test_updates_are_those_of_autograd(graphs: str, config: ModelConfig, optim: 
             sums += torch.stack([value.detach().double() for value in result])
         norm = torch.nn.utils.clip_grad_norm_(theirs.parameters(), 0.1)
         optimizer.step()
-        update.measured[4], update.measured[5] = 15, 2.5
+        update.report_signal(15)
+        update.report_seconds(2.5)
         report = update.step((rate, rate))
         expected = torch.cat([sums, torch.tensor([15.0, 2.5]), norm.detach().view(1)])
         torch.testing.assert_close(report, expected, rtol=1e-8, atol=0)
@@ -140,7 +144,7 @@ def test_no_update_keeps_its_graph() -> None:
 
 
 def test_there_is_a_largest_number_of_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update_module, "MOST_GRAPHS", 2)
+    monkeypatch.setattr(graphs_module, "MOST_GRAPHS", 2)
     update = update_of(model_of())
     for longest in (3, 3, 7, 7, 7, 12, 12, 3):
         update.add(batch_of(longest, longest), 5)
@@ -228,7 +232,7 @@ def test_settings_that_change_in_each_update_have_no_graphs() -> None:
 def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch's operations in their place wait for the GPU, which cannot be recorded."""
     assert reason_against(model_of()) is None
-    monkeypatch.setattr(update_module, "device_of", lambda model: torch.device("cuda"))
+    monkeypatch.setattr(padded_module, "device_of", lambda model: torch.device("cuda"))
     monkeypatch.setattr(backends, "of", lambda *_: backends.reference)
     assert reason_against(model_of()) == "Triton starts no kernels here"
 
@@ -255,13 +259,16 @@ def test_the_part_that_cannot_be_padded_is_the_reason(
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
 def test_reports_arrive_in_order_and_in_time(delay: int) -> None:
-    reports, read, values = Reports(torch.device("cpu")), [], torch.zeros(2)
+    reports = Reports(torch.device("cpu"))
     assert reports.delay == 0
     reports.delay = delay
+    values = torch.zeros(7)
+    expected = [(step, Report(*[step] * 7)) for step in range(7)]
+    read = []
     for step in range(7):
         reports.send(step, values.fill_(step))  # the same memory each time
         read += reports.read()
-        assert read == [(at, [at, at]) for at in range(max(0, step + 1 - delay))]
+        assert read == expected[: max(0, step + 1 - delay)]
     read += reports.read(everything=True)
-    assert read == [(at, [at, at]) for at in range(7)]
+    assert read == expected
     assert not list(reports.read(everything=True))

@@ -6,13 +6,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from onmt_entmax.checkpoint import RunFolder, load, read_training_state
+from onmt_entmax.checkpoint import load, read_training_state
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.evaluation import make_evaluate
+from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
 from tests.toy import write_config
 

@@ -13,7 +13,7 @@ from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.train.update import pad_batch, padded_outputs, views
+from onmt_entmax.train.padded import pad_batch, padded_outputs, views
 from tools.bench import batches as text
 from tools.bench.gpu_contenders import StaticStep
 from tools.bench.gpu_device import Device

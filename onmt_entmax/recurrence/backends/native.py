@@ -12,7 +12,7 @@ from torch import Tensor
 
 from onmt_entmax.recurrence.backends.contract import StepBackend
 from onmt_entmax.recurrence.source_memory import RowSources
-from onmt_entmax.sparse.backends.cpu import load
+from onmt_entmax.sparse.backends.cpu_module import load
 
 native: Any = load("onmt_entmax.recurrence.backends._native")
 

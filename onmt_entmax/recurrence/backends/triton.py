@@ -17,7 +17,7 @@ from onmt_entmax.sparse.backends.triton_curves import (
     beta_of,
     jacobian_weights,
     least_threshold,
-    result_at,
+    probabilities_at,
     solve_tile,
 )
 from onmt_entmax.sparse.backends.triton_launch import alpha_of, form_of
@@ -139,8 +139,8 @@ def _attend_kernel(
     below = tile - tl.max(tile, 1, keep_dims=True)
     start = least_threshold(beta, log_form, power)
     threshold, probability, total = solve_tile(below, start, beta, log_form, power)
-    probability = result_at(
-        below, threshold, probability, beta, total, "probabilities", log_form, power, False
+    probability = probabilities_at(
+        below, threshold, probability, beta, total, log_form, power, in_float64=False
     )
     weight = tl.reshape(probability, (height,)).to(keys.dtype.element_ty)
     tl.store(weights + row * source + position, weight, mask=position < source)

@@ -25,8 +25,8 @@ from onmt_entmax.sparse.backends.triton_curves import (
     beta_of,
     curve,
     least_threshold,
+    newton_step,
     solve_tile,
-    step,
 )
 
 # Kernels compile anew for a number that is 1 or divisible by 16; for these it need not.
@@ -135,7 +135,7 @@ def _solve_in_blocks(
             p, weight, _ = curve(scores - maximum, threshold, beta, log_form, power)
             total += tl.sum(p, 1, keep_dims=True)
             weights += tl.sum(weight, 1, keep_dims=True)
-        threshold, better = step(total, weights, threshold, beta, log_form, power)
+        threshold, better = newton_step(total, weights, threshold, beta, log_form, power)
         going = tl.max(tl.max(better.to(tl.int32), 1), 0)
         steps += 1
     return maximum, threshold

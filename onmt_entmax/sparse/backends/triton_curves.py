@@ -3,8 +3,13 @@ r"""The mathematics of a row of scores, as functions of Triton that all kernels 
 With the maximum ``m`` of a row's scores ``z``, let ``x = z - m`` and ``beta = alpha - 1``. At a
 threshold ``t`` the *base* of a score is ``b = [beta (x - t)]_+`` in the power form and
 ``[1 + beta (x - t)]_+`` in the log form (see csrc/native_rows.h); its probability is
-``p = b ** (1 / beta)``, and its Jacobian weight ``p ** (2 - alpha)``. Newton's method moves the
-threshold up until the probabilities sum to 1.
+``p = b ** (1 / beta)``, and its *weight* in the Jacobian ``s = p ** (2 - alpha)``. Functions take
+and return them in the order p, s, b. Newton's method moves the threshold up until the probabilities
+sum to 1.
+
+Scores, and what there is of each score, are tiles ``(rows, width)``; thresholds, sums, maxima and
+``beta`` are ``(rows, 1)``. ``below`` are the scores minus their maximum, x. A probability of a nan
+is nan.
 
 ``power`` is a constant of the compiler: the exponent ``1 / beta`` where that is a whole number,
 else `SOFTMAX` or `NO_POWER`. Alpha is given as the bits of ``beta`` in float64, an integer, so that
@@ -19,7 +24,7 @@ import triton.language as tl
 
 SOFTMAX = tl.constexpr(-1)
 NO_POWER = tl.constexpr(0)
-# Steps at most; ordinary rows need three to six.
+# Newton steps at most; ordinary rows need three to six.
 STEPS = tl.constexpr(100)
 INFINITY = tl.constexpr(float("inf"))
 
@@ -36,7 +41,7 @@ def _scaled(from_threshold, beta, log_form: tl.constexpr):
 
 @triton.jit
 def curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Return probabilities, Jacobian weights and bases at a threshold; nan stays nan."""
+    """Return probabilities, weights and bases of scores at a threshold."""
     from_threshold = below - threshold
     if power == SOFTMAX:
         probability = tl.exp(from_threshold)
@@ -62,39 +67,49 @@ def curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
 def _logarithms(from_threshold, scaled, inside, beta, log_form: tl.constexpr):
     """Return log-probabilities; at alpha = 1 in the log form, scores minus the threshold.
 
-    ``inside`` are the bases, 1 outside the support, where the result has no meaning.
+    ``scaled`` is :func:`_scaled` of ``from_threshold``. ``inside`` are the bases, 1 outside the
+    support, where the result has no meaning.
     """
-    if log_form and from_threshold.dtype == tl.float32:
-        # log1p(scaled) / beta for scaled in (-1, 0]. With 1 + scaled = m 2**e, m in [0.7, 1.4), it
-        # is e log 2 + log1p(m - 1), of which the latter is a polynomial: a division takes as many
-        # instructions. Where e is 0, m - 1 is `scaled`, since a rounded 1 + scaled is not exact
-        # enough. 0x3F3504F3 are the bits of sqrt(1/2).
-        bits = inside.to(tl.int32, bitcast=True)
-        exponent = (bits - 0x3F3504F3) >> 23
-        rest = (bits - (exponent << 23)).to(tl.float32, bitcast=True) - 1.0
-        near = exponent == 0
-        inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
-        x = tl.where(near, scaled, rest)
-        # log1p(x) / x for x from sqrt(1/2) - 1 to sqrt(2) - 1: relative error below 5e-9.
-        series = x * -0.0763859246 + 0.1291417033
-        series = series * x - 0.1324084269
-        series = series * x + 0.1418007872
-        series = series * x - 0.1660912651
-        series = series * x + 0.2000207167
-        series = series * x - 0.2500158512
-        series = series * x + 0.3333332402
-        series = series * x - 0.4999998829
-        series = series * x + 1.0
-        logs = tl.where(near, from_threshold, rest * inverse) * series
-        # `scaled * 0.0` propagates nan.
-        return logs + exponent.to(tl.float32) * (0.6931471805599453 * inverse) + scaled * 0.0
-    if log_form:
-        # Kahan's log1p(x) = log(u) x / (u - 1) with u = 1 + x rounded: exact for small x too.
-        rest = inside - 1.0
-        exact = tl.log(inside) * tl.where(rest == 0, 1.0, scaled / tl.where(rest == 0, 1.0, rest))
-        exact = tl.where(rest == 0, scaled, exact)
-        return tl.where(beta == 0, from_threshold, exact / tl.where(beta == 0, 1.0, beta))
-    return tl.log(inside) / beta
+    if not log_form:
+        return tl.log(inside) / beta
+    if from_threshold.dtype == tl.float32:
+        return _log1p_over_float32(from_threshold, scaled, inside, beta)
+    # Kahan's log1p(x) = log(u) x / (u - 1) with u = 1 + x rounded: exact for small x too.
+    rest = inside - 1.0
+    exact = tl.log(inside) * tl.where(rest == 0, 1.0, scaled / tl.where(rest == 0, 1.0, rest))
+    exact = tl.where(rest == 0, scaled, exact)
+    return tl.where(beta == 0, from_threshold, exact / tl.where(beta == 0, 1.0, beta))
+
+
+@triton.jit
+def _log1p_over_float32(from_threshold, scaled, inside, beta):
+    """Return ``log1p(scaled) / beta`` in float32, and its limit where beta is 0.
+
+    ``scaled`` is from -1 to 0, and ``inside`` is 1 more. With ``inside = m 2**e``, m in [0.7, 1.4),
+    the logarithm is ``e log 2 + log1p(m - 1)``, of which the latter is a polynomial: a division
+    takes as many instructions. Where e is 0, ``m - 1`` is ``scaled``, since a rounded ``inside`` is
+    not exact enough.
+    """
+    bits = inside.to(tl.int32, bitcast=True)
+    exponent = (bits - 0x3F3504F3) >> 23  # the bits of sqrt(1/2)
+    rest = (bits - (exponent << 23)).to(tl.float32, bitcast=True) - 1.0
+    near = exponent == 0
+    inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
+    x = tl.where(near, scaled, rest)
+    # log1p(x) / x for x from sqrt(1/2) - 1 to sqrt(2) - 1: a fit of relative error below 5e-9, a
+    # tenth of float32's rounding. Any polynomial of degree 9 with that error may take its place.
+    series = x * -0.0763859246 + 0.1291417033
+    series = series * x - 0.1324084269
+    series = series * x + 0.1418007872
+    series = series * x - 0.1660912651
+    series = series * x + 0.2000207167
+    series = series * x - 0.2500158512
+    series = series * x + 0.3333332402
+    series = series * x - 0.4999998829
+    series = series * x + 1.0
+    logs = tl.where(near, from_threshold, rest * inverse) * series
+    # The bits of a nan are lost: `scaled * 0.0` is nan where there was one.
+    return logs + exponent.to(tl.float32) * (0.6931471805599453 * inverse) + scaled * 0.0
 
 
 @triton.jit
@@ -105,8 +120,8 @@ def _expm1_over(beta, factor):
         near = tl.abs(exponent) < 1.0
         small = tl.where(near, exponent, 0.0)
         # (e^x - 1) / x = 1 + x/2 (1 + x/3 (1 + ...)), to x/11: the rest is about 1 / 12!.
-        series = small * 0.0 + 1.0
-        for k in tl.static_range(10):
+        series = 1.0 + small * (1.0 / 11)
+        for k in tl.static_range(1, 10):
             series = 1.0 + small * series * (1.0 / (11 - k))
         far = tl.where(near, 1.0, exponent)
         return factor * tl.where(near, series, (tl.exp(far) - 1.0) / far)
@@ -121,11 +136,11 @@ def _expm1_over(beta, factor):
 
 
 @triton.jit
-def step(total, weights, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
+def newton_step(total, weights, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
     """Return the next threshold, and whether to go on.
 
     Newton's method on the norm, as in csrc/native_threshold.h. ``total`` is the sum of the
-    probabilities at this threshold, ``weights`` that of the Jacobian weights.
+    probabilities at this threshold, ``weights`` that of the weights.
     """
     if power == SOFTMAX:
         rise = tl.log(total)
@@ -160,9 +175,9 @@ def solve_tile(
     below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr,
     most: tl.constexpr = STEPS,
 ):  # fmt: skip
-    """Solve a tile (rows, width) that is padded with -inf, in at most ``most`` steps.
+    """Solve a tile that is padded with -inf, in at most ``most`` steps.
 
-    ``threshold`` is a lower bound to start from. Returns the thresholds (rows, 1), and at them the
+    ``threshold`` is a lower bound to start from. Returns the thresholds, and at them the
     probabilities and their sums.
     """
     probability, total = tl.zeros_like(below), tl.zeros_like(threshold)
@@ -173,7 +188,7 @@ def solve_tile(
         total = tl.sum(probability, 1, keep_dims=True)
         weights = tl.sum(weight, 1, keep_dims=True)
         # The last step moves no threshold.
-        threshold, better = step(total, weights, threshold, beta, log_form, power)
+        threshold, better = newton_step(total, weights, threshold, beta, log_form, power)
         going = tl.max(tl.max(better.to(tl.int32), 1), 0)
         steps += 1
     return threshold, probability, total
@@ -198,40 +213,51 @@ def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr
 
 
 @triton.jit
-def result_at(
-    below, threshold, probability, beta, total,
-    result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr, wide: tl.constexpr,
+def logs_at(
+    below, threshold, probability, beta, total, log_form: tl.constexpr, power: tl.constexpr
 ):  # fmt: skip
-    """Return probabilities or log-probabilities at the threshold, to be stored in float64 if wide.
+    """Return log-probabilities at the threshold of a row, -inf outside the support.
 
-    ``probability`` has those that do not sum to exactly 1. Both have the support of the same bases.
+    ``probability`` and their sum ``total`` are those of :func:`solve_tile`. The support is that of
+    :func:`probabilities_at`.
     """
     base = bases(below, threshold, probability, beta, log_form, power)
     outside = base <= 0
-    if result == "logs":
-        inside = tl.where(outside, 1.0, base)
-        from_threshold = below - threshold
-        if power == SOFTMAX:
-            logs = from_threshold
-        else:
-            scaled = _scaled(from_threshold, beta, log_form)
-            logs = _logarithms(from_threshold, scaled, inside, beta, log_form)
-        if log_form:
-            logs -= tl.log(total)
-        return tl.where(outside, -INFINITY, logs)
+    inside = tl.where(outside, 1.0, base)
+    from_threshold = below - threshold
+    if power == SOFTMAX:
+        logs = from_threshold
+    else:
+        scaled = _scaled(from_threshold, beta, log_form)
+        logs = _logarithms(from_threshold, scaled, inside, beta, log_form)
     if log_form:
-        probability = probability / total
-    return probability if power == SOFTMAX else _positive(probability, outside, wide)
+        logs -= tl.log(total)
+    return tl.where(outside, -INFINITY, logs)
 
 
 @triton.jit
-def _positive(probability, outside, wide: tl.constexpr):
+def probabilities_at(
+    below, threshold, probability, beta, total,
+    log_form: tl.constexpr, power: tl.constexpr, in_float64: tl.constexpr,
+):  # fmt: skip
+    """Return probabilities at the threshold of a row, to be stored in float64 or float32.
+
+    ``probability`` and their sum ``total``, not exactly 1, are those of :func:`solve_tile`.
+    """
+    base = bases(below, threshold, probability, beta, log_form, power)
+    if log_form:
+        probability = probability / total
+    return probability if power == SOFTMAX else _positive(probability, base <= 0, in_float64)
+
+
+@triton.jit
+def _positive(probability, outside, in_float64: tl.constexpr):
     """Return probabilities, of which those of the support do not round to 0 when they are stored.
 
-    The smallest number, of float64 if ``wide`` and else of float32, has the bits of the integer 1.
+    The smallest number of float64 or float32 has the bits of the integer 1.
     """
-    one = tl.full(probability.shape, 1, tl.int64 if wide else tl.int32)
-    least = one.to(tl.float64 if wide else tl.float32, bitcast=True).to(probability.dtype)
+    one = tl.full(probability.shape, 1, tl.int64 if in_float64 else tl.int32)
+    least = one.to(tl.float64 if in_float64 else tl.float32, bitcast=True).to(probability.dtype)
     return tl.where((probability < least) & (outside == 0), least, probability)
 
 
@@ -250,7 +276,7 @@ def shifted_conjugate(threshold, least, energy, beta):
 
 @triton.jit
 def jacobian_weights(probability, beta, power: tl.constexpr):
-    """Return the Jacobian weights; ``power`` is 1 / beta if that is whole, else `NO_POWER`."""
+    """Return weights; ``power`` is ``1 / beta`` if that is a whole number, else `NO_POWER`."""
     if power == 1:
         return tl.where(probability == 0, 0.0, 1.0).to(probability.dtype)
     if power == 2:
@@ -266,9 +292,10 @@ def alpha_terms(probability, weight, beta):
     w = -beta * logs
     near = w < 1.0
     small = tl.where(near, w, 0.0)
-    # (e^w - 1 - w) 2 / w^2 = 1 + w/3 (1 + w/4 (1 + ...)), to w/12: the rest is about 2 / 13!.
-    series = small * 0.0 + 1.0
-    for k in tl.static_range(10):
+    # (e^w - 1 - w) 2 / w^2 = 1 + w/3 (1 + w/4 (1 + ...)), to w/12: the rest is about 2 / 13!, or
+    # 3e-10, which in float64 is the largest error of a gradient in alpha.
+    series = 1.0 + small * (1.0 / 12)
+    for k in tl.static_range(1, 10):
         series = 1.0 + small * series * (1.0 / (12 - k))
     inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
     # p exp(w) is the weight.

@@ -10,9 +10,20 @@ the cache, lists the scores above the bound, and Newton's method runs on the lis
 more of them than the list holds (nearly uniform scores) is read again in every step. The result is
 written once.
 
-Tensors of scores, probabilities and gradients are contiguous, (rows, n); ``shifted``, ``maxima``
-and ``alpha_out`` are (rows,). ``place`` is an offset into a tensor; ``there``, ``row_exists`` and
-``is_candidate`` are masks.
+Arguments of the kernels:
+
+    scores, out, probabilities, incoming    contiguous, (rows, n); ``incoming`` are gradients
+    shifted, maxima, alpha_out              (rows,)
+    alpha, inner, count, each_row           see `RowAlphas`
+    log_form, power, work                   see `Form`
+    result                                  "probabilities" or "logs", which go to ``out``
+    conjugate                               whether to write ``shifted`` and ``maxima``
+    of_alpha                                whether to write ``alpha_out``, gradients in alpha
+    height, width                           rows and columns of a program's tile
+    columns, room                           memory of a row's list of candidates, and its size
+
+Inside, ``place`` is an offset into a tensor, ``column`` one into a row; ``there``, ``row_exists``
+and ``is_candidate`` are masks.
 """
 
 # mypy: allow-untyped-defs
@@ -30,10 +41,11 @@ from onmt_entmax.sparse.backends.triton_curves import (
     curve,
     jacobian_weights,
     least_threshold,
-    result_at,
+    logs_at,
+    newton_step,
+    probabilities_at,
     shifted_conjugate,
     solve_tile,
-    step,
 )
 
 # Tiles of a long row that are loaded at once, and lanes that its bound is solved for.
@@ -53,9 +65,21 @@ def _lower_bound(
 ):  # fmt: skip
     """Return a lower bound of the threshold: about that of some scores, the lanes (rows, lanes)."""
     bound, _, _ = solve_tile(lanes, least, beta, log_form, power, most)
-    # Against rounding, which could raise the bound above the threshold.
+    # Against rounding, which could raise the bound above the threshold: about 40 units in the last
+    # place of the numbers that it is computed from.
     slack = 1e-14 if lanes.dtype == tl.float64 else 4e-6
     return tl.maximum(bound - slack * (1.0 - least + tl.abs(bound)), least)
+
+
+@triton.jit
+def _result(
+    below, threshold, probability, beta, total, result: tl.constexpr, log_form: tl.constexpr,
+    power: tl.constexpr, in_float64: tl.constexpr,
+):  # fmt: skip
+    """Return what is to be stored of scores at the threshold of their row."""
+    if result == "logs":
+        return logs_at(below, threshold, probability, beta, total, log_form, power)
+    return probabilities_at(below, threshold, probability, beta, total, log_form, power, in_float64)
 
 
 @triton.jit(do_not_specialize=_VARIOUS)
@@ -66,8 +90,7 @@ def solve_short(
 ):  # fmt: skip
     """Solve rows that fit in registers, ``height`` a program: one read, one write.
 
-    ``result`` is "probabilities" or "logs", to ``out``, which may be the scores. With ``conjugate``
-    the shifted conjugates and maxima are written, too.
+    ``out`` may be the scores.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
@@ -93,8 +116,10 @@ def solve_short(
         dual = shifted_conjugate(threshold, least, energy, beta)
         tl.store(shifted + row, dual, mask=row_exists)
         tl.store(maxima + row, maximum, mask=row_exists)
-    wide: tl.constexpr = out.dtype.element_ty == tl.float64
-    finished = result_at(below, threshold, probability, beta, total, result, log_form, power, wide)
+    in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
+    finished = _result(
+        below, threshold, probability, beta, total, result, log_form, power, in_float64
+    )
     tl.store(out + place, finished, mask=there)
 
 
@@ -169,10 +194,35 @@ def _solve_again(
         total, weights, energy = _row_sums(
             scores, n, maximum, threshold, beta, log_form, power, width
         )
-        threshold, better = step(total, weights, threshold, beta, log_form, power)
+        threshold, better = newton_step(total, weights, threshold, beta, log_form, power)
         going = tl.max(tl.max(better.to(tl.int32), 1), 0)
         steps += 1
     return threshold, total, energy
+
+
+@triton.jit
+def _write_row(
+    scores, out, n, only_candidates, maximum, threshold, beta, total,
+    result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Write the result of a long row from its scores.
+
+    With ``only_candidates`` it is that outside the support everywhere; the caller writes the rest.
+    """
+    in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
+    for begin in range(0, n, width):
+        column = begin + tl.arange(0, width)[None, :]
+        if only_candidates:
+            nothing = -INFINITY if result == "logs" else 0.0
+            finished = tl.full((1, width), nothing, maximum.dtype)
+        else:
+            tile = tl.load(scores + column, mask=column < n, other=-INFINITY)
+            below = tile.to(maximum.dtype) - maximum
+            probability, _, _ = curve(below, threshold, beta, log_form, power)
+            finished = _result(
+                below, threshold, probability, beta, total, result, log_form, power, in_float64
+            )
+        tl.store(out + column, finished, mask=column < n)
 
 
 @triton.jit(do_not_specialize=_VARIOUS)
@@ -181,10 +231,7 @@ def solve_long(
     each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`solve_short`, one long row a program, which is read in tiles of ``width`` scores.
-
-    ``columns`` (rows, room) int32 is memory for the list of candidates.
-    """
+    """Solve long rows, one a program, which is read in tiles of ``width`` scores."""
     row = tl.program_id(0).to(tl.int64)
     scores += row * n
     out += row * n
@@ -204,8 +251,8 @@ def solve_long(
     tl.debug_barrier()  # other threads read the list than wrote it
     slot = tl.arange(0, room)[None, :]
     is_candidate = slot < tl.where(fit, number, 0)
-    place = tl.load(columns + slot, mask=is_candidate, other=0)
-    candidates = tl.load(scores + place, mask=is_candidate, other=-INFINITY).to(work) - maximum
+    column = tl.load(columns + slot, mask=is_candidate, other=0)
+    candidates = tl.load(scores + column, mask=is_candidate, other=-INFINITY).to(work) - maximum
     candidates = tl.where(is_candidate, candidates, -INFINITY)
     if fit:
         threshold, total, energy = _solve_candidates(candidates, bound, beta, log_form, power)
@@ -219,34 +266,32 @@ def solve_long(
     _write_row(scores, out, n, fit, maximum, threshold, beta, total, result, log_form, power, width)
     if fit:
         tl.debug_barrier()  # the zeros must come first
-        wide: tl.constexpr = out.dtype.element_ty == tl.float64
+        in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
         probability, _, _ = curve(candidates, threshold, beta, log_form, power)
-        finished = result_at(
-            candidates, threshold, probability, beta, total, result, log_form, power, wide
+        finished = _result(
+            candidates, threshold, probability, beta, total, result, log_form, power, in_float64
         )
-        tl.store(out + place, finished, mask=is_candidate)
+        tl.store(out + column, finished, mask=is_candidate)
 
 
 @triton.jit
-def _write_row(
-    scores, out, n, zeros, maximum, threshold, beta, total,
-    result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr,
+def _load_weighted(
+    probabilities, incoming, place, there, beta, power: tl.constexpr, work: tl.constexpr
 ):  # fmt: skip
-    """Write the result of a long row from its scores; with ``zeros`` that of no support."""
-    wide: tl.constexpr = out.dtype.element_ty == tl.float64
-    for begin in range(0, n, width):
-        column = begin + tl.arange(0, width)[None, :]
-        if zeros:
-            nothing = -INFINITY if result == "logs" else 0.0
-            finished = tl.full((1, width), nothing, maximum.dtype)
-        else:
-            tile = tl.load(scores + column, mask=column < n, other=-INFINITY)
-            below = tile.to(maximum.dtype) - maximum
-            probability, _, _ = curve(below, threshold, beta, log_form, power)
-            finished = result_at(
-                below, threshold, probability, beta, total, result, log_form, power, wide
-            )
-        tl.store(out + column, finished, mask=column < n)
+    """Return probabilities, their Jacobian weights and incoming gradients at some places."""
+    probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
+    gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
+    return probability, jacobian_weights(probability, beta, power), gradient
+
+
+@triton.jit
+def _in_alpha(probability, weight, gradient, mean, beta):
+    """Return the parts of a gradient in alpha, of which those outside the support are 0.
+
+    They would be nan if ``mean - gradient`` were infinite there.
+    """
+    terms = alpha_terms(probability, weight, beta) * (mean - gradient)
+    return tl.where(probability == 0, 0.0, terms)
 
 
 @triton.jit(do_not_specialize=_VARIOUS)
@@ -257,22 +302,20 @@ def gradient_short(
 ):  # fmt: skip
     """Write gradients ``s (g - sum s g / sum s)`` with Jacobian weights s: two reads, one write.
 
-    ``height`` rows a program. With ``of_alpha``, write each row's gradient in its alpha, too.
+    A program has ``height`` rows.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
     place = row.to(tl.int64) * n + column
     there = (row < rows) & (column < n)
     beta = beta_of(alpha, tl.minimum(row, rows - 1), inner, count, each_row, work)
-    probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
-    gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
-    weight = jacobian_weights(probability, beta, power)
+    probability, weight, gradient = _load_weighted(
+        probabilities, incoming, place, there, beta, power, work
+    )
     mean = tl.sum(weight * gradient, 1, keep_dims=True) / tl.sum(weight, 1, keep_dims=True)
     tl.store(out + place, weight * (gradient - mean), mask=there)
     if of_alpha:
-        # Outside the support 0, even if the gradient there is infinite: 0 times that would be nan.
-        terms = alpha_terms(probability, weight, beta) * (mean - gradient)
-        terms = tl.where(probability == 0, 0.0, terms)
+        terms = _in_alpha(probability, weight, gradient, mean, beta)
         tl.store(alpha_out + row, tl.sum(terms, 1, keep_dims=True), mask=row < rows)
 
 
@@ -282,7 +325,7 @@ def gradient_long(
     each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
     width: tl.constexpr,
 ):  # fmt: skip
-    """As :func:`gradient_short`, one long row a program."""
+    """Write what :func:`gradient_short` does, of one long row a program."""
     row = tl.program_id(0).to(tl.int64)
     probabilities += row * n
     incoming += row * n
@@ -291,21 +334,20 @@ def gradient_long(
     weights, weighted = tl.zeros((width,), work), tl.zeros((width,), work)
     for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
-        probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
-        gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
-        weight = jacobian_weights(probability, beta, power)
+        _, weight, gradient = _load_weighted(
+            probabilities, incoming, column, column < n, beta, power, work
+        )
         weights += weight
         weighted += weight * gradient
     mean = tl.sum(weighted, 0) / tl.sum(weights, 0)
     in_alpha = tl.zeros((width,), work)
     for begin in tl.range(0, n, width, num_stages=_AHEAD):
         column = begin + tl.arange(0, width)
-        probability = tl.load(probabilities + column, mask=column < n, other=0.0).to(work)
-        gradient = tl.load(incoming + column, mask=column < n, other=0.0).to(work)
-        weight = jacobian_weights(probability, beta, power)
+        probability, weight, gradient = _load_weighted(
+            probabilities, incoming, column, column < n, beta, power, work
+        )
         if of_alpha:
-            terms = alpha_terms(probability, weight, beta) * (mean - gradient)
-            in_alpha += tl.where(probability == 0, 0.0, terms)
+            in_alpha += _in_alpha(probability, weight, gradient, mean, beta)
         tl.store(out + column, weight * (gradient - mean), mask=column < n)
     if of_alpha:
         tl.store(alpha_out + row, tl.sum(in_alpha, 0))

@@ -54,12 +54,14 @@ def form_of(alpha: float | Tensor, dtype: torch.dtype) -> Form:
 # What a small input waits for is Python, which starts the kernels; so constants are kept.
 @cache
 def _form_of_number(alpha: float, work: torch.dtype) -> Form:
+    """Return the form for one alpha; see `form_of`."""
     if alpha == 1:
         return Form(log_form=False, power=SOFTMAX.value, work=work)
     # Nearer to 1 the power form magnifies rounding.
     if alpha < 1.1:
         return Form(log_form=True, power=NO_POWER.value, work=work)
     nearest = round(1 / (alpha - 1))
+    # Subtracting 1 from a rounded alpha such as 1.2 leaves a relative error of about 1e-15.
     is_whole = math.isclose(nearest * (alpha - 1), 1, rel_tol=4e-15)
     return Form(log_form=False, power=nearest if is_whole else NO_POWER.value, work=work)
 
@@ -102,7 +104,8 @@ def alpha_of(alpha: float | Tensor, shape: torch.Size) -> RowAlphas:
     alpha = kernel_alphas(alpha).expand(*shape[:-1], 1)
     sizes, strides = list(alpha.shape), list(alpha.stride())
     inner = count = 1
-    # From the last: dimensions that repeat one alpha, some that hold a tensor, repetitions of it.
+    # From the last dimension: some that repeat one alpha, some that hold a tensor, and repetitions.
+    # Of alphas (heads, 1, 1), expanded, the strides are (0, 1, 0, 0).
     while sizes and (strides[-1] == 0 or sizes[-1] == 1):
         strides.pop()
         inner *= sizes.pop()
@@ -117,6 +120,7 @@ def alpha_of(alpha: float | Tensor, shape: torch.Size) -> RowAlphas:
 
 @cache
 def _alpha_of_number(alpha: float) -> RowAlphas:
+    """Return the bits of a number for all rows; see `RowAlphas`."""
     (bits,) = struct.unpack("<q", struct.pack("<d", alpha - 1))
     return RowAlphas(bits, inner=1, count=1, each_row=False)
 

@@ -1,0 +1,82 @@
+"""About how much memory networks, batches and searches need, to refuse what cannot fit.
+
+Only the parts that can exceed a memory are counted: the weights of a large network, and what grows
+with the square of a sentence's length. Factors are rough: which tensors live at the same time, and
+in how many copies, depends on the code that computes them.
+"""
+
+import torch
+
+from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import check_free, named_exhaustion
+
+_FLOAT32 = 4  # bytes
+
+
+def refuse_too_large(
+    config: ModelConfig,
+    vocabularies: Vocabularies,
+    copies: int = 1,
+    device: torch.device | None = None,
+) -> None:
+    """Refuse a network that does not fit in the memory that is free, before it is built.
+
+    Args:
+        config: the network.
+        vocabularies: give their sizes.
+        copies: numbers for each weight, such as its gradient and the optimiser's.
+        device: the CPU if None.
+
+    Raises:
+        TooLargeError: names the options that decide the size.
+    """
+    size = config.rnn_size
+    # The four gates of an LSTM have each a matrix for inputs and one for states. A Transformer's
+    # attention has about as many weights, with those of context attention.
+    layer = 8 * size * size
+    if config.decoder_type == "transformer":
+        layer += 2 * size * config.transformer_ff
+    weights = (config.enc_layers + config.dec_layers) * layer
+    weights += len(vocabularies.source) * config.src_word_vec_size
+    weights += len(vocabularies.target) * (config.tgt_word_vec_size + size)
+    advice = "make rnn_size, word_vec_size, layers or the vocabularies smaller"
+    with named_exhaustion(lambda: f"the network of about {weights:,} weights", advice):
+        check_free(_FLOAT32 * copies * weights, device or torch.device("cpu"))
+
+
+def training_bytes(config: ModelConfig, sentences: int, source: int, target: int) -> int:
+    """Return about how many bytes the attention of a batch needs in training.
+
+    Everything else is small for sentences so long that memory may not suffice.
+
+    Args:
+        config: the network.
+        sentences: of the batch.
+        source: largest source length.
+        target: largest target length.
+    """
+    if config.decoder_type == "transformer":
+        decoder = config.dec_layers * (target * target + source * target)
+        scores = config.heads * (config.enc_layers * source * source + decoder)
+        numbers = 2 * scores  # at least the weights, kept for the backward pass, and gradients
+    elif config.global_attention == "none":
+        numbers = 0
+    else:
+        numbers = 4 * source * target
+    return _FLOAT32 * sentences * numbers
+
+
+def search_bytes(config: ModelConfig, sentences: int, source: int) -> int:
+    """Return about how many bytes a batch needs in a search.
+
+    Args:
+        config: the network.
+        sentences: of the batch.
+        source: largest source length.
+    """
+    if config.encoder_type == "transformer":
+        # Scores and weights, of one layer at a time.
+        return 2 * _FLOAT32 * sentences * config.heads * source * source
+    # Each sentence keeps its memory bank and keys.
+    return _FLOAT32 * source * config.rnn_size * (8 + 2 * sentences)

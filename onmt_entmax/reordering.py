@@ -1,0 +1,37 @@
+"""A network with the tokens of its vocabularies in another order.
+
+An ensemble needs the same token ids in all its models.
+"""
+
+import torch
+
+from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.model import SparseNMTModel, Undrawn, build_model, device_of
+
+
+def with_tokens_in_order(
+    model: SparseNMTModel, config: ModelConfig, vocabularies: Vocabularies, wanted: Vocabularies
+) -> SparseNMTModel:
+    """Return the same network, in evaluation mode, for vocabularies in another order.
+
+    Args:
+        model: as `build_model` makes it from the next two.
+        config: its configuration.
+        vocabularies: its own.
+        wanted: the same tokens in another order.
+    """
+    with Undrawn():
+        changed = build_model(config, wanted)
+    changed.load_state_dict(model.state_dict())
+    tables = [
+        (changed.encoder.embeddings.word_lut.weight, vocabularies.source, wanted.source),
+        (changed.decoder.embeddings.word_lut.weight, vocabularies.target, wanted.target),
+        (changed.generator.weight, vocabularies.target, wanted.target),
+        (changed.generator.bias, vocabularies.target, wanted.target),
+    ]
+    distinct = {id(table): (table, before, after) for table, before, after in tables}
+    with torch.no_grad():
+        for table, before, after in distinct.values():  # shared tables once
+            table.copy_(table[before.encode(after.tokens)])
+    return changed.to(device_of(model)).eval()

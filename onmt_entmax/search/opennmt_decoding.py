@@ -1,0 +1,207 @@
+"""Steps of a search with any of OpenNMT-py's decoders, which keep their state inside the module.
+
+The state is taken out after each step, so that a search can select rows, and go back to earlier
+ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from onmt_entmax.search.stepper import OutputFunction, Step
+
+
+@dataclass(frozen=True)
+class DecoderSource:
+    """What a decoder reads of the source, once for each sentence and not for each row."""
+
+    memory_bank: Tensor
+    """`(source length, sentences, hidden)`"""
+    lengths: Tensor
+    """`(sentences,)`"""
+    src: Tensor | None = None
+    """`(source length, sentences, 1)` ids, for a Transformer"""
+    cache: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    """Keys and values of a Transformer's layers, `(sentences, heads, source length, size)`"""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def rows(self, owner: Tensor) -> DecoderSource:
+        """Return the source of each row, or of chosen sentences.
+
+        Args:
+            owner: `(rows,)` sentence of each row, on the CPU.
+        """
+        if torch.equal(owner, torch.arange(len(self))):
+            return self
+        index = owner.to(self.lengths.device)
+
+        def pick(tensor: Tensor, dim: int) -> Tensor:
+            if len(self) > 1:
+                return tensor.index_select(dim, index)
+            return tensor.expand([len(owner) if d == dim else -1 for d in range(tensor.dim())])
+
+        return DecoderSource(
+            pick(self.memory_bank, 1),
+            pick(self.lengths, 0),
+            None if self.src is None else pick(self.src, 1),
+            {
+                layer: {name: pick(tensor, 0) for name, tensor in tensors.items()}
+                for layer, tensors in self.cache.items()
+            },
+        )
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """The state of an OpenNMT-py decoder, taken out of the module that normally keeps it."""
+
+    inside: dict[str, Any]
+    """The decoder's own `state`, without what is in `source`."""
+    source: DecoderSource
+    owner: Tensor
+    """`(rows,)` position in `source` of each row's sentence, on the CPU"""
+    length: int = 0
+    """Tokens taken so far, `bos` included."""
+    spread: list[DecoderSource] = field(default_factory=list, repr=False)
+    """A cache, empty or of one element; shared by the states with the same `owner`."""
+
+    def source_rows(self) -> DecoderSource:
+        """Return the source of each row."""
+        if not self.spread:
+            self.spread.append(self.source.rows(self.owner))
+        return self.spread[0]
+
+    def compact(self) -> DecoderState:
+        """Return the state without the sources of sentences that no row belongs to."""
+        used, owner = torch.unique(self.owner, return_inverse=True)
+        if len(used) == len(self.source):
+            return self
+        return replace(self, source=self.source.rows(used), owner=owner, spread=[])
+
+
+class OpenNMTDecoding:
+    """Runs a decoder of OpenNMT-py, which keeps its state inside the module.
+
+    Each call works with a copy of the module that shares its weights, so that several threads may
+    use one model.
+    """
+
+    def __init__(self, decoder: Any, output: OutputFunction, attention: bool) -> None:
+        self._decoder, self._output, self._attention = decoder, output, attention
+
+    def start(self, state: dict[str, Any], bank: Tensor, lengths: Tensor) -> DecoderState:
+        """Return a state with one row for each sentence.
+
+        Args:
+            state: of OpenNMT-py's decoder after `init_state`.
+            bank: `(source length, sentences, hidden)`.
+            lengths: `(sentences,)` of the sources.
+        """
+        inside = _copy_dicts(state)
+        source = DecoderSource(bank, lengths, inside.pop("src", None))
+        return DecoderState(inside, source, torch.arange(len(lengths)))
+
+    def step(self, state: DecoderState, tokens: Tensor) -> Step:
+        """Append `tokens` `(rows,)` int64 to the rows."""
+        decoder, source = with_empty_state(self._decoder), state.source_rows()
+        decoder.state = _copy_dicts(state.inside)
+        if source.src is not None:
+            decoder.state["src"] = source.src
+        for layer, tensors in source.cache.items():
+            decoder.state["cache"][layer].update(tensors)
+        hidden, attentions = decoder(
+            tokens.to(source.lengths.device).view(1, -1, 1),
+            source.memory_bank,
+            memory_lengths=source.lengths,
+            step=state.length,
+        )
+        wanted = self._attention and "std" in attentions
+        attention = attentions["std"][0].cpu() if wanted else None
+        return Step(
+            distribution=self._output(hidden[0]),
+            attention=attention,
+            state=self._take_state(decoder, state),
+            source_lengths=None if attention is None else source.lengths,
+        )
+
+    def _take_state(self, decoder: Any, before: DecoderState) -> DecoderState:
+        """Return the state that a step has left in the decoder."""
+        inside = _copy_dicts(decoder.state)
+        inside.pop("src", None)
+        after = replace(before, inside=inside, length=before.length + 1)
+        if before.source.src is None:
+            return after
+        cache = {
+            layer: {name: tensors.pop(name) for name in ("memory_keys", "memory_values")}
+            for layer, tensors in inside["cache"].items()
+        }
+        if before.source.cache:
+            return after
+        # At the first step each sentence has one row: keep keys and values once for each sentence.
+        # From now on the decoder reads only the size of the memory bank.
+        source = replace(before.source, memory_bank=before.source.memory_bank[:1], cache=cache)
+        return replace(after, source=source, spread=[])
+
+    def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
+        """Return the state of `rows` `(new rows,)` int64, on the CPU."""
+        owner = state.owner[rows]
+        decoder = with_empty_state(self._decoder)
+        decoder.state = {"src": None, **_copy_dicts(state.inside)}
+        index = rows.to(state.source.lengths.device)
+        decoder.map_state(lambda tensor, dim: tensor.index_select(dim, index))
+        inside = _copy_dicts(decoder.state)
+        inside.pop("src")
+        if torch.equal(owner, state.owner):
+            return replace(state, inside=inside)
+        if state.source.src is not None and not state.source.cache:
+            # A Transformer's first step needs one row for each sentence (see `_take_state`).
+            source, owner = state.source.rows(owner), torch.arange(len(owner))
+            return replace(state, inside=inside, source=source, owner=owner, spread=[])
+        after = replace(state, inside=inside, owner=owner, spread=[])
+        # Copying the sources that are left pays once half of the sentences have gone.
+        return after.compact() if 2 * len(torch.unique(owner)) <= len(state.source) else after
+
+    def join(self, states: Sequence[DecoderState]) -> DecoderState:
+        """Return one state of all rows of recurrent states."""
+        states = [state.compact() for state in states]
+        banks = [state.source.memory_bank for state in states]
+        longest = max(len(bank) for bank in banks)
+        sizes = [0, *(len(state.source) for state in states)]
+        starts = torch.tensor(sizes).cumsum(0).tolist()
+        hidden = zip(*(state.inside["hidden"] for state in states), strict=True)
+        inside = {
+            "hidden": tuple(torch.cat(layers, 1) for layers in hidden),
+            "input_feed": torch.cat([state.inside["input_feed"] for state in states], 1),
+            "coverage": None,
+        }
+        source = DecoderSource(
+            torch.cat([pad(bank, (0, 0, 0, 0, 0, longest - len(bank))) for bank in banks], 1),
+            torch.cat([state.source.lengths for state in states]),
+        )
+        owner = torch.cat(
+            [state.owner + start for state, start in zip(states, starts, strict=False)]
+        )
+        return DecoderState(inside, source, owner, max(state.length for state in states))
+
+
+def with_empty_state(decoder: Any) -> Any:
+    """Return a copy of a decoder with the same weights and an empty state of its own."""
+    decoder = copy(decoder)
+    decoder.state = {}
+    return decoder
+
+
+def _copy_dicts(tree: dict[str, Any]) -> dict[str, Any]:
+    """Copy nested dicts but not tensors: OpenNMT-py's decoders never overwrite these."""
+    return {
+        key: _copy_dicts(value) if isinstance(value, dict) else value for key, value in tree.items()
+    }

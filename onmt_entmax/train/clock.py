@@ -1,0 +1,99 @@
+"""The time of a run: what has passed, what its end will take, and what `max_seconds` leaves."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from onmt_entmax.parallel.processes import Processes
+
+
+class Clock:
+    """The time of a run, in all processes as the first one measures it.
+
+    Else they would disagree on the learning rate, and on when the run ends.
+
+    Args:
+        limit: `max_seconds`, or None.
+        processes: of the run.
+
+    Attributes:
+        seconds: of the run, with those before it was resumed, when they were last shared.
+        validating: seconds that the last validation took.
+        saving: seconds that the last checkpoint took.
+    """
+
+    def __init__(self, limit: float | None, processes: Processes) -> None:
+        self.seconds = 0.0
+        self.validating = 0.0
+        self.saving = 0.0
+        self._limit, self._processes = limit, processes
+        self._started = time.monotonic()
+        self._unsaved: float | None = None  # seconds of a checkpoint that `saving` is not yet
+
+    def start(self, began: float | None) -> None:
+        """Start after the seconds of the run so far.
+
+        Args:
+            began: when this part of the run began, by `time.monotonic`; None: now.
+        """
+        now = time.monotonic() if began is None else began
+        self._started = now - self.seconds
+
+    def elapsed(self) -> float:
+        """Return the seconds of the run by this process's own clock."""
+        return time.monotonic() - self._started
+
+    def share(self) -> None:
+        """Take over the seconds of the run by the first process's clock."""
+        self.seconds = float(self._processes.from_first(self.elapsed()))
+
+    def begin_update(self) -> None:
+        """Let the last checkpoint count in `saving`; see `saved`."""
+        if self._unsaved is not None:
+            self.saving, self._unsaved = self._unsaved, None
+
+    def saved(self, seconds: float) -> None:
+        """Note what a checkpoint took, from the next update on.
+
+        Until then, whether the run has ended must follow from what was saved, as a resumed run has
+        nothing else to tell by.
+        """
+        self._unsaved = float(self._processes.from_first(seconds))
+        self.share()
+
+    def at_end(self) -> float:
+        """Return the seconds of the run if it ended now, after a validation and a checkpoint."""
+        return self.seconds + (self.validating + self.saving)
+
+    def passed(self) -> float:
+        """Return the share of the time for updates that has passed; 0 without a limit.
+
+        The last validation and checkpoint have their share of the limit.
+        """
+        if self._limit is None:
+            return 0.0
+        return min(self.seconds / max(self._limit - (self.validating + self.saving), 1e-9), 1.0)
+
+    def spend_reserve(self) -> None:
+        """Count the time that was kept for the end as spent, even if the end is quicker.
+
+        Else a run that ended by its limit would find some of it left when it is resumed, and make
+        another update.
+        """
+        if self._limit is not None:
+            seconds = float(self._processes.from_first(self.elapsed()))
+            self._started -= max(self._limit - seconds, 0.0)
+
+    def state_dict(self) -> dict[str, float]:
+        """Return what a checkpoint saves."""
+        return {
+            "seconds": self.seconds,
+            "validating": self.validating,
+            "saving": self.saving,
+        }
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; an older checkpoint may lack parts."""
+        self.seconds = saved.get("seconds", 0.0)
+        self.validating = saved.get("validating", 0.0)
+        self.saving = saved.get("saving", 0.0)

@@ -1,0 +1,130 @@
+"""CUDA graphs: recorded calls of a function, which start all its kernels at once.
+
+A graph works on the memory of its recording. What the function reads must be at the same addresses
+at every call, or stale data is used silently. In the mode "check", the first replay of each graph
+is compared with a plain call.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.errors import UserError
+
+# Each graph keeps memory; batches of rarer shapes are called plainly.
+MOST_GRAPHS = 128
+# Relative. A graph replays the kernels of a plain update, but products may add in another order.
+_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}
+_TF32_TOLERANCE = 1e-2
+
+
+class Recorder:
+    """Call functions, and from the second call on replay a graph of each.
+
+    On a CPU a function is its own graph, so that tests run everything but the capture.
+
+    Args:
+        device: of the model.
+        mode: "on", "off" (plain calls), or "check".
+    """
+
+    def __init__(self, device: torch.device, mode: str) -> None:
+        self._device, self._mode = device, mode
+        self._on_gpu = device.type == "cuda" and mode != "off"
+        self._pool = torch.cuda.graph_pool_handle() if self._on_gpu else None
+        self._beside = torch.cuda.Stream(device) if self._on_gpu else None
+        self._graphs: dict[Hashable, Callable[[], object]] = {}
+        self._calls: Counter[Hashable] = Counter()
+
+    @property
+    def captured(self) -> int:
+        """Return the number of graphs."""
+        return len(self._graphs)
+
+    def call(
+        self,
+        key: Hashable,
+        function: Callable[[], object],
+        changed: Callable[[], list[Tensor]],
+        lasting: bool = True,
+    ) -> None:
+        """Call a function that reads and writes the same memory at every call.
+
+        Args:
+            key: all that the function depends on besides the content of its memory.
+            function: must not read values back.
+            changed: returns the tensors that it changes.
+            lasting: whether there will be more calls with this key, so that a graph is worth while.
+
+        Raises:
+            UserError: in the mode "check", a graph's results differ from those of the function.
+        """
+        if key in self._graphs:
+            self._graphs[key]()
+            return
+        self._calls[key] += 1
+        if self._mode == "off":
+            function()
+        elif self._calls[key] == 1 or not lasting or self.captured >= MOST_GRAPHS:
+            with self._on_side_stream():
+                function()
+        else:
+            replay = self._capture(function)
+            if self._mode == "check":
+                self._compare(key, replay, function, changed())
+            else:
+                replay()
+            self._graphs[key] = replay
+
+    def _capture(self, function: Callable[[], object]) -> Callable[[], object]:
+        """Record a function, without effect on its memory; return what replays it."""
+        if not self._on_gpu:
+            return function
+        graph = torch.cuda.CUDAGraph()
+        # Let other threads use the GPU meanwhile.
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            function()
+        return graph.replay
+
+    @contextmanager
+    def _on_side_stream(self) -> Iterator[None]:
+        """Run a function on a side stream, as CUDA requires before its capture."""
+        if self._beside is None:
+            yield
+            return
+        here = torch.cuda.current_stream(self._device)
+        self._beside.wait_stream(here)
+        with torch.cuda.stream(self._beside):
+            yield
+        here.wait_stream(self._beside)
+
+    def _compare(
+        self,
+        key: Hashable,
+        replay: Callable[[], object],
+        function: Callable[[], object],
+        changed: list[Tensor],
+    ) -> None:
+        """Compare a graph's first replay with a plain call, and keep the latter's result."""
+        before = [tensor.detach().clone() for tensor in changed]
+        with torch.random.fork_rng([self._device] if self._on_gpu else []):
+            replay()
+        replayed = [tensor.detach().clone() for tensor in changed]
+        with torch.no_grad():
+            torch._foreach_copy_(changed, before)
+        function()
+        rounded = torch.get_float32_matmul_precision() != "highest"
+        for actual, tensor in zip(replayed, changed, strict=True):
+            expected = tensor.detach()
+            tolerance = _TF32_TOLERANCE if rounded else _TOLERANCE.get(expected.dtype, 0.0)
+            scale = float(expected.abs().max())
+            difference = float((actual - expected).abs().max())
+            if not difference <= tolerance * max(scale, 1e-30):
+                raise UserError(
+                    f"the CUDA graph of {key} differs from a plain update by {difference:.2g} "
+                    f"where the largest value is {scale:.2g}; train with `cuda_graphs: off` and "
+                    "report it"
+                )

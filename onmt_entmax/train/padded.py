@@ -1,0 +1,85 @@
+"""Batches that are padded to few shapes, which CUDA graphs can replay.
+
+`Shapes` says which shapes there are; a batch of the trainer is copied into the memory of its shape.
+Padding sentences have length 1, and the loss ignores padding of targets.
+"""
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.data.batch import Batch, Shape, Shapes
+from onmt_entmax.model import SparseNMTModel, device_of
+from onmt_entmax.sparse import backends
+
+
+def reason_against(model: SparseNMTModel) -> str | None:
+    """Return why a model cannot be trained on padded batches, or None if it can."""
+    backend = backends.of(next(model.parameters()), 1.5)
+    if device_of(model).type == "cuda" and backend is backends.reference:
+        return "Triton starts no kernels here"
+    for part in (model.encoder, model.decoder):
+        if part.why_not_padded is not None:
+            return part.why_not_padded
+    if model.encoder.matmul_dtype is not None:
+        return "`matmul_dtype: bfloat16` is for CPUs; on a GPU, `tf32` is faster"
+    return None
+
+
+def pad_batch(
+    batch: Batch, shapes: Shapes, source_pad: int, target_pad: int
+) -> tuple[Tensor, Shape]:
+    """Pad a batch to its shape, in one tensor, to copy it to a GPU at once.
+
+    Args:
+        batch: a batch on the CPU, with one feature and with targets.
+        shapes: rules for its shape.
+        source_pad: padding id of the source.
+        target_pad: padding id of the target, which the loss ignores.
+
+    Returns:
+        Ids and lengths, int64, of which `views` returns the parts; and the shape.
+    """
+    assert batch.target is not None
+    shape = shapes.of(batch)
+    ids = torch.empty((shape.source + shape.target + 2) * shape.sentences, dtype=torch.int64)
+    source, target, lengths = views(ids, shape)
+    for part, given, pad in (
+        (source, batch.source, source_pad),
+        (target, batch.target, target_pad),
+    ):
+        part.fill_(pad)
+        part[: given.size(0), : given.size(1)] = given[:, :, 0]
+    lengths.fill_(1)
+    lengths[: len(batch)] = batch.source_lengths
+    return ids, shape
+
+
+def views(ids: Tensor, shape: Shape) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the parts of a padded batch.
+
+    Returns:
+        Source ids ``(source, sentences)``, target ids ``(target + 1, sentences)`` with start and
+        end symbols, and source lengths ``(sentences,)``, 1 for padding sentences.
+    """
+    sizes = [shape.source * shape.sentences, (shape.target + 1) * shape.sentences, shape.sentences]
+    source, target, lengths = ids.split(sizes)
+    return source.view(-1, shape.sentences), target.view(-1, shape.sentences), lengths
+
+
+def padded_outputs(
+    model: SparseNMTModel, source: Tensor, target: Tensor, lengths: Tensor
+) -> Tensor:
+    """Return a model's decoder outputs for padded sentences, by teacher forcing.
+
+    Args:
+        model: one that `reason_against` accepts.
+        source: ids ``(source, rows)``.
+        target: ids ``(target + 1, rows)`` with start and end symbols.
+        lengths: source lengths ``(rows,)``, at least 1.
+
+    Returns:
+        ``(target, rows, hidden)``, also for padding.
+    """
+    source, inputs = source.unsqueeze(2), target[:-1].unsqueeze(2)
+    outputs, _ = model.teacher_forced(source, lengths, inputs, None)
+    return outputs.view(len(inputs), source.size(1), -1)

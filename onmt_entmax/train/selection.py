@@ -1,0 +1,73 @@
+"""The best checkpoint of a run, and how long validations have not been better."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+class Selection:
+    """The best model so far, by one measure of the validations.
+
+    Early stopping counts planned validations alone, which an uninterrupted run has too; the extra
+    one at the end of a run may still find the best model.
+
+    Args:
+        measure: option `selection`: `loss`, or a measure of which more is better.
+
+    Attributes:
+        best: best value of the measure; None before the first validation.
+        best_step: updates of the best model; -1 before the first validation.
+        best_planned: best value in planned validations.
+        waited: planned validations since `best_planned`.
+    """
+
+    def __init__(self, measure: str) -> None:
+        self.measure = measure
+        self.best: float | None = None
+        self.best_step = -1
+        self.best_planned: float | None = None
+        self.waited = 0
+
+    def judge(self, value: float, step: int, planned: bool) -> bool:
+        """Return whether a validated model is the best so far, and take note of it.
+
+        Args:
+            value: of the measure.
+            step: updates of the model.
+            planned: whether the validation counts for early stopping.
+        """
+        # Of models without one right output, the newest has learned most.
+        nothing_right = self.measure != "loss" and value == 0 == self.best
+        is_best = nothing_right or self._is_better(value, self.best)
+        if is_best:
+            self.best, self.best_step = value, step
+        if planned and self._is_better(value, self.best_planned):
+            self.best_planned, self.waited = value, 0
+        elif planned:
+            self.waited += 1
+        return is_best
+
+    def _is_better(self, value: float, best: float | None) -> bool:
+        """Return whether a value is better than the best; one that is not finite is worst."""
+        if best is None:
+            return True
+        sign = -1 if self.measure == "loss" else 1
+        if sign * value > sign * best:
+            return True
+        return not math.isfinite(best) and math.isfinite(value)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a checkpoint saves."""
+        return {
+            "best": self.best,
+            "best_step": self.best_step,
+            "best_planned": self.best_planned,
+            "waited": self.waited,
+        }
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; an older checkpoint may lack parts."""
+        self.best = saved.get("best")
+        self.best_step = saved.get("best_step", -1)
+        self.best_planned = saved.get("best_planned")
+        self.waited = saved.get("waited", 0)

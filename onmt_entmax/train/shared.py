@@ -1,0 +1,80 @@
+"""A training that several processes share: their connection, and the batches of each update."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from onmt_entmax.config import DataConfig, TrainingConfig
+from onmt_entmax.errors import counted
+from onmt_entmax.parallel.processes import ProcessError, Processes
+
+
+@contextmanager
+def connected(processes: Processes, device: torch.device, folder: Path) -> Iterator[None]:
+    """Connect to the other processes, if there are any, and disconnect at the end.
+
+    Each update communicates, in many places, so any RuntimeError may be of another process. In
+    `sharding.connected` few places do, and one process reports for all.
+
+    Raises:
+        ProcessError: this or another process failed.
+    """
+    advice = f"continue from the last checkpoint with -train_from {folder}"
+    with processes.connected(device, advice):
+        try:
+            yield
+        except RuntimeError as error:
+            if processes.count == 1:
+                raise
+            # torchrun ends the other processes now; let them report their error first.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            raise ProcessError(
+                f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
+                f"{advice}"
+            ) from None
+
+
+def shared_updates(
+    training: TrainingConfig,
+    world_size: int,
+    data: DataConfig,
+    processes: int,
+    tell: Callable[[str], None],
+) -> TrainingConfig:
+    """Return the configuration with the batches of an update, all processes together.
+
+    OpenNMT-py takes `accum_count` batches in each of `world_size` processes. An update has as many
+    batches here, whatever the number of processes that share them. `accum_count` is already times
+    the configured `world_size`.
+
+    Raises:
+        ProcessError: the processes cannot share an update evenly, or a transform gives each other
+            batches.
+    """
+    names = {name for corpus in data.corpora for name in corpus.transforms}
+    samples = {data.transform_options.get(f"{side}_subword_nbest", 1) for side in ("src", "tgt")}
+    # Newer versions of sentencepiece seed their generator differently in each process.
+    if processes > 1 and "sentencepiece" in names and samples - {0, 1}:
+        raise ProcessError(
+            "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
+            "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"
+        )
+    accum_count = training.accum_count
+    if processes > 1 and world_size == 1:
+        accum_count = tuple(count * processes for count in accum_count)
+    for count in accum_count:
+        if count % processes:
+            raise ProcessError(
+                f"an update takes {counted(count, 'batch')} (world_size times accum_count), which "
+                f"{processes} processes cannot share evenly; start another number of them"
+            )
+    if world_size > processes:
+        tell(
+            f"note: world_size {world_size} but {counted(processes, 'process')}: gradients of all "
+            "batches are accumulated, which gives the same updates"
+        )
+    return replace(training, accum_count=accum_count)
