@@ -119,3 +119,10 @@ def test_a_symbol_of_the_model_is_a_problem() -> None:
 
 def test_structural_symbols_are_those_of_opennmt() -> None:
     assert {DefaultTokens.PAD, DefaultTokens.BOS, DefaultTokens.EOS} == STRUCTURAL
+
+
+@pytest.mark.parametrize(
+    ("unit", "name"), [(CHARACTERS, "characters"), (PHONES, "symbols between ' '")]
+)
+def test_a_unit_is_named_for_people(unit: Unit, name: str) -> None:
+    assert str(unit) == name
