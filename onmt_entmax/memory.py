@@ -9,7 +9,7 @@ import torch
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import check_free, named_exhaustion
+from onmt_entmax.exhaustion import check_free, named_exhaustion
 
 _FLOAT32 = 4  # bytes
 

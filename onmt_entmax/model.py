@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import check_free
+from onmt_entmax.exhaustion import check_free
 from onmt_entmax.memory import refuse_too_large, training_bytes
 from onmt_entmax.nn.attention import ATTENTIONS, EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer

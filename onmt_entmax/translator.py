@@ -17,7 +17,8 @@ from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
 from onmt_entmax.data.reader import LanguageSymbols
 from onmt_entmax.ensembles import TranslationError, make_stepper, refuse_unlike
-from onmt_entmax.errors import check_free, counted, named_exhaustion
+from onmt_entmax.errors import counted
+from onmt_entmax.exhaustion import check_free, named_exhaustion
 from onmt_entmax.line_answers import Line, LineAnswers
 from onmt_entmax.memory import search_bytes
 from onmt_entmax.model import device_of

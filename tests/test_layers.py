@@ -14,7 +14,7 @@ PACKAGE = ROOT / "onmt_entmax"
 # The order of the table in docs/architecture.md.
 ROWS = [
     {"errors", "rules"},
-    {"libraries", "strings", "systems"},
+    {"exhaustion", "libraries", "strings", "systems"},
     {"opennmt"},
     {"config"},
     {"files", "sparse"},

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from onmt_entmax.errors import TooLargeError, exhaustion, named_exhaustion
+from onmt_entmax.exhaustion import TooLargeError, exhaustion, named_exhaustion
 from onmt_entmax.memory import refuse_too_large
 from tests.commands import fail
 from tests.models import SMALL, VOCABULARIES

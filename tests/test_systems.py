@@ -15,7 +15,8 @@ import torch
 
 from onmt_entmax import files, systems
 from onmt_entmax.data.prefetch import PrefetchProcess
-from onmt_entmax.errors import UserError, check_free
+from onmt_entmax.errors import UserError
+from onmt_entmax.exhaustion import check_free
 from onmt_entmax.files import writing
 from onmt_entmax.train.contexts import collected_signals
 from tools.papers.running import processors

@@ -16,7 +16,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
 
-from onmt_entmax.errors import UserError, exhaustion, nearest, printable
+from onmt_entmax.errors import UserError, nearest, printable
+from onmt_entmax.exhaustion import exhaustion
 
 CONSOLE: tuple[str, ...] = (
     sys.executable,

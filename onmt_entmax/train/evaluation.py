@@ -15,7 +15,8 @@ from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.training import Development, TrainingData
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import counted, named_exhaustion
+from onmt_entmax.errors import counted
+from onmt_entmax.exhaustion import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.rules import shown

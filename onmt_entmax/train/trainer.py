@@ -20,7 +20,8 @@ from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.errors import UserError, named_exhaustion
+from onmt_entmax.errors import UserError
+from onmt_entmax.exhaustion import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.parallel.processes import Processes

@@ -1,0 +1,81 @@
+"""Memory that runs out, or that would: errors of one line, which name what is too large."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onmt_entmax.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+_FEW = 1 << 28  # bytes, too few to look how many are free
+_FAILED = "an allocation failed"
+
+
+class TooLargeError(UserError):
+    """A network or a batch that is too large; the message names its largest part."""
+
+
+def check_free(needed: int, device: torch.device) -> None:
+    """Check that so many bytes are free on a GPU or, with swap, on the machine.
+
+    Raises:
+        MemoryError: they are not; the message says how many are.
+    """
+    if needed < _FEW:
+        return
+    if device.type == "cuda":
+        import torch
+
+        # Reserved by PyTorch, but free for its tensors.
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        free = torch.cuda.mem_get_info(device)[0] + kept
+    else:
+        try:
+            text = Path("/proc/meminfo").read_text(encoding="ascii")
+        except OSError:  # a system that does not tell
+            return
+        free = 1024 * sum(map(int, re.findall(r"(?:MemAvailable|SwapFree):\s+(\d+) kB", text)))
+    if needed > free:
+        raise MemoryError(f"needs {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are free")
+
+
+@contextmanager
+def named_exhaustion(what: Callable[[], str], advice: str) -> Iterator[None]:
+    """Turn errors of a block that is too large for the memory or the model into TooLargeError.
+
+    Args:
+        what: returns the beginning of the message.
+        advice: the end of the message.
+
+    Raises:
+        TooLargeError: memory ran out, or a sentence is longer than a Transformer's positions.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = exhaustion(error)
+        if reason is None:
+            raise
+        raise TooLargeError(f"{what()}: {reason}; {advice}") from None
+
+
+def exhaustion(error: Exception) -> str | None:
+    """Return in a few words what is too large; None for other errors."""
+    # By its name, because OpenNMT-py takes seconds to load.
+    if type(error).__name__ == "SequenceTooLongError":
+        return f"is longer than a Transformer model reads ({error})"
+    if isinstance(error, MemoryError):
+        return f"does not fit in memory ({str(error) or _FAILED})"
+    # The CPU has no class of its own for it; the last text is oneDNN's.
+    texts = r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)"
+    if not isinstance(error, RuntimeError) or not re.search(texts, str(error)):
+        return None
+    size = re.search(r"you tried to allocate (\d+) bytes", str(error))
+    reason = f"needs {int(size[1]) / 1e9:,.1f} GB more" if size else _FAILED
+    return f"does not fit in memory ({reason})"
