@@ -20,8 +20,11 @@ def next_lines(*commands: str) -> list[str]:
     return [printable(f"onmt-entmax {command}") for command in commands]
 
 
-def training(row: Row, task: StringTask, out: Path) -> list[str]:
-    """Return the command that trains; if the task is inflection, another that asks for a row."""
+def training_commands(row: Row, task: StringTask, out: Path) -> list[str]:
+    """Return the command that trains; if the task is inflection, another that asks for a row.
+
+    Such as `train -config run/mine/train.yaml`, `inflect --model run/mine/model german Hund N;NOM`.
+    """
     commands = [f"train -config {shlex.quote(str(out / CONFIGURATION))}"]
     query = row.query
     if query.language and query.tags and task.source == task.target == CHARACTERS:
@@ -30,7 +33,9 @@ def training(row: Row, task: StringTask, out: Path) -> list[str]:
     return commands
 
 
-def predictions(tables: Sequence[Table], out: Path, options: argparse.Namespace) -> list[str]:
+def prediction_commands(
+    tables: Sequence[Table], out: Path, options: argparse.Namespace
+) -> list[str]:
     """Return the commands that predict and evaluate dev tables, and predict covered ones.
 
     Args:
@@ -75,17 +80,25 @@ def _predicted_together(tables: Sequence[Table], output: Path) -> list[tuple[lis
 
 
 def files_for_shell(paths: Sequence[Path], beside: Sequence[Path] = ()) -> str:
-    """Return files as a shell takes them; a pattern if it names no others.
+    """Return files as a shell takes them: `data/*_dev.tsv`, or each by its name.
+
+    A pattern stands for three files or more of one folder, if it names no others there.
 
     Args:
         paths: of the files.
         beside: files of the same names that are there already, if these are not.
     """
-    there = list(beside or paths)
-    folder, ending = there[0].parent, re.sub(r"^[^._-]*", "", there[0].name)
-    while ending and not all(path.name.endswith(ending) for path in there):
-        ending = re.sub(r"^[._-][^._-]*", "", ending)
-    same = sorted(folder.glob(f"*{glob.escape(ending)}")) == sorted(there)
-    if len(paths) > 2 and ending and same:
+    present = list(beside or paths)
+    ending = _common_ending([path.name for path in present])
+    matched = present[0].parent.glob(f"*{glob.escape(ending)}")
+    if len(paths) > 2 and ending and sorted(matched) == sorted(present):
         return f"{shlex.quote(str(paths[0].parent))}/*{shlex.quote(ending)}"
     return shlex.join(map(str, paths))
+
+
+def _common_ending(names: Sequence[str]) -> str:
+    """Return the longest ending of all names that begins with `.`, `_` or `-`; empty if none."""
+    ending = re.sub(r"^[^._-]*", "", names[0])
+    while ending and not all(name.endswith(ending) for name in names):
+        ending = re.sub(r"^[._-][^._-]*", "", ending)
+    return ending

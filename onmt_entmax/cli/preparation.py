@@ -11,17 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from onmt_entmax.cli.ending import warn
-from onmt_entmax.cli.next_commands import next_lines, predictions, training
+from onmt_entmax.cli.next_commands import next_lines, prediction_commands, training_commands
+from onmt_entmax.cli.pair_messages import tell_pairs, warn_of_repeated
 from onmt_entmax.cli.planning import check_plan, plan_for, planning_options
 from onmt_entmax.cli.plans import Plan, candidates
 from onmt_entmax.cli.table_configuration import HALLUCINATED, configuration, network_of
-from onmt_entmax.cli.table_pairs import (
-    invented_pairs,
-    pairs_of,
-    rows_of,
-    tell_pairs,
-    warn_of_repeated,
-)
+from onmt_entmax.cli.table_pairs import invented_pairs, pairs_of, rows_of
 from onmt_entmax.cli.tables import Table, refuse_bad_rows, tell
 from onmt_entmax.cli.training_file import CONFIGURATION, keep_configuration, pair_texts
 from onmt_entmax.errors import UserError
@@ -70,9 +65,9 @@ def prepare(
     contents = {} if options.skip_bad is None else {options.skip_bad: bad}
     corpora = pairs | ({HALLUCINATED: invented} if invented else {})
     contents |= pair_texts({options.out / name: lines for name, lines in corpora.items()})
-    proposed = predictions(tables, options.out, options)
+    proposed = prediction_commands(tables, options.out, options)
     if trains:
-        proposed = [*training(rows["dev"][0], task, options.out), *proposed, *commands]
+        proposed = [*training_commands(rows["dev"][0], task, options.out), *proposed, *commands]
         text_of = partial(
             configuration,
             options.out,

@@ -3,14 +3,10 @@
 import argparse
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
-from onmt_entmax.cli.ending import warn
 from onmt_entmax.cli.plans import HALLUCINATED_ROWS, HALLUCINATED_STEM
-from onmt_entmax.cli.table_configuration import HALLUCINATED
 from onmt_entmax.cli.tables import Table
-from onmt_entmax.errors import UserError, counted
-from onmt_entmax.strings.checks import several_targets
+from onmt_entmax.errors import UserError
 from onmt_entmax.strings.hallucination import SHORTEST, Pair, hallucinated, stem_share
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask, is_language
@@ -85,45 +81,3 @@ def has_few_stems(pairs: Sequence[Pair]) -> bool:
     """
     words = {pair.source for pair in pairs}
     return len(pairs) >= HALLUCINATED_ROWS * len(words) and stem_share(pairs) >= HALLUCINATED_STEM
-
-
-def tell_pairs(
-    rows: Mapping[str, Sequence[Row]], invented: Sequence[object], task: StringTask, out: Path
-) -> None:
-    """Print what was written for each split."""
-    for split, of_split in rows.items():
-        size = counted(len(of_split), "row")
-        if task.languages:
-            size += f", {counted(len({row.query.language for row in of_split}), 'language')}"
-        print(f"{out / split}.{{src,tgt}}: {size}")
-        if text := several_targets(of_split):
-            print(f"{split}: {text}")
-    if invented:
-        print(f"{out / HALLUCINATED}.{{src,tgt}}: {counted(len(invented), 'pair')}, to train on")
-
-
-def warn_of_repeated(
-    tables: Sequence[Table], pairs: Mapping[str, Sequence[tuple[str, str]]], out: Path
-) -> None:
-    """Warn of training rows that several tables have, or that another split has too."""
-    training = pairs.get("train", ())
-    trained = set(training)
-    # What one table has twice was told of that table.
-    within = sum(
-        len(table.rows) - len({row[1:3] for row in table.rows})
-        for table in tables
-        if table.split == "train"
-    )
-    between = len(training) - len(trained) - within
-    if between > 0:
-        warn(
-            f"{out / 'train'}: rows that several training tables have: {between:,} of "
-            f"{len(training):,}"
-        )
-    for split, of_split in pairs.items():
-        known = sum(pair in trained for pair in of_split)
-        if known and split != "train":
-            warn(
-                f"{out / split}: rows that are in the training data too: {known:,} of "
-                f"{len(of_split):,}, which makes the accuracy too high"
-            )
