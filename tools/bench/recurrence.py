@@ -139,10 +139,11 @@ def time_steps(
         batches: of source and target.
         clock: in seconds.
     """
-    steps = {name: Steps() for name in running}
+    names = list(running)
+    steps = {name: Steps() for name in names}
     for number, batch in enumerate(batches):
         # Every other batch comes to the contenders in reverse, so that none is always first.
-        for name in running if number % 2 else reversed(running):
+        for name in names if number % 2 else reversed(names):
             contender = running[name]
             seconds, adam = contender.step(batch, clock)
             steps[name].seconds.append(seconds)
