@@ -38,8 +38,8 @@ MOST_UPDATE_ERROR = {torch.float64: 1e-9, torch.float32: 1e-3}
 # Gradients are compared relative to no less than this share of the largest one: the biases of a
 # Transformer's keys have none but for rounding.
 LEAST_GRADIENT = 1e-3
-ROUNDS_OF_GRAPHS = 3  # over all batches: plain, recorded, replayed
 LEAST_SCALE = 1e-30  # of other values, so that nothing is divided by zero
+ROUNDS_OF_GRAPHS = 3  # over all batches: plain, recorded, replayed
 
 
 def _distance(computed: Tensor, expected: Tensor, least: float = LEAST_SCALE) -> float:
