@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.commands import ROOT, execute
-from tools.bench.attention import OURS
+from tools.bench.attention import OURS, parse_arguments, warm_up
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,36 @@ def test_both_shapes_time_our_mappings_first(tables: list[dict[str, Any]]) -> No
     assert [contenders[: len(OURS)] for contenders in names] == [[*OURS], [*OURS]]
 
 
-def test_every_contender_has_a_time(tables: list[dict[str, Any]]) -> None:
-    """One that fails has the reason in its place."""
+def test_every_time_is_positive(tables: list[dict[str, Any]]) -> None:
     times = [time for table in tables for time in table["milliseconds"].values()]
     assert all(isinstance(time, float) and time > 0 for time in times)
+
+
+def test_no_contender_fails(tables: list[dict[str, Any]]) -> None:
+    assert [table["failures"] for table in tables] == [{}, {}]
+
+
+def fail() -> None:
+    raise RuntimeError("no kernel\nfor this")
+
+
+def test_a_failure_of_another_project_is_kept() -> None:
+    assert warm_up({"bisect": fail, "softmax": lambda: None}) == {"bisect": "no kernel"}
+
+
+def test_a_failure_of_this_project_ends_the_benchmark() -> None:
+    with pytest.raises(RuntimeError, match="no kernel"):
+        warm_up({"1.5": fail})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "clock"),
+    [
+        ([], "cpu"),
+        (["--threads", "2"], "wall"),
+        (["--device", "cuda"], "wall"),
+        (["--threads", "2", "--clock", "cpu"], "cpu"),
+    ],
+)
+def test_processor_time_is_that_of_one_thread(arguments: list[str], clock: str) -> None:
+    assert parse_arguments(arguments).clock == clock

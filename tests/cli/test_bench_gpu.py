@@ -36,7 +36,7 @@ def test_steps_of_stock_packed_and_plain_contenders_are_timed(results: dict[str,
 def test_attention_is_timed(results: dict[str, Any]) -> None:
     for row in results["attention"]:
         assert list(row["milliseconds"])[: len(OURS)] == [*OURS]
-        assert all(isinstance(time, float) for time in row["milliseconds"].values())
+        assert row["failures"] == {}
 
 
 def test_decoded_outputs_are_those_of_the_cpu(results: dict[str, Any]) -> None:

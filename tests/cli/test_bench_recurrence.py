@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.commands import ROOT, execute
+from tools.bench.recurrence import conditions_of, parse_arguments
 
 pytestmark = pytest.mark.slow
 
@@ -46,3 +47,15 @@ def test_softmax_has_the_whole_vocabulary_as_its_support(
 
 def test_entmax_has_a_small_support(results: dict[str, dict[str, Any]]) -> None:
     assert 1 <= results["1.5"]["support"] < 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--size", "pilot"], "samples"),
+        (["--size", "words"], "random"),
+        (["--size", "words", "--data", "corpora"], "real"),
+    ],
+)
+def test_results_say_which_text_was_used(arguments: list[str], text: str) -> None:
+    assert conditions_of(parse_arguments(arguments))["text"] == text

@@ -32,6 +32,9 @@ from tools.papers.matrix_file import read_matrices
         pytest.param({"seeds": []}, "expected different whole numbers", id="no seeds"),
         pytest.param({"seeds": 1}, "expected different whole numbers", id="one seed"),
         pytest.param({"evaluate": "ter"}, "'ter' is not one of", id="another evaluation"),
+        pytest.param(
+            {"ensemble": 1}, "ensemble: expected true or false, not 1", id="a number for true"
+        ),
         pytest.param({"pairs": {}}, "pairs: there are none", id="no pairs"),
         pytest.param(
             {"pairs": {"de-en": {"seeds": [1]}}},

@@ -1,15 +1,19 @@
 """Parallel corpora: local copies that `tools.papers.corpora` prepares, and the split of Tatoeba."""
 
+import hashlib
 import html
+import io
 import json
 import math
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from onmt_entmax.cli import prepare_files
 from tests.ended import ended, refused
-from tools.papers import corpora, parallel_corpora
+from tools.papers import corpora, corpus_files, parallel_corpora
 
 SIZES = {"train": 120, "val": 20, "test": 20}  # of the copies here
 
@@ -113,6 +117,49 @@ def test_wrong_options_of_a_parallel_corpus_are_refused(arguments: list[str], me
     assert message in refused(corpora.main, ["multi30k", *arguments])
 
 
+def test_a_corpus_without_an_address_is_not_downloaded() -> None:
+    line = refused(corpora.main, ["wmt16", "--out", "out"])
+    assert "wmt16 is not downloaded: name your copy with --from FOLDER" in line
+
+
+def publish(monkeypatch: pytest.MonkeyPatch, name: str, files: dict[str, bytes]) -> None:
+    """Let downloads below the address of a corpus return these files."""
+    url = parallel_corpora.PARALLEL[name]["url"]
+    published = {f"{url}/{file}": content for file, content in files.items()}
+    monkeypatch.setattr(corpus_files, "download", published.__getitem__)
+
+
+def test_the_downloaded_files_of_a_part_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {}
+    for language in ("en", "ja"):
+        train = published_text("", lines_of(language, "train")).encode().splitlines(keepends=True)
+        for number in range(5):  # each has 24 of 120 lines
+            lines = train[24 * number : 24 * (number + 1)]
+            files[f"train.{language}.{number:03}"] = b"".join(lines)
+        for file, part in (("dev", "val"), ("test", "test")):
+            files[f"{file}.{language}"] = published_text("", lines_of(language, part)).encode()
+    publish(monkeypatch, "tanaka", files)
+    assert parallel_corpora.read_parallel("tanaka", None) == {
+        part: [lines_of("en", part), lines_of("ja", part)] for part in SIZES
+    }
+
+
+def test_a_download_with_another_checksum_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = published_text("", lines_of("de", "train")).encode()
+    names = [f"train.lc.norm.tok.{language}" for language in ("de", "en")]
+    publish(monkeypatch, "multi30k", dict.fromkeys(names, text))
+    sha256 = {"train.de": hashlib.sha256(text).hexdigest(), "train.en": 64 * "0"}
+    monkeypatch.setitem(parallel_corpora.PARALLEL["multi30k"], "sha256", sha256)
+    line = refused(corpora.main, ["multi30k", "--out", "out"])
+    assert "train.en: has another checksum" in line
+
+
+def test_the_exit_status_is_that_of_prepare_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_copy("multi30k")
+    monkeypatch.setattr(prepare_files, "main", lambda arguments: 3)
+    assert ended(corpora.main, ["multi30k", "--from", "copy", "--out", "out"]) == 3
+
+
 # Two of its sentences have the same English side.
 TATOEBA = [f"e{n}\tg{n}\tCC" for n in range(3000)] + ["e7\tg7", "e7\tother"]
 
@@ -136,3 +183,13 @@ def test_no_english_sentence_of_tatoeba_is_in_both_parts() -> None:
     parts = parallel_corpora.split_tatoeba(TATOEBA)
     (_, train), (_, val) = parts["train"], parts["val"]
     assert not {*train} & {*val}
+
+
+def test_tatoeba_is_downloaded_as_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as zipped:
+        zipped.writestr("deu.txt", "".join(f"{line}\n" for line in TATOEBA))
+    publish(monkeypatch, "tatoeba", {"deu-eng.zip": archive.getvalue()})
+    parts = parallel_corpora.read_parallel("tatoeba", None).values()
+    pairs = {(english, german) for part in parts for german, english in zip(*part, strict=True)}
+    assert pairs == {tuple(line.split("\t")[:2]) for line in TATOEBA}

@@ -3,20 +3,25 @@
     python -m tools.bench.attention --quick
     python -m tools.bench.attention --device cuda
 
-The contenders run one after the other in each round; a cell is the median of milliseconds, and its
-ratio to PyTorch's `scaled_dot_product_attention`. "learned" has one alpha a head, from 1.1 to 1.9,
-with its gradient. entmax 1.3 and, on a GPU, AdaSplash take part where they are installed: entmax on
-scores that PyTorch multiplies, AdaSplash causal or with lengths, in bfloat16. On a CPU processor
-time is measured (`--clock wall` for the other), on a GPU the time until it has finished.
+A row is a shape, a cell a contender: its median milliseconds, and their ratio to those of
+PyTorch's `scaled_dot_product_attention`, which is called softmax.
+
+1.33, 1.5, 2        attention of this project with this alpha; on a GPU only 1.5
+learned             with an alpha for each head, from 1.1 to 1.9, and its gradient
+entmax15, bisect    the mappings of entmax 1.3, of scores that PyTorch multiplies
+adasplash           AdaSplash; on a GPU, causal shapes in bfloat16 only
+
+The last two lines are of packages that take part where they are installed. On a CPU with one
+thread the time is the processor's, else wall time; `--clock` chooses. On a GPU a pass ends when
+the GPU has finished.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
-import time
-from collections.abc import Callable, Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -30,11 +35,12 @@ from torch.nn.functional import scaled_dot_product_attention
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import write_text
 from onmt_entmax.sparse.attention import entmax_attention
-from tools.bench.runner import COUNT, POSITIVE
+from tools.bench.cases import Case
+from tools.bench.runner import COUNT, POSITIVE, time_case
 
 SIZE = 64  # of a head
 WARM_UP = 3  # passes before the timing; the first ones compile kernels
-LEAST_ROUNDS = 5
+MOST_QUICK_SECONDS = 0.5  # of a shape
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
@@ -70,6 +76,19 @@ SMALL = (Shape(2, 2, 16), Shape(2, 2, 16, is_causal=True))  # for smoke tests
 OURS = ("softmax", "1.5", "learned", "1.33", "2")  # the others' kernels may not compile here
 
 
+@dataclass(frozen=True)
+class Contender:
+    """An attention that is timed.
+
+    Attributes:
+        attention: maps query, key and value to outputs, each `(sentences, heads, length, size)`.
+        parameters: its own, which get a gradient, too.
+    """
+
+    attention: Attention
+    parameters: tuple[Tensor, ...] = ()
+
+
 def installed(name: str) -> Any:
     """Return a module, or None if it is not installed."""
     try:
@@ -87,8 +106,8 @@ def with_mapping(
         mapping: of the last dimension.
         is_causal: whether keys behind a query are masked.
         query: `(sentences, heads, length, size)`.
-        key: likewise.
-        value: likewise.
+        key: `(sentences, heads, length, size)`.
+        value: `(sentences, heads, length, size)`.
     """
     scores = query @ key.mT * query.shape[-1] ** -0.5
     if is_causal:
@@ -97,40 +116,51 @@ def with_mapping(
     return mapping(scores) @ value
 
 
-def contenders(shape: Shape, device: torch.device, dtype: torch.dtype) -> dict[str, Attention]:
-    """Return attentions by name, the reference first."""
+def contenders(shape: Shape, device: torch.device, dtype: torch.dtype) -> dict[str, Contender]:
+    """Return the contenders by name, the reference first."""
     causal = shape.is_causal
     alphas = torch.linspace(1.1, 1.9, shape.heads, device=device).requires_grad_()
-    attentions: dict[str, Attention] = {
-        "softmax": partial(scaled_dot_product_attention, is_causal=causal),
-        "1.5": partial(entmax_attention, alpha=1.5, is_causal=causal),
-        "learned": partial(entmax_attention, alpha=alphas, is_causal=causal),
+    ours = partial(entmax_attention, is_causal=causal)
+    running = {
+        "softmax": Contender(partial(scaled_dot_product_attention, is_causal=causal)),
+        "1.5": Contender(partial(ours, alpha=1.5)),
+        "learned": Contender(partial(ours, alpha=alphas), parameters=(alphas,)),
     }
     if device.type == "cpu":  # on a GPU, the kernels of each alpha take seconds to compile
         for alpha in (1.33, 2.0):
-            attentions[f"{alpha:g}"] = partial(entmax_attention, alpha=alpha, is_causal=causal)
+            running[f"{alpha:g}"] = Contender(partial(ours, alpha=alpha))
     peer = installed("entmax")
     if peer is not None:
-        attentions["entmax15"] = partial(with_mapping, partial(peer.entmax15, dim=-1), causal)
-        bisect = partial(peer.entmax_bisect, alpha=1.5, dim=-1)
-        attentions["bisect"] = partial(with_mapping, bisect, causal)
+        mappings = {
+            "entmax15": partial(peer.entmax15, dim=-1),
+            "bisect": partial(peer.entmax_bisect, alpha=1.5, dim=-1),
+        }
+        for name, mapping in mappings.items():
+            running[name] = Contender(partial(with_mapping, mapping, causal))
     splash = installed("adasplash") if device.type == "cuda" else None
     if splash is not None and causal and dtype != torch.float32:
-        attentions["adasplash"] = partial(splash.adasplash, alpha=1.5, is_causal=True)
-    return attentions
+        running["adasplash"] = Contender(partial(splash.adasplash, alpha=1.5, is_causal=True))
+    return running
 
 
-def run_once(attention: Attention, tensors: list[Tensor], gradient: Tensor) -> None:
-    """Run forward and backward, with the gradient in alpha if it has one."""
-    alpha = getattr(attention, "keywords", {}).get("alpha")
-    inputs = [*tensors, alpha] if isinstance(alpha, Tensor) else tensors
-    torch.autograd.grad(attention(*tensors), inputs, gradient)
+def run_once(contender: Contender, tensors: Sequence[Tensor], gradient: Tensor) -> None:
+    """Run forward and backward, until the device has finished.
+
+    Args:
+        contender: whose attention runs.
+        tensors: query, key and value, each `(sentences, heads, length, size)`.
+        gradient: in the output, of the same shape.
+    """
+    output = contender.attention(*tensors)
+    torch.autograd.grad(output, [*tensors, *contender.parameters], gradient)
+    if gradient.is_cuda:
+        torch.cuda.synchronize()
 
 
 def measure(
     shape: Shape, device: torch.device, dtype: torch.dtype, seconds: float, clock: str
-) -> dict[str, float | str]:
-    """Return median milliseconds by contender, or why it failed.
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Return median milliseconds by contender, and why others failed.
 
     Args:
         shape: of attention.
@@ -143,30 +173,32 @@ def measure(
     size = (shape.sentences, shape.heads, shape.length, SIZE)
     query, key, value, gradient = (torch.randn(size, device=device, dtype=dtype) for _ in range(4))
     tensors = [tensor.requires_grad_() for tensor in (query, key, value)]
-    runs: dict[str, Callable[[], None]] = {}
-    failures: dict[str, str] = {}
-    for name, attention in contenders(shape, device, dtype).items():
-        run: Callable[[], None] = partial(run_once, attention, tensors, gradient)
+    passes = {
+        name: partial(run_once, contender, tensors, gradient)
+        for name, contender in contenders(shape, device, dtype).items()
+    }
+    failures = warm_up(passes)
+    working = {name: run for name, run in passes.items() if name not in failures}
+    measured = time_case(Case({}, working), Namespace(seconds=seconds, clock=clock))
+    return {name: result.values["ms"] for name, result in measured.items()}, failures
+
+
+def warm_up(passes: Mapping[str, Callable[[], None]]) -> dict[str, str]:
+    """Run the passes by name; return why some of other projects failed.
+
+    Raises:
+        Exception: an attention of this project or of PyTorch failed.
+    """
+    failures = {}
+    for name, run in passes.items():
         try:
             for _ in range(WARM_UP):
                 run()
-            runs[name] = run
         except Exception as error:
             if name in OURS:
                 raise
             failures[name] = (str(error) or repr(error)).splitlines()[0][:80]
-    now = time.process_time if clock == "cpu" else time.perf_counter
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    end = time.perf_counter() + seconds
-    while len(times["softmax"]) < LEAST_ROUNDS or time.perf_counter() < end:
-        for name, run in runs.items():
-            begin = now()
-            run()
-            if device.type == "cuda":
-                torch.cuda.synchronize()
-            times[name].append(now() - begin)
-    medians = {name: 1e3 * statistics.median(taken) for name, taken in times.items()}
-    return {**failures, **medians}
+    return failures
 
 
 def table(
@@ -182,22 +214,21 @@ def table(
         name_of_type = str(dtype).removeprefix("torch.")
         print(f"attention, {name_of_type}, head size {SIZE}: milliseconds (ratio to softmax)")
         for shape in chosen:
-            times = measure(shape, device, dtype, seconds, clock)
-            reference = float(times["softmax"])
-            cells = [_cell(name, result, reference) for name, result in times.items()]
+            times, failures = measure(shape, device, dtype, seconds, clock)
+            reference = times["softmax"]
+            cells = [f"{name} {ms:.3g} ({ms / reference:.2f})" for name, ms in times.items()]
+            cells += [f"{name} failed" for name in failures]
             print(f"{shape!s:<26}| " + " | ".join(cells), flush=True)
-            yield {"shape": str(shape), "dtype": str(dtype), "milliseconds": times}
+            yield {
+                "shape": str(shape),
+                "dtype": str(dtype),
+                "milliseconds": times,
+                "failures": failures,
+            }
 
 
-def _cell(name: str, result: float | str, reference: float) -> str:
-    """Return the cell of a contender: milliseconds and ratio, or that it failed."""
-    if isinstance(result, str):
-        return f"{name} failed"
-    return f"{name} {result:.3g} ({result / reference:.2f})"
-
-
-def main(given: Sequence[str]) -> int:
-    """Run the benchmark; return the exit status."""
+def parse_arguments(arguments: Sequence[str]) -> Namespace:
+    """Read the command line."""
     parser = argument_parser(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=COUNT, default=1)
@@ -207,20 +238,33 @@ def main(given: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=POSITIVE, default=5.0, help="seconds for each shape")
     parser.add_argument("--clock", choices=("cpu", "wall"), help="cpu: processor time")
     parser.add_argument("--output", type=Path, help="JSON file for the results")
-    arguments = parser.parse_args(given)
-    device = torch.device(arguments.device)
-    torch.set_num_threads(arguments.threads)
-    seconds = min(arguments.seconds, 0.5) if arguments.quick else arguments.seconds
-    alone = device.type == "cpu" and arguments.threads == 1  # processor time adds up threads
-    clock = arguments.clock or ("cpu" if alone else "wall")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.seconds = min(options.seconds, MOST_QUICK_SECONDS)
+    if options.clock is None:
+        # Processor time adds up that of threads, and is not that of a GPU.
+        options.clock = "cpu" if options.device == "cpu" and options.threads == 1 else "wall"
+    return options
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the benchmark; return the exit status."""
+    options = parse_arguments(arguments)
+    device = torch.device(options.device)
+    torch.set_num_threads(options.threads)
     name = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
     load = os.getloadavg()[0]
-    print(f"torch {torch.__version__}, {name}, {arguments.threads} thread(s), load {load:.1f}")
-    records = list(table(device, arguments.quick, seconds, clock))
-    conditions = {"torch": torch.__version__, "device": name, "clock": clock, "load": load}
-    whole = {**conditions, "threads": arguments.threads, "attention": records}
-    if arguments.output is not None:
-        write_text(arguments.output, json.dumps(whole, indent=1) + "\n")
+    print(f"torch {torch.__version__}, {name}, {options.threads} thread(s), load {load:.1f}")
+    results = {
+        "torch": torch.__version__,
+        "device": name,
+        "clock": options.clock,
+        "load": load,
+        "threads": options.threads,
+        "attention": list(table(device, options.quick, options.seconds, options.clock)),
+    }
+    if options.output is not None:
+        write_text(options.output, json.dumps(results, indent=1) + "\n")
     return 0
 
 

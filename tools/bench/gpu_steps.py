@@ -1,4 +1,8 @@
-"""The times of training steps, for `gpu.py`."""
+"""The times of training steps, for `gpu.py`: of OpenNMT-py, and of this project in three ways.
+
+Each contender trains before it is timed, since the cost of entmax depends on the support. An error
+of one is a row of the results, and the others are still timed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 
@@ -20,7 +24,10 @@ from tools.bench.gpu_device import Device
 from tools.bench.gpu_sizes import Size
 
 LEARNING_RATE = 1e-3
-KINDS = ("stock", "packed", "plain", "graph")
+# OpenNMT-py; this project without padding, with padding, and with padding and CUDA graphs.
+Kind = Literal["stock", "packed", "plain", "graph"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SLOWEST_KERNELS = 30  # of a step, which are kept
 Result = dict[str, Any]
 
 
@@ -29,13 +36,12 @@ class Contender:
     """What takes steps.
 
     Attributes:
-        kind: one of `KINDS`: OpenNMT-py, or ours without padding, with padding, and with padding
-            and CUDA graphs.
+        kind: whose steps, and how they are taken.
         alpha: as `Size.model` takes it; of stock, only a name.
         tf32: whether products are in TF32.
     """
 
-    kind: str
+    kind: Kind
     alpha: str
     tf32: bool = False
 
@@ -119,7 +125,7 @@ class _Timer:
         return self._timed(step.take, warm=1, rounds=self._rounds())
 
     def _rounds(self) -> int:
-        """Return how often each batch is timed by those that are slow."""
+        """Return how often each batch is timed by contenders that nothing records."""
         return 1 if self._options.quick else 2
 
     def _timed(self, take: Callable[[Batch], None], warm: int, rounds: int) -> Result:
@@ -127,7 +133,7 @@ class _Timer:
 
         Args:
             take: takes a step.
-            warm: rounds over all batches before.
+            warm: rounds over all batches before the timing.
             rounds: rounds over all batches that are timed.
         """
         for batch in self._batches * warm:
@@ -143,7 +149,13 @@ class _Timer:
         }
 
     def _time_padded(self, alpha: str, *, captures: bool) -> Result:
-        """Time this project on padded batches, captured in CUDA graphs or not."""
+        """Time this project on padded batches.
+
+        Args:
+            alpha: as `Size.model` takes it.
+            captures: whether CUDA graphs are recorded; without them, on a GPU, the kernels of a
+                step are timed, too.
+        """
         if self._device.is_gpu:
             torch.cuda.reset_peak_memory_stats()
         size = self._size
@@ -169,23 +181,23 @@ class _Timer:
         return row
 
     def _time_without_waits(self, take: Callable[[Batch], None]) -> float:
-        """Return milliseconds of a step, if nothing waits between steps, as in training."""
+        """Return mean milliseconds of a step, if nothing waits between steps, as in training."""
         start = self._device.clock()
         for batch in self._batches:
             take(batch)
         return 1000 * (self._device.clock() - start) / len(self._batches)
 
 
-def _profile(stepper: StaticStep, data: list[Batch]) -> Result:
+def _profile(step: StaticStep, data: list[Batch]) -> Result:
     """Return the time of each kernel in a plain step, on the batch of median size."""
     from torch.profiler import ProfilerActivity, profile  # takes a second
 
-    by_size = sorted(data, key=lambda batch: math.prod(stepper.shapes.of(batch)))
+    by_size = sorted(data, key=lambda batch: math.prod(step.shapes.of(batch)))
     batch = by_size[len(data) // 2]
-    stepper.take(batch)
+    step.take(batch)
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:
-        stepper.take(batch)
+        step.take(batch)
         torch.cuda.synchronize()
     kernels = []  # name, milliseconds, calls
     for event in seen.key_averages():
@@ -194,11 +206,11 @@ def _profile(stepper: StaticStep, data: list[Batch]) -> Result:
             kernels.append((event.key, device_time / 1000, event.count))
     kernels.sort(key=lambda kernel: -kernel[1])
     return {
-        "shape": tuple(stepper.shapes.of(batch)),
+        "shape": tuple(step.shapes.of(batch)),
         "kernels": sum(count for _, _, count in kernels),
         "kernels_ms": round(sum(ms for _, ms, _ in kernels), 2),
         "top": [
             {"kernel": name[:110], "ms": round(ms, 3), "count": count}
-            for name, ms, count in kernels[:30]
+            for name, ms, count in kernels[:SLOWEST_KERNELS]
         ],
     }

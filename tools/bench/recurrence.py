@@ -1,28 +1,39 @@
 """Time training steps against stock OpenNMT-py 2.3.0, alternating in one process.
 
-A step is forward, loss, backward, clipping and Adam, on the same batch and from the same weights.
-`stock` is OpenNMT-py's `NMTModel` with softmax and `NMTLossCompute`; a number is our model with
-this alpha in attention and output, and `:bf16` means bfloat16 products.
-
     export OMP_NUM_THREADS=1
     python -m tools.bench.recurrence --size pilot --variants 1.5,1.5:bf16
     python -m tools.bench.recurrence --size words --variants 1.5
     python -m tools.bench.recurrence --size words --variants 1.5 --against 1
     python -m tools.bench.recurrence --size words --variants 1.2,1.33,1.75 --against 1.5
 
-Real text is in `--data FOLDER` (`conll2018/`, `tatoeba-deen/`); without it, the pilot uses the
-samples of this repository, and words are random. The cost of entmax depends on the support, so
-`--warmup` updates train each alpha before the timing, which keeps the weights (learning rate 0).
-`--support 20` then scales the output weights to about 20 nonzero probabilities per token, as after
-long training. Softmax gets the weights of the first variant.
+A step is forward, loss, backward, clipping and Adam, on the same batch and from the same weights.
+Contenders are
 
-Prints one JSON line for each contender, then a table. Times are medians in milliseconds over the
-same batches, ratios those of the medians. `GF` are the operations of a step's matrix products over
-real positions, `GF/s` their speed (a sparse backward skips some), and the floor is the time of the
-products alone at the speed of large ones. The clock is processor time with one thread, which other
-load disturbs least, else wall time. Freed memory is kept (`mallopt`), so that no step waits for
-fresh pages, and Adam is torch's fused one (`--adam own`: OpenNMT-py's wrapper and torch's plain
-Adam on its side).
+stock       OpenNMT-py's `NMTModel` with softmax and `NMTLossCompute`
+1.5         our model with this alpha in attention and output; so for any number from 1
+1.5:bf16    the same with bfloat16 products
+
+The cost of entmax depends on the support, and this on the weights. Each alpha trains for
+`--warmup` updates before the timing, which keeps the weights (learning rate 0). `--support 20` then
+scales the output weights to about 20 nonzero probabilities per token, as after long training.
+Softmax gets the weights of the first alpha.
+
+Without real text (`--data FOLDER`, with `conll2018/` and `tatoeba-deen/`), the pilot uses the
+samples of this repository, and words are random.
+
+It prints a JSON line for each contender, and a table. The columns of the table are
+
+ms          median time of a step, in milliseconds
+ratio       to the median of the reference (`--against`)
+adam_ms     median time of clipping and Adam in it
+floor_ms    time of the step's matrix products alone, at the speed of large ones
+GF/s        operations of these products over real positions, in a second of a step; a sparse
+            backward skips some
+support     nonzero probabilities per token
+
+Times are of the processor with one thread, which other load disturbs least, else wall times. Freed
+memory is kept (`mallopt`), so that no step waits for fresh pages. Adam is torch's fused one;
+`--adam own` gives the stock contender OpenNMT-py's wrapper and torch's plain Adam.
 """
 
 from __future__ import annotations
@@ -32,8 +43,9 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +66,9 @@ from tools.bench.recurrence_contenders import (
 )
 from tools.bench.runner import COUNT, POSITIVE, keep_freed_memory
 
+UNTIMED_STEPS = 3  # of each contender, which allocate memory
+COLUMNS = ("contender", "ms", "ratio", "adam_ms", "floor_ms", "GF/s", "support")
+
 
 @dataclass
 class Steps:
@@ -61,7 +76,7 @@ class Steps:
 
     Attributes:
         seconds: of each whole step.
-        adam: of Adam in each step.
+        adam: seconds of clipping and Adam in each step.
         supports: nonzero probabilities per token in each step; empty for stock softmax.
     """
 
@@ -71,7 +86,7 @@ class Steps:
 
 
 class Work(NamedTuple):
-    """What the batches are to everyone.
+    """The work of a step, which is the same for all contenders.
 
     Attributes:
         gigaflops: operations of a step's products, median.
@@ -86,7 +101,6 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     """Time the contenders; return a result for each."""
     torch.manual_seed(1)
     size = SIZES[options.size]
-    options.warmup = size.warmup if options.warmup is None else options.warmup
     pairs = size.read(options.data)
     vocabularies = text.vocabularies(pairs, size.vocabulary, size.joint)
     stream = text.batches(pairs, vocabularies, options.batch, options.bucket)
@@ -95,7 +109,12 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     running = contenders(names, stock, stream, options)
     clock = time.process_time if options.clock == "cpu" else time.perf_counter
     speed = product_speed(clock)
-    steps, work = time_steps(running, stock, stream, options.steps, clock)
+    for batch in islice(stream, UNTIMED_STEPS):
+        for contender in running.values():
+            contender.step(batch, clock)
+    timed_batches = list(islice(stream, options.steps))
+    steps = time_steps(running, timed_batches, clock)
+    work = work_of(stock, timed_batches)
     base = statistics.median(steps[options.against].seconds)
     conditions = conditions_of(options)
     return [
@@ -111,40 +130,37 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
 
 
 def time_steps(
-    running: Mapping[str, Contender],
-    stock: NMTModel,
-    stream: Iterator[Batch],
-    count: int,
-    clock: Callable[[], float],
-) -> tuple[dict[str, Steps], Work]:
-    """Time steps of all contenders on the same batches, in alternating order.
+    running: Mapping[str, Contender], batches: Iterable[Batch], clock: Callable[[], float]
+) -> dict[str, Steps]:
+    """Time a step of each contender on each batch.
 
     Args:
         running: the contenders by name.
-        stock: a model of their size, to count operations.
-        stream: of batches.
-        count: of steps of each.
+        batches: of source and target.
         clock: in seconds.
     """
     names = list(running)
     steps = {name: Steps() for name in names}
-    operations, fill = [], []
-    for number in range(-3, count):  # the first three allocate memory
-        batch = next(stream)
+    for number, batch in enumerate(batches):
+        # Every other batch comes to the contenders in reverse, so that none is always first.
         for name in names if number % 2 else reversed(names):
             contender = running[name]
             seconds, adam = contender.step(batch, clock)
-            if number < 0:
-                continue
             steps[name].seconds.append(seconds)
             steps[name].adam.append(adam)
             if contender.support is not None:
                 steps[name].supports.append(contender.support)
-        if number >= 0:
-            assert batch.target_lengths is not None
-            operations.append(products(stock, batch))
-            fill.append(float((batch.target_lengths / batch.target_lengths.max()).mean()))
-    return steps, Work(statistics.median(operations) / 1e9, statistics.mean(fill))
+    return steps
+
+
+def work_of(stock: NMTModel, batches: Iterable[Batch]) -> Work:
+    """Return the work of a step on batches, for a model of the size of all contenders."""
+    operations, fill = [], []
+    for batch in batches:
+        assert batch.target_lengths is not None
+        operations.append(products(stock, batch))
+        fill.append(float((batch.target_lengths / batch.target_lengths.max()).mean()))
+    return Work(statistics.median(operations) / 1e9, statistics.mean(fill))
 
 
 def figures_of(steps: Steps, work: Work, base: float, speed: float) -> dict[str, object]:
@@ -152,7 +168,7 @@ def figures_of(steps: Steps, work: Work, base: float, speed: float) -> dict[str,
 
     Args:
         steps: what was measured of it.
-        work: of the batches.
+        work: of a step.
         base: median seconds of the reference.
         speed: operations per second of large products.
     """
@@ -177,7 +193,7 @@ def conditions_of(options: argparse.Namespace) -> dict[str, object]:
         "batch": options.batch,
         "updates_before": options.warmup,
         "scaled_to_support": options.support,
-        "text": "real" if options.data else "samples",
+        "text": "real" if options.data else SIZES[options.size].substitute,
         "threads": torch.get_num_threads(),
         "clock": options.clock,
         "adam": options.adam,
@@ -199,8 +215,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--batch", type=COUNT, default=64)
     parser.add_argument("--bucket", type=COUNT, default=2048, help="pairs sorted together")
     parser.add_argument("--steps", type=COUNT, default=20, help="timed steps of each contender")
+    updates = ", ".join(f"{name} {size.warmup}" for name, size in SIZES.items())
     parser.add_argument(
-        "--warmup", type=COUNT, help="updates before the timing (default: pilot 100, words 40)"
+        "--warmup", type=COUNT, help=f"updates before the timing (default: {updates})"
     )
     parser.add_argument("--support", type=POSITIVE, help="nonzero outputs per token to scale to")
     parser.add_argument("--dropout", type=SHARE, default=0.3)
@@ -214,7 +231,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
             Variant.named(name)
     except ValueError:
         parser.error("--variants and --against: numbers from 1, or stock; 1.5:bf16 for bfloat16")
-    options.clock = options.clock or ("cpu" if options.threads == 1 else "wall")
+    if options.warmup is None:
+        options.warmup = SIZES[options.size].warmup
+    if options.clock is None:
+        options.clock = "cpu" if options.threads == 1 else "wall"
     return options
 
 
@@ -227,10 +247,9 @@ def main(arguments: Sequence[str]) -> int:
     results = measure(options)
     for result in results:
         print(json.dumps(result))
-    columns = ("contender", "ms", "ratio", "adam_ms", "floor_ms", "GF/s", "support")
-    print(" ".join(f"{column:>10}" for column in columns))
+    print(" ".join(f"{column:>10}" for column in COLUMNS))
     for result in results:
-        print(" ".join(f"{result[column]!s:>10}" for column in columns))
+        print(" ".join(f"{result[column]!s:>10}" for column in COLUMNS))
     print(f"load average {os.getloadavg()[0]:.1f}")
     return 0
 

@@ -38,6 +38,7 @@ class Size:
         joint: whether both sides share one vocabulary.
         read: reads the pairs from a folder, or returns others.
         warmup: updates before the timing, by default.
+        substitute: what `read` returns without a folder, "samples" or "random".
     """
 
     hidden: int
@@ -45,11 +46,12 @@ class Size:
     joint: bool
     read: Callable[[Path | None], list[text.Pair]]
     warmup: int
+    substitute: str
 
 
 SIZES = {
-    "pilot": Size(300, 776, True, text.inflection, 100),
-    "words": Size(500, 18_000, False, text.words, 40),
+    "pilot": Size(300, 776, True, text.inflection, 100, "samples"),
+    "words": Size(500, 18_000, False, text.words, 40, "random"),
 }
 
 

@@ -97,10 +97,10 @@ def main(arguments: Sequence[str]) -> int:
     add("--languages", nargs="+", default=["all"], help="of sigmorphon (default: all)")
     options, more = parser.parse_known_args(arguments)
     _check(parser, options, more)
+    if options.names[0] in PARALLEL:  # it is the only one
+        return parallel(options.names[0], options, more)
     for name in options.names:
-        if name in PARALLEL:
-            parallel(name, options, more)
-        elif name in MULTILABEL:
+        if name in MULTILABEL:
             multilabel(name, options)
         elif name == "sigmorphon":
             sigmorphon(options)

@@ -27,12 +27,13 @@ def draw_mappings(alphas: Sequence[float]) -> Figure:
 
     Dots mark saturation, at t = 1 / (alpha - 1); dashed lines divide regions by size of support.
     """
-    figure, (curves, *surfaces) = pyplot.subplots(1, 3, figsize=(PAGE, 2.2))
+    figure, (curves, softmax, sparsemax) = pyplot.subplots(1, 3, figsize=(PAGE, 2.2))
     _draw_mappings_of_two(curves, alphas)
-    for axis, alpha in zip(surfaces, NAMED, strict=True):
-        filled = _draw_mapping_of_three(axis, alpha)
+    _draw_mapping_of_three(softmax, 1.0)
+    filled = _draw_mapping_of_three(sparsemax, 2.0)
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    figure.colorbar(filled, ax=surfaces, label="first probability", ticks=ticks)
+    # Both have the same levels, so one scale is that of both.
+    figure.colorbar(filled, ax=[softmax, sparsemax], label="first probability", ticks=ticks)
     return figure
 
 

@@ -6,7 +6,7 @@ Each error names the file and the place in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,9 @@ def read_matrices(path: Path) -> list[Matrix]:
     if not pairs:
         raise UserError(f"{path}: pairs: there are none")
     matrices = []
-    for name, value in _options(path, "pairs", pairs).items():
+    for name, value in _mapping(path, "pairs", pairs).items():
         pair = _folder_name(path, name)
-        options = _options(path, f"pairs: {pair}", value)
+        options = _mapping(path, f"pairs: {pair}", value)
         for key in options:
             place = f"{path}: pairs: {pair}: {key}"
             if key not in OF_A_PAIR:
@@ -68,17 +68,17 @@ def _folder_name(path: Path, name: Any) -> str:
     return name
 
 
-def _options(path: Path, where: str, value: Any, refused: Collection[str] = ()) -> dict[str, Any]:
-    """Check that a value is a mapping without certain options; return it.
+def _mapping(path: Path, where: str, value: Any, refused: Collection[str] = ()) -> dict[str, Any]:
+    """Check that a value is a mapping, of names to cells, to pairs or to options; return it.
 
     Args:
         path: of the matrix file.
         where: place of the value in the file.
-        value: None stands for no options, as in `cell:` with nothing behind it.
-        refused: options that the runner chooses.
+        value: None stands for an empty mapping, as in `cell:` with nothing behind it.
+        refused: options that the runner chooses, which the mapping may not have.
 
     Raises:
-        UserError: it is something else, or has one of the options.
+        UserError: it is something else, or has a refused option.
     """
     if value is None:
         return {}
@@ -104,19 +104,25 @@ def _read_beside(path: Path, name: Any) -> dict[str, Any]:
 
 
 def _matrix(path: Path, content: Mapping[str, Any], pair: str) -> Matrix:
-    """Return a matrix from the content of its file; `pair` is empty if the file has no pairs."""
+    """Return a matrix.
+
+    Args:
+        path: of the matrix file.
+        content: of the file; of a pair, with its own keys in the place of `pairs`.
+        pair: its name; empty if the file has no pairs.
+
+    Raises:
+        UserError: a key is missing or unknown, or a value is wrong.
+    """
     _check_keys(path, content)
     _check_seeds(path, content["seeds"])
-    ensemble = content.get("ensemble", True)
+    _check_choice(path, "evaluate", content["evaluate"], EVALUATIONS)
+    papers = ("table2",) if pair else (*CERTIFICATES, *TRANSFORMERS)
     paper = content.get("paper")
-    papers = [None, "table2"] if pair else [None, *CERTIFICATES, *TRANSFORMERS]
-    for key, value, possible in (
-        ("evaluate", content["evaluate"], list(EVALUATIONS)),
-        ("paper", paper, papers),
-        ("ensemble", ensemble, [True, False]),
-    ):
-        if value not in possible:
-            raise UserError(f"{path}: {key}: {value!r} is not one of {possible}")
+    _check_choice(path, "paper", paper, (None, *papers))
+    ensemble = content.get("ensemble", True)
+    if not isinstance(ensemble, bool):
+        raise UserError(f"{path}: ensemble: expected true or false, not {ensemble!r}")
     return Matrix(
         path=path,
         pair=pair,
@@ -159,6 +165,16 @@ def _check_seeds(path: Path, seeds: Any) -> None:
         raise UserError(f"{path}: seeds: expected different whole numbers in a list, not {seeds!r}")
 
 
+def _check_choice(path: Path, key: str, value: Any, possible: Sequence[str | None]) -> None:
+    """Check that a value is one of those that its key can have.
+
+    Raises:
+        UserError: it is not.
+    """
+    if value not in possible:
+        raise UserError(f"{path}: {key}: {value!r} is not one of {list(possible)}")
+
+
 # --- cells -----------------------------------------------------------------------------------
 
 
@@ -170,17 +186,17 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     """
     base = _read_beside(path, content["base"])
     base = {name: value for name, value in base.items() if name not in CHOSEN_TO_TRAIN}
-    common = _options(path, "options", content.get("options"), CHOSEN_TO_TRAIN)
-    decoding = _options(path, "translate", content.get("translate"), CHOSEN_TO_DECODE)
+    common = _mapping(path, "options", content.get("options"), CHOSEN_TO_TRAIN)
+    decoding = _mapping(path, "translate", content.get("translate"), CHOSEN_TO_DECODE)
     described = content["cells"]
     if isinstance(described, str):  # the name of a file
         described = _read_beside(path, described)
     cells: dict[str, Cell] = {}
-    for name, value in _options(path, "cells", described).items():
+    for name, value in _mapping(path, "cells", described).items():
         where = f"cells: {_folder_name(path, name)}"
-        changes = dict(_options(path, where, value, CHOSEN_TO_TRAIN))
+        changes = dict(_mapping(path, where, value, CHOSEN_TO_TRAIN))
         changed_decoding = changes.pop("translate", None)
-        changed_decoding = _options(path, f"{where}: translate", changed_decoding, CHOSEN_TO_DECODE)
+        changed_decoding = _mapping(path, f"{where}: translate", changed_decoding, CHOSEN_TO_DECODE)
         beginning = changes.pop("begin_with", None)
         if beginning is not None and beginning not in list(cells):
             raise UserError(f"{path}: {where}: begin_with: no cell {beginning!r} before it")

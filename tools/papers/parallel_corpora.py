@@ -1,4 +1,8 @@
-"""Parallel corpora, which corpora.yaml lists: read in their published forms, and prepared."""
+"""Parallel corpora for `corpora.py`: read in their published forms, and prepared.
+
+`corpora.yaml` says how each is published. A copy is checked by its numbers of lines, a download by
+checksums, too.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,8 @@ from tools.papers.corpus_files import Get, check, getter, members
 PARALLEL = yaml.safe_load(Path(__file__).with_name("corpora.yaml").read_text(encoding="utf-8"))
 TATOEBA_VAL = 1500  # pairs in the development set that is split off
 
+Sides = list[list[str]]  # the lines of the source language, and those of the target language
+
 
 def sentences(lines: list[str], name: str) -> list[str]:
     """Return the sentences of a file of WMT or IWSLT with markup; of any other, all lines."""
@@ -34,7 +40,7 @@ def sentences(lines: list[str], name: str) -> list[str]:
     return lines
 
 
-def split_tatoeba(lines: Sequence[str]) -> dict[str, list[list[str]]]:
+def split_tatoeba(lines: Sequence[str]) -> dict[str, Sides]:
     """Split the distinct pairs of `English<TAB>German<TAB>...` lines by English sentence.
 
     The sentences with the smallest hashes become the development set, so the split does not depend
@@ -48,7 +54,7 @@ def split_tatoeba(lines: Sequence[str]) -> dict[str, list[list[str]]]:
         english, german, *_ = line.split("\t")
         by_sentence.setdefault(english, set()).add(german)
     ranked = sorted(by_sentence, key=lambda text: hashlib.sha256(text.encode()).digest())
-    parts: dict[str, list[list[str]]] = {"train": [[], []], "val": [[], []]}
+    parts: dict[str, Sides] = {"train": [[], []], "val": [[], []]}
     for english in ranked:
         part = parts["val" if len(parts["val"][0]) < TATOEBA_VAL else "train"]
         for german in sorted(by_sentence[english]):
@@ -59,8 +65,8 @@ def split_tatoeba(lines: Sequence[str]) -> dict[str, list[list[str]]]:
     return parts
 
 
-def read_parallel(name: str, source: Path | None) -> dict[str, list[list[str]]]:
-    """Return the lines of both languages of each part of a corpus.
+def read_parallel(name: str, source: Path | None) -> dict[str, Sides]:
+    """Return the lines of each part of a corpus.
 
     Args:
         name: of the corpus.
@@ -69,33 +75,81 @@ def read_parallel(name: str, source: Path | None) -> dict[str, list[list[str]]]:
     Raises:
         UserError: a file cannot be had, or a part has not its published size.
     """
+    return _downloaded(name) if source is None else _read_copy(name, source)
+
+
+def _read_copy(name: str, folder: Path) -> dict[str, Sides]:
+    """Return the lines of each part of a local copy, which may lack the test set.
+
+    Raises:
+        UserError: another file is missing, or a part has not its published size.
+    """
     corpus = PARALLEL[name]
-    files = dict(corpus["files"])
-    if source is None:
-        get = _remote(name)
-        files |= corpus.get("remote", {})
-        if name == "tatoeba":
-            return split_tatoeba(list(text_lines(io.BytesIO(get("deu.txt")), "deu.txt")))
-    else:
-        get = getter(source, "")
+    get = getter(folder, "")
     parts = {}
-    for part, patterns in files.items():
+    for part, patterns in corpus["files"].items():
         first = patterns[0].format(corpus["languages"][0])
-        if part == "test" and source and not any(source.glob(f"{first}*")):
-            print(f"{source}: no test set ({first})", file=sys.stderr)
+        if part == "test" and not any(folder.glob(f"{first}*")):
+            print(f"{folder}: no test set ({first})", file=sys.stderr)
             continue
-        sides = []
-        for language in corpus["languages"]:
-            contents = {}
-            for pattern in patterns:
-                file = pattern.format(language)
-                contents[file] = get(file)
-            if source is None:
-                sha256 = corpus.get("sha256", {}).get(f"{part}.{language}")
-                check(b"".join(contents.values()), sha256, f"{part}.{language}")
-            sides.append(_lines(name, part, language, contents))
-        parts[part] = sides
+        contents = _contents(corpus["languages"], patterns, get)
+        parts[part] = _sides(name, part, contents)
     return parts
+
+
+def _downloaded(name: str) -> dict[str, Sides]:
+    """Return the lines of each part of a corpus as it was published.
+
+    Raises:
+        UserError: a file cannot be downloaded, or has another checksum or size than published.
+    """
+    corpus = PARALLEL[name]
+    get = _remote(name)
+    if "table" in corpus:
+        table = corpus["table"]
+        return split_tatoeba(list(text_lines(io.BytesIO(get(table)), table)))
+    parts = {}
+    for part, patterns in {**corpus["files"], **corpus.get("remote", {})}.items():
+        contents = _contents(corpus["languages"], patterns, get)
+        for language, files in contents.items():
+            sha256 = corpus.get("sha256", {}).get(f"{part}.{language}")
+            check(b"".join(files.values()), sha256, f"{part}.{language}")
+        parts[part] = _sides(name, part, contents)
+    return parts
+
+
+def _contents(
+    languages: Sequence[str], patterns: Sequence[str], get: Get
+) -> dict[str, dict[str, bytes]]:
+    """Return the content of each file of a part, in order, by language and name.
+
+    Args:
+        languages: their codes, which stand in the place of {} in the patterns.
+        patterns: of the names of files.
+        get: reads a file.
+
+    Raises:
+        UserError: a file cannot be had.
+    """
+    contents: dict[str, dict[str, bytes]] = {}
+    for language in languages:
+        files = [pattern.format(language) for pattern in patterns]
+        contents[language] = {file: get(file) for file in files}
+    return contents
+
+
+def _sides(name: str, part: str, contents: Mapping[str, Mapping[str, bytes]]) -> Sides:
+    """Return the lines of both languages of a part.
+
+    Args:
+        name: of the corpus.
+        part: such as train.
+        contents: of the part's files, by language.
+
+    Raises:
+        UserError: a language has more or fewer lines than published.
+    """
+    return [_lines(name, part, language, files) for language, files in contents.items()]
 
 
 def _remote(name: str) -> Get:
@@ -114,21 +168,21 @@ def _remote(name: str) -> Get:
     return members(corpus["archive"], get(corpus["archive"]), corpus.get("inside", ""))
 
 
-def _lines(name: str, part: str, language: str, contents: Mapping[str, bytes]) -> list[str]:
+def _lines(name: str, part: str, language: str, files: Mapping[str, bytes]) -> list[str]:
     """Return the sentences of one language of a part.
 
     Args:
         name: of the corpus.
         part: such as train.
         language: its code.
-        contents: by file, in order.
+        files: contents by name, in order.
 
     Raises:
         UserError: there are more or fewer than published.
     """
     lines = [
         line
-        for file, content in contents.items()
+        for file, content in files.items()
         for line in sentences(list(text_lines(io.BytesIO(content), file)), file)
     ]
     expected = PARALLEL[name]["counts"][part]
@@ -149,8 +203,8 @@ def preparation(name: str, folder: Path, out: Path, parts: Sequence[str]) -> lis
     return [*arguments, *shlex.split(PARALLEL[name].get("prepare", ""))]
 
 
-def parallel(name: str, options: argparse.Namespace, more: Sequence[str]) -> None:
-    """Prepare a parallel corpus.
+def parallel(name: str, options: argparse.Namespace, more: Sequence[str]) -> int:
+    """Prepare a parallel corpus; return the exit status of `prepare files`.
 
     Args:
         name: of the corpus.
@@ -168,4 +222,5 @@ def parallel(name: str, options: argparse.Namespace, more: Sequence[str]) -> Non
             for language, lines in zip(PARALLEL[name]["languages"], sides, strict=True):
                 text = "".join(f"{line}\n" for line in lines)
                 Path(folder, f"{part}.{language}").write_bytes(text.encode())
-        prepare_files.main([*preparation(name, Path(folder), options.out, list(parts)), *more])
+        arguments = preparation(name, Path(folder), options.out, list(parts))
+        return prepare_files.main([*arguments, *more])

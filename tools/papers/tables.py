@@ -81,7 +81,7 @@ def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     form = latex_table if options.latex else markdown_table
     texts = [form(head, lines) for head, lines in tables]
     if not options.latex:
-        texts.append(notes(matrices))
+        texts.append(notes(matrices[0]))
     print("\n\n".join(texts))
     return 0
 
