@@ -12,7 +12,7 @@ from onmt_entmax.sparse.backends import solve
 from tests.sparse.conftest import CPU, GPU
 
 INF = float("inf")
-# C++ and Triton have code of its own for some alphas, and for rows of several hundred scores.
+# C++ and Triton have code of their own for some alphas, and for rows of several hundred scores.
 UP_TO_2 = [(1.2, 700), (1.5, 7), (2.0, 700)]
 ALL = [(1.0, 7), *UP_TO_2, (2.5, 7)]
 
