@@ -20,7 +20,11 @@ JOINED = "{'mode': 'char', 'joiner_annotate': True}"
 
 
 def join_words(folder: Path) -> None:
-    """Take the spaces out of the toy corpora; add a line of which tokenising leaves nothing."""
+    """Take the spaces out of the toy corpora, which leaves words for the tokeniser to split.
+
+    A last line has a byte order mark alone, of which tokenising leaves nothing: its pair is left
+    out.
+    """
     for name in ("train.src", "train.tgt", "valid.src", "valid.tgt"):
         file = folder / name
         file.write_text(file.read_text().replace(" ", "") + "\ufeff\n")
@@ -59,15 +63,17 @@ def test_outputs_begin_with_the_text_of_a_prefix(run: Path) -> None:
 
 
 def test_without_a_prefix_outputs_begin_otherwise(run: Path) -> None:
-    """Else the test before would show nothing."""
+    """The model itself would not write the text of the prefix."""
     (answer,) = translator_of(run).answers(["abc"])
     assert not all(output.text.startswith("fed") for output in answer.hypotheses)
 
 
 def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
+    """Slack is how much more probable a text may be than the listed outputs that write it."""
     (answer,) = translator_of(run).answers(["abc"])
     listed = sum(output.hypothesis.prob for output in answer.hypotheses)
     assert answer.result.certificate.level != "exhaustive"
+    # Certificates are of tokens: all that is not listed may become this text.
     assert answer_record(answer)["slack"] == pytest.approx(1 - listed, abs=1e-4)
 
 
@@ -141,6 +147,12 @@ def test_a_transform_of_training_corpora_is_refused(run: Path) -> None:
         Translator.from_folders([run], transforms=["prefix"])
 
 
+def subwords_of(text: str, model: Path) -> list[str]:
+    """Return the tokens of a text as a model reads it."""
+    tokens, *_ = Translator.from_folders([model]).reader.preprocess(text)
+    return tokens
+
+
 @pytest.mark.usefixtures("pyonmttok")
 def test_a_trained_model_brings_its_subwords_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -149,15 +161,14 @@ def test_a_trained_model_brings_its_subwords_along(
     monkeypatch.chdir(tmp_path)
     Path("bpe.model").write_text("#version: 0.2\na b\n")
     options = {"transforms": ["onmt_tokenize"], "train_steps": 2}
-    for side in ("src", "tgt"):
-        options |= {f"{side}_subword_type": "bpe", f"{side}_subword_model": "bpe.model"}
-    path = write_config(tmp_path, **options)
+    sources = {"src_subword_type": "bpe", "src_subword_model": "bpe.model"}
+    targets = {"tgt_subword_type": "bpe", "tgt_subword_model": "bpe.model"}
+    path = write_config(tmp_path, **options, **sources, **targets)
     join_words(tmp_path)
     assert train(["-config", str(path)]) == 0
     Path("bpe.model").unlink()
     (tmp_path / "elsewhere").mkdir()
     moved = (tmp_path / "run").rename(tmp_path / "elsewhere/run")
-    for folder, path in ((tmp_path, moved), (moved, Path("step_2"))):
-        monkeypatch.chdir(folder)
-        reader = Translator.from_folders([path]).reader
-        assert reader.preprocess("abc")[0] == ["ab", "c"]
+    assert subwords_of("abc", moved) == ["ab", "c"]
+    monkeypatch.chdir(moved)
+    assert subwords_of("abc", Path("step_2")) == ["ab", "c"]

@@ -12,37 +12,41 @@ from onmt_entmax.sparse import backends, reference
 from onmt_entmax.sparse.backends import triton
 from tests.nn.padding import CONFIG as RECURRENT
 from tests.nn.padding import batch_of, gradients, padded
-from tests.nn.test_static_transformer import CONFIG, model_of, padded_loss
+from tests.nn.test_static_transformer import CONFIG as TRANSFORMER
+from tests.nn.test_static_transformer import model_of, padded_loss
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0}
 
 
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> None:
-    torch.manual_seed(0)
+    """Fail where PyTorch would do the kernels' work."""
     assert backends.of(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
-
-
-ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0}
 
 
 @pytest.mark.parametrize(
     ("config", "options"),
-    [(CONFIG, {}), (RECURRENT, ABOVE_2), (RECURRENT, {"global_attention": "mlp", **ABOVE_2})],
+    [
+        (TRANSFORMER, {}),
+        (RECURRENT, ABOVE_2),
+        (RECURRENT, {"global_attention": "mlp", **ABOVE_2}),
+    ],
     ids=["transformer", "general", "mlp"],
 )
 def test_an_update(
     config: ModelConfig, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Loss and all gradients in float32, of learned and fixed alphas, beside float64 on the CPU."""
-    model, batch = model_of(config, enc_layers=1, dec_layers=1, **options), padded(batch_of(3))
-    for part in (model.encoder, model.decoder):  # as on a GPU
-        part.fixed_shapes = True
+    model = model_of(config, enc_layers=1, dec_layers=1, **options)  # in float64
+    model.encoder.fixed_shapes = True  # as on a GPU
+    model.decoder.fixed_shapes = True
+    tokens, shape = padded(batch_of(3))
     with monkeypatch.context() as patch:
         patch.setattr(backends, "of", lambda *_: reference)
-        expected = gradients(padded_loss(model, batch), model)
-    model, batch = model.float().to(DEVICE), (batch[0].to(DEVICE), batch[1])
-    found = gradients(padded_loss(model, batch), model)
+        expected = gradients(padded_loss(model, (tokens, shape)), model)
+    model = model.float().to(DEVICE)
+    found = gradients(padded_loss(model, (tokens.to(DEVICE), shape)), model)
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
     for name, gradient in expected.items():
         difference = float((found[name].cpu().double() - gradient).abs().max())

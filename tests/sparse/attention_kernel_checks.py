@@ -1,6 +1,11 @@
-"""The GPU kernels of attention; test_kernels.py runs this, as kernel_checks.py."""
+"""The GPU kernels of attention, beside PyTorch's operations in float64.
 
-from typing import Any
+Not collected by itself: test_kernels.py runs it, as kernel_checks.py, in Triton's interpreter or on
+a GPU. Attention has two sentences and two heads; keys and queries have SIZE numbers, values
+VALUE_SIZE, which are unlike so that they cannot be confused.
+"""
+
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -13,40 +18,58 @@ from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.kernel_checks import DEVICE, kernels_are_there  # noqa: F401
 
 INF = float("inf")
+SIZE, VALUE_SIZE = 8, 5
 slow = pytest.mark.slow
 
 
-@pytest.fixture
-def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of 16 queries and keys, and never one for all keys."""
+def use_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take blocks of 16 queries and keys, and never one for all keys."""
     monkeypatch.setattr(triton_attention, "_block", lambda _: 16)
     monkeypatch.setattr(triton_attention, "_ONE_BLOCK_KEYS", 0)
 
 
-def inputs(queries: int, keys: int, size: int = 8, dtype: Any = torch.float32) -> list[Tensor]:
-    """Return a query, key and value for two sentences and two heads, as leaves."""
-    shapes = ((queries, size), (keys, size), (keys, 5))
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_small_blocks(monkeypatch)
+
+
+def inputs(queries: int, keys: int, dtype: torch.dtype = torch.float32) -> list[Tensor]:
+    """Return a query, key and value ``(2, 2, number, size)``, as leaves."""
+    shapes = ((queries, SIZE), (keys, SIZE), (keys, VALUE_SIZE))
     return [torch.randn(2, 2, *shape).to(DEVICE, dtype).requires_grad_() for shape in shapes]
 
 
 def masks(kind: str, queries: int, keys: int) -> dict[str, Any]:
     """Return the arguments for a kind of mask."""
+    if kind == "none":
+        return {}
     if kind == "causal":
         return {"is_causal": True}
-    random = torch.rand(2, 1, queries, keys) < 0.6
-    random[1, 0, 2] = False
-    numbers = torch.randn(2, queries, keys).masked_fill(torch.rand(queries, keys) < 0.3, -INF)
-    padding = torch.arange(keys) < torch.tensor([keys, 3]).view(2, 1, 1, 1)
-    mask = {"none": None, "random": random, "numbers": numbers, "padding": padding}[kind]
-    return {"attn_mask": None if mask is None else mask.to(DEVICE)}
+    if kind == "random":
+        mask = torch.rand(2, 1, queries, keys) < 0.6
+        mask[1, 0, 2] = False  # a query without a key
+    elif kind == "numbers":
+        mask = torch.randn(2, queries, keys).masked_fill(torch.rand(queries, keys) < 0.3, -INF)
+    elif kind == "padding":
+        lengths = torch.tensor([keys, 3])  # of the two sentences
+        mask = torch.arange(keys) < lengths.view(2, 1, 1, 1)
+    else:
+        raise ValueError(kind)
+    return {"attn_mask": mask.to(DEVICE)}
 
 
 Alpha = float | Tensor
 
 
+def is_of_the_kernels(output: Tensor) -> bool:
+    """Return whether the kernels computed an output that has a gradient."""
+    return "Fused" in str(output.grad_fn)
+
+
 def kernels_output(tensors: list[Tensor], alpha: Alpha, options: dict[str, Any]) -> Tensor:
+    """Return the output of the kernels; fail if PyTorch computed it."""
     output = entmax_attention(*tensors, alpha=alpha, **options)
-    assert "Fused" in str(output.grad_fn)
+    assert is_of_the_kernels(output)
     return output
 
 
@@ -78,14 +101,16 @@ def compare(
         tolerance: relative to the largest number of a tensor.
         scale: of the scores.
     """
-    upstream = torch.randn_like(tensors[0][..., :1]).expand(*tensors[0].shape[:-1], 5)
-    upstream = upstream * torch.arange(1, 6, device=DEVICE)
-    inputs = [*tensors, alpha] if isinstance(alpha, Tensor) else tensors
+    query, *_ = tensors
+    # A factor for each query and one for each number: gradients of all numbers differ.
+    of_queries = torch.randn_like(query[..., :1])
+    upstream = of_queries * torch.arange(1, VALUE_SIZE + 1, device=DEVICE)
+    leaves = [*tensors, alpha] if isinstance(alpha, Tensor) else tensors
     options = {**mask, "scale": scale}
     results = []
     for output_of in (kernels_output, exact_output):
         output = output_of(tensors, alpha, options)
-        gradients = torch.autograd.grad(output, inputs, upstream.to(output.dtype))
+        gradients = torch.autograd.grad(output, leaves, upstream.to(output.dtype))
         results.append([output, *gradients])
     for ours, expected in zip(*results, strict=True):
         bound = tolerance * max(float(expected.detach().abs().max()), 1.0)
@@ -127,35 +152,30 @@ def test_large_scores(blocks: None) -> None:
     compare(inputs(17, 19), 1.5, {}, 2e-4, 20.0)
 
 
-half_types = pytest.mark.parametrize(
-    ("dtype", "tolerance"),
-    [
-        (torch.float16, 5e-3),
-        pytest.param(
-            torch.bfloat16,
-            4e-2,
-            marks=pytest.mark.skipif(
-                DEVICE == "cpu", reason="the interpreter multiplies bfloat16 as whole numbers"
-            ),
-        ),
-    ],
-    ids=str,
+BFLOAT16_ON_A_GPU = pytest.mark.skipif(
+    DEVICE == "cpu", reason="the interpreter multiplies bfloat16 as whole numbers"
 )
 
 
-@half_types
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"),
+    [(torch.float16, 5e-3), pytest.param(torch.bfloat16, 4e-2, marks=BFLOAT16_ON_A_GPU)],
+    ids=str,
+)
 def test_half_types(blocks: None, dtype: torch.dtype, tolerance: float) -> None:
     compare(inputs(18, 20, dtype=dtype), 1.5, masks("random", 18, 20), tolerance)
 
 
-@half_types
-def test_half_types_are_returned(blocks: None, dtype: torch.dtype, tolerance: float) -> None:
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, pytest.param(torch.bfloat16, marks=BFLOAT16_ON_A_GPU)], ids=str
+)
+def test_half_types_are_returned(blocks: None, dtype: torch.dtype) -> None:
     assert entmax_attention(*inputs(18, 20, dtype=dtype)).dtype == dtype
 
 
 def split_heads() -> tuple[Tensor, Tensor, Tensor]:
-    """Return a query, key and value that are views of one projection."""
-    joint = torch.randn(2, 9, 3, 2, 8, device=DEVICE)
+    """Return a query, key and value ``(2, 2, 9, SIZE)`` that are views of one projection."""
+    joint = torch.randn(2, 9, 3, 2, SIZE, device=DEVICE)
     query, key, value = (part.transpose(1, 2) for part in joint.unbind(2))
     return query, key, value
 
@@ -175,41 +195,75 @@ def test_keys_of_all_sentences_are_broadcast() -> None:
     assert gradient.shape == shared.shape
 
 
-def test_dropout_is_the_same_in_all_kernels(blocks: None) -> None:
-    """The output is linear in the values, and the gradients are those of the same weights."""
-    query, key, _ = inputs(18, 20)
-    eye = torch.eye(20, device=DEVICE).expand(2, 2, 20, 20).contiguous().requires_grad_()
+class Dropped(NamedTuple):
+    """Attention under dropout whose values are the identity: its output is the weights."""
 
+    query: Tensor
+    key: Tensor
+    identity: Tensor
+    """``(2, 2, keys, keys)``."""
+    weights: Tensor
+    """Without dropout, ``(2, 2, queries, keys)``."""
+    output: Tensor
+
+    @property
+    def kept(self) -> Tensor:
+        """Which weights dropout kept, as far as they are in the support."""
+        return self.output != 0
+
+
+DROPOUT = 0.3
+
+
+@pytest.fixture(scope="module")
+def dropped() -> Dropped:
+    query, key, _ = inputs(18, 20)
+    identity = torch.eye(20, device=DEVICE).expand(2, 2, 20, 20).contiguous().requires_grad_()
     weights = entmax_attention_weights(query, key, alpha=1.5)
-    torch.manual_seed(7)
-    output = entmax_attention(query, key, eye, alpha=1.5, dropout_p=0.3)
-    kept = output != 0
-    torch.testing.assert_close(output[kept], weights[kept] / 0.7, rtol=1e-4, atol=1e-5)
-    assert abs(float((~kept & (weights > 1e-4)).sum() / (weights > 1e-4).sum()) - 0.3) < 0.1
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_blocks(patch)
+        output = entmax_attention(query, key, identity, alpha=1.5, dropout_p=DROPOUT)
+    return Dropped(query, key, identity, weights, output)
+
+
+def test_dropout_scales_the_weights_that_it_keeps(dropped: Dropped) -> None:
+    expected = dropped.weights / (1 - DROPOUT)
+    kept = dropped.kept
+    torch.testing.assert_close(dropped.output[kept], expected[kept], rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_drops_its_share_of_the_weights(dropped: Dropped) -> None:
+    """Of those in the support; smaller weights than 1e-4 may be rounded to 0."""
+    in_support = dropped.weights > 1e-4
+    share = (in_support & ~dropped.kept).sum() / in_support.sum()
+    assert float(share) == pytest.approx(DROPOUT, abs=0.1)  # of several hundred weights
+
+
+def test_gradients_drop_the_weights_that_the_output_drops(blocks: None, dropped: Dropped) -> None:
+    query, key, identity, _, output = dropped
     upstream = torch.randn_like(output)
-    gradients = torch.autograd.grad(output, [query, key, eye], upstream)
-    factors = torch.where(kept, 1 / 0.7, 0.0)
-    scale = query.shape[-1] ** -0.5
-    expected = composed(Inputs(query, key, eye, 1.5, None, False, scale, 0.3), factors)
-    expected_gradients = torch.autograd.grad(expected, [query, key, eye], upstream)
-    for ours, other in zip(gradients, expected_gradients, strict=True):
+    gradients = torch.autograd.grad(output, [query, key, identity], upstream)
+    factors = torch.where(dropped.kept, 1 / (1 - DROPOUT), 0.0)
+    arguments = Inputs(query, key, identity, 1.5, None, False, SIZE**-0.5, DROPOUT)
+    expected = torch.autograd.grad(composed(arguments, factors), [query, key, identity], upstream)
+    for ours, other in zip(gradients, expected, strict=True):
         torch.testing.assert_close(ours, other, rtol=1e-4, atol=1e-4)
 
 
 def test_a_mask_with_a_gradient_is_left_to_pytorch() -> None:
     mask = torch.randn(5, 6, device=DEVICE, requires_grad=True)
     output = entmax_attention(*inputs(5, 6), alpha=1.5, attn_mask=mask)
-    assert "Fused" not in str(output.grad_fn)
+    assert not is_of_the_kernels(output)
 
 
 def test_float64_is_left_to_pytorch() -> None:
     output = entmax_attention(*inputs(5, 6, dtype=torch.float64))
-    assert "Fused" not in str(output.grad_fn)
+    assert not is_of_the_kernels(output)
 
 
 def test_weights_are_left_to_pytorch() -> None:
     query, key, _ = inputs(5, 6)
-    assert "Fused" not in str(entmax_attention_weights(query, key).grad_fn)
+    assert not is_of_the_kernels(entmax_attention_weights(query, key))
 
 
 def test_second_derivatives() -> None:

@@ -1,6 +1,7 @@
 """The GPU kernels can be compiled to machine code, which needs no GPU.
 
 Not collected by itself: test_kernels.py runs this with Triton's compiler, not its interpreter.
+Arguments and constants have their names in the modules of the kernels, which explain them.
 """
 
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ def compile_kernel(
     options: dict[str, Any] | None = None,
     **constants: Any,
 ) -> CompiledKernel:
-    """Compile a kernel for a GPU.
+    """Compile a kernel for a GPU; fail if there is no machine code.
 
     Args:
         kernel: a function of Triton.
@@ -39,7 +40,11 @@ def compile_kernel(
     # Triton 3.2 takes the types in the kernel's order.
     signature = {name: types.get(name, "constexpr") for name in kernel.arg_names}
     source = ASTSource(kernel, signature, constants)
-    return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    threads_of_a_warp = 32
+    target = GPUTarget("cuda", capability, threads_of_a_warp)
+    kernel_on_a_gpu = triton.compile(source, target=target, options=options)
+    assert kernel_on_a_gpu.asm["cubin"]
+    return kernel_on_a_gpu
 
 
 # --- rows ------------------------------------------------------------------------------------
@@ -59,6 +64,11 @@ class RowForm(NamedTuple):
     def work(self) -> Any:
         """The type in which the kernel computes."""
         return tl.float64 if self.numbers == DOUBLES else tl.float32
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The constants that all kernels of rows have."""
+        return {"each_row": self.each_row, "power": self.power, "work": self.work}
 
     @property
     def types_of_alpha(self) -> dict[str, str]:
@@ -89,10 +99,8 @@ def compile_solver(
         kernel,
         capability,
         {"scores": HALVES, "n": INTEGER, **results, **form.types_of_alpha, **types},
-        each_row=form.each_row,
-        log_form=form.each_row,
-        power=form.power,
-        work=form.work,
+        log_form=form.each_row,  # as `form_of` has it: alphas of a tensor may be near 1
+        **form.constants,
         **constants,
     )
 
@@ -105,10 +113,8 @@ def compile_gradient(
         kernel,
         capability,
         {"n": INTEGER, **dict.fromkeys(names, form.numbers), **form.types_of_alpha, **types},
-        each_row=form.each_row,
         of_alpha=form.each_row,
-        power=form.power,
-        work=form.work,
+        **form.constants,
         **constants,
     )
 
@@ -118,9 +124,7 @@ def compile_gradient(
 @results
 def test_short_rows(capability: int, form: RowForm, result: dict[str, Any]) -> None:
     types = {"rows": INTEGER}
-    assert compile_solver(
-        row_kernels.solve_short, capability, form, types, height=4, width=128, **result
-    ).asm["cubin"]
+    compile_solver(row_kernels.solve_short, capability, form, types, height=4, width=128, **result)
 
 
 @gpus
@@ -128,29 +132,26 @@ def test_short_rows(capability: int, form: RowForm, result: dict[str, Any]) -> N
 @results
 def test_long_rows(capability: int, form: RowForm, result: dict[str, Any]) -> None:
     types = {"columns": "*i32"}
-    assert compile_solver(
-        row_kernels.solve_long, capability, form, types, width=2048, room=256, **result
-    ).asm["cubin"]
+    compile_solver(row_kernels.solve_long, capability, form, types, width=2048, room=256, **result)
 
 
 @gpus
 @row_forms
 def test_gradients_of_short_rows(capability: int, form: RowForm) -> None:
     types = {"rows": INTEGER}
-    assert compile_gradient(
-        row_kernels.gradient_short, capability, form, types, height=4, width=64
-    ).asm["cubin"]
+    compile_gradient(row_kernels.gradient_short, capability, form, types, height=4, width=64)
 
 
 @gpus
 @row_forms
 def test_gradients_of_long_rows(capability: int, form: RowForm) -> None:
-    assert compile_gradient(row_kernels.gradient_long, capability, form, {}, width=512).asm["cubin"]
+    compile_gradient(row_kernels.gradient_long, capability, form, {}, width=512)
 
 
 # --- attention -------------------------------------------------------------------------------
 
 SHARED_MEMORY = 101_376  # bytes that a program has on every GPU since Ampere
+WIDTH_OF_ROWS = 64  # columns of a tile of queries, keys or values
 
 
 class AttentionForm(NamedTuple):
@@ -187,9 +188,21 @@ attention_forms = pytest.mark.parametrize(
 def compile_attention(
     kernel: Any, form: AttentionForm, types: dict[str, str], **changes: Any
 ) -> CompiledKernel:
-    strides = [f"{of}_{axis}" for of in ("query", "key", "value", "mask")
-               for axis in ("outer", "head", "row")]  # fmt: skip
-    sizes = ("mask_column", "heads", "total_heads", "queries", "keys", "size", "value_size")
+    """Compile a kernel for a form of attention.
+
+    Args:
+        kernel: a function of Triton.
+        form: of the attention.
+        types: of the arguments that not all kernels of attention have.
+        changes: constants that not all kernels have, or that differ from the form's.
+    """
+    strides = [
+        f"{tensor}_{axis}"
+        for tensor in ("query", "key", "value", "mask")
+        for axis in ("outer", "head", "row")
+    ]
+    strides.append("mask_column")
+    sizes = ("heads", "total_heads", "queries", "keys", "size", "value_size")
     constants = {
         "each_head": form.each_head,
         "log_form": form.each_head,
@@ -199,8 +212,8 @@ def compile_attention(
         "precision": form.precision,
         "height": form.block,
         "width": form.block,
-        "wide": 64,
-        "value_wide": 64,
+        "wide": WIDTH_OF_ROWS,
+        "value_wide": WIDTH_OF_ROWS,
     }
     return compile_kernel(
         kernel,
@@ -228,16 +241,18 @@ def test_all_keys_in_one_block(form: AttentionForm, width: int) -> None:
     kernel = compile_attention(
         attention_kernels.attend, form, {"out": form.inputs}, single=True, width=width
     )
-    sizes = {"precision": form.precision, "wide": 64, "value_wide": 64}
+    sizes = {
+        "precision": form.precision,
+        "wide": WIDTH_OF_ROWS,
+        "value_wide": WIDTH_OF_ROWS,
+    }
     itemsize = 4 if form.inputs == FLOATS else 2
-    assert kernel.asm["cubin"]
     assert kernel.metadata.shared <= bytes_of_one_block(width, sizes, itemsize)
 
 
 @attention_forms
 def test_keys_in_several_blocks(form: AttentionForm) -> None:
     kernel = compile_attention(attention_kernels.attend, form, {"out": form.inputs}, single=False)
-    assert kernel.asm["cubin"]
     assert kernel.metadata.shared <= SHARED_MEMORY
 
 
@@ -250,7 +265,6 @@ def test_gradients_of_queries(form: AttentionForm) -> None:
         {**types, "alpha_grad": FLOATS},
         of_alpha=form.each_head,
     )
-    assert kernel.asm["cubin"]
     assert kernel.metadata.shared <= SHARED_MEMORY
 
 
@@ -262,5 +276,4 @@ def test_gradients_of_keys(form: AttentionForm) -> None:
         form,
         {**types, "key_grad": form.inputs, "value_grad": form.inputs},
     )
-    assert kernel.asm["cubin"]
     assert kernel.metadata.shared <= SHARED_MEMORY

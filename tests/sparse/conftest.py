@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from torch import Tensor
 
 from onmt_entmax.sparse import backends, reference
 from onmt_entmax.sparse.backends import cpu
@@ -34,3 +35,9 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     if implementation == "PyTorch":
         monkeypatch.setattr(backends, "of", lambda *_: reference)
     yield "cuda" if implementation == "Triton" and torch.cuda.is_available() else "cpu"
+
+
+def forms_of_alpha(alpha: float, rows: Tensor) -> tuple[float | Tensor, ...]:
+    """Return alpha as a number, and as a tensor with one for each of the rows ``(rows, n)``."""
+    alphas = torch.full((len(rows), 1), alpha, dtype=torch.float64, device=rows.device)
+    return alpha, alphas.requires_grad_()

@@ -12,8 +12,9 @@ pytest.importorskip("triton", reason="the GPU kernels need Triton")
 @pytest.mark.parametrize("speed", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
 def test_kernels_compute_the_definition(speed: str) -> None:
     """In Triton's interpreter, or on a GPU if there is one."""
-    names = ("kernel_checks.py", "test_conformance.py", "attention_kernel_checks.py")
-    files = [f"tests/sparse/{name}" for name in names]
+    kernels = ("kernel_checks", "attention_kernel_checks")
+    implementations = ("test_conformance", "test_support", "test_broken_rows", "test_layout")
+    files = [f"tests/sparse/{name}.py" for name in (*kernels, *implementations)]
     check_kernels("-m", speed, "-k", "Triton or kernel_checks", *files)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 
 import pytest
 import torch
@@ -12,6 +13,8 @@ from onmt_entmax.options.train import TrainingSetup
 from onmt_entmax.train.timing import Stopwatch, Timed, round_robin
 from onmt_entmax.train.update import Update
 from tests.train.trainers import setup_of
+
+SECONDS = 0.05  # of measuring
 
 
 class World:
@@ -23,9 +26,11 @@ class World:
     """
 
     def __init__(self) -> None:
-        self.now, self.turns = 0.0, ""
+        self.now = 0.0
+        self.turns = ""
 
     def updates(self, name: str, seconds: float) -> Iterator[float]:
+        """Yield the seconds of each update of a network, after the clock has moved by them."""
         while True:
             self.now += seconds
             self.turns += name
@@ -66,12 +71,19 @@ def networks(setup: TrainingSetup) -> list[Timed]:
     ]
 
 
-def test_the_data_is_counted(setup: TrainingSetup, watch: Stopwatch) -> None:
-    """The toy corpora have targets of two to six letters."""
+def lengths_of(path: str) -> list[int]:
+    """Return the numbers of tokens of a file's lines."""
+    return [len(line.split()) for line in Path(path).read_text().splitlines()]
+
+
+def test_training_pairs_are_counted(setup: TrainingSetup, watch: Stopwatch) -> None:
     (corpus,) = setup.data.corpora
-    lengths = [len(line.split()) for line in Path(corpus.path_src).read_text().splitlines()]
-    assert watch.rows == 240
-    assert watch.target == sum(lengths) / 240
+    assert watch.rows == len(lengths_of(corpus.path_tgt))
+
+
+def test_the_mean_length_of_targets_is_measured(setup: TrainingSetup, watch: Stopwatch) -> None:
+    (corpus,) = setup.data.corpora
+    assert watch.target == mean(lengths_of(corpus.path_tgt))
 
 
 def test_each_network_has_its_own_batches(
@@ -85,16 +97,27 @@ def test_each_network_has_its_own_batches(
         add(update, batch, size)
 
     monkeypatch.setattr(Update, "add", note_size)
-    watch.training_speeds(networks, 0.05)
+    watch.training_speeds(networks, SECONDS)
     assert {*sizes[:2]} == {16, 3}
 
 
 def test_training_has_a_speed(watch: Stopwatch, networks: list[Timed]) -> None:
-    assert all(speed > 0 for speed in watch.training_speeds(networks, 0.05))
+    """On a slow machine, of the first network alone."""
+    assert min(watch.training_speeds(networks, SECONDS)) > 0
 
 
-def test_a_validation_has_a_speed_of_losses_and_of_decoding(
-    setup: TrainingSetup, watch: Stopwatch, networks: list[Timed]
-) -> None:
-    assert min(watch.validation_speeds(networks[0], setup.validation)) > 0
-    assert watch.dev == 40  # which is counted then
+class TestValidation:
+    @pytest.fixture
+    def speeds(
+        self, setup: TrainingSetup, watch: Stopwatch, networks: list[Timed]
+    ) -> tuple[float, ...]:
+        """Of the losses, and of decoding."""
+        return watch.validation_speeds(networks[0], setup.validation)
+
+    def test_has_speeds(self, speeds: tuple[float, ...]) -> None:
+        assert len(speeds) == 2
+        assert min(speeds) > 0
+
+    @pytest.mark.usefixtures("speeds")
+    def test_counts_the_development_set(self, setup: TrainingSetup, watch: Stopwatch) -> None:
+        assert watch.dev == len(lengths_of(setup.data.valid.path_tgt))

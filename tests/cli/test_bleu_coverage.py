@@ -1,0 +1,49 @@
+"""`onmt-entmax bleu --report` measures the outputs that a rule of their certificates keeps."""
+
+import json
+from typing import NamedTuple
+
+import pytest
+
+from tests.commands import succeed
+from tests.reports import record
+
+
+class Measured(NamedTuple):
+    """What is measured of the outputs that a rule keeps."""
+
+    share: float
+    """Of all sentences."""
+    bleu: float | None
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
+    """Measures by rule, of a right output of probability 0.95 and a wrong one of 0.4."""
+    folder = tmp_path_factory.mktemp("coverage")
+    right = "the cat sat on the mat today"
+    (folder / "ref").write_text(f"{right}\na dog ran over the green grass\n")
+    (folder / "out").write_text(f"{right}\nnothing of the kind here now\n")
+    chosen = {"ranking": [{"text": "t"}]}  # by minimum Bayes risk; its hypotheses count together
+    records = [
+        record("s", "optimal", ("o", 0.04), ("t", prob / 2), ("t", prob / 2), bound=0.1, mbr=chosen)
+        for prob in (0.95, 0.4)
+    ]
+    (folder / "report").write_text("".join(f"{line}\n" for line in records))
+    options = ["--reference", folder / "ref", "--report", folder / "report"]
+    succeed("onmt_entmax", "bleu", folder / "out", *options, "--output", folder / "json")
+    curve = json.loads((folder / "json").read_text())["coverage"]
+    return {point["rule"]: Measured(point["share"], point["quality"]) for point in curve}
+
+
+def test_likely_outputs_have_a_bleu_of_their_own(kept: dict[str, Measured]) -> None:
+    assert kept["p >= 0.9"] == Measured(0.5, pytest.approx(100))
+
+
+def test_all_outputs_may_be_kept(kept: dict[str, Measured]) -> None:
+    assert kept["all"].share == 1.0
+
+
+def test_no_output_has_no_bleu(kept: dict[str, Measured]) -> None:
+    """No search of the report was exhaustive."""
+    assert kept["exhaustive"] == Measured(0.0, None)

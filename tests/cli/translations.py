@@ -1,0 +1,19 @@
+"""Made-up references and translations, of which tests measure BLEU."""
+
+import random
+from pathlib import Path
+
+SENTENCES = 60
+WORDS = "a the man woman dog cat runs sits , . 's quickly over under".split()
+
+
+def write_translations(folder: Path) -> None:
+    """Write references, `ref`, and two systems that make mistakes, `one` and, with more, `two`."""
+    generator = random.Random(4)
+    references = [generator.choices(WORDS, k=generator.randint(4, 14)) for _ in range(SENTENCES)]
+    for name, errors in (("ref", 0.0), ("one", 0.1), ("two", 0.3)):
+        lines = [
+            " ".join(w if generator.random() > errors else generator.choice(WORDS) for w in line)
+            for line in references
+        ]
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")

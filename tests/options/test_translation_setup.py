@@ -1,0 +1,188 @@
+"""From options of `translate` to the search, its models and files, and what excludes each other."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.options.translate import TranslationSetup, translation_setup
+from onmt_entmax.search import (
+    Budget,
+    Constraints,
+    Penalties,
+    Sampling,
+    SearchConfig,
+    SearchTask,
+)
+from tests.toy import write_config
+
+Translate = Callable[[str], TranslationSetup]
+
+
+@pytest.fixture
+def translate(tmp_path: Path) -> Translate:
+    """Return the setup of a translation by two models, of further flags."""
+    (tmp_path / "s").write_text("a\n")
+    arguments = ["-model", "m", "n", "-src", str(tmp_path / "s"), "-output", str(tmp_path / "o")]
+    return lambda flags: translation_setup([*arguments, *flags.split()])
+
+
+def test_the_defaults_of_a_translation(translate: Translate) -> None:
+    read = translate("")
+    assert read.task == SearchTask()
+    assert [str(model) for model in read.models] == ["m", "n"]
+    assert (read.batch_size, read.gpu, read.transforms, read.n_best) == (64, None, None, 1)
+
+
+def test_a_gpu_and_no_transforms(translate: Translate) -> None:
+    read = translate("-gpu 0 -transforms")
+    assert (read.gpu, read.transforms) == (0, ())
+
+
+def test_n_best_is_searched_for_and_written(translate: Translate) -> None:
+    read = translate("-n_best 3")
+    assert (read.task.config.n_best, read.n_best) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "task"),
+    [
+        (
+            "-length_penalty wu -alpha 0.6 -coverage_penalty summary -beta 0.2",
+            SearchTask(SearchConfig(penalties=Penalties("wu", 0.6, "summary", 0.2))),
+        ),
+        (
+            "-length_reward 0.5 -length_ratio 1.5 -coverage_penalty summary -beta 0.2",
+            SearchTask(SearchConfig(penalties=Penalties("none", 0.0, "summary", 0.2, 0.5, 1.5))),
+        ),
+        (
+            "-beam_size 7 -stop optimal -ban_unk_token -max_length 9 -min_length 2",
+            SearchTask(
+                SearchConfig(
+                    7, max_length=9, stop="optimal", constraints=Constraints(min_length=2)
+                ),
+                ban_unknown=True,
+            ),
+        ),
+        (
+            "-search enumerate -mass 0.9",
+            SearchTask(SearchConfig(n_best=0), method="enumerate", mass=0.9),
+        ),
+        ("-search exact -budget 77", SearchTask(method="exact", budget=Budget(expansions=77))),
+    ],
+)
+def test_the_search_of_a_translation(translate: Translate, flags: str, task: SearchTask) -> None:
+    assert translate(flags).task == task
+
+
+@pytest.mark.parametrize(
+    ("flags", "sampling"),
+    [
+        (
+            "-random_sampling_topk 3 -n_best 2 -beam_size 1 -length_penalty none",
+            Sampling(topk=3),
+        ),
+        ("-random_sampling_topp 0.5 -seed 4", Sampling(topp=0.5, seed=4)),
+    ],
+)
+def test_the_sampling_of_a_translation(
+    translate: Translate, flags: str, sampling: Sampling
+) -> None:
+    assert translate(flags).task.sampling == sampling
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("-search enumerate -beam_size 7", "beam_size: is only read with search: beam or search:"),
+        ("-search exact -stop first", "stop: first goes with search: beam"),
+        ("-budget 5", "budget: is only read with search: exact or search: enumerate or verify"),
+        ("-mass 0.5", "mass: is only read with search: enumerate"),
+        ("-search enumerate -length_penalty avg", "search: enumerate lists by probability"),
+        ("-mbr chrf -search exact", "mbr: goes with search: beam or enumerate"),
+        ("-mbr chrf -length_penalty avg", "mbr: is by probability"),
+        ("-abstain 1.5", "abstain: must be a number from 0 to 1"),
+        ("-abstain 0.5 -random_sampling_topk -1", "abstain: goes with a search"),
+        ("-length_reward 1 -length_penalty avg", "length_reward: does not go with length_penalty"),
+        ("-length_reward -1", "length_reward: must be a number from 0 to 1,000"),
+        ("-length_reward 1 -length_ratio 0", "length_ratio: must be above 0 and at most 1,000"),
+        ("-length_ratio 2", "length_ratio: is only read with length_reward"),
+        ("-length_reward 1 -mbr chrf", "mbr: is by probability"),
+        ("-length_penalty wu -alpha 900 -max_length 100000", "alpha: too large"),
+        ("-min_length 101", "min_length: is above max_length, 100"),
+        ("-random_sampling_topk 3 -min_length 2", "random_sampling_topk: of a search, random"),
+        ("-random_sampling_topk 3 -replace_unk", "replace_unk: goes with a search"),
+        ("-constraint_regex (", "constraint_regex: character 1: '(' is not closed"),
+        ("-constraints none", "constraints: no such file: none"),
+        ("-tgt_prefix", "tgt_prefix: is only read with tgt"),
+        ("-transforms bpee", "not 'bpee'; did you mean 'bpe'?"),
+        ("-output /dev/stdout -report_align", "report_align: needs an output file"),
+        ("-train_steps 5", "-train_steps: no such option; onmt-entmax train has it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_translated_is_one_line(
+    translate: Translate, flags: str, message: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        translate(flags)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "note"),
+    [
+        ("-alpha 1", "alpha (needs length_penalty: wu)"),
+        ("-ignore_when_blocking a", "ignore_when_blocking (needs block_ngram_repeat)"),
+        ("-phrase_table none", "phrase_table (needs replace_unk)"),
+        ("-beam_size 1 -random_sampling_temp 2",
+         "random_sampling_temp (needs random_sampling_topk or random_sampling_topp)"),
+        ("-random_sampling_topk 3 -length_penalty avg",
+         "without effect here: length_penalty (of a search)"),
+        ("-random_sampling_topk 3 -beam_size 7", "beam_size in random sampling as n_best 1"),
+        ("-verbose -report_time -attn_debug -shard_size 0 -fp32 -dump_beam b -log_file l",
+         "without effect here: verbose, report_time, attn_debug, shard_size, fp32, dump_beam,"),
+        ("-int8 -ratio 0.5", "int8 as 32-bit floats, ratio as a search that stops when"),
+        ("-coverage_penalty wu -beta 2 -stepwise_penalty",
+         "stepwise_penalty as a coverage penalty"),
+        ("-max_sent_length 20", "max_sent_length as max_length"),
+        ("-gpu -beam_size 2", "-gpu without a value as -gpu 0"),
+        ("-batch_type tokens -batch_size 4096", "batch_type tokens as batch_size 64 sentences"),
+        ("-tgt s", "for its probabilities: onmt-entmax score -model m n -src"),
+    ],
+)  # fmt: skip
+def test_flags_of_opennmt_that_mean_something_else_or_nothing(
+    translate: Translate, flags: str, note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (line,) = translate(flags).notes
+    assert note in line
+
+
+def test_the_longest_output_may_have_its_old_name(translate: Translate) -> None:
+    assert translate("-max_sent_length 20").task.config.max_length == 20
+
+
+def test_a_gpu_without_a_number_is_the_first(translate: Translate) -> None:
+    assert translate("-gpu -beam_size 2").gpu == 0
+
+
+def test_a_batch_of_tokens_is_one_of_sentences(translate: Translate) -> None:
+    assert translate("-batch_type tokens -batch_size 4096").batch_size == 64
+
+
+def test_targets_are_no_prefixes(
+    translate: Translate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert translate("-tgt s").prefixes is None
+
+
+def test_a_yaml_file_of_another_command_may_be_shared(tmp_path: Path) -> None:
+    config = write_config(tmp_path, generator_function=None, global_attention_function=None)
+    (tmp_path / "s").write_text("a\n")
+    flags = ["-model", "m", "-src", str(tmp_path / "s"), "-output", str(tmp_path / "o")]
+    read = translation_setup(["-config", str(config), *flags])
+    assert read.batch_size == 16
+    assert "without effect here: data, dropout, encoder_type" in read.notes[0]

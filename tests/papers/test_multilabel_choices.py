@@ -1,0 +1,130 @@
+"""Labels that multi-label classifiers predict, settings chosen by cross-validation, and F1."""
+
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.papers.multilabel_examples import LOGISTIC, SOFTMAX, SPARSEMAX, random_examples
+from tools.papers import multilabel
+from tools.papers.multilabel import CHOOSERS
+from tools.papers.multilabel_loss import Grid, Loss
+
+# --- labels and settings ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "setting", "expected"),
+    [
+        pytest.param(LOGISTIC, 0.5, [True, True, False], id="logistic"),
+        pytest.param(SOFTMAX, 0.5, [True, False, False], id="softmax"),
+        pytest.param(SOFTMAX, 0.05, [True, True, True], id="softmax, a low threshold"),
+        pytest.param(SPARSEMAX, 1.0, [True, True, False], id="sparsemax: the support"),
+        pytest.param(
+            SPARSEMAX, 6.0, [True, False, False], id="sparsemax, scores that are 1.2 apart"
+        ),
+    ],
+)
+def test_predicted_labels_are_above_the_threshold_or_in_the_support(
+    loss: Loss, setting: float, expected: list[bool]
+) -> None:
+    """The setting of a sparse loss is a scale of the scores, that of others a threshold."""
+    scores = torch.tensor([[1.0, 0.8, -1.0]]).double()
+    assert loss.predict(scores, setting).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels", "settings"),
+    [
+        pytest.param(LOGISTIC, 20, [0.05 * n for n in range(1, 11)], id="logistic"),
+        pytest.param(SOFTMAX, 174, [n / 174 for n in range(1, 11)], id="softmax"),
+        pytest.param(SPARSEMAX, 20, [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5], id="sparsemax"),
+    ],
+)
+def test_settings_to_choose_from_are_those_of_the_authors(
+    loss: Loss, labels: int, settings: list[float]
+) -> None:
+    assert list(Grid().settings(loss, labels)) == pytest.approx(settings)
+
+
+# --- cross-validation ------------------------------------------------------------------------
+
+GRID = Grid(
+    l2=(0.1, 1.0),
+    logistic_thresholds=(0.2, 0.4),
+    softmax_thresholds=(0.6, 1.2),
+    scales=(0.5, 2.0),
+    folds=3,
+)
+
+
+class ChangedFold(NamedTuple):
+    """Outcomes of a cross-validation before and after the labels of its second fold change."""
+
+    before: dict[str, multilabel.Outcome]
+    after: dict[str, multilabel.Outcome]
+    held_out: Tensor
+    """Rows of the second fold."""
+
+
+@pytest.fixture(scope="module")
+def changed_fold() -> ChangedFold:
+    examples = random_examples(24)
+    _, held_out = multilabel.split(24, GRID.folds, seed=2)[1]
+    labels = examples.labels.clone()
+    labels[held_out] = ~labels[held_out]
+    labels[held_out, 0] = True  # for softmax, each row needs a label
+    changed = examples._replace(labels=labels)
+    before, after = (
+        multilabel.cross_validate(each, SOFTMAX, GRID, seed=2) for each in (examples, changed)
+    )
+    return ChangedFold(before, after, held_out)
+
+
+@pytest.mark.parametrize("chooser", CHOOSERS)
+def test_rows_of_an_outer_fold_influence_neither_choice_nor_model(
+    chooser: str, changed_fold: ChangedFold
+) -> None:
+    """Choice and predictions for the fold whose labels changed are as they were."""
+    before, after = changed_fold.before[chooser], changed_fold.after[chooser]
+    held_out = changed_fold.held_out
+    assert before.choices[1] == after.choices[1]
+    assert before.predicted[held_out].equal(after.predicted[held_out])
+    assert before.probabilities[held_out].equal(after.probabilities[held_out])
+
+
+def test_rows_of_an_outer_fold_influence_the_choice_for_another(changed_fold: ChangedFold) -> None:
+    choices, changed = (
+        outcomes["micro_f1"].choices for outcomes in (changed_fold.before, changed_fold.after)
+    )
+    assert choices[0] != changed[0]
+
+
+# --- F1 --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=range(5))
+def flags(request: pytest.FixtureRequest) -> tuple[Tensor, Tensor]:
+    """Labels and predictions of six rows, bool `(6, 5)`."""
+    generator = torch.Generator().manual_seed(request.param)
+    labels, predicted = (torch.rand(6, 5, generator=generator) < 0.3 for _ in range(2))
+    return labels, predicted
+
+
+@pytest.mark.parametrize(("average", "name"), [("micro", "micro_f1"), ("macro", "label_mean_f1")])
+def test_f1_is_that_of_scikit_learn(flags: tuple[Tensor, Tensor], average: str, name: str) -> None:
+    from sklearn.metrics import f1_score  # takes a second
+
+    expected = f1_score(*flags, average=average, zero_division=0)
+    assert multilabel.f1(*flags)[name] == pytest.approx(100 * expected)
+
+
+def test_macro_f1_is_that_of_mean_precision_and_recall(flags: tuple[Tensor, Tensor]) -> None:
+    from sklearn.metrics import precision_recall_fscore_support  # takes a second
+
+    precision, recall, _, _ = precision_recall_fscore_support(
+        *flags, average="macro", zero_division=0
+    )
+    expected = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    assert multilabel.f1(*flags)["macro_f1"] == pytest.approx(100 * expected)
