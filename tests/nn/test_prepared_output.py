@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn import output as output_module
-from onmt_entmax.nn.output import PreparedOutput
+from onmt_entmax.nn.prepared_output import PreparedOutput
 from onmt_entmax.nn.support import Distribution, Support, as_support
 from onmt_entmax.sparse import log_entmax
 from tests.nn.output_data import layer_and_data
