@@ -70,8 +70,8 @@ def test_the_data_is_counted(setup: TrainingSetup, watch: Stopwatch) -> None:
     """The toy corpora have targets of two to six letters."""
     (corpus,) = setup.data.corpora
     lengths = [len(line.split()) for line in Path(corpus.path_src).read_text().splitlines()]
-    assert watch.rows == 240
-    assert watch.target == sum(lengths) / 240
+    assert watch.examples == 240
+    assert watch.mean_target_length == sum(lengths) / 240
 
 
 def test_each_network_has_its_own_batches(
@@ -97,4 +97,7 @@ def test_a_validation_has_a_speed_of_losses_and_of_decoding(
     setup: TrainingSetup, watch: Stopwatch, networks: list[Timed]
 ) -> None:
     assert min(watch.validation_speeds(networks[0], setup.validation)) > 0
-    assert watch.dev == 40  # which is counted then
+
+
+def test_the_pairs_of_the_development_set_are_counted(watch: Stopwatch) -> None:
+    assert watch.development_pairs() == 40
