@@ -92,7 +92,7 @@ def plan_for(
     lines = [f"{speed:,.0f} examples/s: {network}" for network, speed in speeds.items()]
     lines += [f"not measured in the time: {network}" for network in networks[len(speeds) :]]
     lines.append(f"and, with the chosen network, decoded {rates[1]:,.0f} pairs/s")
-    validations = choose_validations(watch.development_pairs(), seconds, *rates)
+    validations = choose_validations(watch.development_pairs, seconds, *rates)
     plan = Plan(options.minutes, choice, validations, options.gpu, lines, hallucinated)
     print(*plan.lines, sep="\n", file=sys.stderr)
     return plan

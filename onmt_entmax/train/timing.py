@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -70,8 +71,9 @@ class Stopwatch:
         _, target_counts = self._corpora.counts
         self.mean_target_length = target_counts.total() / max(self.examples, 1)
 
+    @cached_property
     def development_pairs(self) -> int:
-        """Return the number of pairs of the development set, which are read."""
+        """Number of pairs of the development set, which are read once."""
         return len(self._corpora.validation().sources)
 
     def training_speeds(self, networks: Sequence[Timed], seconds: float) -> list[float]:
@@ -139,7 +141,7 @@ class Stopwatch:
                 evaluate(model)
             taken.append(time.monotonic() - started)
         loss_seconds, both_seconds = taken
-        pairs = min(self.development_pairs(), _DECODED_PAIRS)
+        pairs = min(self.development_pairs, _DECODED_PAIRS)
         return pairs / loss_seconds, pairs / max(both_seconds - loss_seconds, _LEAST_DECODING)
 
     def _model(self, config: ModelConfig) -> SparseNMTModel:

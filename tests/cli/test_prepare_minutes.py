@@ -31,12 +31,10 @@ class ConstantSpeeds:
     """
 
     examples = 4080  # of the training data
+    development_pairs = 100
 
     def __init__(self, data: object, vocabulary: object, device: object) -> None:
         self.device = device
-
-    def development_pairs(self) -> int:
-        return 100
 
     def training_speeds(self, networks: list[Timed], seconds: float) -> list[float]:
         assert seconds <= 30

@@ -100,4 +100,4 @@ def test_a_validation_has_a_speed_of_losses_and_of_decoding(
 
 
 def test_the_pairs_of_the_development_set_are_counted(watch: Stopwatch) -> None:
-    assert watch.development_pairs() == 40
+    assert watch.development_pairs == 40
