@@ -67,7 +67,7 @@ def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
     state = model.state_dict(keep_vars=True)
     unknown = saved.keys() - state.keys()
     if unknown:
-        raise WeightsError(f"{shown(min(unknown))}: the model has no such weight")
+        raise WeightsError(f"{shown(min(unknown, key=str))}: the model has no such weight")
     filled = {id(state[name]) for name in saved}
     for name, weight in state.items():
         if name not in saved:
