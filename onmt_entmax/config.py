@@ -1,8 +1,8 @@
 """The configurations of a training; every option that becomes one of their fields is declared here.
 
 `option` gives a field its default, its range and its help. `options/train.py` declares the options
-that are converted first, `options/translate.py` those of `translate`. Fields have OpenNMT-py's
-names, types and defaults where it has the option.
+that are converted first, `options/translate_table.py` those of `translate`. Fields have the names,
+types and defaults of OpenNMT-py where it has the option.
 """
 
 from __future__ import annotations

@@ -56,3 +56,9 @@ def counted(number: int, noun: str) -> str:
         return f"1 {noun}"
     plural = "es" if noun.endswith(("tch", "s", "x")) else "s"
     return f"{number:,} {noun}{plural}"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message; of an error without one, its name."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -15,7 +15,6 @@ import safetensors.torch
 import torch
 import yaml
 
-from onmt_entmax import checkpoint
 from onmt_entmax.checkpoint import (
     CheckpointError,
     best_step,
@@ -25,7 +24,9 @@ from onmt_entmax.checkpoint import (
     read_best,
     read_training_state,
     save,
+    weights,
 )
+from onmt_entmax.files import FileError
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import RunFolder, remember_best
@@ -94,7 +95,7 @@ def test_a_model_without_a_training_state_says_so(tmp_path: Path) -> None:
 def test_if_a_checkpoint_is_deleted_while_it_is_read_the_best_of_now_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, read = RunFolder(tmp_path, SMALL, VOCABULARIES, {}, keep=1), checkpoint.read_checked
+    run, read = RunFolder(tmp_path, SMALL, VOCABULARIES, {}, keep=1), weights.read_checked
     run.save(1, build_model(SMALL, VOCABULARIES), {})
 
     def read_too_late(folder: Path, name: str, at_most: int) -> bytes:
@@ -102,7 +103,7 @@ def test_if_a_checkpoint_is_deleted_while_it_is_read_the_best_of_now_is_read(
             run.save(2, build_model(SMALL, VOCABULARIES), {})
         return read(folder, name, at_most)
 
-    monkeypatch.setattr(checkpoint, "read_checked", read_too_late)
+    monkeypatch.setattr(weights, "read_checked", read_too_late)
     assert load(tmp_path).folder == tmp_path / "step_2"
 
 
@@ -208,6 +209,11 @@ class TestTheBestCheckpointOfARun:
         (run / "step_2").rmdir()
         with pytest.warns(UserWarning, match=r"best.json: names step_2, which is not .*, step_12$"):
             assert find_model(run).name == "step_12"
+
+    def test_is_none_whose_number_begins_with_zeros(self, run: Path) -> None:
+        """No run writes one, and `step_012` and `step_12` would be the same step."""
+        (run / "step_0099").mkdir()
+        assert checkpoint_steps(run) == [1, 2, 12]
 
     @pytest.mark.parametrize(
         "step",
@@ -381,3 +387,14 @@ def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any) -> 
     (folder / "vocab.json").write_text(json.dumps(content))
     write_list(folder)
     assert str(folder) in refusal(lambda: load(folder))
+
+
+def test_an_error_without_a_message_is_told_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(safetensors.torch, "save_file", fail)
+    with pytest.raises(FileError, match=r"cannot be written \(RuntimeError\)$"):
+        save(tmp_path / "m", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})

@@ -83,16 +83,16 @@ def plan_for(
     speeds = dict(zip(networks, measured, strict=False))
     seconds = 60 * options.minutes
     # The network first, since only its decoding is measured.
-    choice = choose_network(watch.rows, seconds, speeds)
+    choice = choose_network(watch.examples, seconds, speeds)
     hallucinated = hallucinate() if choice.passes >= HALLUCINATED_PASSES else 0
     if hallucinated:
-        choice = choose_network(watch.rows + hallucinated, seconds, speeds)
+        choice = choose_network(watch.examples + hallucinated, seconds, speeds)
     chosen = networks.index(choice.network)
     rates = watch.validation_speeds(timed[chosen], setups[chosen].validation)
     lines = [f"{speed:,.0f} examples/s: {network}" for network, speed in speeds.items()]
     lines += [f"not measured in the time: {network}" for network in networks[len(speeds) :]]
     lines.append(f"and, with the chosen network, decoded {rates[1]:,.0f} pairs/s")
-    validations = choose_validations(watch.dev, seconds, *rates)
+    validations = choose_validations(watch.development_pairs, seconds, *rates)
     plan = Plan(options.minutes, choice, validations, options.gpu, lines, hallucinated)
     print(*plan.lines, sep="\n", file=sys.stderr)
     return plan

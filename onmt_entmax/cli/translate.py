@@ -13,12 +13,8 @@ from onmt_entmax.cli.ending import note, warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import check_aligned, count_lines, json_text, read_lines, replaced_when_done
 from onmt_entmax.options.help import described
-from onmt_entmax.options.translate import (
-    TOPICS,
-    TranslationSetup,
-    translation_options,
-    translation_setup,
-)
+from onmt_entmax.options.translate import TranslationSetup, translation_setup
+from onmt_entmax.options.translate_table import TOPICS, translation_options
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.report.answers import Answer

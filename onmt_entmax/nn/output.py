@@ -1,6 +1,7 @@
-"""The output layer: from decoder states to scores, log-probabilities, the support, or the loss.
+"""The output layer: from decoder states to scores, log-probabilities, or the loss.
 
-`OutputLayer` is the module; `PreparedOutput` computes the same in a search, `LinearLoss` the loss.
+`build_model` makes one for each model. `LinearLoss` computes the loss without all scores at once;
+`PreparedOutput`, in `prepared_output.py`, the log-probabilities in a search.
 """
 
 from __future__ import annotations
@@ -13,24 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from onmt_entmax import errors
-from onmt_entmax.nn.bf16_filter import find_by_bfloat16
 from onmt_entmax.nn.linear_loss import LinearLoss
-from onmt_entmax.nn.products import PreparedWeight
-from onmt_entmax.nn.support import Distribution, Support, join_supports, short_form
 from onmt_entmax.sparse import log_entmax
 from onmt_entmax.sparse.arguments import valid_alpha
-
-# Scores in a chunk of a search's rows: below 32 MB, the allocator reuses the memory.
-_SEARCH_SCORES = 1 << 22
-# When a search filters tokens by bfloat16 products (see `bf16_filter`): a step of at least `_MANY`
-# rows has a first group of `_FIRST` rows, which is not filtered, and a group is filtered if the
-# supports of the group before have at most `_FEW` tokens on average. So the rows of a step alone
-# decide, not earlier steps. With 18,000 tokens and 320 rows, the layer takes 0.69 to 0.74 of the
-# time with supports of 2 to 5 tokens, and 0.95 to 1.05 with 20 and more, where filtering all rows
-# would take 1.4 to 1.55.
-_MANY = 128
-_FIRST = 32
-_FEW = 6
 
 
 class OutputLoss(NamedTuple):
@@ -85,15 +71,23 @@ class OutputLayer(nn.Module):
         """Return log-probabilities ``(..., vocab)``, -inf outside the support."""
         return log_entmax(self.scores(hidden), self.alpha)
 
+    # The public `torch.compiler.disable` does the same, but imports the compiler: seconds.
     @torch._disable_dynamo
     def loss(
         self, hidden: Tensor, target: Tensor, ignore_index: int, label_smoothing: float = 0.0
     ) -> OutputLoss:
-        """Return the summed loss of ``target`` ``(N,)`` int64 given ``hidden`` ``(N, hidden)``.
+        """Return the summed loss of the targets given the decoder's states.
 
         Equals ``entmax_loss`` of :meth:`scores` with reduction "sum", but never holds the scores of
         all rows, and has no gradients of gradients (RuntimeError). `torch.compile` leaves it out of
         its graphs (and refuses it with ``fullgraph=True``); CUDA graphs can record it.
+
+        Args:
+            hidden: ``(N, hidden)``.
+            target: ``(N,)`` int64.
+            ignore_index: a target that neither loss nor counts contain.
+            label_smoothing: share of the target probabilities, from 0 to 1, that is spread over
+                the vocabulary as `prior` says.
 
         Raises:
             ValueError: if the shapes do not fit, label_smoothing is not in [0, 1], the weights have
@@ -101,16 +95,9 @@ class OutputLayer(nn.Module):
                 -inf everywhere. A GPU checks no values, to avoid a synchronisation.
         """
         self._refuse_wrong_arguments(hidden, target, label_smoothing)
-        counted = target != ignore_index
-        if hidden.device.type == "cpu":
-            kept = counted.nonzero().squeeze(1)
-            if len(kept) < len(target):
-                hidden, target, counted = hidden[kept], target[kept], counted[kept]
-            self._refuse_unknown_targets(target)
-        else:  # ignored rows keep their place, so that no shape depends on a value
-            hidden = hidden.masked_fill(~counted.unsqueeze(1), 0)
-            target = target.masked_fill(~counted, 0)
+        hidden, target, counted = self._counted_rows(hidden, target, target != ignore_index)
         with torch.autocast(hidden.device.type, enabled=False):
+            # A function of autograd takes no keywords.
             loss, counts = LinearLoss.apply(
                 hidden.to(self.weight.dtype),
                 self.weight,
@@ -122,6 +109,31 @@ class OutputLayer(nn.Module):
                 self._spread(label_smoothing),
             )
         return OutputLoss(loss, *counts.unbind())
+
+    def _counted_rows(
+        self, hidden: Tensor, target: Tensor, counted: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return states, targets and ``counted`` without what ignored rows hold.
+
+        A CPU leaves these rows out. On a GPU they keep their place, as zeros, so that no shape
+        depends on a value.
+
+        Args:
+            hidden: ``(N, hidden)``.
+            target: ``(N,)``.
+            counted: which rows are not ignored, ``(N,)``.
+
+        Raises:
+            ValueError: on a CPU, a target is not in the vocabulary.
+        """
+        if hidden.device.type != "cpu":
+            hidden = hidden.masked_fill(~counted.unsqueeze(1), 0)
+            return hidden, target.masked_fill(~counted, 0), counted
+        kept = counted.nonzero().squeeze(1)
+        if len(kept) < len(target):
+            hidden, target, counted = hidden[kept], target[kept], counted[kept]
+        self._refuse_unknown_targets(target)
+        return hidden, target, counted
 
     def _refuse_wrong_arguments(
         self, hidden: Tensor, target: Tensor, label_smoothing: float
@@ -162,51 +174,3 @@ class OutputLayer(nn.Module):
         """Return sizes and alpha, for printing."""
         vocab_size, hidden_size = self.weight.shape
         return f"hidden_size={hidden_size}, vocab_size={vocab_size}, alpha={self.alpha}"
-
-
-class PreparedOutput:
-    """An output layer prepared for the steps of a search; later changes of the weights are ignored.
-
-    Args:
-        weight: ``(vocabulary, hidden)``.
-        bias: ``(vocabulary,)``.
-        alpha: a number >= 1.
-    """
-
-    @torch.inference_mode()
-    def __init__(self, weight: Tensor, bias: Tensor, alpha: float) -> None:
-        self._rows, self._alpha = max(_SEARCH_SCORES // max(len(weight), 1), 1), alpha
-        self._scores = PreparedWeight(weight, bias)
-        self._find = find_by_bfloat16(weight, bias, alpha)
-
-    @torch.inference_mode()
-    def __call__(self, hidden: Tensor) -> Distribution:
-        """Return log-probabilities of the next token given hidden ``(rows, hidden)``.
-
-        The result is a `Support` if alpha is above 1 and the supports are small, else a tensor.
-        """
-        parts: list[Distribution] = []
-        are_few = False  # whether the supports of the group before are small
-        for rows in self._groups(hidden):
-            part: Distribution | None = None
-            if self._find is not None and are_few:
-                part = self._find(rows)
-            if part is None:
-                part = self._distribution(rows)
-            are_few = isinstance(part, Support) and len(part.row) <= _FEW * part.rows
-            parts.append(part)
-        supports = [part for part in parts if isinstance(part, Support)]
-        if len(supports) == len(parts):
-            return join_supports(supports)
-        return torch.cat([part.dense() if isinstance(part, Support) else part for part in parts])
-
-    def _groups(self, hidden: Tensor) -> list[Tensor]:
-        """Return the rows whose scores are computed together."""
-        if self._find is not None and len(hidden) >= _MANY:
-            return [hidden[:_FIRST], *hidden[_FIRST:].split(self._rows)]
-        return list(hidden.split(self._rows))
-
-    def _distribution(self, rows: Tensor) -> Distribution:
-        """Return the log-probabilities of rows from all scores."""
-        log_probs = log_entmax(self._scores(rows), self._alpha)
-        return short_form(log_probs) if self._alpha > 1 else log_probs

@@ -23,7 +23,8 @@ from onmt_entmax.options.stock import UNREAD
 from onmt_entmax.options.values import OptionError
 
 _LARGEST_FILE = 1 << 20  # bytes
-_OFF: tuple[Any, ...] = (None, False, "", [], "none", "softmax")  # 0 is False
+# Values of an option that is off; 0 equals False.
+_OFF: tuple[Any, ...] = (None, False, "", [], "none", "softmax")
 
 
 def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Options:
@@ -38,70 +39,71 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     Raises:
         OptionError: names the first option that is wrong.
     """
+    # Each place is read in three steps, with a name for each: as written (`flag_words`,
+    # `file_content`), under the names here (`..._here`), and as checked values (`flags`,
+    # `from_file`).
     notes, layout = Notes(), Layout()
-    typed = read_flags(options, arguments, notes)
-    path = typed.pop("config", None)
-    typed_here = under_names_here(typed, "command line: -")
-    flags = read_place(options, typed_here, "command line", notes)
+    flag_words = read_flags(options, arguments, notes)
+    path = flag_words.pop("config", None)
+    flags_here = under_names_here(flag_words, "command line: -")
+    flags = read_place(options, flags_here, "command line", notes)
 
-    written = read_yaml(path, layout) if path else {}
-    in_file = under_names_here(written, f"{path}: ")
-    for name in in_file:  # also of those that flags replace, which may be misspelt
+    file_content = read_yaml(path, layout) if path else {}
+    file_here = under_names_here(file_content, f"{path}: ")
+    for name in file_here:  # also of those that flags replace, which may be misspelt
         look_up(name, options, f"{path}: ", in_file=True)
-    warning = changed_batch_size(in_file, flags)
+    warning = changed_batch_size(file_here, flags)
     if warning is not None:
         notes.warnings.append(f"command line: {warning}")
     replaced = {*flags, *replaced_by(flags)}
-    unreplaced = {name: value for name, value in in_file.items() if name not in replaced}
+    unreplaced = {name: value for name, value in file_here.items() if name not in replaced}
     from_file = without_rivals(read_place(options, unreplaced, str(path), notes, layout), flags)
 
     notes.repeated += layout.repeats
-    note_renamed(typed, typed_here, notes)
-    note_renamed(written, unreplaced, notes)
+    note_renamed(flag_words, flags_here, notes)
+    note_renamed(file_content, unreplaced, notes)
     given = from_file | flags
     origin = {name: "command line" if name in flags else str(path) for name in given}
     defaults = {name: option.default for name, option in options.items()}
     values = defaults | given | {"config": path}
-    return Options(_without_unread(options, values, origin, notes), origin, notes)
-
-
-def _without_unread(
-    options: Mapping[str, Option],
-    values: Mapping[str, Any],
-    origin: Mapping[str, str],
-    notes: Notes,
-) -> dict[str, Any]:
-    """Check that required options are there, and those that other options need.
-
-    Args:
-        options: those of the command.
-        values: of all options.
-        origin: as `Options.origin`.
-        notes: receives the options that are not read.
-
-    Returns:
-        The values. Options that OpenNMT-py does not read either have their default.
-
-    Raises:
-        OptionError: names the first option that lacks, or that nothing reads.
-    """
-    values = dict(values)
-    path = values["config"]
     for name, option in options.items():
-        if option.required and not values[name]:
-            hint = "" if path else f"; give -{name}, or -config FILE with it"
-            raise OptionError(f"{path or 'command line'}: {name}: this option is required{hint}")
-        if not option.needs or values[name] == option.default or _holds(option.needs, values):
-            continue
-        if name not in UNREAD:
-            raise Options(values, origin).error(name, f"is only read with {option.needs}")
-        notes.ignored.append(f"{name} (needs {option.needs})")
-        values[name] = option.default
-    return values
+        _refuse_missing(name, option, values)
+        if _is_unread(option, values[name], values):
+            _refuse_unread(name, option, Options(values, origin))
+            notes.ignored.append(f"{name} (needs {option.needs})")
+            values[name] = option.default
+    return Options(values, origin, notes)
+
+
+def _refuse_missing(name: str, option: Option, values: Mapping[str, Any]) -> None:
+    """Raise an OptionError if a required option has no value."""
+    if not option.required or values[name]:
+        return
+    path = values["config"]
+    hint = "" if path else f"; give -{name}, or -config FILE with it"
+    raise OptionError(f"{path or 'command line'}: {name}: this option is required{hint}")
+
+
+def _refuse_unread(name: str, option: Option, options: Options) -> None:
+    """Raise an OptionError for an option that nothing reads, unless OpenNMT-py ignores it too."""
+    if name not in UNREAD:
+        raise options.error(name, f"is only read with {option.needs}")
+
+
+def _is_unread(option: Option, value: Any, values: Mapping[str, Any]) -> bool:
+    """Tell whether a value that is not the default lacks the other options that it needs."""
+    return bool(option.needs) and value != option.default and not _holds(option.needs, values)
 
 
 def _holds(condition: str, values: Mapping[str, Any]) -> bool:
-    """Whether one of several options, between "or", is on or has the value (or key) it names."""
+    """Tell whether the condition of an option's `needs` holds.
+
+    Args:
+        condition: one or more parts, of which one must hold, with "or" between them. `tgt` holds
+            if that option is on; `search: exact` if it has this value, or, where its values are
+            mappings, this key.
+        values: of all options.
+    """
     for each in condition.split(" or "):
         name, _, value = each.partition(": ")
         held = values[name]
@@ -128,10 +130,10 @@ def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:
     """
     try:
         with open(path, "rb") as file:
-            text = file.read(_LARGEST_FILE + 1)
-        if len(text) > _LARGEST_FILE:
+            raw = file.read(_LARGEST_FILE + 1)
+        if len(raw) > _LARGEST_FILE:
             raise ValueError(f"larger than {_LARGEST_FILE:,} bytes")
-        content = parse_yaml(text.decode(), layout)
+        content = parse_yaml(raw.decode(), layout)
     except FileNotFoundError:
         raise OptionError(no_such_file(path)) from None
     except (OSError, ValueError) as error:  # not UTF-8 or not YAML, too

@@ -1,8 +1,13 @@
-"""The input-feeding decoder prepared for the steps of a search."""
+"""The input-feeding decoder prepared for the steps of a search.
+
+`FastInputFeedRNNDecoder.search_step` makes it, and `search/recurrent_decoding.py` runs it. What it
+computes is a step of `definition.decode`, with weights laid out once, and each token's part of the lowest layer's gates
+looked up in a table.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -10,6 +15,9 @@ from torch import Tensor
 from onmt_entmax.nn.products import PreparedWeight
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
+
+if TYPE_CHECKING:
+    from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
 
 # Bytes of a table with each token's part of the lowest layer's gates. Of a larger vocabulary, each
 # step computes the parts of its tokens.
@@ -25,24 +33,32 @@ class DecoderStep:
     Args:
         decoder: a `FastInputFeedRNNDecoder` with attention that can project.
         vocabulary_size: of the target.
-        dtype: of the factors of products, see `product`.
+        dtype: of the factors of products, such as `torch.bfloat16`; None is that of the weights.
+            The table of gates always has the type of the weights: it is computed once.
     """
 
     @torch.inference_mode()
     def __init__(
-        self, decoder: Any, vocabulary_size: int, dtype: torch.dtype | None = None
+        self,
+        decoder: FastInputFeedRNNDecoder,
+        vocabulary_size: int,
+        dtype: torch.dtype | None = None,
     ) -> None:
         self._dtype = dtype
-        self._attention, self._embeddings = decoder.attn, decoder.embeddings
+        self._attention = decoder.attn
+        self._embeddings = decoder.embeddings
         self._hidden = decoder.hidden_size
-        self._layers: list[tuple[PreparedWeight, Tensor]] = []
+        lowest = decoder.rnn.layers[0]
+        # Its inputs are the token's embedding, then the input feed.
+        sizes = [lowest.weight_ih.size(1) - self._hidden, self._hidden]
+        of_tokens, of_feed = lowest.weight_ih.split(sizes, 1)
+        self._token_gates = PreparedWeight(of_tokens, lowest.bias_ih + lowest.bias_hh)
+        self._layers: list[tuple[PreparedWeight, Tensor]] = []  # weight and bias, (1, 4 * hidden)
         for number, layer in enumerate(decoder.rnn.layers):
-            bias, below = layer.bias_ih + layer.bias_hh, layer.weight_ih
-            if number == 0:
-                of_tokens, below = below.split([below.size(1) - self._hidden, self._hidden], 1)
-                self._token_gates = PreparedWeight(of_tokens, bias)
-            matrix = torch.cat([below, layer.weight_hh], 1)  # (4 * hidden, 2 * hidden)
-            self._layers.append((PreparedWeight(matrix, dtype=dtype), bias.unsqueeze(0)))
+            of_input = layer.weight_ih if number else of_feed
+            matrix = torch.cat([of_input, layer.weight_hh], 1)  # (4 * hidden, 2 * hidden)
+            bias = (layer.bias_ih + layer.bias_hh).unsqueeze(0)
+            self._layers.append((PreparedWeight(matrix, dtype=dtype), bias))
         self._table: Tensor | None = None  # (vocabulary, 4 * hidden)
         size = vocabulary_size * of_tokens.size(0) * of_tokens.element_size()
         if size <= _LARGEST_TABLE:
@@ -55,7 +71,12 @@ class DecoderStep:
         return self._token_gates(self._embeddings(tokens.view(1, -1, 1))[0])
 
     def memory(self, bank: Tensor, lengths: Tensor) -> SourceMemory:
-        """Return keys and values of a memory bank ``(source length, sentences, hidden)``."""
+        """Return keys and values of a batch of sources.
+
+        Args:
+            bank: memory bank ``(source length, sentences, hidden)``.
+            lengths: of the sources, ``(sentences,)``.
+        """
         keys, values, _ = self._attention.project(bank.transpose(0, 1).contiguous(), self._dtype)
         return SourceMemory(keys, values, lengths.to(bank.device, torch.int64))
 
@@ -64,7 +85,7 @@ class DecoderStep:
 
         Args:
             hidden: ``(layers, rows, hidden)``.
-            cell: likewise.
+            cell: ``(layers, rows, hidden)``.
             fed: input feed ``(rows, hidden)``.
         """
         return torch.cat([fed, *hidden, *cell], dim=1)
@@ -88,19 +109,30 @@ class DecoderStep:
             token_gates = self._gates_of(tokens)
         else:
             token_gates = self._table.index_select(0, tokens)
-        x, *before = states.split(self._hidden, dim=1)  # input feed; hidden, then cell states
-        count, hidden, cell = len(self._layers), [], []
+        layers = len(self._layers)
+        fed, *before = states.split(self._hidden, dim=1)
+        hidden_before, cell_before = before[:layers], before[layers:]
+        hidden: list[Tensor] = []
+        cell: list[Tensor] = []
+        x = fed  # the input of a layer, (rows, hidden)
         backend = backend_for(x)
-        for number, (multiply, bias) in enumerate(self._layers):
-            gates = multiply.products(torch.cat([x, before[number]], 1))  # (rows, 4 * hidden)
-            summand = bias.expand_as(gates) if number else token_gates
+        for number, (weight, bias) in enumerate(self._layers):
+            gates = weight.products(torch.cat([x, hidden_before[number]], 1))  # (rows, 4 * hidden)
             _, x, hidden_after, cell_after = backend.cell_forward(
-                gates, summand, before[count + number].contiguous(), None
+                gates,
+                summand=bias.expand_as(gates) if number else token_gates,
+                cell=cell_before[number].contiguous(),
+                factors=None,
             )
             hidden.append(hidden_after)
             cell.append(cell_after)
         sources = RowSources(memory, owners, self._attention.alpha)
-        weights = x.new_zeros(len(x), memory.keys.size(1))
-        projected = self._project_query.products(x)
-        output = backend_for(x, sources).attend(sources, x, projected, None, weights)
-        return output, weights, torch.cat([output, *hidden, *cell], dim=1)
+        attention = x.new_zeros(len(x), memory.keys.size(1))
+        vectors = backend_for(x, sources).attend(
+            sources,
+            query=x,
+            projected=self._project_query.products(x),
+            factors=None,
+            weights=attention,
+        )
+        return vectors, attention, torch.cat([vectors, *hidden, *cell], dim=1)

@@ -1,4 +1,8 @@
-"""Parse regular expressions over tokens."""
+"""Parse regular expressions over tokens, such as `the (cat | dog) .*`.
+
+Unlike in a regular expression over characters, `the` is one symbol, and white space only separates
+tokens. `expression.py` has the parts of which the result is made.
+"""
 
 import re
 from collections.abc import Iterator
@@ -27,15 +31,17 @@ def parse_expression(text: str) -> Regular:
     Raises:
         ExpressionError: names the place of what is wrong.
     """
+    parser = _Parser(text)
     try:
-        return _Parser(text).parse()
+        return parser.parse()
     except RecursionError:
-        raise ExpressionError("nested too deeply") from None
+        raise parser.error("nested too deeply") from None
 
 
 _SPACE = re.compile(r"\s*")
 _SPECIAL = re.compile(r"\[\^|[()|*+?.\[\]]")
-_WORD = re.compile(r"(?:\\.|[^\s\\()|*+?.\[\]])+")  # with escapes
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_WORD = re.compile(rf"(?:{_ESCAPE.pattern}|[^\s\\()|*+?.\[\]])+", re.DOTALL)
 _COUNT = re.compile(r"\{(\d+(,\d*)?|,\d+)\}")
 _END = "end"
 
@@ -93,10 +99,11 @@ class _Parser:
         """Read the whole text."""
         expression = self._union()
         if self._next.special != _END:
-            raise self._error(f"{self._next.special!r} closes nothing")
+            raise self.error(f"{self._next.special!r} closes nothing")
         return expression
 
-    def _error(self, message: str, position: int | None = None) -> ExpressionError:
+    def error(self, message: str, position: int | None = None) -> ExpressionError:
+        """Return an error that names a position, or else that of the next lexeme."""
         position = self._next.position if position is None else position
         return ExpressionError(f"character {position}: {message}")
 
@@ -111,7 +118,7 @@ class _Parser:
         parts: list[Regular] = []
         while self._next.special not in ("|", ")", "]", _END):
             if self._next.special in ("*", "+", "?"):
-                raise self._error(f"{self._next.special!r} repeats nothing")
+                raise self.error(f"{self._next.special!r} repeats nothing")
             parts.append(self._repeated(self._atom()))
         return Concatenation(tuple(parts))
 
@@ -137,7 +144,7 @@ class _Parser:
         if opening.special == "(":
             group = self._union()
             if self._next.special != ")":
-                raise self._error("'(' is not closed", opening.position)
+                raise self.error("'(' is not closed", opening.position)
             self._read()
             return group
         tokens = self._tokens_in_brackets(opening)
@@ -148,34 +155,38 @@ class _Parser:
         while not self._next.special:
             tokens.add(self._token(in_brackets=True))
         if self._next.special == _END:
-            raise self._error("'[' is not closed", opening.position)
+            raise self.error("'[' is not closed", opening.position)
         if self._next.special != "]":
-            raise self._error(f"{self._next.special!r} in brackets needs a backslash")
+            raise self.error(f"{self._next.special!r} in brackets needs a backslash")
         self._read()
         if not tokens:
-            raise self._error("the brackets name no token", opening.position)
+            raise self.error("the brackets name no token", opening.position)
         return frozenset(tokens)
 
     def _token(self, in_brackets: bool = False) -> str:
         """Read a word; return the token that it stands for."""
         position, _, word = self._next
-        for escape in re.finditer(r"\\(.)", word):
+        for escape in _ESCAPE.finditer(word):
             if escape[1] not in "()|*+?.[]^\\ ":
-                raise self._error(
-                    f"{escape[0]} is not supported: a backslash goes before one of "
+                # A line break would break the line of the error.
+                is_visible = escape[1].isprintable()
+                escaped = escape[0] if is_visible else f"a backslash before {escape[1]!r}"
+                raise self.error(
+                    f"{escaped} is not supported: a backslash goes before one of "
                     "( ) | * + ? . [ ] ^ \\ or a space",
                     position + escape.start(),
                 )
         if not in_brackets and (word.startswith("^") or word.endswith("$")):
-            raise self._error(
+            raise self.error(
                 "the anchors ^ and $ are not supported, as an expression is always about the "
                 r"whole output; for tokens, write \^ and [$]"
             )
-        if not in_brackets and (count := _COUNT.search(word)):
-            raise self._error(
+        count = None if in_brackets else _COUNT.search(word)
+        if count is not None:
+            raise self.error(
                 f"the count {count[0]} is not supported: write the part as often; for a token, "
                 f"write [{word}]",
                 position + count.start(),
             )
         self._read()
-        return re.sub(r"\\(.)", r"\1", word)
+        return _ESCAPE.sub(r"\1", word)

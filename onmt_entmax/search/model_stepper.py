@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.output import OutputLayer, PreparedOutput
+from onmt_entmax.nn.output import OutputLayer
+from onmt_entmax.nn.prepared_output import PreparedOutput
 from onmt_entmax.search.opennmt_decoding import OpenNMTDecoding, with_empty_state
 from onmt_entmax.search.recurrent_decoding import RecurrentDecoding
 from onmt_entmax.search.stepper import OutputFunction, SearchError, Step

@@ -217,7 +217,7 @@ def gradients(
     With Jacobian weights :math:`s_i = p_i^{2-\alpha}` on the support, the Jacobian in the scores is
     :math:`\mathrm{diag}(s) - s s^\top / \lVert s \rVert_1` (Peters, Niculae and Martins 2019,
     Proposition 1). The derivative in alpha is Proposition 1 of Correia, Niculae and Martins (2019),
-    rearranged so that nothing cancels as alpha nears 1: with :math:`k_i` of :func:`_curvature`,
+    rearranged so that nothing cancels as alpha nears 1: with :math:`k_i` of :func:`curvature`,
 
     .. math:: \partial \log p_i / \partial\alpha
               = -k_i + p_i^{1-\alpha} \sum_j p_j k_j / \lVert s \rVert_1 .
@@ -255,13 +255,13 @@ def gradients(
     if not of_alpha:
         return in_scores, None
     beta = torch.as_tensor(alpha, dtype=torch.float64, device=result.device) - 1
-    k = _curvature(log_p, beta.clamp_max(1) + 1)
+    k = curvature(log_p, beta.clamp_max(1) + 1)
     k = torch.where(beta > 1, (beta * log_p - 1) / beta.clamp_min(1) ** 2, k)
     total = torch.where(inside, log_p.exp() * k, 0.0).sum(-1, keepdim=True)
     return in_scores, mean * total - (in_logs * k).sum(-1, keepdim=True)
 
 
-def _curvature(log_p: Tensor, alpha: float | Tensor) -> Tensor:
+def curvature(log_p: Tensor, alpha: float | Tensor) -> Tensor:
     r"""Return :math:`k = (\log p)^2 (e^w - 1 - w) / w^2`, :math:`w = (1 - \alpha) \log p`."""
     w = (1 - alpha) * log_p
     small = w < 0.5
@@ -279,5 +279,5 @@ def conjugate_in_alpha(probabilities: Tensor, alpha: Tensor) -> Tensor:
     """
     p, alpha = probabilities.double(), alpha.double()
     log_p = torch.where(p > 0, p, 1.0).log()
-    bend = p * torch.exp((alpha - 1) * log_p) * _curvature(log_p, alpha)
+    bend = p * torch.exp((alpha - 1) * log_p) * curvature(log_p, alpha)
     return -(tsallis_entropy(p, alpha).unsqueeze(-1) + bend.sum(-1, keepdim=True)) / alpha

@@ -1,4 +1,8 @@
-"""Measure how fast networks train and decode on this machine, to plan a training."""
+"""Measure how fast networks train and decode on this machine, to plan a training.
+
+`cli/planning.py` calls it for `prepare --minutes`. Networks are compared, so their updates take
+turns: other work on the machine slows all of them alike.
+"""
 
 import copy
 import math
@@ -6,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -28,9 +33,11 @@ from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
 
 _BATCHES = 50  # different ones of a network, which repeat
-_DECODED = 64  # pairs of the development set that are timed
+_DECODED_PAIRS = 64  # of the development set
 # Updates that are not timed: they allocate memory, and on a GPU record graphs of several shapes.
-_FIRST = {"cpu": 1, "cuda": 30}
+_WARM_UP = {"cpu": 1, "cuda": 30}
+# Seconds that decoding takes at least, since it is a difference of two times, which may be 0.
+_LEAST_DECODING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,10 @@ class Stopwatch:
         data: corpora.
         vocabulary: of them.
         device: to measure on.
+
+    Attributes:
+        examples: pairs of the training data in an epoch.
+        mean_target_length: of the training data, in tokens.
     """
 
     def __init__(
@@ -56,38 +67,55 @@ class Stopwatch:
     ) -> None:
         self._corpora = TrainingData(data, vocabulary, None)
         self._device = device
-        self.rows = self._corpora.epoch_size
-        _, target = self._corpora.counts
-        self.target = target.total() / max(self.rows, 1)  # mean number of tokens
-        self.dev = 0  # pairs of the development set, once it was decoded
+        self.examples = self._corpora.epoch_size
+        _, target_counts = self._corpora.counts
+        self.mean_target_length = target_counts.total() / max(self.examples, 1)
+
+    @cached_property
+    def development_pairs(self) -> int:
+        """Number of pairs of the development set, which are read once."""
+        return len(self._corpora.validation().sources)
 
     def training_speeds(self, networks: Sequence[Timed], seconds: float) -> list[float]:
-        """Return the examples a second of each network, measured for about a time.
+        """Return the examples a second of each network.
 
-        Updates of the networks alternate, so that other work on the machine slows all of them.
-        Networks at the end of the list that have no turn in the time are left out, but not the
-        first.
+        Args:
+            networks: one at least.
+            seconds: about the time that measuring takes, after the first network's warm-up.
+
+        Returns:
+            Speeds of the first networks, of one at least: the list is shorter than `networks` if
+            the last ones had no turn in the time.
         """
-        updates: list[Iterator[float]] = []
+        first, *others = networks
         batches: dict[int, list[Batch]] = {}  # by size; to begin an epoch of large data takes long
-        for network in networks:
-            trainer, size = self._trainer(network), network.data.batch_size
-            if size not in batches:
-                with closing(iter(trainer.batches)) as stream:
-                    batches[size] = list(islice(stream, _BATCHES))
-            stream_of_updates = trainer.timed_updates(batches[size])
-            for _ in range(_FIRST[self._device.type]):
-                next(stream_of_updates)
-            if not updates:  # from here on, since the first update also imports modules
-                deadline = time.monotonic() + seconds
-            updates.append(stream_of_updates)
+        updates = [self._warm_updates(first, batches)]
+        # From here on, since the first update of all also imports modules.
+        deadline = time.monotonic() + seconds
+        for network in others:
             if time.monotonic() > deadline:
                 break
+            updates.append(self._warm_updates(network, batches))
         sums = round_robin(updates, deadline)
         sizes = [network.data.batch_size for network in networks]
-        return [  # fewer than networks, if some had no turn
-            count * size / taken for (count, taken), size in zip(sums, sizes, strict=False)
-        ]
+        return [count * size / taken for (count, taken), size in zip(sums, sizes, strict=False)]
+
+    def _warm_updates(self, network: Timed, batches: dict[int, list[Batch]]) -> Iterator[float]:
+        """Return a network's timed updates, after those that are not timed.
+
+        Args:
+            network: to train.
+            batches: by size; receives those of the network's size if they are not there.
+        """
+        trainer = self._trainer(network)
+        size = network.data.batch_size
+        if size not in batches:
+            with closing(iter(trainer.batches)) as stream:
+                batches[size] = list(islice(stream, _BATCHES))
+        updates = trainer.timed_updates(batches[size])
+        for _ in range(_WARM_UP[self._device.type]):
+            next(updates)
+        return updates
 
     def validation_speeds(
         self, network: Timed, validation: ValidationConfig
@@ -97,9 +125,12 @@ class Stopwatch:
         An untrained model does not end its outputs, which are cut here where they should end.
         """
         model = self._model(network.model).eval()
-        length = math.ceil(1.5 * self.target) + 1
+        length = math.ceil(1.5 * self.mean_target_length) + 1
         decoding = replace(
-            validation, valid_loss_size=_DECODED, valid_decode_size=_DECODED, max_length=length
+            validation,
+            valid_loss_size=_DECODED_PAIRS,
+            valid_decode_size=_DECODED_PAIRS,
+            max_length=length,
         )
         taken = []
         for config in (replace(decoding, selection="loss"), decoding):
@@ -109,9 +140,9 @@ class Stopwatch:
                 started = time.monotonic()
                 evaluate(model)
             taken.append(time.monotonic() - started)
-        self.dev = len(self._corpora.validation().sources)
-        pairs = min(self.dev, _DECODED)
-        return pairs / taken[0], pairs / max(taken[1] - taken[0], 1e-3)
+        loss_seconds, both_seconds = taken
+        pairs = min(self.development_pairs, _DECODED_PAIRS)
+        return pairs / loss_seconds, pairs / max(both_seconds - loss_seconds, _LEAST_DECODING)
 
     def _model(self, config: ModelConfig) -> SparseNMTModel:
         """Return an untrained model on the device."""
@@ -123,9 +154,18 @@ class Stopwatch:
         corpora = copy.copy(self._corpora)
         corpora.config = network.data
         model = self._model(network.model)
-        folder = RunFolder(Path(), network.model, corpora.vocabularies, {}, 1, {})
-        batches = TrainingBatches(corpora)
-        return Trainer(model, batches, network.training, None, folder, None, Processes())
+        nothing_saved = RunFolder(
+            path=Path(), config=network.model, vocabularies=corpora.vocabularies, options={}
+        )
+        return Trainer(
+            model=model,
+            batches=TrainingBatches(corpora),
+            config=network.training,
+            evaluate=None,
+            run=nothing_saved,
+            log=None,
+            processes=Processes(),
+        )
 
 
 def round_robin(
@@ -136,9 +176,12 @@ def round_robin(
     """Return the number and the seconds of each network's updates, which take turns.
 
     Args:
-        updates: yield the seconds of one update after another.
-        deadline: the turns end, if the first network had one.
-        clock: says when.
+        updates: of one network at least; each yields the seconds of one update after another.
+        deadline: time at which turns end. The first network has one turn in any case.
+        clock: gives the time now.
+
+    Returns:
+        Those of the first networks, without the ones that had no turn.
     """
     sums = [(0, 0.0)] * len(updates)
     while True:

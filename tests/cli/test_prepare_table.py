@@ -325,7 +325,7 @@ def hundred_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that trains every network on a hundred pairs of 1,000 in a second."""
 
     class Stopwatch:
-        rows, dev = 1000, 100
+        examples, development_pairs = 1000, 100
 
         def __init__(self, *arguments: object) -> None:
             pass

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from onmt_entmax.nn import bf16_filter
 from onmt_entmax.nn.bf16_filter import find_by_bfloat16
-from onmt_entmax.nn.output import PreparedOutput
+from onmt_entmax.nn.prepared_output import PreparedOutput
 from onmt_entmax.nn.support import Support
 from onmt_entmax.sparse import log_entmax
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn import output as output_module
-from onmt_entmax.nn.output import PreparedOutput
+from onmt_entmax.nn import prepared_output
+from onmt_entmax.nn.prepared_output import PreparedOutput
 from onmt_entmax.nn.support import Distribution, Support, as_support
 from onmt_entmax.sparse import log_entmax
 from tests.nn.output_data import layer_and_data
@@ -28,7 +28,7 @@ def distributions(
 ) -> tuple[Distribution, Tensor]:
     """Those of a search, computed in chunks of seven rows, and of `log_entmax` in float64."""
     vocab, scale = request.param
-    monkeypatch.setattr(output_module, "_SEARCH_SCORES", 7 * vocab)
+    monkeypatch.setattr(prepared_output, "_LARGEST_CHUNK", 7 * vocab)
     exact, hidden, _ = layer_and_data(vocab, alpha, scale, rows=20)
     layer, hidden = exact.float(), hidden.detach().float()
     searched = PreparedOutput(layer.weight, layer.bias, alpha)(hidden)

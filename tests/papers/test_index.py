@@ -9,7 +9,7 @@ import pytest
 
 from onmt_entmax.cli.main import COMMANDS
 from onmt_entmax.options.train import training_options
-from onmt_entmax.options.translate import translation_options
+from onmt_entmax.options.translate_table import translation_options
 from tests.commands import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]

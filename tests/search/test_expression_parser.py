@@ -27,13 +27,28 @@ def one_of(*tokens: str) -> Concatenation:
         ("^a$", "character 1: the anchors ^ and $ are not supported, as an expression is"),
         ("a|b$", "character 3: the anchors ^ and $ are not supported, as an expression is"),
         ("a\\", "ends in a backslash, which says nothing"),
-        ("(" * 10_000, "nested too deeply"),
+        (
+            "a \\\nb",
+            r"character 3: a backslash before '\n' is not supported: a backslash goes before",
+        ),
+        (
+            "[a \\\t]",
+            r"character 4: a backslash before '\t' is not supported: a backslash goes before",
+        ),
     ],
 )
 def test_an_expression_that_cannot_be_read_is_named(text: str, error: str) -> None:
     with pytest.raises(ExpressionError) as raised:
         parse_expression(text)
     assert str(raised.value).startswith(error)
+
+
+def test_an_expression_that_is_nested_too_deeply_is_named_with_the_place() -> None:
+    """How deep is too deep depends on Python's stack, but not all of it can be read."""
+    with pytest.raises(ExpressionError, match=r"^character \d+: nested too deeply$") as raised:
+        parse_expression("(" * 10_000)
+    place = int(str(raised.value).split()[1].rstrip(":"))
+    assert 1 < place < 10_000
 
 
 @pytest.mark.parametrize("character", list("()|*+?.[]^\\"))

@@ -78,12 +78,12 @@ def lengths_of(path: str) -> list[int]:
 
 def test_training_pairs_are_counted(setup: TrainingSetup, watch: Stopwatch) -> None:
     (corpus,) = setup.data.corpora
-    assert watch.rows == len(lengths_of(corpus.path_tgt))
+    assert watch.examples == len(lengths_of(corpus.path_tgt))
 
 
 def test_the_mean_length_of_targets_is_measured(setup: TrainingSetup, watch: Stopwatch) -> None:
     (corpus,) = setup.data.corpora
-    assert watch.target == mean(lengths_of(corpus.path_tgt))
+    assert watch.mean_target_length == mean(lengths_of(corpus.path_tgt))
 
 
 def test_each_network_has_its_own_batches(
@@ -120,4 +120,4 @@ class TestValidation:
 
     @pytest.mark.usefixtures("speeds")
     def test_counts_the_development_set(self, setup: TrainingSetup, watch: Stopwatch) -> None:
-        assert watch.dev == len(lengths_of(setup.data.valid.path_tgt))
+        assert watch.development_pairs == len(lengths_of(setup.data.valid.path_tgt))

@@ -1,0 +1,56 @@
+"""Model folders and run folders, written atomically and read without running code.
+
+A model folder holds
+
+    config.yaml        format version, package version, the network, every option of the run
+    vocab.json         {"source": [...], "target": [...]}; the index of a token is its id. Of models
+                       with languages also "seen": {LANGUAGE: tokens of its sources in training},
+                       and "seen_targets", the same of its targets
+    cells.tsv          of inflection: language, tags, and how many training sources have them
+    model.safetensors  the weights
+    training/state.pt  optimiser, counters, random states; absent from a released model
+    SHA256SUMS         the checksum of each file
+
+A run folder holds a model folder `step_N` for each checkpoint, and `best.json`, which names the
+best one. `train/run_folder.py` writes it.
+
+| file | what it has |
+|---|---|
+| `contents.py` | names and limits of the files, and the error of a damaged one |
+| `writing.py` | `save` |
+| `reading.py` | `load`, and readers of single files |
+| `weights.py` | the file of weights, and weights into a model |
+| `finding.py` | which model folder a path stands for |
+"""
+
+from onmt_entmax.checkpoint.contents import CELLS, FORMAT_VERSION, STATE, CheckpointError
+from onmt_entmax.checkpoint.finding import best_step, checkpoint_steps, find_model, read_best
+from onmt_entmax.checkpoint.reading import (
+    LoadedModel,
+    load,
+    read_cells,
+    read_config,
+    read_training_state,
+)
+from onmt_entmax.checkpoint.weights import WeightsError, copy_weights
+from onmt_entmax.checkpoint.writing import save, with_subword_files
+
+__all__ = [
+    "CELLS",
+    "FORMAT_VERSION",
+    "STATE",
+    "CheckpointError",
+    "LoadedModel",
+    "WeightsError",
+    "best_step",
+    "checkpoint_steps",
+    "copy_weights",
+    "find_model",
+    "load",
+    "read_best",
+    "read_cells",
+    "read_config",
+    "read_training_state",
+    "save",
+    "with_subword_files",
+]

@@ -1,0 +1,115 @@
+"""Which model folder a path stands for: itself, or a checkpoint of a run folder.
+
+Commands, `load` and `train` call it. For a path without a model, the error has a hint at what may
+have been meant.
+"""
+
+import math
+import re
+import shlex
+import warnings
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.checkpoint.contents import CONFIG, LARGEST_TEXT, CheckpointError, naming
+from onmt_entmax.files import read_bytes
+from onmt_entmax.files.parsing import parse_json
+from onmt_entmax.rules import Rule, whole
+
+
+def checkpoint_steps(run: Path) -> list[int]:
+    """Return the steps of the checkpoints in a run folder, oldest first."""
+    names = [path.name for path in run.iterdir()] if run.is_dir() else []
+    matches = [re.fullmatch(r"step_(0|[1-9]\d*)", name) for name in names]
+    return sorted(int(match[1]) for match in matches if match is not None)
+
+
+def read_best(run: Path) -> dict[str, Any] | None:
+    """Return the fields of `best.json`: step, metric and value; None if there is no such file.
+
+    Raises:
+        CheckpointError: it is damaged.
+    """
+    path = run / "best.json"
+    if not path.exists():
+        return None
+    with naming(path):
+        content = parse_json(read_bytes(path, LARGEST_TEXT).decode("utf-8"))
+    # The value is null if it was not finite.
+    rules = {"step": whole(0, 10**12), "metric": Rule(str), "value": Rule(float, off=None)}
+    if not isinstance(content, dict) or not all(
+        name in content and rule.fits(content[name]) for name, rule in rules.items()
+    ):
+        raise CheckpointError(f"{path}: damaged; name a checkpoint instead, such as {run}/step_N")
+    if content["value"] is None:
+        content["value"] = math.nan
+    return content
+
+
+def best_step(run: Path) -> int | None:
+    """Return the step in `best.json`; None if the file is missing or damaged."""
+    try:
+        best = read_best(run)
+    except CheckpointError:
+        return None
+    return None if best is None else int(best["step"])
+
+
+def find_model(path: Path) -> Path:
+    """Return the model folder at `path`: itself, or the best checkpoint of a run, or the newest.
+
+    Of a file that was imported, return the folder that it became. Warns if the best checkpoint is
+    gone, as from a copy of a part of the run.
+
+    Raises:
+        CheckpointError: there is no model, or the name of the best checkpoint is damaged.
+    """
+    if (path / CONFIG).is_file():
+        return path
+    steps = checkpoint_steps(path)
+    if steps:
+        best = read_best(path)
+        step = steps[-1] if best is None else best["step"]
+        if step not in steps:
+            warnings.warn(
+                f"{path / 'best.json'}: names step_{step}, which is not there; the newest "
+                f"checkpoint is taken instead, step_{steps[-1]}",
+                stacklevel=2,
+            )
+            step = steps[-1]
+        return path / f"step_{step}"
+    imported = _imported(path)
+    if imported is not None:
+        return imported
+    raise CheckpointError(f"{path}: {_why_no_model(path)}")
+
+
+def _why_no_model(path: Path) -> str:
+    """Return why a path is neither a model folder nor a run folder, and what to do."""
+    if not path.exists():
+        # OpenNMT-py writes `model_step_1000.pt`, and this package `model/step_1000`.
+        name = re.fullmatch(r"(.+)_(step_\d+)(\.pt)?", path.name)
+        folder = path.with_name(name[1]) / name[2] if name else path
+        hint = f"; did you mean {folder}?" if folder.is_dir() else ""
+        return f"no such model folder{hint}"
+    if path.is_file():
+        folder = path.with_suffix("")
+        if folder.exists():
+            folder = folder.with_name(f"{path.name}.imported")
+        command = shlex.join(["onmt-entmax", "import-onmt", str(path), str(folder)])
+        return f"a file, and models are folders; convert a checkpoint of OpenNMT-py: {command}"
+    inside = {model.parent for model in (*path.glob("*/config.yaml"), *path.glob("*/step_*"))}
+    usual = path / "model"  # where `prepare` lets a run write it
+    hint = f"; did you mean {usual if usual in inside else min(inside)}?" if inside else ""
+    return f"not a model folder (it has neither config.yaml nor step_N){hint}"
+
+
+def _imported(path: Path) -> Path | None:
+    """Return the model folder that `import-onmt` wrote of a file, if it is not older."""
+    if not path.is_file():
+        return None
+    folder = path.with_suffix("")
+    config = folder / CONFIG
+    if config.is_file() and config.stat().st_mtime >= path.stat().st_mtime:
+        return folder
+    return None

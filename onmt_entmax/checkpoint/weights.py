@@ -1,0 +1,90 @@
+"""The weights of a model, as a file of a model folder has them, and into a model.
+
+`writing.py` saves them and `reading.py` loads them; `import-onmt` copies those of OpenNMT-py.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from onmt_entmax.checkpoint.contents import LARGEST, WEIGHTS
+from onmt_entmax.errors import UserError, first_line
+from onmt_entmax.files.checksums import read_checked
+from onmt_entmax.rules import shown
+
+
+class WeightsError(UserError):
+    """Weights that are damaged, or not those of a network; the message names the first."""
+
+
+def weights_once(model: torch.nn.Module) -> dict[str, Tensor]:
+    """Return the weights of a model by name; a shared one by its first name.
+
+    On a GPU those of an LSTM are views of one block, which safetensors refuses, so they are copied:
+    the model keeps its memory, since CUDA graphs hold the addresses.
+    """
+    # Backwards, so that the first name of a shared weight is the last that is set.
+    by_identity = {
+        id(weight): (name, weight.detach())
+        for name, weight in reversed(model.state_dict(keep_vars=True).items())
+    }
+    weights = {}
+    for name, weight in by_identity.values():
+        is_view = weight.untyped_storage().nbytes() > weight.nbytes
+        weights[name] = weight.clone() if is_view else weight.contiguous()
+    return weights
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Return the weights of a model folder by name.
+
+    Raises:
+        UserError: the file is missing or damaged; a WeightsError if its bytes are no weights.
+    """
+    content = read_checked(folder, WEIGHTS, LARGEST)
+    try:
+        return safetensors.torch.load(content)
+    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        raise WeightsError(f"cut short or damaged ({first_line(error)})") from None
+
+
+@torch.no_grad()
+def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
+    """Copy weights, of any precision, into a model.
+
+    Args:
+        model: has other weights afterwards, even after an error.
+        saved: tensors by name; of a weight that is shared, at least one of its names.
+
+    Raises:
+        WeightsError: a weight is missing, unknown, not finite, or of another type or shape.
+    """
+    state = model.state_dict(keep_vars=True)
+    unknown = saved.keys() - state.keys()
+    if unknown:
+        raise WeightsError(f"{shown(min(unknown, key=str))}: the model has no such weight")
+    filled = {id(state[name]) for name in saved}
+    for name, weight in state.items():
+        if name not in saved:
+            if id(weight) not in filled:
+                raise WeightsError(f"{name}: is missing")
+            continue
+        value = saved[name]
+        if not isinstance(value, Tensor) or not _has_floats(value):
+            raise WeightsError(f"{name}: not a tensor of floats")
+        if value.shape != weight.shape:
+            raise WeightsError(f"{name}: {[*value.shape]}, where the model has {[*weight.shape]}")
+        weight.copy_(value)
+        # A hundred times as fast as `isfinite().all()`.
+        if not all(map(math.isfinite, map(float, weight.aminmax()))):
+            raise WeightsError(f"{name}: holds values that are not finite")
+
+
+def _has_floats(tensor: Tensor) -> bool:
+    """Tell whether a tensor holds floats: a sparse or a meta tensor does not."""
+    return tensor.layout == torch.strided and not tensor.is_meta and tensor.is_floating_point()

@@ -1,0 +1,111 @@
+"""Write a model folder, whole or not at all."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+import yaml
+from safetensors import SafetensorError
+
+from onmt_entmax import __version__
+from onmt_entmax.checkpoint.contents import (
+    CONFIG,
+    FORMAT_VERSION,
+    LARGEST_TEXT,
+    STATE,
+    VOCABULARY,
+    WEIGHTS,
+)
+from onmt_entmax.checkpoint.weights import weights_once
+from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.subwords import SUBWORD_FILES
+from onmt_entmax.data.vocabulary import Vocabularies, as_content
+from onmt_entmax.errors import first_line
+from onmt_entmax.files import FileError, read_bytes, write_folder
+from onmt_entmax.files.checksums import write_list
+from onmt_entmax.model import SparseNMTModel
+
+
+def save(
+    folder: Path,
+    model: SparseNMTModel,
+    config: ModelConfig,
+    vocabularies: Vocabularies,
+    options: Mapping[str, Any],
+    training_state: Mapping[str, Any] | None = None,
+    others: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write a model folder.
+
+    Args:
+        folder: replaced if it exists.
+        model: its weights are saved, shared ones once.
+        config: the network, to build it again.
+        vocabularies: of source and target.
+        options: every option of the run, defaults included, as a record.
+        training_state: tensors, numbers, strings, lists and dicts; None for a released model.
+        others: further files by name.
+
+    Raises:
+        FileError: the folder cannot be written.
+    """
+    description = {
+        "format_version": FORMAT_VERSION,
+        "package_version": __version__,
+        "model": asdict(config),
+        "options": dict(options),
+    }
+    files = {
+        CONFIG: yaml.safe_dump(description, sort_keys=False, allow_unicode=True).encode(),
+        VOCABULARY: json.dumps(as_content(vocabularies), ensure_ascii=False, indent=0).encode(),
+        **(others or {}),
+    }
+
+    def write(temporary: Path) -> None:
+        temporary.mkdir()
+        for name, content in files.items():
+            (temporary / name).write_bytes(content)
+        weights = temporary / WEIGHTS
+        try:
+            safetensors.torch.save_file(weights_once(model), weights)
+            if training_state is not None:
+                (temporary / STATE).parent.mkdir()
+                with open(temporary / STATE, "wb") as file:
+                    torch.save(dict(training_state), file)
+        except (SafetensorError, RuntimeError) as error:  # of a full disk, for one
+            reason = first_line(error.__context__ or error)
+            raise FileError(f"{folder}: cannot be written ({reason})") from None
+        # safetensors makes a file that only its owner can read.
+        shutil.copymode(temporary / VOCABULARY, weights)
+        write_list(temporary)
+
+    write_folder(folder, write)
+
+
+def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return options that name subword files of a model folder, and these files by name.
+
+    Args:
+        options: of a training or a model; `save` takes the result as its options and `others`.
+
+    Raises:
+        FileError: a file cannot be read.
+    """
+    renamed, contents = dict(options), {}
+    names: dict[str, str] = {}  # by path: both sides may share a file
+    for option in SUBWORD_FILES:
+        path = options.get(option)
+        if not isinstance(path, str) or not path:
+            continue
+        name = names.setdefault(path, option + Path(path).suffix)
+        try:
+            contents[name] = read_bytes(Path(path), LARGEST_TEXT)
+        except FileError as error:
+            raise FileError(f"{option}: {error}") from None
+        renamed[option] = name
+    return renamed, contents
