@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "folders", type=Path, nargs="+", metavar="FOLDER", help="model or run folder"
     )
-    return max([_check(path) for path in parser.parse_args(arguments).folders])
+    return max(_check(path) for path in parser.parse_args(arguments).folders)
 
 
 def _check(path: Path) -> int:
