@@ -260,8 +260,8 @@ def _next_commands(folder: ParallelFolder) -> list[str]:
     )
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**9)
     files: dict[str, Any] = {"nargs": 2, "type": Path, "metavar": "FILE"}
@@ -301,6 +301,17 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="R",
         help="drop pairs whose lengths differ by a larger factor (default 9)",
     )
+    return parser
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line.
+
+    Raises:
+        UserError: options exclude each other, or `--languages` cannot end names of files.
+        MissingLibraryError: see `available_subword_type`.
+    """
+    parser = _parser()
     options = parser.parse_args(arguments)
     if options.val and (options.val_size or options.seed is not None):
         parser.error("--val_size and --seed sample pairs, which --val gives")
