@@ -1,4 +1,7 @@
-"""The outputs that are predicted for one query, and what is proven about them."""
+"""The outputs that are predicted for one query, and what is proven about them.
+
+`Transducer` returns a `Prediction`. `Inflection`, for inflected forms, shares its record and table.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +36,20 @@ class Prediction:
     outputs: tuple[Output, ...]
     """The most probable first; none if no output finished within the length limit."""
     certificate: Certificate
-    """What is proven about the outputs. Where the probabilities of several searches, or of several
-    outputs with one text, were added, the probability of a text is at most `bound` more than the
-    lower bound; if the level is `exhaustive`, the two are equal. In a sequence-level ensemble
-    `log_excluded_bound` is the logarithm of the mean, over the models, of the larger of the
-    excluded bound and the bound."""
+    """What is proven about the outputs.
+
+    Several sequences may be one text, and several models may search apart. Then the probability of
+    an output is a sum: a lower bound of the text's probability, which is at most `bound` larger,
+    and equal if the level is `exhaustive`.
+
+    In a sequence-level ensemble, `log_excluded_bound` is the logarithm of a mean over the models,
+    each with the larger of its excluded bound and its bound."""
     warnings: tuple[str, ...]
-    """Reasons why the outputs may be wrong: tags and symbols that training never saw, at all or in
-    this language, or that are copied; a source in another Unicode normal form; mixed scripts."""
+    """Reasons why the outputs may be wrong:
+
+    - tags and symbols that training never saw, at all or in this language, or that are copied
+    - a source in another Unicode normal form than the training sources
+    - mixed scripts"""
     only: bool
     """Whether there is exactly one output, and the search proved that there is no other."""
 

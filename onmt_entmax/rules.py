@@ -1,12 +1,31 @@
-"""Rules for values that people write: types, ranges and known words."""
+"""Rules for values that people write: types, ranges and known words.
+
+An option of a YAML file, an argument of a command and a field of a record each have one `Rule`. It
+checks a value, says in an error what the value must be, and describes it in JSON Schema.
+"""
 
 import math
 from argparse import ArgumentTypeError
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+
+@dataclass(frozen=True)
+class _Kind:
+    """How messages and JSON Schema call a type."""
+
+    words: str
+    schema: str
+
+
+_KINDS: dict[type, _Kind] = {
+    str: _Kind("text", "string"),
+    int: _Kind("a whole number", "integer"),
+    float: _Kind("a number", "number"),
+    bool: _Kind("true or false", "boolean"),
+    dict: _Kind("a mapping", "object"),
+    list: _Kind("a list", "array"),
+}
 
 
 @dataclass(frozen=True)
@@ -20,8 +39,9 @@ class Rule:
         above: numbers must be above `low`, not at least `low`.
         below: numbers must be below `high`, not at most `high`.
         names: the known words; if empty, every word is. Of a number: words that may replace it.
-        off: a value outside the range that is allowed too.
-        note: follows the range in messages.
+        off: a value outside the range that is allowed too; `...` if there is none, since None may
+            be one.
+        note: follows the range of a number in messages.
     """
 
     kind: type
@@ -30,11 +50,12 @@ class Rule:
     above: bool = False
     below: bool = False
     names: tuple[str, ...] = ()
-    off: Any = ...  # none
+    off: Any = ...
     note: str = ""
 
     def fits(self, value: object) -> bool:
         """Whether a value follows the rule."""
+        # Types are compared, too, since True == 1.
         if type(value) is type(self.off) and value == self.off:
             return True
         if type(value) is str and self.names:
@@ -43,52 +64,72 @@ class Rule:
             return False
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             return True
-        over = value > self.low if self.above else value >= self.low
-        under = value < self.high if self.below else value <= self.high
-        return over and under
+        is_over = value > self.low if self.above else value >= self.low
+        is_under = value < self.high if self.below else value <= self.high
+        return is_over and is_under
 
     def __call__(self, text: str) -> Any:
-        """Return the number that a text stands for; for `type=` of an argument of argparse.
+        """Return the number, or the name in its place, that a text stands for.
+
+        This makes a rule for numbers a `type=` of an argument of argparse.
 
         Raises:
             ArgumentTypeError: it does not follow the rule.
+            TypeError: the rule is not for numbers; `bool("false")`, for one, is True.
         """
+        if not self._is_for_numbers:
+            raise TypeError(f"a rule for {self.kind.__name__} reads no text")
         if text in self.names:
             return text
-        with suppress(ValueError):
-            if self.fits(value := self.kind(text)):
-                return value
-        raise ArgumentTypeError(f"{self}, not {shown(text)}")
+        try:
+            value = self.kind(text)
+        except ValueError:
+            value = None
+        if value is None or not self.fits(value):
+            raise ArgumentTypeError(f"{self}, not {shown(text)}")
+        return value
 
     def __str__(self) -> str:
-        words = [] if self.off is ... else [str(self.off).lower()]
-        if self.kind not in (int, float):
-            named = f"one of {', '.join(self.names)}" if self.names else ""
-            words.append(named or _WORDS.get(self.kind, "a mapping"))
-        elif self.above or self.below:
-            low = f"{'above' if self.above else 'at least'} {self.low:,}"
-            words.append(f"{low} and {'below' if self.below else 'at most'} {self.high:,}")
+        allowed = [] if self.off is ... else [str(self.off).lower()]
+        if self._is_for_numbers:
+            allowed += [*self.names, f"{self._range()}{self.note}"]
+        elif self.names:
+            allowed.append(f"one of {', '.join(self.names)}")
         else:
-            span = f"{_WORDS[self.kind]} from {self.low:,} to {self.high:,}"
-            words += [*self.names, f"{span}{self.note}"]
-        return f"must be {' or '.join(words)}"
+            allowed.append(_KINDS[self.kind].words)
+        return f"must be {' or '.join(allowed)}"
+
+    @property
+    def _is_for_numbers(self) -> bool:
+        return self.kind in (int, float)
+
+    def _range(self) -> str:
+        """Return the range of a number in words."""
+        if not self.above and not self.below:
+            return f"{_KINDS[self.kind].words} from {self.low:,} to {self.high:,}"
+        low = "above" if self.above else "at least"
+        high = "below" if self.below else "at most"
+        return f"{low} {self.low:,} and {high} {self.high:,}"
 
     def schema(self) -> dict[str, Any]:
-        """Return the rule in JSON Schema."""
-        kinds = {str: "string", int: "integer", float: "number"}
-        schema: dict[str, Any] = {"type": kinds.get(self.kind, "object")}
-        if self.kind is bool:
-            schema = {"enum": [True, False, 0, 1]}
-        elif self.kind in (int, float):
+        """Return the rule in JSON Schema: what `fits` allows.
+
+        JSON Schema has no whole numbers that are not also written as 2.0, which `fits` refuses.
+        """
+        schema: dict[str, Any] = {"type": _KINDS[self.kind].schema}
+        others: list[dict[str, Any]] = [] if self.off is ... else [{"const": self.off}]
+        if self._is_for_numbers:
             bounds = {
                 "exclusiveMinimum" if self.above else "minimum": self.low,
                 "exclusiveMaximum" if self.below else "maximum": self.high,
             }
             # JSON has no infinity.
             schema |= {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
+            if self.names:
+                others.append({"enum": list(self.names)})
         elif self.names:
             schema["enum"] = list(self.names)
-        return schema if self.off is ... else {"anyOf": [{"const": self.off}, schema]}
+        return {"anyOf": [*others, schema]} if others else schema
 
 
 def whole(low: int, high: int, off: Any = ...) -> Rule:

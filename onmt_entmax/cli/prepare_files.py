@@ -21,94 +21,68 @@ translations together again.
 
 import argparse
 import hashlib
-import math
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.next_commands import next_lines
+from onmt_entmax.cli.parallel_configuration import (
+    DEFAULT_TOKENIZER,
+    NETWORK,
+    bleu_tokenizer,
+    configuration,
+)
+from onmt_entmax.cli.parallel_folder import PARTS, ParallelFolder
+from onmt_entmax.cli.parallel_subwords import (
+    LengthLimits,
+    available_subword_type,
+    learn_subwords,
+)
 from onmt_entmax.cli.planning import check_plan, plan_for, planning_options
-from onmt_entmax.cli.plans import Network, Plan, candidates
-from onmt_entmax.cli.training_file import (
-    CONFIGURATION,
-    keep_configuration,
-    quoted,
-    training_file,
-)
-from onmt_entmax.data.parallel import (
-    Pairs,
-    Segmenter,
-    Subwords,
-    bpe_library,
-    hold_out,
-    normalise,
-    read_pairs,
-)
+from onmt_entmax.cli.plans import candidates
+from onmt_entmax.cli.training_file import keep_configuration
+from onmt_entmax.data.parallel import Pairs, Subwords, hold_out, normalise, read_pairs
 from onmt_entmax.data.vocabulary import refuse_symbols
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import json_text, refuse_overwriting, temporary_folder, write_files
-from onmt_entmax.libraries import MissingLibraryError
+from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.rules import number, whole
 
-PARTS = ("train", "val", "test")
-_RECORD = "prepare.json"
-_NETWORK = Network(layers=1, size=384, batch=64)
-_WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages that write none between words
 _HELD_OUT = 1000  # validation pairs, if the user gives none
 
 
-def text_path(out: Path, part: str, language: str) -> Path:
-    """Return the path of one side of a part; the test set lies in a folder of its own."""
-    return (out / part if part == "test" else out) / f"{part}.{language}"
-
-
-def model_paths(out: Path, subwords: Subwords, languages: Sequence[str]) -> list[Path]:
-    """Return the paths of the subword models of both languages."""
-    kind = "bpe" if subwords.kind == "bpe" else "sp"
-    if subwords.joint:
-        return [out / f"{kind}.model"] * 2
-    return [out / f"{kind}.{name}.model" for name in languages]
-
-
 @dataclass(frozen=True)
-class _Paths:
-    """The files of the folder.
+class _Corpus:
+    """The pairs of all parts, and how many training pairs were left out.
 
     Attributes:
-        out: the folder.
-        texts: both sides of each part.
-        models: the subword models of both languages.
+        parts: the pairs of each part, normalised.
+        read: training pairs in the files.
+        shared_with_val: of these, left out because a held-out pair has one of their sentences.
+        unfit: left out because they are empty, too long or too different in length.
     """
 
-    out: Path
-    texts: Mapping[str, Sequence[Path]]
-    models: Sequence[Path]
+    parts: Mapping[str, Pairs]
+    read: int
+    shared_with_val: int
+    unfit: int = 0
 
-    @classmethod
-    def of(cls, options: argparse.Namespace, subwords: Subwords) -> "_Paths":
-        """Return the files that a command line fills."""
-        out, languages = options.out, options.languages
-        texts = {part: [text_path(out, part, language) for language in languages] for part in PARTS}
-        return cls(out, texts, model_paths(out, subwords, languages))
+    def with_fitting(self, fitting: Pairs) -> "_Corpus":
+        """Return the corpus with only these training pairs."""
+        unfit = len(self.parts["train"]) - len(fitting)
+        return replace(self, parts={**self.parts, "train": fitting}, unfit=unfit)
 
-    @property
-    def configuration(self) -> Path:
-        """Of the training."""
-        return self.out / CONFIGURATION
-
-    @property
-    def record(self) -> Path:
-        """How the files were made."""
-        return self.out / _RECORD
-
-    def all(self) -> list[Path]:
-        """Return every file."""
-        texts = [path for sides in self.texts.values() for path in sides]
-        return [*texts, *self.models, self.configuration, self.record]
+    def counts(self) -> dict[str, int]:
+        """Return all numbers of pairs, for `prepare.json`."""
+        return {
+            "read": self.read,
+            "shared_with_val": self.shared_with_val,
+            "unfit": self.unfit,
+            **{part: len(pairs) for part, pairs in self.parts.items()},
+        }
 
 
 def prepare(options: argparse.Namespace) -> list[str]:
@@ -119,111 +93,112 @@ def prepare(options: argparse.Namespace) -> list[str]:
     """
     joint = options.subwords == "joint"
     subwords = Subwords(options.subword_type, options.symbols, joint, options.tokens)
+    folder = ParallelFolder(options.out, options.languages, subwords)
     inputs = {part: getattr(options, part) for part in PARTS if getattr(options, part)}
-    paths = _Paths.of(options, subwords)
-    refuse_overwriting([path for sides in inputs.values() for path in sides], paths.all())
+    refuse_overwriting([path for sides in inputs.values() for path in sides], folder.files())
     check_plan(options)
     keep_configuration(options.out, options.minutes)
-    pairs, counts = _read_parts(inputs, subwords, options)
-    _refuse_old_test(paths, pairs)
-    fitting, contents = _with_subwords(options, subwords, paths, pairs["train"])
-    counts["unfit"] = len(pairs["train"]) - len(fitting)
-    pairs["train"] = fitting
-    contents.update(_texts(paths, pairs))
-    commands = _next_commands(options.out, options.languages, subwords)
-    contents.update(_configuration(options, subwords, paths, len(fitting), commands))
-    if options.minutes:
-        write_files(contents)  # measuring reads them
-        sizes = _NETWORK.layers, _NETWORK.size, _NETWORK.batch
-        plan = plan_for(options, candidates(len(fitting), options.gpu, *sizes))
-        contents.update(_configuration(options, subwords, paths, len(fitting), commands, plan))
-    for part, part_pairs in pairs.items():
-        counts[part] = len(part_pairs)
-    record = _record(options.languages, counts, subwords, contents)
-    # Old files are replaced only when all new ones are there: trained models may use them.
-    write_files({**contents, paths.record: json_text(record)})
-    print(
-        f"{options.out}: {counted(counts['train'], 'pair')} to train on, {counts['val']} to "
-        f"validate on, {counts.get('test', 0)} to test on; left out: {counts['shared_with_val']} "
-        f"with a sentence of the development set, {counts['unfit']} empty, too long or too "
-        "different in length",
-        file=sys.stderr,
-    )
+    corpus = _read_corpus(inputs, folder, options)
+    _refuse_old_test(folder, corpus)
+    limits = LengthLimits(options.max_tokens, options.max_ratio)
+    learned = learn_subwords(folder, corpus.parts["train"], limits)
+    corpus = corpus.with_fitting(learned.fitting)
+    commands = _next_commands(folder)
+    _write_and_plan(folder, corpus, learned.models, commands, options)
+    _tell(options.out, corpus)
     return commands
 
 
-def _read_parts(
-    inputs: Mapping[str, Sequence[Path]], subwords: Subwords, options: argparse.Namespace
-) -> tuple[dict[str, Pairs], dict[str, int]]:
-    """Return the pairs of each part, and how many were read and left out.
+def _write_and_plan(
+    folder: ParallelFolder,
+    corpus: _Corpus,
+    models: Mapping[Path, bytes],
+    commands: Sequence[str],
+    options: argparse.Namespace,
+) -> None:
+    """Write all files; then, with --minutes, the configuration and the record of a plan.
 
-    Without a validation part, some training pairs become one.
+    Old files are replaced only when all new ones are there: trained models may use them. Speeds are
+    measured on the new files, so these are complete before: an interruption of the measurement
+    leaves a folder that can be trained on, without a plan.
+
+    Args:
+        folder: where to write.
+        corpus: the texts.
+        models: contents of the subword models, by path.
+        commands: for the head of the configuration.
+        options: those of a plan.
+
+    Raises:
+        UserError: a file cannot be written, or the training cannot be measured.
+    """
+    pairs = len(corpus.parts["train"])
+    contents = {
+        **models,
+        **folder.contents_of_texts(corpus.parts),
+        folder.configuration: configuration(folder, pairs, commands),
+    }
+    write_files({**contents, folder.record: _record(folder, corpus, contents)})
+    if not options.minutes:
+        return
+    networks = candidates(pairs, options.gpu, NETWORK.layers, NETWORK.size, NETWORK.batch)
+    plan = plan_for(options, networks)
+    contents[folder.configuration] = configuration(folder, pairs, commands, plan)
+    write_files(
+        {
+            folder.configuration: contents[folder.configuration],
+            folder.record: _record(folder, corpus, contents),
+        }
+    )
+
+
+def _tell(out: Path, corpus: _Corpus) -> None:
+    """Print how many pairs there are, and how many were left out."""
+    counts = corpus.counts()
+    print(
+        f"{out}: {counted(counts['train'], 'pair')} to train on, {counts['val']} to "
+        f"validate on, {counts.get('test', 0)} to test on; left out: {corpus.shared_with_val} "
+        f"with a sentence of the development set, {corpus.unfit} empty, too long or too "
+        "different in length",
+        file=sys.stderr,
+    )
+
+
+def _read_corpus(
+    inputs: Mapping[str, Sequence[Path]], folder: ParallelFolder, options: argparse.Namespace
+) -> _Corpus:
+    """Return the pairs of all parts; without a validation part, some training pairs become one.
 
     Args:
         inputs: the two files of each part.
-        subwords: say how texts are normalised.
-        options: `languages`, `val_size` and `seed`.
+        folder: its languages and subwords say how texts are normalised.
+        options: `val_size` and `seed`.
 
     Raises:
         UserError: see `_read`.
     """
-    pairs = {
-        part: _read(part, sides, options.languages, subwords) for part, sides in inputs.items()
-    }
-    read = len(pairs["train"])
+    parts = {part: _read(part, sides, folder) for part, sides in inputs.items()}
+    read = len(parts["train"])
     held_out = 0
-    if "val" not in pairs:
+    if "val" not in parts:
         size = options.val_size or _HELD_OUT
-        pairs["train"], pairs["val"] = hold_out(pairs["train"], size, options.seed)
-        held_out = len(pairs["val"])
-    shared = read - len(pairs["train"]) - held_out
-    return pairs, {"read": read, "shared_with_val": shared}
+        parts["train"], parts["val"] = hold_out(parts["train"], size, options.seed)
+        held_out = len(parts["val"])
+    return _Corpus(parts, read, shared_with_val=read - len(parts["train"]) - held_out)
 
 
-def _texts(paths: _Paths, pairs: Mapping[str, Pairs]) -> dict[Path, bytes]:
-    """Return the contents of the files of both sides of each part."""
-    return {
-        path: "".join(pair[side] + "\n" for pair in part_pairs).encode()
-        for part, part_pairs in pairs.items()
-        for side, path in enumerate(paths.texts[part])
-    }
-
-
-def _configuration(
-    options: argparse.Namespace,
-    subwords: Subwords,
-    paths: _Paths,
-    pairs: int,
-    commands: Sequence[str],
-    plan: Plan | None = None,
-) -> dict[Path, bytes]:
-    """Return the content of the configuration of the training.
-
-    Args:
-        options: `out` and `languages`.
-        subwords: of the texts.
-        paths: of the files.
-        pairs: number of training pairs.
-        commands: for the comment at its head.
-        plan: for a time, if one is given.
-    """
-    data = {"train": paths.texts["train"], "valid": paths.texts["val"]}
-    settings = _settings(subwords, paths.models, options.languages[1], pairs, plan)
-    model = options.out / "-".join(options.languages)
-    return {paths.configuration: training_file(data, model, settings, commands, plan).encode()}
-
-
-def _read(part: str, paths: Sequence[Path], languages: Sequence[str], subwords: Subwords) -> Pairs:
+def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
     """Return the normalised pairs of a part.
 
     Raises:
         UserError: a file cannot be read, or a line has a symbol of the model itself; in dev and
             test sets, one side of a pair is empty.
     """
+    are_tokens = folder.subwords.tokens
     sides = zip(*read_pairs(*paths), strict=True)
     lines = [
-        [normalise(line, language, subwords.tokens) for line in side]
-        for side, language in zip(sides, languages, strict=False)  # an empty file has no sides
+        [normalise(line, language, are_tokens) for line in side]
+        for side, language in zip(sides, folder.languages, strict=False)  # no lines: no sides
     ]
     if not lines:
         raise UserError(f"{paths[0]} and {paths[1]}: no lines")
@@ -231,204 +206,62 @@ def _read(part: str, paths: Sequence[Path], languages: Sequence[str], subwords: 
     blank = next((line for line, pair in enumerate(pairs, 1) if not all(pair)), None)
     if blank and part != "train":
         raise UserError(f"{paths[0]} and {paths[1]}: line {blank} is empty on one side")
-    if subwords.tokens:
+    if are_tokens:
         for line, pair in enumerate(pairs, 1):
             for path, text in zip(paths, pair, strict=True):
                 refuse_symbols(text.split(), f"{path}: line {line}")
     return pairs
 
 
-def _refuse_old_test(paths: _Paths, pairs: Mapping[str, Pairs]) -> None:
+def _refuse_old_test(folder: ParallelFolder, corpus: _Corpus) -> None:
     """Refuse to leave the test set of other data, which evaluations would take for this data's.
 
     Raises:
         UserError: there is one, and these data have no test set.
     """
-    for path in paths.texts["test"]:
-        if "test" not in pairs and path.exists():
+    if "test" in corpus.parts:
+        return
+    for path in folder.texts("test"):
+        if path.exists():
             raise UserError(
                 f"{path}: is of other data, as these have no test set; rename it, remove it, or "
                 "name another --out"
             )
 
 
-def _record(
-    languages: Sequence[str],
-    counts: Mapping[str, int],
-    subwords: Subwords,
-    contents: Mapping[Path, str | bytes],
-) -> dict[str, Any]:
-    """Return how the files were made, for `prepare.json`."""
-    digests = {}
-    for path, content in contents.items():
-        data = content.encode() if isinstance(content, str) else content
-        digests[path.name] = hashlib.sha256(data).hexdigest()
-    return {
-        "languages": languages,
-        "pairs": counts,
+def _record(folder: ParallelFolder, corpus: _Corpus, contents: Mapping[Path, bytes]) -> str:
+    """Return the text of `prepare.json`: how the files were made, and their checksums."""
+    subwords = folder.subwords
+    record: dict[str, Any] = {
+        "languages": folder.languages,
+        "pairs": corpus.counts(),
         "subwords": {"type": subwords.kind, "symbols": subwords.symbols, "joint": subwords.joint},
         **subwords.version,
-        "sha256": digests,
+        "sha256": {
+            path.name: hashlib.sha256(content).hexdigest() for path, content in contents.items()
+        },
     }
+    return json_text(record)
 
 
-def _subword_type(chosen: str | None) -> str:
-    """Return the type of subwords to learn: `bpe`, if its library is installed.
-
-    Raises:
-        MissingLibraryError: the user chose `bpe`, and it is not.
-    """
-    if chosen == "sentencepiece":
-        return chosen
-    try:
-        bpe_library()
-    except MissingLibraryError:
-        if chosen:
-            raise
-        print("note: pyonmttok is not installed: --subword_type sentencepiece", file=sys.stderr)
-        return "sentencepiece"
-    return "bpe"
-
-
-def _with_subwords(
-    options: argparse.Namespace, subwords: Subwords, paths: _Paths, pairs: Pairs
-) -> tuple[Pairs, dict[Path, str | bytes]]:
-    """Learn the subwords; return the pairs that fit, and the contents of the subword models.
-
-    Raises:
-        UserError: no pair is left, or there is too little text.
-    """
-    filled = [pair for pair in pairs if all(pair)]
-    what = counted(subwords.symbols, f"{subwords.kind} subword")
-    print(f"learning {what} from {counted(len(filled), 'pair')}", file=sys.stderr, flush=True)
-    with temporary_folder() as folder:
-        models = model_paths(folder, subwords, options.languages)
-        segmenters = _learned(subwords, models, filled)
-        kept = _fitting(filled, segmenters, options.max_tokens, options.max_ratio)
-        if not kept:
-            limit = counted(options.max_tokens, "subword")
-            raise UserError(
-                f"no training pair is left: of {len(pairs)}, {len(pairs) - len(filled)} have an "
-                f"empty side, and the others are longer than {limit} or too different in length"
-            )
-        contents: dict[Path, str | bytes] = {
-            path: model.read_bytes() for path, model in zip(paths.models, models, strict=True)
-        }
-    return kept, contents
-
-
-def _learned(subwords: Subwords, models: Sequence[Path], pairs: Pairs) -> list[Segmenter]:
-    """Learn the subwords of both sides into their models; return what divides texts by them."""
-    sides = [[pair[side] for pair in pairs] for side in range(2)]
-    if subwords.joint:
-        return [subwords.learn(sides, models[0])] * 2
-    return [subwords.learn([side], model) for side, model in zip(sides, models, strict=True)]
-
-
-def _fitting(pairs: Pairs, segmenters: Sequence[Segmenter], most: int, ratio: float) -> Pairs:
-    """Return the pairs that are neither too long nor too different in length.
-
-    Args:
-        pairs: of texts.
-        segmenters: of both sides.
-        most: subwords that a side may have.
-        ratio: how many times the shorter side's subwords the longer side may have.
-    """
-    kept = []
-    for pair in pairs:
-        lengths = [
-            len(segmenter.divide(line)) for segmenter, line in zip(segmenters, pair, strict=True)
-        ]
-        short, long = min(lengths), max(lengths)
-        if 0 < long <= most and long <= ratio * short:
-            kept.append(pair)
-    return kept
-
-
-def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
-    """Return the options of training for these subwords, as lines of YAML."""
-    bpe = subwords.kind == "bpe"
-    lines = [f"transforms: [{'onmt_tokenize' if bpe else 'sentencepiece'}]"]
-    for side, model in zip(("src", "tgt"), models, strict=True):
-        if bpe:
-            lines.append(f"{side}_subword_type: bpe")
-        lines.append(f"{side}_subword_model: {quoted(model)}")
-        if bpe:
-            lines.append(f'{side}_onmttok_kwargs: "{subwords.settings}"')
-    return lines
-
-
-def _bleu_tokenizer(subwords: Subwords, target: str) -> str:
-    """Return the tokeniser of BLEU that fits the output."""
-    if subwords.tokens:
-        return "none"
-    return "char" if target in _WITHOUT_SPACES else "13a"
-
-
-def _next_commands(out: Path, languages: Sequence[str], subwords: Subwords) -> list[str]:
+def _next_commands(folder: ParallelFolder) -> list[str]:
     """Return the commands that train, translate the development set, and measure BLEU."""
-    source, target = languages
-    configuration = shlex.quote(str(out / CONFIGURATION))
-    model = shlex.quote(str(out / f"{source}-{target}"))
-    sources = shlex.quote(str(text_path(out, "val", source)))
-    references = shlex.quote(str(text_path(out, "val", target)))
-    output = shlex.quote(str(out / "val.out"))
-    tokenizer = _bleu_tokenizer(subwords, target)
-    tokenize = f" --tokenize {tokenizer}" if tokenizer != "13a" else ""
+    source, target = folder.languages
+    model = shlex.quote(str(folder.run))
+    sources = shlex.quote(str(folder.text("val", source)))
+    references = shlex.quote(str(folder.text("val", target)))
+    output = shlex.quote(str(folder.out / "val.out"))
+    tokenizer = bleu_tokenizer(folder)
+    tokenize = "" if tokenizer == DEFAULT_TOKENIZER else f" --tokenize {tokenizer}"
     return next_lines(
-        f"train -config {configuration}",
+        f"train -config {shlex.quote(str(folder.configuration))}",
         f"translate -model {model} -src {sources} -output {output}",
         f"bleu {output} --reference {references}{tokenize}",
     )
 
 
-def _settings(
-    subwords: Subwords, models: Sequence[Path], target: str, pairs: int, plan: Plan | None
-) -> list[str]:
-    """Return the options of a model, as YAML; `pairs` decide how long to train without a plan.
-
-    It is the model of README's example: in ten minutes of one core for 29,000 pairs.
-    """
-    batch, tokenizer = _NETWORK.batch, _bleu_tokenizer(subwords, target)
-    if plan:
-        steps, limits = plan.updates, "\n".join(plan.settings)
-        end = "max_seconds, by the time that has passed"
-    else:
-        steps = min(max(math.ceil(6 * pairs / batch / 400) * 400, 2_000), 100_000)
-        epochs = counted(round(steps * batch / pairs), "epoch")
-        end = "train_steps: lower these rather than set early_stopping"
-        limits = f"""\
-train_steps: {steps}                 # about {epochs} of {counted(pairs, "pair")}
-valid_steps: {steps // 8}
-save_checkpoint_steps: {steps // 8}
-valid_decode_size: 500"""
-    model = f"""\
-encoder_type: brnn
-layers: {_NETWORK.layers}
-rnn_size: {_NETWORK.size}
-word_vec_size: {_NETWORK.size}
-share_decoder_embeddings: true
-global_attention_function: entmax15
-generator_function: entmax15
-dropout: [0.3]
-
-optim: adam
-learning_rate: 0.0015
-decay_method: cosine              # to 0 at {end}
-warmup_steps: {min(400, max(steps // 5, 1))}
-max_grad_norm: 5
-batch_size: {batch}
-{limits}
-keep_checkpoint: 1                # beside the best
-selection: bleu                   # measure of the best checkpoint
-seed: 1
-"""
-    bleu = [f"valid_bleu_tokenize: {tokenizer}"] if tokenizer != "13a" else []
-    return ["", *subword_options(subwords, models), *bleu, "", model]
-
-
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**9)
     files: dict[str, Any] = {"nargs": 2, "type": Path, "metavar": "FILE"}
@@ -468,6 +301,17 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="R",
         help="drop pairs whose lengths differ by a larger factor (default 9)",
     )
+    return parser
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line.
+
+    Raises:
+        UserError: options exclude each other, or `--languages` cannot end names of files.
+        MissingLibraryError: see `available_subword_type`.
+    """
+    parser = _parser()
     options = parser.parse_args(arguments)
     if options.val and (options.val_size or options.seed is not None):
         parser.error("--val_size and --seed sample pairs, which --val gives")
@@ -476,7 +320,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if any("/" in name for name in options.languages):
         parser.error("--languages are endings of file names, without /")
     options.seed = 1 if options.seed is None else options.seed
-    options.subword_type = _subword_type(options.subword_type)
+    options.subword_type = available_subword_type(options.subword_type)
     return options
 
 

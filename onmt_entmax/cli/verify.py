@@ -4,54 +4,69 @@
 
 Every model folder lists the checksums of its files in SHA256SUMS, which `sha256sum -c` reads too.
 Of a run folder, all checkpoints and best.json are checked. Each file that is wrong, missing or not
-listed is named; the exit status is then 1.
+listed is named; the exit status is then 1. It is 2 if one of the folders has no model; the others
+are checked all the same.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.checkpoint import checkpoint_steps, find_model, read_best
+from onmt_entmax.checkpoint import CheckpointError, checkpoint_steps, find_model, read_best
 from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files.checksums import differences, is_listed
+
+_DAMAGED = 1
+_NO_MODEL = 2
 
 
 def main(arguments: Sequence[str]) -> int:
     """Check the folders; return the exit status."""
     parser = argument_parser(__doc__)
-    add = parser.add_argument
-    add("folders", type=Path, nargs="+", metavar="FOLDER", help="model or run folder")
-    status = 0
-    for path in parser.parse_args(arguments).folders:
-        steps = [] if is_listed(path) else checkpoint_steps(path)
-        problems = list(_problems(path, steps))
-        for problem in problems:
-            print(printable(problem), file=sys.stderr)
-        if problems:
-            status = 1
-        else:
-            checked = counted(len(steps), "checkpoint") if steps else "all files"
-            print(f"{path}: {checked} as written")
-    return status
+    parser.add_argument(
+        "folders", type=Path, nargs="+", metavar="FOLDER", help="model or run folder"
+    )
+    return max(_check(path) for path in parser.parse_args(arguments).folders)
 
 
-def _problems(path: Path, steps: Sequence[int]) -> Iterator[str]:
-    """Yield what is wrong with a folder.
+def _check(path: Path) -> int:
+    """Check one folder, and print what is wrong with it, or that nothing is.
 
-    Args:
-        path: model folder, or run folder.
-        steps: of the checkpoints of a run folder; none of a model folder.
+    Returns:
+        The exit status, if there were no other folder.
     """
-    for folder in [path / f"step_{step}" for step in steps] or [find_model(path)]:
-        try:
-            yield from differences(folder)
-        except UserError as error:
-            yield str(error)
+    # A model folder may have folders of any name, so it comes before a run folder.
+    steps = [] if is_listed(path) else checkpoint_steps(path)
     try:
-        best = read_best(path) if steps else None
+        problems = _problems_of_run(path, steps) if steps else _problems_of_model(find_model(path))
+    except CheckpointError as error:
+        print(printable(str(error)), file=sys.stderr)
+        return _NO_MODEL
+    for problem in problems:
+        print(printable(problem), file=sys.stderr)
+    if problems:
+        return _DAMAGED
+    checked = counted(len(steps), "checkpoint") if steps else "all files"
+    print(f"{path}: {checked} as written")
+    return 0
+
+
+def _problems_of_run(run: Path, steps: Sequence[int]) -> list[str]:
+    """Return what is wrong with the checkpoints of a run, of these steps, and with best.json."""
+    problems = [problem for step in steps for problem in _problems_of_model(run / f"step_{step}")]
+    try:
+        best = read_best(run)
     except UserError as error:
-        yield str(error)
-        return
+        return [*problems, str(error)]
     if best is not None and best["step"] not in steps:
-        yield f"{path / 'best.json'}: step {best['step']} has no checkpoint"
+        problems.append(f"{run / 'best.json'}: step {best['step']} has no checkpoint")
+    return problems
+
+
+def _problems_of_model(folder: Path) -> list[str]:
+    """Return what is wrong with the files of a model folder."""
+    try:
+        return differences(folder)
+    except UserError as error:
+        return [str(error)]

@@ -95,6 +95,8 @@ def schema(options: Mapping[str, Option]) -> dict[str, Any]:
 def _property(name: str, option: Option) -> dict[str, Any]:
     """Return the JSON Schema of one option."""
     value = option.rule.schema()
+    if option.rule.kind is bool:
+        value = {"enum": [True, False, 0, 1]}  # reading takes the numbers for booleans
     if name == "data":
         value["additionalProperties"] = schema(declared(CorpusConfig))
     elif name in REFUSED:

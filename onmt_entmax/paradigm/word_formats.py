@@ -1,4 +1,9 @@
-"""The formats of word lists: for spelling checkers, for keyboards, and as an automaton."""
+"""The formats of word lists: for spelling checkers, for keyboards, and as an automaton.
+
+`paradigm --format` chooses one by its name in `WORD_LISTS`. Each subclass of `WordList`, which
+collects the forms, says which of them the format can hold (`is_word`) and what its files contain.
+The files also say whether the list is complete, but for the automaton, which can have no comments.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +18,14 @@ from onmt_entmax.strings.task import encode_tag
 from onmt_entmax.strings.units import SPACE, encode_word
 
 COLUMN_OR_LINE_END = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
-_KEYMAN_SCALE = 1000  # Keyman's weights are whole numbers, as of a count in a corpus
+_KEYMAN_SCALE = 1000  # Keyman wants counts, as in a corpus; `weights` are expected numbers of cells
 
 
 class HunspellDictionary(WordList):
-    """A dictionary, its affixes, and the forms that are no single words in a file of their own."""
+    """A dictionary of whole forms for Hunspell, without rules for affixes.
+
+    Hunspell knows single words only, so other forms are listed in a third file.
+    """
 
     program = "Hunspell"
     place_of_others = "are in .phrases.txt"
@@ -31,7 +39,7 @@ class HunspellDictionary(WordList):
         phrases = self.others()
         words = sorted(self.weights.keys() - {*phrases})
         contents = {
-            # A slash would begin flags.
+            # The number of words comes first. A slash would begin flags.
             "dic": [str(len(words)), *(word.replace("/", "\\/") for word in words)],
             "aff": self._affixes(words),
             "phrases.txt": [printable(phrase) for phrase in phrases],
@@ -42,11 +50,14 @@ class HunspellDictionary(WordList):
         }
 
     def _affixes(self, words: Iterable[str]) -> list[str]:
-        """Return the lines of the file of affixes, which has none: it describes the words."""
+        """Return the lines of the `.aff` file: settings of the dictionary, and no affixes.
+
+        Hunspell divides a text at all characters that are no letters, unless WORDCHARS has them.
+        """
         lines = [f"# {self.completeness()}", "SET UTF-8"]
         characters = {character for word in words for character in word}
         others = sorted(character for character in characters if not character.isalpha())
-        if others:  # without them, Hunspell divides words at characters that are no letters
+        if others:
             lines.append(f"WORDCHARS {''.join(others)}")
         return lines
 
@@ -92,7 +103,7 @@ class Automaton(WordList):
             self._add_path(query, encode_word(form.text), 0.0 - form.log_prob)
 
     def is_word(self, form: str) -> bool:
-        """Tell that every form has a path: symbols that would end columns are escaped."""
+        """Return True: a path can have any symbol, since those that end columns are escaped."""
         return True
 
     def files(self, output: Path) -> dict[Path, str]:

@@ -48,16 +48,21 @@ def drawing(
 
 def _node(node: Node, names: Sequence[str], eos: int) -> dict[str, Any]:
     """Return a node as JSON has it; attention is position and weight of each attended position."""
-    entry: dict[str, Any] = {"branches": [_branch(b, names, eos) for b in node.branches]}
+    entry: dict[str, Any] = {"branches": [_branch(branch, names, eos) for branch in node.branches]}
     if node.others_count:
         entry["others"] = [_short(node.others), node.others_count]
     if node.attention is not None:
-        weights = [[i, _short(weight)] for i, weight in enumerate(node.attention) if weight > 0]
-        entry["attention"] = [number for pair in weights for number in pair]
+        entry["attention"] = [
+            number
+            for position, weight in enumerate(node.attention)
+            if weight > 0
+            for number in (position, _short(weight))
+        ]
     return entry
 
 
 def _branch(branch: Branch, names: Sequence[str], eos: int) -> list[Any]:
+    """Return a branch as JSON has it, see `drawing`."""
     name = None if branch.token == eos else names[branch.token]
     leads_to = branch.child if branch.hypothesis is None else branch.hypothesis
     short: list[Any] = [name, _short(math.exp(branch.log_prob))]
@@ -86,8 +91,8 @@ def write_page(
         drawings: pairs of a position in `records` and the result of `drawing` for it; read one by
             one while the page is written.
         notes: what to know before the certificates are read, for the summary.
-        curve: `measure`, its name, and `points`, what `measures.coverage` returns; the records have
-            `reference` and `right` then.
+        curve: `measure`, its name, and `points`, the fields of what `report.coverage.coverage`
+            returns; the records have `reference` and `right` then.
     """
     script = "\n".join(map(_part, _SCRIPTS))
     text = _part("page.html").replace("/*style*/", _part("page.css")).replace("/*script*/", script)
@@ -105,6 +110,7 @@ def write_page(
 
 
 def _write_data(file: IO[str], name: str, content: Any) -> None:
+    """Write data as an element that scripts find by its name."""
     file.write(f'<script type="application/json" id="{name}">{to_json(content)}</script>\n')
 
 
@@ -118,11 +124,14 @@ def to_json(content: Any) -> str:
 
 
 def live_page(title: str, model: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files of the page of `onmt-entmax serve`, by name.
+    """Return the files of the page of `onmt-entmax serve`.
 
     Args:
         title: of the page.
         model: what the page needs to know of the model, as JSON.
+
+    Returns:
+        The text of each file by its path below the server's root: the page itself has none.
     """
     before, after = (
         _part("page_live.html").replace("<!--title-->", html.escape(title)).split("<!--model-->")
@@ -135,4 +144,5 @@ def live_page(title: str, model: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _part(name: str) -> str:
+    """Return the text of a file beside this one."""
     return files("onmt_entmax.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,11 +1,15 @@
-"""Likely mistakes in tables, as sentences; a table with all of them is still read."""
+"""Likely mistakes in tables, as sentences; a table with all of them is still read.
+
+`prepare` prints them as warnings: `oddities` of each table, `unseen_languages` of all together, and
+the note of `several_targets`. A check yields nothing for a table that it finds nothing in.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from unicodedata import is_normalized
 
 from onmt_entmax.errors import counted
@@ -15,70 +19,34 @@ from onmt_entmax.strings.scripts import mixtures
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import Query, StringTask
 
-RESERVED = ("<unk>", "<blank>", "<s>", "</s>", *PLACEHOLDERS)
-"""Symbols of the model itself"""
+_SPECIAL = ("<unk>", "<blank>", "<s>", "</s>")
+_RESERVED = (*_SPECIAL, *PLACEHOLDERS)  # symbols of the model itself
 _LISTED = 5  # rows of mixed scripts that are named
-_LONG = 4  # characters of a symbol that no phone has
+_LONGEST_PHONE = 3  # characters; a longer symbol is no phone
+_NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
+# A tag that several tags seem to be joined in, such as V|PST or V, PST; not V, nor NOM(2, SG),
+# whose separator stands within brackets.
+_JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, ]")
 
 
 def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield what is likely a mistake in the rows of one table."""
-    if not rows:
-        return
-    texts = [text for row in rows for text in (row.query.source, row.target, *row.query.tags)]
-    spaced = sum(text != text.strip() for text in texts)
-    if spaced:
-        yield f"spaces around sources, targets or tags, which a model learns: {spaced:,}"
-    yield from _odd_tags(rows)
-    yield from _headings(rows, task)
-    decomposed = [
-        row for row in rows if not is_normalized("NFC", f"{row.query.source}\t{row.target}")
-    ]
-    if decomposed:
-        yield (
-            f"rows that are not in Unicode's normal form NFC: {_share(decomposed, rows)}; letters "
-            "and their marks are separate tokens there; normalise the file, or write queries so too"
-        )
-    reserved = [row for row in rows if _has_reserved(row, task)]
-    if reserved:
-        yield (
-            f"rows with a symbol of the model itself ({', '.join(RESERVED[:4])} or <copyN>): "
-            f"{_share(reserved, rows)}; write another symbol, which outputs can be told from"
-        )
-    yield from _mixed_scripts(rows, task)
-    pairs = Counter((row.query, row.target) for row in rows)
-    if len(pairs) < len(rows):
-        query, target = pairs.most_common(1)[0][0]
-        yield (
-            f"rows that are there before: {len(rows) - len(pairs):,} of {len(rows):,}, such as "
-            f"{query.source!r}, {target!r}"
-        )
-
-
-def _mixed_scripts(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield the rows whose words mix scripts; symbols are not words: phonetic alphabets do so."""
-    checks_source = task.source.kind == "characters"
-    checks_target = task.target.kind == "characters"
-    if not checks_source and not checks_target:
-        return
-    words = [
-        (row.query.source if checks_source else "", row.target if checks_target else "")
-        for row in rows
-    ]
-    mixed = mixtures(words)
-    if not mixed:
-        return
-    listed = [
-        f"line {rows[number].number}, {text}" for number, text in islice(mixed.items(), _LISTED)
-    ]
-    if len(mixed) > _LISTED:
-        listed.append(f"and {len(mixed) - _LISTED:,} more (onmt-entmax audit lists all)")
-    yield f"rows that mix scripts: {len(mixed):,} of {len(rows):,}: {'; '.join(listed)}"
+    """Return what is likely a mistake in the rows of one table."""
+    return chain(
+        _outer_spaces(rows),
+        _missing_tags(rows),
+        _numbers_as_tags(rows),
+        _undivided_tags(rows),
+        _headings(rows, task),
+        _decomposed_characters(rows),
+        _reserved_symbols(rows, task),
+        _mixed_scripts(rows, task),
+        _repeated_rows(rows),
+    )
 
 
 def several_targets(rows: Sequence[Row]) -> str:
     """Return a note on the queries of rows that have several targets; nothing without any."""
-    targets: dict[Query, dict[str, None]] = {}
+    targets: dict[Query, dict[str, None]] = {}  # inner ones are ordered sets
     for row in rows:
         targets.setdefault(row.query, {})[row.target] = None
     several = [(query, forms) for query, forms in targets.items() if len(forms) > 1]
@@ -119,52 +87,143 @@ def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
             )
 
 
-def _share(odd: Sequence[Row], rows: Sequence[Row]) -> str:
-    """Return how many rows are odd, and the first of them."""
-    return f"{len(odd):,} of {len(rows):,}, such as line {odd[0].number}"
+def _outer_spaces(rows: Sequence[Row]) -> Iterator[str]:
+    texts = [text for row in rows for text in (row.query.source, row.target, *row.query.tags)]
+    spaced = sum(text != text.strip() for text in texts)
+    if spaced:
+        yield f"spaces around sources, targets or tags, which a model learns: {spaced:,}"
 
 
-def _odd_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what is likely wrong with tags."""
-    tagged = [row for row in rows if row.query.tags]
-    if not tagged:
-        return
-    if len(tagged) < len(rows):
-        untagged = [row for row in rows if not row.query.tags]
+def _missing_tags(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the rows without tags, where others have some."""
+    untagged = [row for row in rows if not row.query.tags]
+    if untagged and len(untagged) < len(rows):
         yield f"rows without tags: {_share(untagged, rows)}"
-    numbers = [
-        row for row in tagged if all(re.fullmatch(r"[\d.,+-]+", tag) for tag in row.query.tags)
-    ]
+
+
+def _numbers_as_tags(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield that most tags are numbers, as in a column of counts."""
+    tagged = _tagged(rows)
+    numbers = [row for row in tagged if all(_NUMBER.fullmatch(tag) for tag in row.query.tags)]
     if 2 * len(numbers) > len(tagged):
         yield (
             f"tags that are numbers, such as {';'.join(numbers[0].query.tags)!r}: "
             f"{counted(len(numbers), 'row')} of {len(rows):,}; if they are counts, leave the "
             "column out (- in --columns)"
         )
-    first_tags = [row.query.tags[0] for row in tagged]
-    joined = [tag for tag in first_tags if re.match(r"[^(]*[^(\s][|, ]", tag)]
-    if 2 * len(joined) > len(tagged) and all(len(row.query.tags) == 1 for row in tagged):
+
+
+def _undivided_tags(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield that no row has several tags, and most single ones look like several."""
+    tagged = _tagged(rows)
+    if any(len(row.query.tags) > 1 for row in tagged):
+        return
+    joined = [row.query.tags[0] for row in tagged if _JOINED_TAGS.match(row.query.tags[0])]
+    if 2 * len(joined) > len(tagged):
         yield f"no separator divides tags: {joined[0]!r} is one tag; --separator tags=X names it"
+
+
+def _tagged(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that have tags."""
+    return [row for row in rows if row.query.tags]
 
 
 def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
     """Yield rows that are likely headings, as between tables that were joined."""
-    first = rows[0]
-    named = [row for row in rows if row.number > 1 and named_columns(row.cells, [()])]
-    symbols = task.target.split(first.target)
-    single = task.target.kind == "symbols" and len(symbols) == 1 and len(first.target) >= _LONG
-    if single and all(first.target not in task.target.split(row.target) for row in rows[1:]):
-        named.insert(0, first)
-    if named:
-        cells = ", ".join(map(repr, named[0].cells))
-        yield f"rows that may be headings: {_share(named, rows)}, {cells}; they are read as rows"
+    headings = [
+        row
+        for position, row in enumerate(rows)
+        if _names_columns(row) or (position == 0 and _is_word_above_phones(rows, task))
+    ]
+    if headings:
+        cells = ", ".join(map(repr, headings[0].cells))
+        yield f"rows that may be headings: {_share(headings, rows)}, {cells}; they are read as rows"
+
+
+def _names_columns(row: Row) -> bool:
+    """Whether the cells of a row are names of columns; line 1 was checked when it was read."""
+    # An empty row below says that this one is not alone in its table; `lemma`, `form` is a heading
+    # only then.
+    return row.number > 1 and bool(named_columns(row.cells, below=[()]))
+
+
+def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:
+    """Whether the first target is one long symbol that no other row has, as `Aussprache`."""
+    first, *others = rows
+    if not others or task.target.kind != "symbols" or len(first.target) <= _LONGEST_PHONE:
+        return False
+    is_one_symbol = len(task.target.split(first.target)) == 1
+    return is_one_symbol and all(
+        first.target not in task.target.split(row.target) for row in others
+    )
+
+
+def _decomposed_characters(rows: Sequence[Row]) -> Iterator[str]:
+    decomposed = [
+        row for row in rows if not is_normalized("NFC", f"{row.query.source}\t{row.target}")
+    ]
+    if decomposed:
+        yield (
+            f"rows that are not in Unicode's normal form NFC: {_share(decomposed, rows)}; letters "
+            "and their marks are separate tokens there; normalise the file, or write queries so too"
+        )
+
+
+def _reserved_symbols(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
+    reserved = [row for row in rows if _has_reserved(row, task)]
+    if reserved:
+        yield (
+            f"rows with a symbol of the model itself ({', '.join(_SPECIAL)} or <copyN>): "
+            f"{_share(reserved, rows)}; write another symbol, which outputs can be told from"
+        )
 
 
 def _has_reserved(row: Row, task: StringTask) -> bool:
-    """Whether a row has a symbol that is the model's own: as a unit, or left by other programs."""
-    texts = (task.source, row.query.source), (task.target, row.target)
-    return any(
-        "<" in text and symbol in (text if unit.kind == "characters" else unit.split(text))
-        for unit, text in texts
-        for symbol in RESERVED
-    )
+    """Whether a row has a symbol that is the model's own.
+
+    Among symbols, it is one of them. Among characters, which cannot be such a symbol, it is a text
+    that another program left.
+    """
+    for unit, text in ((task.source, row.query.source), (task.target, row.target)):
+        if "<" not in text:  # nearly all rows; dividing them takes time
+            continue
+        symbols = text if unit.kind == "characters" else unit.split(text)
+        if any(symbol in symbols for symbol in _RESERVED):
+            return True
+    return False
+
+
+def _mixed_scripts(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
+    """Yield the rows whose words mix scripts; symbols are not words: phonetic alphabets do so."""
+    checks_source = task.source.kind == "characters"
+    checks_target = task.target.kind == "characters"
+    if not checks_source and not checks_target:
+        return
+    words = [
+        (row.query.source if checks_source else "", row.target if checks_target else "")
+        for row in rows
+    ]
+    mixed = mixtures(words)
+    if not mixed:
+        return
+    listed = [
+        f"line {rows[position].number}, {text}" for position, text in islice(mixed.items(), _LISTED)
+    ]
+    if len(mixed) > _LISTED:
+        listed.append(f"and {len(mixed) - _LISTED:,} more (onmt-entmax audit lists all)")
+    yield f"rows that mix scripts: {len(mixed):,} of {len(rows):,}: {'; '.join(listed)}"
+
+
+def _repeated_rows(rows: Sequence[Row]) -> Iterator[str]:
+    pairs = Counter((row.query, row.target) for row in rows)
+    if len(pairs) < len(rows):
+        query, target = pairs.most_common(1)[0][0]
+        yield (
+            f"rows that are there before: {len(rows) - len(pairs):,} of {len(rows):,}, such as "
+            f"{query.source!r}, {target!r}"
+        )
+
+
+def _share(odd: Sequence[Row], rows: Sequence[Row]) -> str:
+    """Return how many rows are odd, and the first of them."""
+    return f"{len(odd):,} of {len(rows):,}, such as line {odd[0].number}"

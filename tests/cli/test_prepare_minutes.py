@@ -3,7 +3,9 @@
 tests/cli/test_plans.py has the rule itself.
 """
 
+import hashlib
 import io
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -187,6 +189,39 @@ def test_a_plan_that_is_lost_is_warned_of_once(
 def test_a_configuration_without_a_plan_names_the_option(tmp_path: Path) -> None:
     planned(prepare_sigmorphon.main, TURKISH, tmp_path)
     assert "--minutes of `prepare`" in (tmp_path / "train.yaml").read_text()
+
+
+class Interrupted(ConstantSpeeds):
+    """A measurement that Ctrl-C ends."""
+
+    def training_speeds(self, networks: list[Timed], seconds: float) -> list[float]:
+        raise KeyboardInterrupt
+
+
+@pytest.fixture
+def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose files a second run replaced, with other subwords, until it measured."""
+    arguments, out = translation(tmp_path), tmp_path / "out"
+    planned(prepare_files.main, arguments, out)
+    monkeypatch.setattr(timing, "Stopwatch", Interrupted)
+    again = [*arguments, "--symbols", "20", "--minutes", "15", "--out", str(out)]
+    assert ended(prepare_files.main, again) == 130
+    return out
+
+
+def test_an_interrupted_measurement_leaves_the_record_of_the_files(interrupted: Path) -> None:
+    recorded = json.loads((interrupted / "prepare.json").read_text())["sha256"]
+    digests = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in interrupted.iterdir()
+        if path.name != "prepare.json"
+    }
+    assert digests == recorded
+
+
+def test_an_interrupted_measurement_leaves_a_training_without_a_plan(interrupted: Path) -> None:
+    setup = training_setup(["-config", str(interrupted / "train.yaml")])
+    assert setup.training.train_steps == 2_000
 
 
 @pytest.mark.usefixtures("constant_speeds")

@@ -9,7 +9,7 @@ import torch
 from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import RunFolder, remember_best
-from tests.ended import ended, refused
+from tests.ended import ended
 from tests.models import SMALL, VOCABULARIES
 
 
@@ -31,8 +31,34 @@ def test_whole_folders_are_as_written(run: Path, capsys: pytest.CaptureFixture[s
     assert printed.err == ""
 
 
-def test_a_folder_without_checkpoints_is_refused(run: Path) -> None:
-    assert "not a model folder" in refused(main, [run.parent])
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """A folder without a model."""
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    return folder
+
+
+def test_a_folder_without_a_model_is_named(empty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(main, [str(empty)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{empty}: not a model folder")
+
+
+def test_folders_after_one_without_a_model_are_checked(
+    run: Path, empty: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(main, [str(empty), str(run)]) == 2
+    assert capsys.readouterr().out == f"{run}: 3 checkpoints as written\n"
+
+
+def test_damage_after_a_folder_without_a_model_is_named(
+    run: Path, empty: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flip_a_bit(run / "step_1" / "vocab.json")
+    assert ended(main, [str(empty), str(run)]) == 2
+    _, line = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{run / 'step_1' / 'vocab.json'}: ")
 
 
 def flip_a_bit(path: Path) -> None:

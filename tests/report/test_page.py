@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.cli.report import judge
+from onmt_entmax.cli.report import coverage_curve, with_references
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import drawing, to_json, write_page
 from tests.report.browser import Browser
@@ -361,7 +361,8 @@ def judged(browser: Browser, tmp_path: Path) -> Iterator[Browser]:
     records = [dict(each) for each in RECORDS]
     records[4] |= {"abstained": True}
     records.append(record(5, " ", {}, "none"))
-    curve = judge(records, ["w n", "the  tree", "b", "s a t", "a a", ""], None)
+    records = with_references(records, ["w n", "the  tree", "b", "s a t", "a a", ""])
+    curve = coverage_curve(records, None)
     browser.open(page(tmp_path, records, [(0, draw_first())], curve))
     yield browser
     assert browser.complaints() == []

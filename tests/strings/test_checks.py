@@ -60,6 +60,14 @@ def test_a_first_row_without_phones_may_be_a_heading() -> None:
     assert text.startswith("rows that may be headings: 1 of 3, such as line 1, 'Wort', 'Ausspra")
 
 
+def test_a_heading_counts_once_by_whatever_rule() -> None:
+    """Below a blank first line, a heading is the first row."""
+    heading = Row(2, Query("word"), "pronunciation", ("word", "pronunciation"))
+    phones = Row(3, Query("abil"), "a b i l", ("abil", "a b i l"))
+    (text,) = oddities([heading, phones], PRONUNCIATION)
+    assert text.startswith("rows that may be headings: 1 of 2, such as line 2, 'word', ")
+
+
 @pytest.mark.parametrize(
     ("lines", "task"),
     [
@@ -67,12 +75,18 @@ def test_a_first_row_without_phones_may_be_a_heading() -> None:
         (["draw\tdrew\tV;NOM(2, SG)"], INFLECTION),
         (PHONES, PRONUNCIATION),
         (["a\ta"], PRONUNCIATION),
+        (["Wort\tAussprache"], PRONUNCIATION),  # nothing below says what targets look like
         (["þing\tθ i ŋ", "abil\ta b i l", "as\tχʷ s"], PRONUNCIATION),  # IPA mixes scripts
         (["less\tl x<s> s", "s\ts < >"], PRONUNCIATION),
     ],
 )
 def test_good_rows_are_not_warned_of(lines: list[str], task: StringTask) -> None:
     assert not [*oddities(rows_in(lines, task), task)]
+
+
+@pytest.mark.parametrize("task", [INFLECTION, PRONUNCIATION], ids=["inflection", "pronunciation"])
+def test_a_table_without_rows_is_not_warned_of(task: StringTask) -> None:
+    assert not [*oddities([], task)]
 
 
 def test_a_note_counts_queries_with_several_targets() -> None:

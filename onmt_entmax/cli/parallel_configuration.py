@@ -1,0 +1,132 @@
+"""The configuration that `prepare files` writes for parallel text.
+
+It trains the model of README's example: ten minutes of one core for 29,000 pairs. With --minutes,
+a plan decides how long to train instead of the number of pairs; the network stays the same.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from onmt_entmax.cli.parallel_folder import ParallelFolder
+from onmt_entmax.cli.plans import Network, Plan, explained
+from onmt_entmax.cli.training_file import quoted, training_file
+from onmt_entmax.data.parallel import Subwords
+from onmt_entmax.errors import counted
+
+NETWORK = Network(layers=1, size=384, batch=64)
+DEFAULT_TOKENIZER = "13a"  # of BLEU
+_WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages that write none between words
+# Without a plan: passes over the pairs, and the updates that they come to.
+_PASSES = 6
+_FEWEST_UPDATES, _MOST_UPDATES = 2_000, 100_000
+_MULTIPLE = 400  # to which updates are rounded up, so that validations divide them
+_VALIDATIONS = 8
+_WARMUP = 400  # updates, at most; few updates have a fifth
+
+
+def configuration(
+    folder: ParallelFolder, pairs: int, commands: Sequence[str], plan: Plan | None = None
+) -> bytes:
+    """Return the content of a configuration.
+
+    Args:
+        folder: the files to train on.
+        pairs: number of training pairs.
+        commands: for the comment at its head.
+        plan: for a time, if one is given.
+    """
+    tokenizer = bleu_tokenizer(folder)
+    bleu = [] if tokenizer == DEFAULT_TOKENIZER else [f"valid_bleu_tokenize: {tokenizer}"]
+    settings = [
+        "",
+        *subword_options(folder.subwords, folder.subword_models),
+        *bleu,
+        "",
+        *_model_options(),
+        "",
+        *(_planned_training(plan) if plan else _training_by_pairs(pairs)),
+        explained("keep_checkpoint: 1", "beside the best"),
+        explained("selection: bleu", "measure of the best checkpoint"),
+        "seed: 1",
+        "",
+    ]
+    data = {"train": folder.texts("train"), "valid": folder.texts("val")}
+    return training_file(data, folder.run, settings, commands, plan).encode()
+
+
+def bleu_tokenizer(folder: ParallelFolder) -> str:
+    """Return the tokeniser of BLEU that fits the targets."""
+    if folder.subwords.tokens:
+        return "none"
+    target = folder.languages[1]
+    return "char" if target in _WITHOUT_SPACES else DEFAULT_TOKENIZER
+
+
+def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
+    """Return the options of training for these subwords, as lines of YAML.
+
+    Args:
+        subwords: of both sides.
+        models: the subword models of both sides.
+    """
+    is_bpe = subwords.kind == "bpe"
+    lines = [f"transforms: [{'onmt_tokenize' if is_bpe else 'sentencepiece'}]"]
+    for side, model in zip(("src", "tgt"), models, strict=True):
+        if is_bpe:
+            lines.append(f"{side}_subword_type: bpe")
+        lines.append(f"{side}_subword_model: {quoted(model)}")
+        if is_bpe:
+            lines.append(f'{side}_onmttok_kwargs: "{subwords.settings}"')
+    return lines
+
+
+def _model_options() -> list[str]:
+    """Return the options of the network and its regularisation, as lines of YAML."""
+    return [
+        "encoder_type: brnn",
+        f"layers: {NETWORK.layers}",
+        f"rnn_size: {NETWORK.size}",
+        f"word_vec_size: {NETWORK.size}",
+        "share_decoder_embeddings: true",
+        "global_attention_function: entmax15",
+        "generator_function: entmax15",
+        "dropout: [0.3]",
+    ]
+
+
+def _planned_training(plan: Plan) -> list[str]:
+    """Return the options of an optimiser and of its end by a plan."""
+    end = "max_seconds, by the time that has passed"
+    return [*_optimiser_options(plan.updates, end), *plan.settings]
+
+
+def _training_by_pairs(pairs: int) -> list[str]:
+    """Return the options of an optimiser and of its end by the number of training pairs."""
+    multiples = math.ceil(_PASSES * pairs / NETWORK.batch / _MULTIPLE)
+    updates = min(max(multiples * _MULTIPLE, _FEWEST_UPDATES), _MOST_UPDATES)
+    epochs = counted(round(updates * NETWORK.batch / pairs), "epoch")
+    return [
+        *_optimiser_options(updates, "train_steps: lower these rather than set early_stopping"),
+        explained(f"train_steps: {updates}", f"about {epochs} of {counted(pairs, 'pair')}"),
+        f"valid_steps: {updates // _VALIDATIONS}",
+        f"save_checkpoint_steps: {updates // _VALIDATIONS}",
+        "valid_decode_size: 500",
+    ]
+
+
+def _optimiser_options(updates: int, end: str) -> list[str]:
+    """Return the options of an optimiser, as lines of YAML.
+
+    Args:
+        updates: of the training.
+        end: the option at whose end the learning rate is 0, for a comment.
+    """
+    return [
+        "optim: adam",
+        "learning_rate: 0.0015",
+        explained("decay_method: cosine", f"to 0 at {end}"),
+        f"warmup_steps: {min(_WARMUP, max(updates // 5, 1))}",
+        "max_grad_norm: 5",
+        f"batch_size: {NETWORK.batch}",
+    ]
