@@ -100,7 +100,7 @@ def _onmt_tokenizer() -> Callable[[str], str]:
 def quality_of(
     metric: Any, texts: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Callable[[Sequence[int]], float]:
-    """Return a function from numbers of sentences to their score, for `measures.coverage`."""
+    """Return a function from numbers of sentences to their score, for `report.coverage`."""
 
     def quality(kept: Sequence[int]) -> float:
         against = [[lines[n] for n in kept] for lines in references]

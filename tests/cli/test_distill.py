@@ -174,6 +174,7 @@ def test_a_mistake_is_one_line_and_nothing_is_written(
     models: Path, options: list[object], message: str
 ) -> None:
     before = sorted(models.rglob("*"))
-    inputs = ["--train", "train.src", "--models", "forward", "backward"]
+    train = [] if "--train" in options else ["--train", "train.src"]
+    inputs = [*train, "--models", "forward", "backward"]
     assert message in refusal(models, *inputs, *options)
     assert sorted(models.rglob("*")) == before
