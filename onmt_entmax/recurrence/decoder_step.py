@@ -1,8 +1,8 @@
 """The input-feeding decoder prepared for the steps of a search.
 
 `FastInputFeedRNNDecoder.search_step` makes it, and `search/recurrent_decoding.py` runs it. What it
-computes is a step of `definition.decode`, with weights laid out once, and each token's part of the lowest layer's gates
-looked up in a table.
+computes is a step of `definition.decode`, with weights laid out once, and the lowest layer's gates
+looked up in a table by token.
 """
 
 from __future__ import annotations
