@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError, counted, first_line
 from onmt_entmax.parallel.contact import Contact, in_contact
 
 # How long processes wait for the first one, which validates alone; `contact.py` notices lost ones.
@@ -124,7 +124,7 @@ class Processes:
         except (ValueError, RuntimeError) as error:
             raise ProcessError(
                 f"WORLD_SIZE says that there are {self.count} processes, but they cannot meet "
-                f"({str(error).splitlines()[0]}); start them with torchrun, or unset it"
+                f"({first_line(error)}); start them with torchrun, or unset it"
             ) from None
 
     def _leave(self) -> None:

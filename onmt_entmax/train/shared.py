@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from onmt_entmax.config import DataConfig, TrainingConfig
-from onmt_entmax.errors import counted
+from onmt_entmax.errors import counted, first_line
 from onmt_entmax.parallel.processes import ProcessError, Processes
 
 
@@ -33,8 +33,7 @@ def connected(processes: Processes, device: torch.device, folder: Path) -> Itera
             # torchrun ends the other processes now; let them report their error first.
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             raise ProcessError(
-                f"this or another process of the run has failed ({str(error).splitlines()[0]}); "
-                f"{advice}"
+                f"this or another process of the run has failed ({first_line(error)}); {advice}"
             ) from None
 
 
