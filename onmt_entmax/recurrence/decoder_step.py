@@ -7,17 +7,13 @@ lowest layer's gates looked up in a table.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from onmt_entmax.nn.products import PreparedWeight
+from onmt_entmax.opennmt import InputFeedRNNDecoder
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
-
-if TYPE_CHECKING:
-    from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
 
 # Bytes of a table with each token's part of the lowest layer's gates. Of a larger vocabulary, each
 # step computes the parts of its tokens.
@@ -40,7 +36,7 @@ class DecoderStep:
     @torch.inference_mode()
     def __init__(
         self,
-        decoder: FastInputFeedRNNDecoder,
+        decoder: InputFeedRNNDecoder,
         vocabulary_size: int,
         dtype: torch.dtype | None = None,
     ) -> None:
