@@ -30,6 +30,14 @@ from onmt_entmax.sparse.arguments import (
 )
 from onmt_entmax.sparse.entropy import tsallis_entropy
 
+# Up to alpha 2. The unknown is the logarithm of a probability, between those of the smallest
+# positive float64 and, a little above, of 1; it is settled to about 18 units in the last place.
+_LOWEST, _HIGHEST, _SETTLED = -745.0, 0.01, 4e-15
+# Newton's steps, kept inside the interval by bisection; then bisection alone, which takes 58 steps
+# from any interval to a settled one.
+_NEWTON_STEPS, _STEPS = 25, 100
+# How far above the threshold, in terms of beta * z, a score may be by rounding alone.
+_ON_THRESHOLD = 2.0**-48
 # Bits of the number of a score, if the length of rows is open.
 _BITS = 31
 
@@ -67,22 +75,23 @@ def _up_to_two(below: Tensor, beta: Tensor) -> Tensor:
     def curve(w: Tensor) -> Tensor:
         base = torch.expm1(beta * w) + beta * below
         # Up to rounding, a score on the threshold is outside.
-        base = torch.where(base <= 2.0**-48 - 1, -1.0, base)
+        base = torch.where(base <= _ON_THRESHOLD - 1, -1.0, base)
         return torch.where(beta == 0, below + w, torch.log1p(base) / beta)
 
     # The unknown is the logarithm of the largest probability.
     w = torch.full_like(below[..., :1], -math.log(below.shape[-1]))
-    # The logarithm of a positive float64, and a little above that of 1.
-    low, high = torch.full_like(w, -745.0), torch.full_like(w, 0.01)
-    for step in range(100):
+    low, high = torch.full_like(w, _LOWEST), torch.full_like(w, _HIGHEST)
+    for step in range(_STEPS):
         logs = curve(w)
         excess = logs.logsumexp(-1, keepdim=True)
         low, high = torch.where(excess < 0, w, low), torch.where(excess >= 0, w, high)
         growth = torch.where(logs == -math.inf, -math.inf, (1 - beta) * logs)
         newton = w - excess / (growth - excess + beta * w).exp().sum(-1, keepdim=True)
-        middle, outside = (low + high) / 2, (newton <= low) | (newton >= high)
-        following = middle if step >= 25 else torch.where(outside, middle, newton)
-        settled = ((newton - w).abs() <= 4e-15) | (high - low <= 4e-15) | excess.isnan()
+        middle = (low + high) / 2
+        outside = (newton <= low) | (newton >= high)
+        following = middle if step >= _NEWTON_STEPS else torch.where(outside, middle, newton)
+        is_near = ((newton - w).abs() <= _SETTLED) | (high - low <= _SETTLED)
+        settled = is_near | excess.isnan()
         if is_readable(settled) and bool(settled.all()):
             break
         w = torch.where(settled, w, following)
@@ -109,7 +118,8 @@ def _above_two(below: Tensor, beta: Tensor) -> Tensor:
     members = (ordered >= anchor).sum(-1, keepdim=True, dtype=torch.float64)
     equal = (ordered == anchor).sum(-1, keepdim=True, dtype=torch.float64)
     # Each score that equals the anchor has probability u, and no slope is above that of all.
-    u, least = torch.minimum(1 / members, (1 - rest) / equal), (1 - rest) / members
+    u = torch.minimum(1 / members, (1 - rest) / equal)
+    least = (1 - rest) / members
     # From 1 times n to 2**-52 times 1.
     for _ in range((52 + _bits(ordered)) // 2 + 1):
         w = u.log()
@@ -239,8 +249,9 @@ def gradients(
     log_p = torch.where(inside, result, 0.0 if logs else 1.0)
     log_p = log_p if logs else log_p.log()
     gradient = torch.where(inside, gradient, 0.0)
-    in_logs = gradient if logs else gradient * result
+    in_logs = gradient if logs else gradient * result  # the gradient in log p
     log_s = torch.where(inside, (2 - alpha) * log_p, -math.inf)
+    # The mean of the gradient in p, by the weights s.
     share = torch.log_softmax(log_s, -1)
     mean = (in_logs * (share - log_p).exp()).sum(-1, keepdim=True)
     # Gradients add up to 0. That of the largest weight, infinite above alpha 2, is computed so.
@@ -252,19 +263,32 @@ def gradients(
         others = s * (gradient - mean)
     in_scores = torch.where(lead, -others.sum(-1, keepdim=True), others)
     in_scores = torch.where(gradient.isnan().any(-1, keepdim=True), math.nan, in_scores)
-    if not of_alpha:
-        return in_scores, None
-    beta = torch.as_tensor(alpha, dtype=torch.float64, device=result.device) - 1
+    return in_scores, _in_alpha(log_p, inside, alpha, in_logs, mean) if of_alpha else None
+
+
+def _in_alpha(
+    log_p: Tensor, inside: Tensor, alpha: float | Tensor, in_logs: Tensor, mean: Tensor
+) -> Tensor:
+    """Return the gradient in alpha ``(..., 1)``, see `gradients`.
+
+    Args:
+        log_p: ``(..., n)``, 0 outside the support.
+        inside: the support.
+        alpha: a number, or ``(..., 1)``.
+        in_logs: the gradient in log p.
+        mean: of the gradient in p, by the weights s, ``(..., 1)``.
+    """
+    beta = torch.as_tensor(alpha, dtype=torch.float64, device=log_p.device) - 1
     k = curvature(log_p, beta.clamp_max(1) + 1)
     k = torch.where(beta > 1, (beta * log_p - 1) / beta.clamp_min(1) ** 2, k)
     total = torch.where(inside, log_p.exp() * k, 0.0).sum(-1, keepdim=True)
-    return in_scores, mean * total - (in_logs * k).sum(-1, keepdim=True)
+    return mean * total - (in_logs * k).sum(-1, keepdim=True)
 
 
 def curvature(log_p: Tensor, alpha: float | Tensor) -> Tensor:
     r"""Return :math:`k = (\log p)^2 (e^w - 1 - w) / w^2`, :math:`w = (1 - \alpha) \log p`."""
-    w = (1 - alpha) * log_p
-    small = w < 0.5
+    w = (1 - alpha) * log_p  # at least 0
+    small = w < 0.5  # where the quotient would lose digits: 14 terms of its series are exact there
     near, far = torch.where(small, w, 0.0), torch.where(small, 1.0, w)
     series = torch.zeros_like(w)
     for n in range(14, 1, -1):
