@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -159,7 +160,13 @@ class Inflector(Transducer):
             target_symbols=target_symbols,
             matmul_dtype=matmul_dtype,
         )
-        self._models, self._symbols, self._matmul_dtype = models, target_symbols, matmul_dtype
+        self._models = models
+        self._options: dict[str, Any] = {
+            "max_length": max_length,
+            "budget": budget,
+            "target_symbols": target_symbols,
+            "matmul_dtype": matmul_dtype,
+        }
         self._inventory = Inventory.of(model.vocabularies.source for model in models)
         self.untagged = self._inventory.untagged
         """Languages whose training data has no tags."""
@@ -240,13 +247,7 @@ class Inflector(Transducer):
         """The same models, all of whose forms are listed."""
         if not self._n_best:
             return self
-        return Inflector(
-            self._models,
-            n_best=0,
-            beam_size=10,
-            target_symbols=self._symbols,
-            matmul_dtype=self._matmul_dtype,
-        )
+        return Inflector(self._models, n_best=0, beam_size=10, **self._options)
 
 
 def _refuse_other_models(models: Sequence[LoadedModel]) -> None:

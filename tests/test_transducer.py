@@ -345,6 +345,11 @@ class TestParadigm:
     def cells_of(self, content: dict[str, Any]) -> list[dict[str, Any]]:
         return [cell for section in content["sections"] for cell in section["cells"]]
 
+    def test_has_forms_within_the_length_limit(self, folder: Path) -> None:
+        cells = Inflector(folder, max_length=1, budget=0).paradigm("deu", "ab").cells
+        assert {len(form.text) for cell in cells for form in cell.forms} <= {0, 1}
+        assert any(cell.certificate.truncated for cell in cells)
+
     def test_is_json_of_all_cells(self, paradigm: Paradigm) -> None:
         content = json.loads(json.dumps(paradigm.to_dict(), allow_nan=False))
         assert {cell["tags"] for cell in self.cells_of(content)} == {"V", "V;PST"}

@@ -30,15 +30,15 @@ def check(kernel, **constants):
         target = GPUTarget("cuda", capability, 32)
         assert triton.compile(source, target=target).asm["cubin"]
 
-for flag in (False, True):
-    cell = dict(hidden=300, scaled=flag, width=512)
+for scaled in (False, True):
+    cell = dict(hidden=300, scaled=scaled, width=512)
     check(lstm._cell_forward_kernel, **cell)
     check(lstm._cell_backward_kernel, **cell)
-    attend = dict(hidden=300, scaled=flag, height=32, width=256)
+    attend = dict(hidden=300, scaled=scaled, height=32, width=256)
     check(lstm._attend_backward_kernel, power=2, **attend)
-for power, log_form in ((-1, False), (0, False), (2, False), (0, True)):
-    form = dict(power=power, log_form=log_form, work=tl.float32)
-    check(lstm._attend_kernel, **attend, **form)
+    for power, log_form in ((-1, False), (0, False), (2, False), (0, True)):
+        form = dict(power=power, log_form=log_form, work=tl.float32)
+        check(lstm._attend_kernel, **attend, **form)
 """
 
 
