@@ -24,8 +24,8 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
         size: length of a vector.
 
     Raises:
-        UserError: the file cannot be read, its vectors have another size, or a line has another
-            form.
+        UserError: the file cannot be read, its vectors have another size, or the line of a word of
+            the vocabulary has another form.
     """
     lines = enumerate(tqdm(read_lines(path), unit="vector", disable=None), 1)
     first = next(lines, (1, ""))

@@ -62,7 +62,7 @@ def _section_text(section: Section, width: int) -> str:
         for row in rows
         for line in zip_longest(*(_wrapped(text, limit) for text in row), fillvalue="")
     ]
-    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(terminal_width, column)) for column in zip(*lines, strict=True)]
     texts = [_aligned(line, widths) for line in lines]
     return "\n".join([section.title, *(f"{' ' * _GAP}{text}".rstrip() for text in texts)])
 
@@ -72,7 +72,7 @@ def _column_limit(rows: Sequence[Sequence[str]], width: int) -> int:
 
     The first column, of the rows' names, keeps its width.
     """
-    names, *widths = (max(map(_width, column)) for column in zip(*rows, strict=True))
+    names, *widths = (max(map(terminal_width, column)) for column in zip(*rows, strict=True))
     for limit in range(max(widths), 0, -1):
         if _GAP + names + sum(_GAP + min(limit, column) for column in widths) <= width:
             return limit
@@ -82,7 +82,7 @@ def _column_limit(rows: Sequence[Sequence[str]], width: int) -> int:
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Return the cells of a line, filled with spaces up to the widths of their columns."""
     columns = zip(cells, widths, strict=True)
-    return (" " * _GAP).join(cell + " " * (width - _width(cell)) for cell, width in columns)
+    return (" " * _GAP).join(cell + " " * (width - terminal_width(cell)) for cell, width in columns)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -90,18 +90,21 @@ def _wrapped(text: str, width: int) -> list[str]:
     lines: list[str] = []
     for form in re.split("(?<= /) ", text):
         longer = f"{lines[-1]} {form}" if lines else ""
-        if longer and _width(longer) <= width:
+        if longer and terminal_width(longer) <= width:
             lines[-1] = longer
         else:
             lines.append(form)
     return lines
 
 
-def _width(text: str) -> int:
-    """Return the columns of a terminal that a text takes."""
+def terminal_width(text: str) -> int:
+    """Return the columns of a terminal that a text takes.
+
+    Marks above, below and around a letter take none, nor do characters of format.
+    """
     width = 0
     for character in text:
-        if unicodedata.combining(character):
+        if unicodedata.category(character) in ("Mn", "Me", "Cf"):
             continue
         width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
     return width

@@ -17,6 +17,7 @@ from onmt_entmax.cli import inflect, paradigm
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import Form, Inflection, Inflector, Question
 from onmt_entmax.paradigm import WarningCounts, as_csv, as_html, as_text, cell_text, sections
+from onmt_entmax.paradigm.texts import terminal_width
 from onmt_entmax.search import SearchConfig, SearchTask
 from tests.cli.paradigms import WHOLE_SUPPORT, run_paradigm
 from tests.ended import ended, refused
@@ -146,6 +147,22 @@ def noun(everything: Inflector) -> Inflection:
     """A cell with several forms, named as that of a noun."""
     answer = everything.inflect("german", "ab", "V;PST")
     return replace(answer, question=Question("german", "ab", ("N", "NOM", "SG")))
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [
+        pytest.param("Haus", 4, id="letters"),
+        pytest.param("e\u0301", 1, id="accent"),
+        pytest.param("\u0915\u0941", 1, id="Devanagari mark below"),
+        pytest.param("\u0915\u093e", 2, id="Devanagari sign beside"),
+        pytest.param("\u05d0\u05b8", 1, id="Hebrew vowel"),
+        pytest.param("\u4e00", 2, id="Chinese"),
+        pytest.param("a\u200db", 2, id="joiner"),
+    ],
+)
+def test_the_columns_of_a_terminal_that_a_text_takes(text: str, width: int) -> None:
+    assert terminal_width(text) == width
 
 
 def test_a_table_is_folded_to_the_width_of_a_terminal(noun: Inflection) -> None:
