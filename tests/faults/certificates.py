@@ -80,7 +80,7 @@ def is_allowed(
     known = min(len(forced), len(tokens))
     if tokens[:known] != tuple(forced[:known]) or (complete and len(tokens) < len(forced)):
         return False
-    if complete and len(tokens) < max(wish.min_length, len(forced)) and len(tokens) >= len(forced):
+    if complete and len(tokens) < wish.min_length:
         return False
     if wish.banned & set(tokens[len(forced) :]):
         return False
@@ -237,8 +237,8 @@ def penalties(seed: int, draw: random.Random) -> Levels:
     """Length and coverage penalties."""
     table, model, _ = table_of(seed, draw)
     penalty = draw.choice(PENALTIES)
-    config = SearchConfig(draw.randint(1, 10), draw.choice([1, 1, 2]), 4, draw.choice(STOPS))
-    config = SearchConfig(config.beam_size, config.n_best, 4, config.stop, penalties=penalty)
+    beam_size, n_best = draw.randint(1, 10), draw.choice([1, 1, 2])
+    config = SearchConfig(beam_size, n_best, 4, draw.choice(STOPS), penalties=penalty)
     support = enumerate_support(model, [table], 4, 5000)
     scores = {tokens: score(penalty, tokens, p) for tokens, p in support.sequences.items()}
     result = beam_search(model, [table], config)[0]

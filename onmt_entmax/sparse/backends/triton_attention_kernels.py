@@ -11,6 +11,26 @@ triton_curves.py has the mathematics of a row, here the scores of one query. Ten
 ``(outer, heads, rows, size)`` with a stride of 1 in the last dimension; ``statistics`` are
 ``(3, outer x heads, queries)``: maxima, thresholds and sums. ``row`` and ``column`` are numbers of
 queries and keys, ``place`` is an address, ``there`` a mask of what exists.
+
+All three kernels take, in this order:
+
+=================================================  ==============================================
+``query, key, value, mask, alpha, seed``           tensors; ``mask`` and ``seed`` may be unused
+``upstream, statistics, means``                    for gradients alone: the gradient of the output;
+                                                   see above; ``(outer x heads, queries)``
+what they write                                    ``out, statistics``; or ``..._grad``, and for the
+                                                   queries ``means``, which the keys read
+``query_outer, query_head, query_row``, ...        strides, in elements
+``heads, total_heads``                             of an outer index; of all together
+``queries, keys, size, value_size``                rows of each; columns of keys and of values
+``scale, dropped``                                 of scores; probability of dropout
+``each_head``                                      whether each head has its own alpha
+``log_form, power``                                the form of the curve, see triton_curves.py
+``masking, has_dropout, precision``                kind of mask; ...; of products, see ``tl.dot``
+``single``                                         one block holds all keys
+``height, width, wide, value_wide``                queries and keys of a block; ``size`` and
+                                                   ``value_size``, rounded up to powers of 2
+=================================================  ==============================================
 """
 
 # mypy: allow-untyped-defs
