@@ -18,16 +18,28 @@ from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files.checksums import differences, is_listed
 
 _DAMAGED = 1
-_NO_MODEL = 2
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check the folders; return the exit status."""
+    """Check the folders; return the exit status.
+
+    Raises:
+        CheckpointError: one or more of the folders have no model; all others have been checked.
+    """
     parser = argument_parser(__doc__)
     parser.add_argument(
         "folders", type=Path, nargs="+", metavar="FOLDER", help="model or run folder"
     )
-    return max(_check(path) for path in parser.parse_args(arguments).folders)
+    statuses: list[int] = []
+    missing: list[str] = []
+    for path in parser.parse_args(arguments).folders:
+        try:
+            statuses.append(_check(path))
+        except CheckpointError as error:
+            missing.append(str(error))
+    if missing:
+        raise CheckpointError("; ".join(missing))
+    return max(statuses)
 
 
 def _check(path: Path) -> int:
@@ -35,14 +47,13 @@ def _check(path: Path) -> int:
 
     Returns:
         The exit status, if there were no other folder.
+
+    Raises:
+        CheckpointError: there is no model in it.
     """
     # A model folder may have folders of any name, so it comes before a run folder.
     steps = [] if is_listed(path) else checkpoint_steps(path)
-    try:
-        problems = _problems_of_run(path, steps) if steps else _problems_of_model(find_model(path))
-    except CheckpointError as error:
-        print(printable(str(error)), file=sys.stderr)
-        return _NO_MODEL
+    problems = _problems_of_run(path, steps) if steps else _problems_of_model(find_model(path))
     for problem in problems:
         print(printable(problem), file=sys.stderr)
     if problems:

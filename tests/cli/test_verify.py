@@ -39,10 +39,14 @@ def empty(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_without_a_model_is_named(empty: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(main, [str(empty)]) == 2
+def test_folders_without_a_model_are_an_error_of_one_line(
+    empty: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    assert ended(main, [str(empty), str(gone)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{empty}: not a model folder")
+    assert line.startswith(f"verify.py: error: {empty}: not a model folder")
+    assert f"; {gone}: " in line
 
 
 def test_folders_after_one_without_a_model_are_checked(
@@ -57,8 +61,9 @@ def test_damage_after_a_folder_without_a_model_is_named(
 ) -> None:
     flip_a_bit(run / "step_1" / "vocab.json")
     assert ended(main, [str(empty), str(run)]) == 2
-    _, line = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{run / 'step_1' / 'vocab.json'}: ")
+    damage, error = capsys.readouterr().err.splitlines()
+    assert damage.startswith(f"{run / 'step_1' / 'vocab.json'}: ")
+    assert error.startswith(f"verify.py: error: {empty}: ")
 
 
 def flip_a_bit(path: Path) -> None:
