@@ -19,11 +19,8 @@ from typing import Any, NoReturn
 from onmt_entmax.errors import UserError, nearest, printable
 from onmt_entmax.exhaustion import exhaustion
 
-CONSOLE: tuple[str, ...] = (
-    sys.executable,
-    "-m",
-    "onmt_entmax",
-)  # the console command of this environment
+# The console command of this environment.
+CONSOLE: tuple[str, ...] = (sys.executable, "-m", "onmt_entmax")
 _DIRECTION = ("--reverse", "--reversed", "--right_to_left")  # of release 1.0
 _BEGAN: ContextVar[float | None] = ContextVar("began", default=None)
 _CUT = 200  # characters that a long message keeps at its beginning and at its end
