@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "1.0.0"
+from onmt_entmax.version import __version__
 
 if TYPE_CHECKING:
     from onmt_entmax.checkpoint import load

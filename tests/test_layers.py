@@ -13,7 +13,7 @@ PACKAGE = ROOT / "onmt_entmax"
 
 # The order of the table in docs/architecture.md.
 ROWS = [
-    {"errors", "rules"},
+    {"errors", "rules", "version"},
     {"exhaustion", "libraries", "strings", "systems"},
     {"opennmt"},
     {"config"},
@@ -67,8 +67,7 @@ def imported_names(node: ast.AST) -> list[str]:
     """Return the full names of the modules that one statement imports."""
     if isinstance(node, ast.ImportFrom) and node.module is not None:
         if node.module == "onmt_entmax":
-            names = [alias.name for alias in node.names if alias.name != "__version__"]
-            return [f"onmt_entmax.{name}" for name in names]
+            return [f"onmt_entmax.{alias.name}" for alias in node.names]
         return [node.module]
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
@@ -138,7 +137,7 @@ def test_a_process_that_imports_entmax_loads_sparse_alone() -> None:
     code = (
         "import sys; from onmt_entmax import entmax, entmax_loss; "
         "loaded = {name.split('.')[1] for name in sys.modules if name.startswith('onmt_entmax.')}; "
-        "assert loaded == {'sparse'}, loaded; "
+        "assert loaded == {'sparse', 'version'}, loaded; "
         "assert not {'onmt', 'torchtext', 'yaml', 'sacrebleu'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -18,7 +18,7 @@ from onmt_entmax.files import archives, released
 from onmt_entmax.files.archives import unpack
 from onmt_entmax.files.checksums import differences
 from onmt_entmax.files.released import pretrained
-from tests.ended import ended
+from tests.in_process import exit_status
 from tests.inflection_models import write_model, zipped
 
 NAME = released.PRETRAINED
@@ -193,7 +193,7 @@ def test_an_archive_that_is_damaged_is_one_line(
     """Though its checksum fits: it was damaged before it was measured."""
     damaged = damage(archive, method)
     sha256 = hashlib.sha256(damaged.read_bytes()).hexdigest()
-    assert ended(fetch_model.main, [damaged.as_uri(), "--sha256", sha256]) == 2
+    assert exit_status(fetch_model.main, [damaged.as_uri(), "--sha256", sha256]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{damaged.as_uri()}: " in line
     assert not cache.exists()
@@ -206,7 +206,7 @@ QUERY = ("english", "ab", "V;PST")
 def test_without_the_pretrained_model_a_command_says_what_to_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert ended(inflect.main, QUERY) == 2
+    assert exit_status(inflect.main, QUERY) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{NAME}: the pretrained model is missing" in line
 
@@ -215,10 +215,10 @@ def test_a_model_that_was_fetched_is_the_pretrained_one(
     archive: Path, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
-    assert ended(fetch_model.main, [archive.as_uri(), "--sha256", checksum.upper()]) == 0
+    assert exit_status(fetch_model.main, [archive.as_uri(), "--sha256", checksum.upper()]) == 0
     assert capsys.readouterr().out.startswith(f"{cache / NAME}: fetched")
     assert pretrained() == cache / NAME
-    assert ended(inflect.main, QUERY) == 0
+    assert exit_status(inflect.main, QUERY) == 0
     assert capsys.readouterr().out.startswith("english\tab\tV;PST\t1\t")
 
 
@@ -240,7 +240,7 @@ def test_a_fetch_that_is_refused_leaves_nothing(
     message: str,
 ) -> None:
     address = address.replace("@", archive.as_uri())
-    assert ended(fetch_model.main, [address, "--sha256", sha256]) == 2
+    assert exit_status(fetch_model.main, [address, "--sha256", sha256]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
     assert not cache.exists()

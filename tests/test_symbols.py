@@ -25,7 +25,7 @@ from onmt_entmax.search import Constraints, LineConstraints, SearchConfig, Searc
 from onmt_entmax.suggester import suggest
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
-from tests.ended import refused
+from tests.in_process import refusal
 from tests.models import small, words
 from tests.toy import write_config
 
@@ -56,7 +56,7 @@ def test_training_refuses_texts_that_have_them(tmp_path: Path, side: str, symbol
     lines = file.read_text().splitlines()
     lines[6] = f"a {symbol} b"
     file.write_text("\n".join(lines) + "\n")
-    line = refused(train, ["-config", path])
+    line = refusal(train, ["-config", path])
     assert f"{file}: line 7: {symbol!r} is a symbol of the model's own" in line
     assert not list((tmp_path / "run").glob("step_*"))
 
@@ -65,7 +65,7 @@ def test_the_development_set_is_refused_too(tmp_path: Path) -> None:
     path = write_config(tmp_path)
     file = tmp_path / "valid.tgt"
     file.write_text("".join(f"<s> {line} </s>\n" for line in file.read_text().splitlines()))
-    assert f"{file}: line 1: '</s>' is a symbol" in refused(train, ["-config", path], progress=True)
+    assert f"{file}: line 1: '</s>' is a symbol" in refusal(train, ["-config", path], progress=True)
 
 
 @pytest.mark.usefixtures("pyonmttok")
@@ -111,7 +111,7 @@ def text_with_symbols(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("text_with_symbols")
 def test_prepared_tokens_have_none() -> None:
-    line = refused(prepare_files.main, [*PREPARE.split(), "--tokens"])
+    line = refusal(prepare_files.main, [*PREPARE.split(), "--tokens"])
     assert "train.en: line 61: '</s>' is a symbol of the model's own" in line
     assert not Path("data").exists()
 

@@ -18,7 +18,7 @@ from onmt_entmax.files.checksums import write_list
 from onmt_entmax.search import Sampling, SearchConfig, SearchTask
 from onmt_entmax.strings.copying import PLACEHOLDERS
 from tests.commands import succeed
-from tests.ended import Main, ended
+from tests.in_process import Main, exit_status
 from tests.inflection_models import write_model
 from tests.models import words
 from tests.string_models import task_options
@@ -296,7 +296,7 @@ def two_languages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def exported(two_languages: Path) -> Path:
     folder = two_languages.parent / "exported"
-    assert ended(export.main, [str(two_languages), str(folder)]) == 0
+    assert exit_status(export.main, [str(two_languages), str(folder)]) == 0
     return folder
 
 
@@ -319,7 +319,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
 
     def run(main: Main, *arguments: object) -> list[list[str]]:
         capsys.readouterr()
-        assert ended(main, [*map(str, arguments)]) == 0
+        assert exit_status(main, [*map(str, arguments)]) == 0
         return [line.split("\t") for line in capsys.readouterr().out.splitlines()]
 
     return run

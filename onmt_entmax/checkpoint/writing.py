@@ -12,7 +12,6 @@ import torch
 import yaml
 from safetensors import SafetensorError
 
-from onmt_entmax import __version__
 from onmt_entmax.checkpoint.contents import (
     CONFIG,
     FORMAT_VERSION,
@@ -29,6 +28,7 @@ from onmt_entmax.errors import first_line
 from onmt_entmax.files import FileError, read_bytes, write_folder
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.version import __version__
 
 
 def save(

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from onmt_entmax import __version__
 from onmt_entmax.checkpoint import (
     CELLS,
     LoadedModel,
@@ -34,6 +33,7 @@ from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.strings.task import RIGHT_TO_LEFT, is_language
+from onmt_entmax.version import __version__
 
 # Options of the training that are kept; none of them is a path.
 TRAINING = (

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from onmt_entmax import __version__
 from onmt_entmax.cli.children import end_with_parent
 from onmt_entmax.cli.ending import ending, show_warnings_in_one_line
 from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.version import __version__
 
 PROGRAM = "onmt-entmax"
 

@@ -39,7 +39,6 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from onmt_entmax import __version__
 from onmt_entmax.cli.checked_tables import CheckedTable, check_tables
 from onmt_entmax.cli.ending import argument_parser, note
 from onmt_entmax.cli.model_options import add_target_symbols
@@ -60,6 +59,7 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.tables import Row, checked_columns
 from onmt_entmax.transducer import Transducer
+from onmt_entmax.version import __version__
 
 WINDOW = 2048  # queries that are predicted, and written, together
 _MODEL_FILES = ("config.yaml", "vocab.json", "model.safetensors")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli import evaluate
-from tests.ended import ended
+from tests.in_process import exit_status
 
 GOLD = ("cat\tk æ t", "read\tɹ iː d", "read\tɹ ɛ d", "gnu\tn j uː")
 
@@ -18,7 +18,7 @@ def write(path: Path, *rows: str) -> Path:
 
 def evaluated(*arguments: object) -> int:
     """Run the command in this process; return the exit status."""
-    return ended(evaluate.main, [str(argument) for argument in arguments])
+    return exit_status(evaluate.main, [str(argument) for argument in arguments])
 
 
 def scores(folder: Path, *arguments: object) -> dict[str, Any]:

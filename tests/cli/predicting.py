@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from onmt_entmax.cli import predict
-from tests.ended import ended
+from tests.in_process import exit_status
 
 SOURCES = ("ab", "abcd", "da", "c")
 HEADED = ("word\tpronunciation", *(f"{source}\t" for source in SOURCES))
@@ -17,4 +17,4 @@ def write(path: Path, *rows: str) -> Path:
 
 def predicted(model: Path, *arguments: object) -> int:
     """Run the command in this process; return the exit status."""
-    return ended(predict.main, [str(word) for word in (model, *arguments)])
+    return exit_status(predict.main, [str(word) for word in (model, *arguments)])

@@ -14,7 +14,7 @@ from onmt_entmax.inflector import Inflector
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
 from tests.commands import run, succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.inflection_models import write_model
 from tests.reports import record
 
@@ -107,9 +107,9 @@ def test_a_named_model_excludes_the_rows_that_it_cannot_produce(named: Named) ->
 
 
 def test_a_corrected_table_needs_another_folder(named: Named) -> None:
-    assert ended(audit.main, [*map(str, named.arguments), "german"]) == 0
+    assert exit_status(audit.main, [*map(str, named.arguments), "german"]) == 0
     named.table.write_text(f"ab\t{named.forms[0]}\tV\n" * len(named.forms), encoding="utf-8")
-    assert "name another --out" in refused(audit.main, [*named.arguments, "german"])
+    assert "name another --out" in refusal(audit.main, [*named.arguments, "german"])
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_corrected_table_needs_another_folder(named: Named) -> None:
 def test_options_that_do_not_fit_a_named_model_are_refused(
     named: Named, options: list[object], message: str
 ) -> None:
-    assert message in refused(audit.main, [*named.arguments, *options])
+    assert message in refusal(audit.main, [*named.arguments, *options])
 
 
 def checked_row(form: str, log_prob: float | None, best: str, copies: int = 1, line: int = 1):
@@ -178,7 +178,7 @@ def test_equal_rows_and_forms_of_a_cell_are_held_out_together(
     lines = [*rows, *rows, *turned]
     (tmp_path / "table").write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = [tmp_path / "table", "--out", tmp_path / "out", "--folds", folds, "--ask", 1000]
-    assert ended(audit.main, [*map(str, words)]) == 0
+    assert exit_status(audit.main, [*map(str, words)]) == 0
     assert len(parts) == folds
     listed = [row for _, held_out in parts for row in held_out]
     assert sorted(row.number for row in listed) == [*range(1, 25), *range(49, 65)]
@@ -215,7 +215,7 @@ def test_rows_that_mix_scripts_are_listed(
         "\n".join(["Lemma\tForm\tMSD", *lines]) + "\n", encoding="utf-8"
     )
     words = [tmp_path / "table", "--out", tmp_path / "out", "--model", model]
-    assert ended(audit.main, [*map(str, words), "--language", "german"]) == 0
+    assert exit_status(audit.main, [*map(str, words), "--language", "german"]) == 0
     listed = (tmp_path / "out/scripts.tsv").read_text("utf-8").splitlines()
     assert [line.split("\t")[:2] for line in listed] == [["3", "cа"], ["4", "ab"]]
     assert listed[0].endswith("\t'cа' mixes scripts: Latin with Cyrillic а (U+0430)")
@@ -260,7 +260,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(
     if content is not None:
         (tmp_path / "table").write_text(content)
     arguments = [tmp_path / "table", "--out", tmp_path / "out", *options]
-    assert message in refused(audit.main, arguments, progress=True)
+    assert message in refusal(audit.main, arguments, progress=True)
     assert not (tmp_path / "out").exists()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ended import ended
+from tests.in_process import exit_status
 from tools.bench import peers
 from tools.bench.peer_systems.eole import Eole
 from tools.bench.peer_systems.system import Command, Data, PeerError, System, last_number
@@ -73,7 +73,7 @@ def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         monkeypatch.setattr(peers, "SYSTEMS", systems)
         words = ["--train", tmp_path / "a.trn", "--dev", tmp_path / "a.dev", "--out"]
         words += [tmp_path / "out", "--peers", tmp_path, "--json", tmp_path / "figures.json", *more]
-        assert ended(peers.main, [str(word) for word in words]) == status
+        assert exit_status(peers.main, [str(word) for word in words]) == status
         printed = capsys.readouterr()
         path = tmp_path / "figures.json"
         figures = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.commands import json_lines
-from tests.ended import ended
+from tests.in_process import exit_status
 from tools.bench import transformer
 
 
@@ -23,7 +23,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     output = tmp_path_factory.mktemp("transformer") / "results.jsonl"
     arguments = f"--size tiny --batch 8 --warmup 1 --steps 3 --dropout 0 --output {output}"
     with redirect_stdout(io.StringIO()) as printed:
-        assert ended(transformer.main, arguments.split()) == 0
+        assert exit_status(transformer.main, arguments.split()) == 0
     return Run(json_lines(output), printed.getvalue())
 
 

@@ -12,7 +12,7 @@ import pytest
 from onmt_entmax.cli import bleu
 from tests.cli.translations import SENTENCES, write_translations
 from tests.commands import succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.reports import record
 
 
@@ -43,7 +43,7 @@ def test_scores_and_signatures_are_those_of_the_command(
 ) -> None:
     output = tmp_path / "scores.json"
     arguments = [str(texts / "one"), "--reference", str(texts / "ref"), "--output", str(output)]
-    assert ended(bleu.main, [*arguments, "--tokenize", tokenize, *lowercase]) == 0
+    assert exit_status(bleu.main, [*arguments, "--tokenize", tokenize, *lowercase]) == 0
     ours = json.loads(output.read_text())
     wide = ["-i", "one", "-m", "bleu", "chrf", "ter", "-w", "10", "-f", "json"]
     case = ["--lowercase", "--chrf-lowercase"] if lowercase else []
@@ -108,7 +108,7 @@ def test_the_same_scores_differ_by_chance(
     Path("copy").write_text(output)
     Path("capitals").write_text(output.upper())
     arguments = ["one", "copy", "capitals", "two", "--reference", "ref", "--resamples", "100"]
-    assert ended(bleu.main, [*arguments, "--metrics", "bleu", "--lowercase"]) == 0
+    assert exit_status(bleu.main, [*arguments, "--metrics", "bleu", "--lowercase"]) == 0
     found = dict(re.findall(r"(?m)^(\w+) .*\(p ([\d.]+)\)", capsys.readouterr().out))
     assert found == {"copy": "1.0000", "capitals": "1.0000", "two": "0.0099"}
 
@@ -131,4 +131,4 @@ def test_errors_are_one_line(
     Path("short").write_text("a\n")
     Path("report").write_text(f"{record('s', 'optimal', ('a', 0.5))}\n" * SENTENCES)
     Path("five").write_text("a\n" * 5 * SENTENCES)
-    assert message in refused(bleu.main, arguments)
+    assert message in refusal(bleu.main, arguments)

@@ -10,7 +10,7 @@ import pytest
 
 from onmt_entmax.cli import bleu
 from tests.cli.translations import write_translations
-from tests.ended import ended
+from tests.in_process import exit_status
 
 
 class Lists(NamedTuple):
@@ -43,8 +43,8 @@ def lists(tmp_path_factory: pytest.TempPathFactory) -> Lists:
     options = ["--nbest", "3", "--resamples", "20", "--output", "lists.json"]
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
         patch.chdir(folder)
-        assert ended(bleu.main, ["two", "--reference", "ref", "--output", "first.json"]) == 0
-        assert ended(bleu.main, ["better", "best", "--reference", "ref", *options]) == 0
+        assert exit_status(bleu.main, ["two", "--reference", "ref", "--output", "first.json"]) == 0
+        assert exit_status(bleu.main, ["better", "best", "--reference", "ref", *options]) == 0
     return Lists(
         first=values_of("two", folder / "first.json"),
         better=values_of("better", folder / "lists.json"),

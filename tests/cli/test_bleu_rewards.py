@@ -12,7 +12,7 @@ from sacrebleu import corpus_bleu
 from onmt_entmax.cli import bleu
 from tests.cli.translations import write_translations
 from tests.commands import succeed
-from tests.ended import refused
+from tests.in_process import refusal
 
 
 @pytest.fixture(scope="module")
@@ -184,5 +184,5 @@ def test_what_cannot_be_tuned_is_refused(
     Path("report").write_text(json.dumps(first | change).replace('"1e400"', "1e400"))
     Path("ref").write_text("a\n")
     command = ["report", *more, "--reference", "ref", "--tune", "length_reward", "--output", "o"]
-    assert message in refused(bleu.main, command)
+    assert message in refusal(bleu.main, command)
     assert not Path("o").exists()

@@ -11,13 +11,13 @@ import pytest
 from onmt_entmax.cli import combine
 from onmt_entmax.report.reading import read_report
 from tests.commands import succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.reports import record
 
 
 def run(*arguments: object) -> None:
     """Run the command in this process."""
-    assert ended(combine.main, [str(argument) for argument in arguments]) == 0
+    assert exit_status(combine.main, [str(argument) for argument in arguments]) == 0
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -342,5 +342,5 @@ def test_bad_input_is_one_line_and_writes_nothing(
     write(tmp_path / "two", line, line)
     write(tmp_path / "other", record("y", "exhaustive", ("a", 1.0)))
     write(tmp_path / "broken", '{"id": 0}')
-    assert message in refused(combine.main, [*arguments.split(), "--output", "output"])
+    assert message in refusal(combine.main, [*arguments.split(), "--output", "output"])
     assert not Path("output").exists()

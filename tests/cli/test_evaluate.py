@@ -9,7 +9,7 @@ import pytest
 
 from onmt_entmax.cli import evaluate
 from tests.commands import json_lines
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.reports import record
 
 
@@ -42,7 +42,7 @@ def evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
     def run(arguments: Sequence[str]) -> Evaluation:
         report = tmp_path / "scores" / "scores.json"
-        assert ended(evaluate.main, [*arguments, "--json", str(report)]) == 0
+        assert exit_status(evaluate.main, [*arguments, "--json", str(report)]) == 0
         return Evaluation(capsys.readouterr().out, json.loads(report.read_text()))
 
     return run
@@ -121,7 +121,7 @@ def test_lists_have_scores_of_the_first_and_of_the_nearest(
 
 
 def test_lists_of_another_length_are_refused(list_arguments: list[str]) -> None:
-    message = refused(evaluate.main, [*list_arguments, "--nbest", "2"])
+    message = refusal(evaluate.main, [*list_arguments, "--nbest", "2"])
     assert "predictions: 9 lines, but" in message
 
 
@@ -264,18 +264,18 @@ def test_a_report_that_abstains_from_a_prediction_is_refused(compared: Compared)
     records = json_lines(compared.report)
     records[9]["abstained"] = True
     write_lines(compared.report, list(map(json.dumps, records)))
-    assert "report: not of " in refused(evaluate.main, compared.arguments)
+    assert "report: not of " in refusal(evaluate.main, compared.arguments)
 
 
 def test_a_report_in_another_order_is_refused(compared: Compared) -> None:
     records = compared.report.read_text().splitlines()
     write_lines(compared.report, records[::-1])
-    assert "report: not of " in refused(evaluate.main, compared.arguments)
+    assert "report: not of " in refusal(evaluate.main, compared.arguments)
 
 
 def test_an_empty_report_is_refused(compared: Compared) -> None:
     write_lines(compared.report, [])
-    assert "the report is empty" in refused(evaluate.main, compared.arguments)
+    assert "the report is empty" in refusal(evaluate.main, compared.arguments)
 
 
 # --- errors ---
@@ -310,6 +310,6 @@ def test_wrong_files_are_refused_and_nothing_is_written(
     reference = ["a"] * len(source)
     arguments = write_files(tmp_path, source=source, reference=reference, predictions=predictions)
     report = tmp_path / "report.json"
-    assert message in refused(evaluate.main, [*arguments, "--json", report])
+    assert message in refusal(evaluate.main, [*arguments, "--json", report])
     assert capsys.readouterr().out == ""
     assert not report.exists()

@@ -6,7 +6,7 @@ import pytest
 
 from onmt_entmax.cli import evaluate
 from tests.cli.evaluating import GOLD, evaluated, scores, write
-from tests.ended import refused
+from tests.in_process import refusal
 
 Tables = dict[str, list[Path]]
 
@@ -68,7 +68,7 @@ def test_a_side_that_lacks_a_query_is_refused(
 ) -> None:
     (first, _) = tables[side]
     write(first, *first.read_text(encoding="utf-8").splitlines()[:3])  # without its last row
-    line = refused(evaluate.main, [*compared(tables), "--json", tmp_path / "scores.json"])
+    line = refusal(evaluate.main, [*compared(tables), "--json", tmp_path / "scores.json"])
     assert f"{tmp_path / side}: has no prediction for 1 of 5 rows of {tmp_path / other}" in line
     assert f"such as {missing} (xx); --against compares predictions of the same rows" in line
     assert not (tmp_path / "scores.json").exists()

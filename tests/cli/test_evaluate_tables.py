@@ -8,7 +8,7 @@ import pytest
 from onmt_entmax.cli import evaluate
 from tests import models
 from tests.cli.evaluating import GOLD, evaluated, scores, write
-from tests.ended import refused
+from tests.in_process import refusal
 from tests.inflection_models import write_model
 from tests.string_models import task_options, write_phones
 
@@ -269,13 +269,13 @@ def test_what_does_not_fit_is_refused_in_one_line(
 ) -> None:
     gold = write(tmp_path / "gold.tsv", *GOLD)
     predicted = write(tmp_path / "p.tsv", *rows)
-    assert message in refused(evaluate.main, [predicted, "--reference", gold, *options])
+    assert message in refusal(evaluate.main, [predicted, "--reference", gold, *options])
 
 
 def test_a_gold_table_without_targets_is_refused(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.tsv", "word\tfeatures", "a\tV", "b\tN")
     predicted = write(tmp_path / "p.tsv", "a\tV\tb")
-    assert "no targets, so nothing is right" in refused(
+    assert "no targets, so nothing is right" in refusal(
         evaluate.main, [predicted, "--reference", gold]
     )
 
@@ -284,7 +284,7 @@ def test_a_language_without_a_gold_table_is_refused(tmp_path: Path) -> None:
     gold = [write(tmp_path / f"{name}.tsv", "a\tb") for name in ("xx", "yy")]
     predicted = write(tmp_path / "zz_test.covered.tsv", "a\tb")
     message = "of the language zz by its name, of which there is no gold table"
-    assert message in refused(evaluate.main, [predicted, "--reference", *gold])
+    assert message in refusal(evaluate.main, [predicted, "--reference", *gold])
 
 
 class TestASingleTable:
@@ -308,15 +308,15 @@ class TestASingleTable:
     def test_of_another_language_is_refused(self, words: list[str], tmp_path: Path) -> None:
         message = "eng.tsv: of the language english by its name, and the gold table is of german"
         predicted = write(tmp_path / "eng.tsv", "a\tb")
-        assert message in refused(evaluate.main, [predicted, *words])
+        assert message in refusal(evaluate.main, [predicted, *words])
 
 
 def test_a_model_needs_predicted_tables(tmp_path: Path) -> None:
-    assert "--model goes with predicted tables" in refused(evaluate.main, ["--model", tmp_path])
+    assert "--model goes with predicted tables" in refusal(evaluate.main, ["--model", tmp_path])
 
 
 def test_something_to_evaluate_is_needed() -> None:
-    assert "--source, --reference, --predictions, or predicted tables" in refused(evaluate.main, [])
+    assert "--source, --reference, --predictions, or predicted tables" in refusal(evaluate.main, [])
 
 
 class TestColumnsAndUnitsOfAModel:
@@ -333,4 +333,4 @@ class TestColumnsAndUnitsOfAModel:
 
     def test_are_not_given_as_options(self, words: list[object]) -> None:
         message = "the model says so"
-        assert message in refused(evaluate.main, [*words, "--separator", "target= "])
+        assert message in refusal(evaluate.main, [*words, "--separator", "target= "])

@@ -20,12 +20,12 @@ from onmt_entmax.files.checksums import differences, write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import remember_best
 from tests.commands import succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.models import SMALL, VOCABULARIES
 
 
 def export(*arguments: object) -> None:
-    assert ended(main, [str(argument) for argument in arguments]) == 0
+    assert exit_status(main, [str(argument) for argument in arguments]) == 0
 
 
 def texts(folder: Path) -> bytes:
@@ -190,19 +190,19 @@ def test_what_cannot_be_exported_is_refused(
     with torch.no_grad():
         model.generator.bias[0] = 1e6
     save(tmp_path / "model", model, SMALL, VOCABULARIES, options)
-    assert message in refused(main, [tmp_path / "model", tmp_path / "out", *dtype])
+    assert message in refusal(main, [tmp_path / "model", tmp_path / "out", *dtype])
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "no such model folder" in refused(main, [tmp_path / "nothing", tmp_path / "out"])
+    assert "no such model folder" in refusal(main, [tmp_path / "nothing", tmp_path / "out"])
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     save(tmp_path / "model", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})
     (tmp_path / "out").mkdir()
-    message = refused(main, [tmp_path / "model", tmp_path / "out"])
+    message = refusal(main, [tmp_path / "model", tmp_path / "out"])
     assert "exists already; name a new folder" in message
 
 
@@ -260,7 +260,7 @@ def stranger(named: Named, private: Path, tmp_path: Path) -> Path:
 
 
 def test_a_private_file_is_not_exported(named: Named, stranger: Path, tmp_path: Path) -> None:
-    assert named.message in refused(main, [stranger, tmp_path / "out"])
+    assert named.message in refusal(main, [stranger, tmp_path / "out"])
     assert not (tmp_path / "out").exists()
 
 
@@ -315,5 +315,5 @@ def test_a_damaged_best_json_is_one_line(tmp_path: Path, best: str, source: str)
     model = build_model(SMALL, VOCABULARIES)
     save(tmp_path / "run" / "step_3", model, SMALL, VOCABULARIES, {})
     (tmp_path / "run" / "best.json").write_text(best)
-    assert "best.json: " in refused(main, [tmp_path / source, tmp_path / "out"])
+    assert "best.json: " in refusal(main, [tmp_path / source, tmp_path / "out"])
     assert not (tmp_path / "out").exists()

@@ -24,7 +24,7 @@ from onmt_entmax.cli import import_onmt as tool
 from onmt_entmax.cli import score
 from onmt_entmax.model import SparseNMTModel, build_model
 from tests.commands import fail, json_lines, run, succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 
 COMMAND = ("onmt_entmax", "import-onmt")
 SMALL = {
@@ -176,7 +176,7 @@ def test_an_imported_model_scores_as_stock_does(
     (tmp_path / "texts").write_text("".join(f"{output.text}\n" for output in stock_outputs))
     files = ["-src", trained.folder / "valid.src", "-tgt", tmp_path / "texts"]
     arguments = ["-model", trained.imported, *files, "-output", tmp_path / "scores.jsonl"]
-    assert ended(score.main, list(map(str, arguments))) == 0
+    assert exit_status(score.main, list(map(str, arguments))) == 0
     scores = [line["log_prob"] for line in json_lines(tmp_path / "scores.jsonl")]
     assert scores == pytest.approx([output.log_prob for output in stock_outputs], abs=1e-4)
 
@@ -207,7 +207,7 @@ def test_folders_of_the_checkpoint_are_not_kept(trained: Stock) -> None:
 
 
 def test_a_folder_is_not_overwritten(trained: Stock) -> None:
-    line = refused(tool.main, [trained.checkpoint, trained.imported, "--yes"])
+    line = refusal(tool.main, [trained.checkpoint, trained.imported, "--yes"])
     assert "exists already" in line
 
 
@@ -269,7 +269,7 @@ class Evil:
 
 def test_a_pickle_that_runs_a_program_is_refused(tmp_path: Path) -> None:
     torch.save({"model": {}, "opt": Evil(tmp_path / "harm")}, tmp_path / "evil.pt")
-    message = refused(tool.main, [tmp_path / "evil.pt", tmp_path / "out", "--yes"])
+    message = refusal(tool.main, [tmp_path / "evil.pt", tmp_path / "out", "--yes"])
     assert "refused: it names posix.mkdir" in message
     assert not (tmp_path / "harm").exists()
     assert not (tmp_path / "out").exists()
@@ -309,7 +309,7 @@ def test_a_pickle_is_opened_if_a_person_says_so(
 ) -> None:
     person = SimpleNamespace(isatty=lambda: True, readline=lambda: answer)
     monkeypatch.setattr(sys, "stdin", person)
-    assert ended(tool.main, [str(some_pickle), str(tmp_path / "out")]) == status
+    assert exit_status(tool.main, [str(some_pickle), str(tmp_path / "out")]) == status
     was_opened = "no 'model' in it" in capsys.readouterr().err
     assert was_opened == (answer == "y\n")
 
@@ -317,16 +317,16 @@ def test_a_pickle_is_opened_if_a_person_says_so(
 @pytest.mark.parametrize("content", [b"", b"not a pickle", b"PK\x03\x04 cut short"])
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file.pt").write_bytes(content)
-    line = refused(tool.main, [tmp_path / "file.pt", tmp_path / "out", "--yes"])
+    line = refusal(tool.main, [tmp_path / "file.pt", tmp_path / "out", "--yes"])
     assert "not a checkpoint of OpenNMT-py, or damaged" in line
 
 
 def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
-    assert "no such file" in refused(tool.main, [tmp_path / "absent.pt", tmp_path / "o", "--yes"])
+    assert "no such file" in refusal(tool.main, [tmp_path / "absent.pt", tmp_path / "o", "--yes"])
 
 
 def test_a_folder_is_no_checkpoint(tmp_path: Path) -> None:
-    assert " is a folder; name a" in refused(tool.main, [tmp_path, tmp_path / "o", "--yes"])
+    assert " is a folder; name a" in refusal(tool.main, [tmp_path, tmp_path / "o", "--yes"])
 
 
 # --- what a checkpoint may say ---------------------------------------------------------------

@@ -16,7 +16,7 @@ from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.files.checksums import LIST_NAME, write_list
 from onmt_entmax.inflector import Form, Inflection, Question
 from tests.commands import json_lines
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.inflection_models import VOCABULARIES, write_model
 
 
@@ -59,7 +59,7 @@ def rows(
 ) -> list[list[str]]:
     """The columns that the command prints for two queries, in both forms of a line."""
     type_lines(monkeypatch, "english ab V;PST\n\ngerman\ta b\tV;FUT\r\n")
-    assert ended(inflect.main, ["--n_best", "2", "--model", str(inflection_model)]) == 0
+    assert exit_status(inflect.main, ["--n_best", "2", "--model", str(inflection_model)]) == 0
     return [line.split("\t") for line in capsys.readouterr().out.splitlines()]
 
 
@@ -114,7 +114,7 @@ class TestWarningsOnTheStandardError:
     def test_are_not_there_without_a_reason(
         self, model: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert ended(inflect.main, ["english", "ab", "V", "--model", model]) == 0
+        assert exit_status(inflect.main, ["english", "ab", "V", "--model", model]) == 0
         captured = capsys.readouterr()
         assert warnings_of(captured.out) == [""]
         assert captured.err == ""
@@ -122,7 +122,7 @@ class TestWarningsOnTheStandardError:
     def test_have_the_warning_of_a_query(
         self, model: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert ended(inflect.main, ["german", "bab", "V", "--model", model]) == 0
+        assert exit_status(inflect.main, ["german", "bab", "V", "--model", model]) == 0
         captured = capsys.readouterr()
         assert warnings_of(captured.out) == [f"{self.NO_B} (2)"]
         assert captured.err == f"warning: {self.NO_B} (2)\n"
@@ -131,7 +131,7 @@ class TestWarningsOnTheStandardError:
         self, model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         type_lines(monkeypatch, "german ab V\n" * 2)
-        assert ended(inflect.main, ["--model", model]) == 0
+        assert exit_status(inflect.main, ["--model", model]) == 0
         captured = capsys.readouterr()
         assert warnings_of(captured.out) == [self.NO_B, self.NO_B]
         assert captured.err == f"warning: ab: {self.NO_B} (words with warnings: 2 of 2)\n"
@@ -143,7 +143,7 @@ def warnings_with_cells(folder: Path, cells: str, tags: str, capsys: Any) -> str
     (model / "cells.tsv").write_text(cells)
     (model / LIST_NAME).unlink()
     write_list(model)
-    assert ended(inflect.main, ["german", "ab", tags, "--model", str(model)]) == 0
+    assert exit_status(inflect.main, ["german", "ab", tags, "--model", str(model)]) == 0
     printed: str = capsys.readouterr().err
     return printed
 
@@ -184,7 +184,7 @@ def test_tags_that_no_shell_cut_are_not_warned_of(
 def test_a_command_line_that_is_no_query_is_refused(
     inflection_model: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    assert ended(inflect.main, [*arguments, "--model", str(inflection_model)]) == 2
+    assert exit_status(inflect.main, [*arguments, "--model", str(inflection_model)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
@@ -210,7 +210,7 @@ class TestJsonOfOneLanguageToAFile:
         files = ["--input", str(tmp_path / "in.tsv"), "--output", str(tmp_path / "out.jsonl")]
         options = ["--language", "german", "--json", "--beam_size", "1"]
         model = ["--model", str(tmp_path / "model")]
-        assert ended(inflect.main, [*files, *options, *model]) == 0
+        assert exit_status(inflect.main, [*files, *options, *model]) == 0
         assert capsys.readouterr().out == ""
         return json_lines(tmp_path / "out.jsonl")
 
@@ -253,7 +253,7 @@ def test_bad_lines_are_refused_in_one_line(
     inflection_model: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     type_lines(monkeypatch, text)
-    assert message in refused(inflect.main, ["--model", inflection_model])
+    assert message in refusal(inflect.main, ["--model", inflection_model])
 
 
 def test_a_person_is_answered_line_by_line(
@@ -264,7 +264,7 @@ def test_a_person_is_answered_line_by_line(
             return True
 
     monkeypatch.setattr("sys.stdin", Terminal(io.BytesIO(b"english a\nenglish a V\n")))
-    assert ended(inflect.main, ["--model", str(inflection_model)]) == 0
+    assert exit_status(inflect.main, ["--model", str(inflection_model)]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("english\ta\tV\t1\t")
     hint, line = captured.err.splitlines()

@@ -16,7 +16,7 @@ from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.certificate import Certificate
 from onmt_entmax.translator import Translator
-from tests.ended import ended
+from tests.in_process import exit_status
 from tests.inflection_models import write_model
 
 RIGHT_TO_LEFT = {"target_order": "right_to_left"}
@@ -83,7 +83,7 @@ def exported(
 ) -> Iterator[Path]:
     """The folder that `export` makes of the right-to-left model."""
     folder = tmp_path / "exported"
-    assert ended(export.main, [str(right_to_left), str(folder)]) == 0
+    assert exit_status(export.main, [str(right_to_left), str(folder)]) == 0
     capsys.readouterr()
     return folder
 
@@ -99,7 +99,7 @@ def test_an_exported_model_keeps_its_direction(
 ) -> None:
     printed = []
     for model in (right_to_left, exported):
-        assert ended(inflect.main, ["english", "ab", "V", "--model", str(model)]) == 0
+        assert exit_status(inflect.main, ["english", "ab", "V", "--model", str(model)]) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1] != ""
 

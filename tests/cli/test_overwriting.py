@@ -18,7 +18,7 @@ from onmt_entmax.cli import (
     report,
     score,
 )
-from tests.ended import Main, refused
+from tests.in_process import Main, refusal
 
 FILES = [
     "same",  # as input and as output
@@ -99,6 +99,6 @@ def test_an_output_that_is_an_input_is_refused(
         (tmp_path / name).write_text("what is there\n")
     (tmp_path / "link").symlink_to("train.src")
     before = sorted(tmp_path.rglob("*"))
-    assert "is read, and would be overwritten" in refused(main, words.split())
+    assert "is read, and would be overwritten" in refusal(main, words.split())
     assert sorted(tmp_path.rglob("*")) == before
     assert all(path.read_text() == "what is there\n" for path in before if path.is_file())

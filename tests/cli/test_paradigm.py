@@ -20,7 +20,7 @@ from onmt_entmax.paradigm import WarningCounts, as_csv, as_html, as_text, cell_t
 from onmt_entmax.paradigm.texts import terminal_width
 from onmt_entmax.search import SearchConfig, SearchTask
 from tests.cli.paradigms import WHOLE_SUPPORT, run_paradigm
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.inflection_models import VOCABULARIES, write_model
 from tests.models import words
 
@@ -457,11 +457,11 @@ def test_a_language_without_tags_has_no_paradigm_but_a_command_that_inflects(
     tmp_path: Path,
 ) -> None:
     model = write_model(tmp_path / "model", 4, words(("lang=ady", "a"), "a"), end=4)
-    error = refused(paradigm.main, ["ady", "a", "--model", model])
+    error = refusal(paradigm.main, ["ady", "a", "--model", model])
     assert "training data for ady has no tags" in error
     command = shlex.split(error[error.index("onmt-entmax inflect") : error.index(" prints")])
     assert command[2:] == ["--model", str(model), "ady", "a", ""]
-    assert ended(inflect.main, command[2:]) == 0
+    assert exit_status(inflect.main, command[2:]) == 0
 
 
 @pytest.mark.parametrize(

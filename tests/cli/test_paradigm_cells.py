@@ -13,7 +13,7 @@ from onmt_entmax.paradigm import cells_of
 from onmt_entmax.strings.cells import count_cells
 from tests.cli.paradigms import CELLS
 from tests.commands import succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 
 
 def test_cells_of_sources_are_counted() -> None:
@@ -44,18 +44,18 @@ def test_the_same_tags_in_another_order_are_one_cell() -> None:
 def test_other_lines_are_no_cells(paradigm_model: Path, tmp_path: Path, line: str) -> None:
     (tmp_path / "cells").write_text(f"german\tV\t1\n{line}\n", encoding="utf-8")
     words = ["german", "ab", "--model", paradigm_model, "--cells", tmp_path / "cells"]
-    assert "cells:2: expected language, tags and number" in refused(paradigm.main, words)
+    assert "cells:2: expected language, tags and number" in refusal(paradigm.main, words)
 
 
 def test_a_file_without_cells_is_named(paradigm_model: Path, tmp_path: Path) -> None:
     (tmp_path / "cells").touch()
     words = ["german", "ab", "--model", paradigm_model, "--cells", tmp_path / "cells"]
-    assert "cells: has no cells; its lines are language, tags" in refused(paradigm.main, words)
+    assert "cells: has no cells; its lines are language, tags" in refusal(paradigm.main, words)
 
 
 def test_a_model_without_cells_says_where_they_come_from(paradigm_model: Path) -> None:
     words = ["german", "ab", "--model", paradigm_model]
-    assert "trained by a version that kept no cells.tsv" in refused(paradigm.main, words)
+    assert "trained by a version that kept no cells.tsv" in refusal(paradigm.main, words)
 
 
 # --- cells of a training ---
@@ -84,7 +84,7 @@ def cells_trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     succeed("onmt_entmax", "prepare", "sigmorphon", "--data", folder, "--out", data)
     train = ("train", "-config", data / "train.yaml", *QUICK, "-train_steps", 2)
     succeed("onmt_entmax", *train)
-    assert ended(export.main, [str(data / "model"), str(exported)]) == 0
+    assert exit_status(export.main, [str(data / "model"), str(exported)]) == 0
     return Trained(data, data / "model", read_cells(data / "model" / "step_2"), exported)
 
 
@@ -94,7 +94,7 @@ def test_training_keeps_the_cells(cells_trained: Trained) -> None:
 
 def test_folders_with_cells_are_verified(cells_trained: Trained) -> None:
     folders = [str(cells_trained.exported), str(cells_trained.model)]
-    assert ended(verify.main, folders) == 0
+    assert exit_status(verify.main, folders) == 0
 
 
 @pytest.mark.parametrize("folder", ["model", "exported"])
@@ -123,4 +123,4 @@ def test_a_changed_file_of_cells_is_refused(cells_trained: Trained, tmp_path: Pa
     with open(exported / "cells.tsv", "a", encoding="utf-8") as file:
         file.write("x\tV;FUT\t1\n")
     words = ["x", "ab", "--pos", "V", "--model", exported]
-    assert "cells.tsv: its content is not what was written" in refused(paradigm.main, words)
+    assert "cells.tsv: its content is not what was written" in refusal(paradigm.main, words)

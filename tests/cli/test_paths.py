@@ -29,7 +29,7 @@ from onmt_entmax.cli import (
     train,
     translate,
 )
-from tests.ended import ended
+from tests.in_process import exit_status
 
 MODEL = str(Path(__file__).parents[1] / "data" / "model_1.0")
 RECORD = {
@@ -109,7 +109,7 @@ def test_a_path_that_cannot_be_used_is_refused_in_one_line(
     words = [word.removeprefix("@") for word in text.split()]
     words[place] = UNUSABLE[kind]
     before = sorted(files.rglob("*"))
-    assert ended(main, words) == 2
+    assert exit_status(main, words) == 2
     printed = capsys.readouterr().err.splitlines()
     lines = [line for line in printed if not line.startswith(OTHER_LINES)]
     assert len(lines) == 1, lines

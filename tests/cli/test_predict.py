@@ -23,7 +23,7 @@ from onmt_entmax.errors import counted
 from onmt_entmax.transducer import Output
 from tests.cli.predicting import SOURCES, predicted, write
 from tests.commands import ENVIRONMENT, ROOT, run, succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.inflection_models import write_model
 from tests.models import words
 from tests.string_models import LETTERS, PHONES, task_options, write_phones
@@ -239,7 +239,7 @@ def test_languages_may_be_a_column(
 def test_a_column_of_languages_needs_no_other_language(inflection: Path, tmp_path: Path) -> None:
     table = write(tmp_path / "x.tsv", "german\tab\tV")
     columns = ("--columns", "language,source,tags")
-    assert "leave --language out" in refused(
+    assert "leave --language out" in refusal(
         predict.main, [inflection, table, *columns, "--language", "german"]
     )
 
@@ -260,11 +260,11 @@ class TestColumnsInAnotherOrderThanInTraining:
 
     def test_are_refused(self, inflection: Path, table: Path) -> None:
         message = "column 3 has the tags of the model, and not column 2; --columns"
-        assert message in refused(predict.main, [inflection, table])
+        assert message in refusal(predict.main, [inflection, table])
 
     def test_are_refused_by_an_evaluation(self, evaluation: list[str]) -> None:
         message = "column 3 has the tags of the model, and not column 2; --columns"
-        assert message in refused(evaluate.main, evaluation)
+        assert message in refusal(evaluate.main, evaluation)
 
     def test_may_be_named(self, inflection: Path, table: Path) -> None:
         assert predicted(inflection, table, *self.NAMED) == 0
@@ -272,7 +272,7 @@ class TestColumnsInAnotherOrderThanInTraining:
     def test_may_be_named_for_an_evaluation(
         self, evaluation: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert ended(evaluate.main, [*evaluation, *self.NAMED]) == 0
+        assert exit_status(evaluate.main, [*evaluation, *self.NAMED]) == 0
         assert "100.00" in capsys.readouterr().out
 
 
@@ -289,7 +289,7 @@ def test_a_language_is_checked_before_anything_is_predicted(
 ) -> None:
     table = write(tmp_path / name, "ab\tV")
     output = tmp_path / "out.tsv"
-    assert message in refused(predict.main, [inflection, table, "--output", output, *more])
+    assert message in refusal(predict.main, [inflection, table, "--output", output, *more])
     assert not output.exists()
 
 
@@ -385,7 +385,7 @@ def test_an_input_is_never_overwritten(
     write(Path("words.tsv"), "ab")
     os.link("words.tsv", "link.tsv")
     message = "is read, and would be overwritten"
-    assert message in refused(predict.main, [model, "words.tsv", *options])
+    assert message in refusal(predict.main, [model, "words.tsv", *options])
     assert Path("words.tsv").read_text() == "ab\n"
 
 
@@ -403,7 +403,7 @@ def test_options_that_do_not_fit_are_refused_in_one_line(
     model: Path, tmp_path: Path, more: tuple[str, ...], message: str
 ) -> None:
     table = write(tmp_path / "words.tsv", "ab")
-    assert re.search(message, refused(predict.main, [model, table, *more]))
+    assert re.search(message, refusal(predict.main, [model, table, *more]))
 
 
 def test_tables_of_one_name_are_refused(model: Path, tmp_path: Path) -> None:
@@ -411,12 +411,12 @@ def test_tables_of_one_name_are_refused(model: Path, tmp_path: Path) -> None:
     first, second = (write(folder / "words.tsv", "ab") for folder in (tmp_path, tmp_path / "a"))
     output = tmp_path / "out"
     message = f"{first} and {second} would both be written to {output}/words.tsv"
-    assert message in refused(predict.main, [model, first, second, "--output", output])
+    assert message in refusal(predict.main, [model, first, second, "--output", output])
 
 
 def test_several_tables_need_a_folder(model: Path, tmp_path: Path) -> None:
     tables = [write(tmp_path / name, "ab") for name in ("a.tsv", "b.tsv")]
-    assert "need --output, a folder" in refused(predict.main, [model, *tables])
+    assert "need --output, a folder" in refusal(predict.main, [model, *tables])
 
 
 def test_models_are_averaged(
@@ -438,7 +438,7 @@ def test_text_that_is_no_utf8_is_named_as_the_user_knows_it(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ab\n\xff\n")))
-    assert "error: standard input:2: not UTF-8" in refused(predict.main, [model, "-"])
+    assert "error: standard input:2: not UTF-8" in refusal(predict.main, [model, "-"])
 
 
 def test_a_single_column_may_have_a_heading(
@@ -454,7 +454,7 @@ def test_a_single_column_may_have_a_heading(
 def test_a_file_is_no_folder_for_tables(model: Path, tmp_path: Path) -> None:
     tables = [write(tmp_path / name, "ab") for name in ("a.tsv", "b.tsv")]
     output = write(tmp_path / "out", "before")
-    said = refused(predict.main, [model, *tables, "--output", output])
+    said = refusal(predict.main, [model, *tables, "--output", output])
     assert f"--output {output}: is a file, and several tables need a folder" in said
     assert output.read_text() == "before\n"
 

@@ -13,7 +13,7 @@ import yaml
 
 from onmt_entmax.cli import prepare_files
 from tests.commands import succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 
 WORDS = {
     "en": "the dog runs across the street and barks , because it hunts cats .".split(),
@@ -154,7 +154,7 @@ def line_count(path: Path) -> int:
 @pytest.mark.usefixtures("pyonmttok")
 def test_paths_of_a_configuration_may_have_spaces_and_yaml_marks(folder: Path) -> None:
     out = Path("it: is #1")
-    assert ended(prepare_files.main, arguments_of(out=[out], **DEV)) == 0
+    assert exit_status(prepare_files.main, arguments_of(out=[out], **DEV)) == 0
     settings = yaml.safe_load((out / "train.yaml").read_text())
     assert settings["src_subword_model"] == str(out / "bpe.model")
     assert settings["data"]["valid"]["path_tgt"] == str(out / "val.en")
@@ -164,7 +164,7 @@ def test_paths_of_a_configuration_may_have_spaces_and_yaml_marks(folder: Path) -
 def held_out(folder: Path, pyonmttok: object) -> Path:
     """The output of a run that holds out ten pairs, and leaves out those of unequal lengths."""
     options = {"val_size": [10], "test": ["dev.ro", "dev.en"], "max_ratio": [1.5]}
-    assert ended(prepare_files.main, arguments_of(**options)) == 0
+    assert exit_status(prepare_files.main, arguments_of(**options)) == 0
     return folder / "data"
 
 
@@ -211,5 +211,5 @@ def test_a_bad_file_is_one_line_and_nothing_is_written(
             (folder / name).unlink()
         else:
             (folder / name).write_bytes(content)
-    assert message in refused(prepare_files.main, arguments_of(**DEV), progress=True)
+    assert message in refusal(prepare_files.main, arguments_of(**DEV), progress=True)
     assert not (folder / "data" / "train.ro").exists()

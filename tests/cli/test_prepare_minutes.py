@@ -18,7 +18,7 @@ from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.train import timing
 from onmt_entmax.train.timing import Timed
 from tests.commands import ROOT
-from tests.ended import Main, ended, refused
+from tests.in_process import Main, exit_status, refusal
 
 TURKISH = ["--data", str(ROOT / "data" / "samples"), "--languages", "turkish"]
 RATE = 100_000  # updates a second of a network of one layer, times its size
@@ -60,7 +60,7 @@ def constant_speeds() -> Iterator[None]:
 
 def planned(main: Main, arguments: Sequence[object], out: Path) -> TrainingSetup:
     """Run a command; return the training that it planned."""
-    assert ended(main, [*map(str, arguments), "--out", str(out)]) == 0
+    assert exit_status(main, [*map(str, arguments), "--out", str(out)]) == 0
     return training_setup(["-config", str(out / "train.yaml")])
 
 
@@ -205,7 +205,7 @@ def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     planned(prepare_files.main, arguments, out)
     monkeypatch.setattr(timing, "Stopwatch", Interrupted)
     again = [*arguments, "--symbols", "20", "--minutes", "15", "--out", str(out)]
-    assert ended(prepare_files.main, again) == 130
+    assert exit_status(prepare_files.main, again) == 130
     return out
 
 
@@ -246,7 +246,7 @@ def test_a_plan_that_cannot_be_made_is_refused_and_leaves_nothing(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     out = tmp_path / "out"
-    assert message in refused(prepare_sigmorphon.main, [*TURKISH, "--out", out, *options])
+    assert message in refusal(prepare_sigmorphon.main, [*TURKISH, "--out", out, *options])
     assert not out.exists()
 
 

@@ -11,7 +11,7 @@ from onmt_entmax.cli.table_configuration import mixture
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train import timing
 from tests.commands import succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 
 PHONES = ["ploaie\tp lʷ a j e", "abil\ta b i l", "ochi\to kʲ"]
 FORMS = ["draw\tV;PST\tdrew", "go\tV;PST\twent", "walk\tV;PRS\twalks"]
@@ -31,7 +31,7 @@ def write(**tables: list[str]) -> None:
 
 
 def prepare(*arguments: object, main=prepare_table.main) -> None:
-    assert ended(main, [*map(str, arguments), "--out", "out"]) == 0
+    assert exit_status(main, [*map(str, arguments), "--out", "out"]) == 0
 
 
 def options() -> dict[str, object]:
@@ -132,7 +132,7 @@ def test_a_file_whose_name_says_no_language_is_refused_with_what_helps(main, oth
     """A column of languages is for `prepare table` alone."""
     write(deu_trn=FORMS, tur_trn=FORMS, dev_tsv=FORMS, test_tsv=FORMS)
     files = ["--train", "deu.trn", "tur.trn", "--dev", "dev.tsv", "--test", "test.tsv"]
-    said = refused(main, [*files, "--out", "out"])
+    said = refusal(main, [*files, "--out", "out"])
     assert "dev.tsv and 1 file more: the name of the file says no language" in said
     assert ("or name a column of languages with --columns" in said) is other
 
@@ -185,7 +185,7 @@ BAD = ["draw\tV;PST\tdrew", "go\twent", *["\tV\twent"] * 11, "walk\tV;PRS\twalks
 def test_all_bad_rows_are_told_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     write(a_trn=BAD, a_dev=FORMS)
     arguments = ["--train", "a.trn", "--dev", "a.dev", "--out", "out"]
-    assert ended(prepare_table.main, arguments) == 2
+    assert exit_status(prepare_table.main, arguments) == 2
     *rows, last = capsys.readouterr().err.splitlines()
     assert rows[0] == "warning: a.trn:2: expected 3 columns, source, tags, target; found 2"
     assert rows[1:] == [f"warning: a.trn:{number}: source is empty" for number in range(3, 12)]
@@ -235,7 +235,7 @@ def test_what_cannot_be_is_refused(more: list[str], said: str) -> None:
     Path("out/train.yaml").write_text("a\tV;PST\tb\n")
     needed = {"--train": "a.trn", "--dev": "a.dev", "--out": "out"}
     others = [word for name in needed if name not in more for word in (name, needed[name])]
-    assert said in refused(prepare_table.main, [*others, *more])
+    assert said in refusal(prepare_table.main, [*others, *more])
     assert [path.name for path in Path("out").iterdir()] == ["train.yaml"]
 
 
@@ -308,13 +308,13 @@ def test_nothing_is_hallucinated_unless_asked() -> None:
 def test_nothing_can_be_hallucinated_without_a_training() -> None:
     write(a_dev=FORMS)
     arguments = ["--dev", "a.dev", "--language", "eng", "--out", "out", "--hallucinate", "1"]
-    assert "which needs train and dev" in refused(prepare_sigmorphon.main, arguments)
+    assert "which needs train and dev" in refusal(prepare_sigmorphon.main, arguments)
 
 
 def test_nothing_can_be_hallucinated_without_a_stem() -> None:
     write(a_trn=["ab\tx y"], a_dev=["ab\tx y"])
     arguments = ["--train", "a.trn", "--dev", "a.dev", "--out", "out", "--hallucinate", "1"]
-    assert "--hallucinate: no source has 3 symbols in a row" in refused(
+    assert "--hallucinate: no source has 3 symbols in a row" in refusal(
         prepare_table.main, arguments
     )
     assert not Path("out").exists()
@@ -419,7 +419,7 @@ def test_a_table_without_heading_follows_that_of_training(
     (tmp_path / "train").write_text("pronunciation\tword\na b\tab\nb a\tba\n", encoding="utf-8")
     (tmp_path / "dev").write_text("a a\taa\n", encoding="utf-8")
     words = ["--train", tmp_path / "train", "--dev", tmp_path / "dev", "--out", tmp_path / "out"]
-    assert ended(prepare_table.main, [*map(str, words)]) == 0
+    assert exit_status(prepare_table.main, [*map(str, words)]) == 0
     assert (tmp_path / "out/dev.src").read_text(encoding="utf-8") == "a a\n"
     assert (tmp_path / "out/dev.tgt").read_text(encoding="utf-8") == "a a\n"
     assert (tmp_path / "out/train.src").read_text(encoding="utf-8").split("\n")[0] in ("a b", "b a")
@@ -432,5 +432,5 @@ def test_rows_of_several_training_tables_are_warned_of(
         (tmp_path / name).write_text("ab\ta b\n", encoding="utf-8")
     tables = ["--train", tmp_path / "one", tmp_path / "two", "--dev", tmp_path / "dev"]
     words = [*tables, "--language", "x", "--out", tmp_path / "out"]
-    assert ended(prepare_table.main, [*map(str, words)]) == 0
+    assert exit_status(prepare_table.main, [*map(str, words)]) == 0
     assert "rows that several training tables have: 1 of 2" in capsys.readouterr().err

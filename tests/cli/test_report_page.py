@@ -14,7 +14,7 @@ from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.search.networks import DECODERS, SMALL, VOCABULARIES, network
 
 
@@ -51,7 +51,7 @@ class Page(NamedTuple):
 
 def write_page(run: Path, *options: str) -> Page:
     """Make the page of the report."""
-    assert ended(report_page.main, arguments(run, *options)) == 0
+    assert exit_status(report_page.main, arguments(run, *options)) == 0
     text = (run / "page.html").read_text(encoding="utf-8")
     elements = re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text)
     return Page(text, {name: json.loads(content) for name, content in elements})
@@ -111,7 +111,7 @@ def test_errors_are_one_line_and_leave_no_page(
     run: Path, files: dict[str, str], options: list[str], message: str
 ) -> None:
     (run / "bad").write_text('{"id": 1}\n')
-    line = refused(report_page.main, arguments(run, *options, **files), progress=True)
+    line = refusal(report_page.main, arguments(run, *options, **files), progress=True)
     assert message in line
     assert not list(run.glob("*page.html*"))
 
@@ -158,7 +158,7 @@ def test_a_curve_may_be_of_bleu(judged: Judged) -> None:
 
 def test_references_of_another_length_are_refused(judged: Judged) -> None:
     (judged.run / "ref").write_text("one\n")
-    line = refused(report_page.main, arguments(judged.run, *judged.options), progress=True)
+    line = refusal(report_page.main, arguments(judged.run, *judged.options), progress=True)
     assert "ref: 1 line, but" in line
 
 

@@ -15,7 +15,7 @@ from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.models import small, small_transformer, words
 
 VOCABULARIES = words("ab", "xyz")
@@ -41,7 +41,7 @@ def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> li
     files = write_lines(folder / "src", source), write_lines(folder / "tgt", target)
     output = folder / "scores.jsonl"
     arguments = ["-src", files[0], "-tgt", files[1], "-output", output, "-model", *models]
-    assert ended(score.main, list(map(str, arguments))) == 0
+    assert exit_status(score.main, list(map(str, arguments))) == 0
     return json_lines(output)
 
 
@@ -210,7 +210,7 @@ def check_refusal(folder: Path, message: str, *models: str) -> None:
     """Fail unless the command prints one line with the message, and leaves nothing half-written."""
     files = ["-src", folder / "src", "-tgt", folder / "tgt", "-output", folder / "out"]
     folders = [folder / name for name in models or ("model",)]
-    assert message in refused(score.main, [*files, "-model", *folders])
+    assert message in refusal(score.main, [*files, "-model", *folders])
     assert not (folder / "out").exists()
 
 

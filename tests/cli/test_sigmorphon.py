@@ -14,7 +14,7 @@ from onmt_entmax.cli import prepare_sigmorphon
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.strings.units import decode_word
 from tests.commands import ROOT, run, succeed
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 
 SAMPLES = ROOT / "data" / "samples"
 # Beginnings of the SHA-256 checksums of the files that `--data data/samples` gives.
@@ -28,7 +28,7 @@ HASHES = {
 
 def prepare(*arguments: object) -> None:
     """Run the command in this process."""
-    assert ended(prepare_sigmorphon.main, [str(argument) for argument in arguments]) == 0
+    assert exit_status(prepare_sigmorphon.main, [str(argument) for argument in arguments]) == 0
 
 
 def read_lines(path: Path) -> list[str]:
@@ -389,7 +389,7 @@ def test_a_language_without_the_setting_is_left_out_of_all(
 
 def check_refusal(arguments: list[object], message: str, out: Path) -> None:
     """Fail unless the command prints one line with the message, and writes nothing."""
-    assert message in refused(prepare_sigmorphon.main, [*arguments, "--out", out])
+    assert message in refusal(prepare_sigmorphon.main, [*arguments, "--out", out])
     assert not out.exists()
 
 

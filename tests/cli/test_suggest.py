@@ -13,7 +13,7 @@ from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import build_model
 from onmt_entmax.suggester import TextSuggestion
 from onmt_entmax.suggester import suggest as suggestions
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.models import small, words
 
 VOCABULARIES = words("ab", "xyz")
@@ -82,7 +82,7 @@ def test_a_right_to_left_model_reads_prefixes_from_right_to_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = write_model(tmp_path / "model", options={"target_order": "right_to_left"})
-    assert ended(suggest.main, [str(folder), "--source", "a", "--prefix", "x"]) == 0
+    assert exit_status(suggest.main, [str(folder), "--source", "a", "--prefix", "x"]) == 0
     assert "from right to left, and so are prefixes read" in capsys.readouterr().err
 
 
@@ -104,10 +104,10 @@ class TestAPrefixIsTyped:
     ) -> None:
         """A source in the arguments and one on the first line are the same."""
         self.type_lines(monkeypatch, self.PREFIXES)
-        assert ended(suggest.main, [str(folder), "--source", "a b"]) == 0
+        assert exit_status(suggest.main, [str(folder), "--source", "a b"]) == 0
         with_argument = capsys.readouterr().out
         self.type_lines(monkeypatch, f"\na b\n{self.PREFIXES}")
-        assert ended(suggest.main, [str(folder)]) == 0
+        assert exit_status(suggest.main, [str(folder)]) == 0
         assert capsys.readouterr().out == with_argument
 
     def test_again_after_one_that_is_not_possible(
@@ -118,14 +118,14 @@ class TestAPrefixIsTyped:
     ) -> None:
         """Three of the four prefixes, among them the empty one, have suggestions."""
         self.type_lines(monkeypatch, self.PREFIXES)
-        assert ended(suggest.main, [str(folder), "--source", "a b"]) == 0
+        assert exit_status(suggest.main, [str(folder), "--source", "a b"]) == 0
         captured = capsys.readouterr()
         assert captured.err == "suggest.py: 'ö' is not in the target vocabulary\n"
         assert captured.out.count("forced") == 3
 
     def test_or_nothing_is(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.type_lines(monkeypatch, "")
-        assert ended(suggest.main, [str(folder)]) == 0
+        assert exit_status(suggest.main, [str(folder)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_what_cannot_be_answered_is_refused_in_one_line(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     write_model(tmp_path / "model")
-    assert message in refused(suggest.main, [tmp_path / arguments[0], *arguments[1:]])
+    assert message in refusal(suggest.main, [tmp_path / arguments[0], *arguments[1:]])

@@ -9,7 +9,7 @@ import torch
 from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import RunFolder, remember_best
-from tests.ended import ended
+from tests.in_process import exit_status
 from tests.models import SMALL, VOCABULARIES
 
 
@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_whole_folders_are_as_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(main, [str(run), str(run / "step_1")]) == 0
+    assert exit_status(main, [str(run), str(run / "step_1")]) == 0
     printed = capsys.readouterr()
     assert printed.out == f"{run}: 3 checkpoints as written\n{run}/step_1: all files as written\n"
     assert printed.err == ""
@@ -43,7 +43,7 @@ def test_folders_without_a_model_are_an_error_of_one_line(
     empty: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gone = tmp_path / "gone"
-    assert ended(main, [str(empty), str(gone)]) == 2
+    assert exit_status(main, [str(empty), str(gone)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"verify.py: error: {empty}: not a model folder")
     assert f"; {gone}: " in line
@@ -52,7 +52,7 @@ def test_folders_without_a_model_are_an_error_of_one_line(
 def test_folders_after_one_without_a_model_are_checked(
     run: Path, empty: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ended(main, [str(empty), str(run)]) == 2
+    assert exit_status(main, [str(empty), str(run)]) == 2
     assert capsys.readouterr().out == f"{run}: 3 checkpoints as written\n"
 
 
@@ -60,7 +60,7 @@ def test_damage_after_a_folder_without_a_model_is_named(
     run: Path, empty: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flip_a_bit(run / "step_1" / "vocab.json")
-    assert ended(main, [str(empty), str(run)]) == 2
+    assert exit_status(main, [str(empty), str(run)]) == 2
     damage, error = capsys.readouterr().err.splitlines()
     assert damage.startswith(f"{run / 'step_1' / 'vocab.json'}: ")
     assert error.startswith(f"verify.py: error: {empty}: ")
@@ -98,7 +98,7 @@ def test_a_wrong_file_is_named(
     run: Path, name: str, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     damage(run / name)
-    assert ended(main, [str(run)]) == 1
+    assert exit_status(main, [str(run)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{run / name}: ")
 
@@ -111,4 +111,4 @@ def test_a_flip_in_the_list_is_noticed(run: Path) -> None:
         flipped = bytearray(content)
         flipped[position // 8] ^= 1 << position % 8
         path.write_bytes(flipped)
-        assert ended(main, [str(run)]) == 1, position
+        assert exit_status(main, [str(run)]) == 1, position

@@ -8,7 +8,7 @@ import pytest
 
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.inflection_models import write_model
 from tests.reports import record
 from tools.papers import errors, word_errors
@@ -63,7 +63,7 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
 @pytest.fixture
 def tables(report: Report, capsys: pytest.CaptureFixture[str]) -> str:
     """What the command prints of the words."""
-    assert ended(errors.main, report.arguments) == 0
+    assert exit_status(errors.main, report.arguments) == 0
     return capsys.readouterr().out
 
 
@@ -90,7 +90,7 @@ def test_a_table_has_words_and_their_shares(tables: str, row: str) -> None:
 
 def test_a_report_of_other_words_is_refused(report: Report) -> None:
     Path("report").write_text(report.lines[0] + "\n")
-    assert "report: not of dev.src" in refused(errors.main, report.arguments)
+    assert "report: not of dev.src" in refusal(errors.main, report.arguments)
 
 
 # --- errors of beam search ---
@@ -117,7 +117,7 @@ def search_table(model: Path, folder: Path, beam_size: int, capsys: Any) -> str:
     """Return the printed table of a beam."""
     (folder / "src").write_text("".join(f"{line}\n" for line in SOURCES))
     arguments = ["search", str(model), "--source", str(folder / "src"), "--max_length", "4"]
-    assert ended(errors.main, [*arguments, "--beam_size", str(beam_size)]) == 0
+    assert exit_status(errors.main, [*arguments, "--beam_size", str(beam_size)]) == 0
     text: str = capsys.readouterr().out
     return text
 

@@ -12,7 +12,7 @@ from onmt_entmax.checkpoint import save
 from onmt_entmax.model import build_model
 from onmt_entmax.report.lattice import Node
 from onmt_entmax.translator import Translator
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.models import small, words
 from tests.papers.texts import write_texts
 from tools.papers import figures, pictures, sparsity
@@ -48,7 +48,7 @@ def write_run(folder: Path) -> None:
 
 def draw_twice(arguments: Sequence[str]) -> None:
     for name in ("one", "two"):
-        assert ended(figures.main, [*arguments, "--output", f"{name}.png"]) == 0
+        assert exit_status(figures.main, [*arguments, "--output", f"{name}.png"]) == 0
 
 
 @pytest.mark.parametrize(("ending", "start"), [("pdf", b"%PDF"), ("png", b"\x89PNG")])
@@ -130,7 +130,7 @@ def test_a_sweep_is_the_mean_over_seeds(sweep: str, request: pytest.FixtureReque
     ],
 )
 def test_what_cannot_be_drawn_is_one_line_and_no_file(command: str, message: str) -> None:
-    assert message in refused(figures.main, [*command.split(), "--output", "out"])
+    assert message in refusal(figures.main, [*command.split(), "--output", "out"])
     assert not Path("out.pdf").exists()
 
 
@@ -167,7 +167,7 @@ class Sparsity(NamedTuple):
 def sparse(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Sparsity:
     model = write_model(Path("model"), request.param)
     texts = write_texts(Path(), SOURCES, TARGETS)
-    assert ended(figures.main, ["sparsity", str(model), *texts, "--output", "counts"]) == 0
+    assert exit_status(figures.main, ["sparsity", str(model), *texts, "--output", "counts"]) == 0
     measured = json.loads(Path("counts.json").read_text())["model"]["forced"]
     return Sparsity(request.param, model, measured, capsys.readouterr().out)
 

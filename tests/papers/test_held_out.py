@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.papers.matrices import write_matrix
 from tools.papers import held_out, tables
 from tools.papers.matrix import Work
@@ -65,7 +65,7 @@ def names_of(matrix: Path) -> list[str]:
 
 
 def run(matrix: Path, *options: str) -> int:
-    return ended(tables.main, ["test", str(matrix), *options])
+    return exit_status(tables.main, ["test", str(matrix), *options])
 
 
 def test_every_training_and_ensemble_is_measured(matrix: Path, decoder: Decoder) -> None:
@@ -124,7 +124,7 @@ def test_another_decoding_is_refused(matrix: Path, decoder: Decoder) -> None:
     record = record_of(matrix)
     record["measurements"][0]["measured"]["translate"]["beam_size"] = 1
     (matrix.parent / "runs" / "test.json").write_text(json.dumps(record))
-    line = refused(tables.main, ["test", matrix])
+    line = refusal(tables.main, ["test", matrix])
     assert "one seed 1 was measured on" in line
 
 
@@ -132,7 +132,7 @@ def test_another_text_is_refused(matrix: Path, decoder: Decoder) -> None:
     run(matrix)
     with open(matrix.with_name("test.tgt"), "a") as file:
         file.write("a\n")
-    line = refused(tables.main, ["test", matrix])
+    line = refusal(tables.main, ["test", matrix])
     assert "with other weights, texts or options; --again measures once more" in line
 
 
@@ -156,4 +156,4 @@ def test_a_test_set_in_a_folder_beside_comes_first(matrix: Path, decoder: Decode
 
 def test_a_missing_test_set_is_named(matrix: Path) -> None:
     matrix.with_name("test.tgt").unlink()
-    assert "test.src and" in refused(tables.main, ["test", matrix])
+    assert "test.src and" in refusal(tables.main, ["test", matrix])

@@ -11,7 +11,7 @@ import yaml
 
 from onmt_entmax.errors import UserError
 from tests.commands import json_lines
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.papers.multilabel_examples import random_examples
 from tools.papers import multilabel, multilabel_data, sparsemax
 
@@ -67,7 +67,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
         for name in ("d.svm", "t.svm"):
             dump_svmlight_file(examples.features, labels, name, zero_based=False, multilabel=True)
         write_settings()
-        assert ended(sparsemax.main, ["multilabel", "m.yaml"]) == 0
+        assert exit_status(sparsemax.main, ["multilabel", "m.yaml"]) == 0
     return Measured(folder, printed.getvalue())
 
 
@@ -100,13 +100,13 @@ def test_a_table_is_made_once(
 ) -> None:
     """A second call prints it again, and fits nothing."""
     monkeypatch.setattr(multilabel, "cross_validate", None)
-    assert ended(sparsemax.main, ["multilabel", "m.yaml"]) == 0
+    assert exit_status(sparsemax.main, ["multilabel", "m.yaml"]) == 0
     assert capsys.readouterr().out == table
 
 
 @pytest.mark.usefixtures("table")
 def test_a_test_set_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(sparsemax.main, ["multilabel", "m.yaml", "--test", "t.svm"]) == 0
+    assert exit_status(sparsemax.main, ["multilabel", "m.yaml", "--test", "t.svm"]) == 0
     assert "scene, test, " in capsys.readouterr().out
 
 
@@ -121,4 +121,4 @@ def test_a_test_set_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_wrong_settings_are_named(name: str, value: object) -> None:
     write_settings(**{name: value})
-    assert f"m.yaml: {name}" in refused(sparsemax.main, ["multilabel", "m.yaml"])
+    assert f"m.yaml: {name}" in refusal(sparsemax.main, ["multilabel", "m.yaml"])

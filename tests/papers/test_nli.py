@@ -13,7 +13,7 @@ import torch
 import yaml
 from torch import Tensor
 
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.oracles import entmax_oracle, loss_oracle
 from tools.papers import nli, nli_data, nli_model, sparsemax
 from tools.papers.nli_data import Batch, Encoded
@@ -190,7 +190,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
         write_pairs(Path("pairs.tsv"))
         write_nli_settings()
         for kind in ("sparsemax", "none"):
-            assert ended(sparsemax.main, [*TRAIN, kind, "--attention", kind]) == 0
+            assert exit_status(sparsemax.main, [*TRAIN, kind, "--attention", kind]) == 0
     return Trained(folder, printed.getvalue())
 
 
@@ -206,13 +206,13 @@ def test_training_prints_its_best_epoch(trained: Trained) -> None:
 
 @pytest.mark.usefixtures("models")
 def test_a_model_is_not_overwritten() -> None:
-    assert "is there already" in refused(sparsemax.main, [*TRAIN, "none"])
+    assert "is there already" in refusal(sparsemax.main, [*TRAIN, "none"])
 
 
 @pytest.mark.usefixtures("corpus")
 def test_a_training_without_epochs_is_refused() -> None:
     write_nli_settings(epochs=0)
-    assert "nli.yaml: epochs: must be" in refused(sparsemax.main, [*TRAIN, "zero"])
+    assert "nli.yaml: epochs: must be" in refusal(sparsemax.main, [*TRAIN, "zero"])
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ EVALUATE = ["nli", "evaluate", "sparsemax", "none", "--output", "out.jsonl", "--
 @pytest.mark.parametrize("data", ["pairs.tsv", "snli.jsonl"])
 def test_both_models_are_evaluated(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each has learned all pairs."""
-    assert ended(sparsemax.main, [*EVALUATE, data]) == 0
+    assert exit_status(sparsemax.main, [*EVALUATE, data]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     for run in ("sparsemax", "none"):
         seed = "1"
@@ -242,7 +242,7 @@ def test_both_models_are_evaluated(data: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_predictions_have_the_words_of_the_parses(snli: Path) -> None:
-    assert ended(sparsemax.main, [*EVALUATE, str(snli)]) == 0
+    assert exit_status(sparsemax.main, [*EVALUATE, str(snli)]) == 0
     assert json.loads(Path("out.jsonl").read_text())["premise"] == ["a", "cat", "runs"]
 
 
@@ -251,11 +251,11 @@ DRAW = ["nli", "figures", "sparsemax", "--data", "pairs.tsv", "--out", "pictures
 
 @pytest.mark.usefixtures("models")
 def test_attention_of_lines_is_drawn() -> None:
-    assert ended(sparsemax.main, [*DRAW, "2", "5"]) == 0
+    assert exit_status(sparsemax.main, [*DRAW, "2", "5"]) == 0
     for line in ("2", "5"):
         assert Path(f"pictures/line-{line}.png").stat().st_size > 1000
 
 
 @pytest.mark.usefixtures("models")
 def test_a_line_that_is_not_there_is_named() -> None:
-    assert "line 99 has no pair" in refused(sparsemax.main, [*DRAW, "99"], progress=True)
+    assert "line 99 has no pair" in refusal(sparsemax.main, [*DRAW, "99"], progress=True)

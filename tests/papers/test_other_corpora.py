@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tools.papers import corpora, multilabel_corpora
 
 
@@ -22,7 +22,7 @@ def cal500(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     rows = "".join(f"{n},0\n" for n in range(502))
     Path("mulan/cal500.arff").write_text(f"@relation x\n@attribute a numeric\n@data\n{rows}")
     Path("mulan/cal500.xml").write_text("<labels/>")
-    assert ended(corpora.main, ["cal500", "--from", "mulan", "--out", "data", "--test"]) == 0
+    assert exit_status(corpora.main, ["cal500", "--from", "mulan", "--out", "data", "--test"]) == 0
     return {
         part: Path(f"data/cal500-{part}.arff").read_text().split("@data\n")[1].splitlines()
         for part in ("train", "test")
@@ -43,9 +43,9 @@ def test_snli_is_unpacked(part: str) -> None:
     with zipfile.ZipFile("copy/snli_1.0.zip", "w") as archive:
         for name in ("train", "dev", "test"):
             archive.writestr(f"snli_1.0/snli_1.0_{name}.jsonl", f"text of {name}")
-    assert ended(corpora.main, ["snli", "--from", "copy", "--out", "snli"]) == 0
+    assert exit_status(corpora.main, ["snli", "--from", "copy", "--out", "snli"]) == 0
     assert Path(f"snli/snli_1.0_{part}.jsonl").read_text() == f"text of {part}"
 
 
 def test_options_of_parallel_corpora_are_of_no_other_data() -> None:
-    assert "--symbols" in refused(corpora.main, ["snli", "--out", "x", "--symbols", "9"])
+    assert "--symbols" in refusal(corpora.main, ["snli", "--out", "x", "--symbols", "9"])

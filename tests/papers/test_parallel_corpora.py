@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import prepare_files
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tools.papers import corpora, corpus_files, parallel_corpora
 
 SIZES = {"train": 120, "val": 20, "test": 20}  # of the copies here
@@ -76,7 +76,7 @@ def copy(name: str) -> Path:
 
 @pytest.mark.usefixtures("copy")
 def test_a_local_copy_is_prepared(name: str) -> None:
-    assert ended(corpora.main, [name, "--from", "copy", "--out", "out"]) == 0
+    assert exit_status(corpora.main, [name, "--from", "copy", "--out", "out"]) == 0
     pairs = json.loads(Path("out/prepare.json").read_text())["pairs"]
     for part in parallel_corpora.PARALLEL[name]["counts"]:
         assert pairs[part] == SIZES[part]
@@ -94,13 +94,13 @@ def first_needed_file(copy: Path) -> Path:
 def test_a_cut_copy_is_refused(name: str, copy: Path) -> None:
     path = first_needed_file(copy)
     path.write_bytes(path.read_bytes()[:-20])
-    line = refused(corpora.main, [name, "--from", "copy", "--out", "out"], progress=True)
+    line = refusal(corpora.main, [name, "--from", "copy", "--out", "out"], progress=True)
     assert "the copy is cut or another one" in line
 
 
 def test_a_copy_without_a_file_is_refused(name: str, copy: Path) -> None:
     first_needed_file(copy).unlink()
-    line = refused(corpora.main, [name, "--from", "copy", "--out", "out"], progress=True)
+    line = refusal(corpora.main, [name, "--from", "copy", "--out", "out"], progress=True)
     assert "copy: no file" in line
 
 
@@ -114,11 +114,11 @@ def test_a_copy_without_a_file_is_refused(name: str, copy: Path) -> None:
 )
 def test_wrong_options_of_a_parallel_corpus_are_refused(arguments: list[str], message: str) -> None:
     write_copy("multi30k")
-    assert message in refused(corpora.main, ["multi30k", *arguments])
+    assert message in refusal(corpora.main, ["multi30k", *arguments])
 
 
 def test_a_corpus_without_an_address_is_not_downloaded() -> None:
-    line = refused(corpora.main, ["wmt16", "--out", "out"])
+    line = refusal(corpora.main, ["wmt16", "--out", "out"])
     assert "wmt16 is not downloaded: name your copy with --from FOLDER" in line
 
 
@@ -150,14 +150,14 @@ def test_a_download_with_another_checksum_is_refused(monkeypatch: pytest.MonkeyP
     publish(monkeypatch, "multi30k", dict.fromkeys(names, text))
     sha256 = {"train.de": hashlib.sha256(text).hexdigest(), "train.en": 64 * "0"}
     monkeypatch.setitem(parallel_corpora.PARALLEL["multi30k"], "sha256", sha256)
-    line = refused(corpora.main, ["multi30k", "--out", "out"])
+    line = refusal(corpora.main, ["multi30k", "--out", "out"])
     assert "train.en: has another checksum" in line
 
 
 def test_the_exit_status_is_that_of_prepare_files(monkeypatch: pytest.MonkeyPatch) -> None:
     write_copy("multi30k")
     monkeypatch.setattr(prepare_files, "main", lambda arguments: 3)
-    assert ended(corpora.main, ["multi30k", "--from", "copy", "--out", "out"]) == 3
+    assert exit_status(corpora.main, ["multi30k", "--from", "copy", "--out", "out"]) == 3
 
 
 # Two of its sentences have the same English side.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tools.papers import corpora, shared_task
 
 CORNISH = {"cornish-train-low": 100, "cornish-dev": 50}  # rows
@@ -40,28 +40,28 @@ def test_the_list_of_the_shared_task_has_the_number_of_rows() -> None:
 
 @pytest.mark.usefixtures("clone")
 def test_sigmorphon_is_fetched(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(corpora.main, FETCH) == 0
+    assert exit_status(corpora.main, FETCH) == 0
     assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("clone")
 def test_sigmorphon_is_fetched_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(corpora.main, FETCH) == 0
+    assert exit_status(corpora.main, FETCH) == 0
     capsys.readouterr()
-    assert ended(corpora.main, FETCH) == 0
+    assert exit_status(corpora.main, FETCH) == 0
     assert "2 files, 150 rows; 0 fetched" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("clone")
 def test_a_misspelt_language_is_refused() -> None:
-    line = refused(corpora.main, [*FETCH[:-1], "cornsh"])
+    line = refusal(corpora.main, [*FETCH[:-1], "cornsh"])
     assert "no language 'cornsh'; did you mean 'cornish'?" in line
 
 
 def test_a_damaged_file_is_fetched_again_and_compared(clone: Path) -> None:
     """Here its source is damaged, too."""
-    assert ended(corpora.main, FETCH) == 0
+    assert exit_status(corpora.main, FETCH) == 0
     for path in (Path("rows/cornish-dev"), clone / "cornish-dev"):
         path.write_text("a\tb\tV\n")
-    line = refused(corpora.main, FETCH, progress=True)
+    line = refusal(corpora.main, FETCH, progress=True)
     assert "cornish-dev: has another checksum" in line

@@ -12,7 +12,7 @@ import yaml
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.errors import UserError
-from tests.ended import ended, refused
+from tests.in_process import exit_status, refusal
 from tests.papers.matrices import write_matrix
 from tools.papers import evaluation, results, tables
 from tools.papers.matrix import Matrix, Work
@@ -74,7 +74,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_what_is_done_is_skipped(
     copied: Path, commands: list[list[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert ended(tables.main, ["run", str(copied), "--jobs", "9"]) == 0
+    assert exit_status(tables.main, ["run", str(copied), "--jobs", "9"]) == 0
     assert commands == []
     assert capfd.readouterr().err.count("done before") == 3
 
@@ -85,7 +85,7 @@ def test_another_decoding_needs_no_training(copied: Path, commands: list[list[st
     path.write_text(copied.read_text().replace("beam_size: 3", "beam_size: 4"))
     first, second = read_matrix(path).trainings()
     assert evaluation.figures_of(first) is None
-    assert ended(tables.main, ["run", str(path), "--seeds", "2"]) == 0
+    assert exit_status(tables.main, ["run", str(path), "--seeds", "2"]) == 0
     train, translate = commands
     assert (train[0], translate[0]) == ("train", "translate")
     assert train[-2:] == ["-train_from", str(second.run_folder)]
@@ -97,7 +97,7 @@ def test_another_decoding_needs_no_training(copied: Path, commands: list[list[st
 def test_a_changed_configuration_is_refused(finished: Path, command: str) -> None:
     path = finished.with_name("changed.yaml")
     path.write_text(finished.read_text().replace("0.01", "0.02"))
-    line = refused(tables.main, [command, path])
+    line = refusal(tables.main, [command, path])
     assert "seed-1: was trained with learning_rate 0.01, the matrix now says 0.02" in line
 
 
@@ -145,7 +145,7 @@ def test_an_output_that_was_cut_is_refused(bleu_training: Work, name: str) -> No
 def test_a_wrong_matrix_is_refused_before_anything_runs(
     tmp_path: Path, changes: dict, message: str
 ) -> None:
-    line = refused(tables.main, ["run", write_matrix(tmp_path, **changes)])
+    line = refusal(tables.main, ["run", write_matrix(tmp_path, **changes)])
     assert message in line
     assert not (tmp_path / "runs").exists()
 
@@ -253,11 +253,11 @@ def write_pairs(folder: Path) -> Path:
 
 def test_a_pair_that_is_not_there_is_refused(tmp_path: Path) -> None:
     arguments = ["run", write_pairs(tmp_path), "--pairs", "de"]
-    assert "no pair 'de'" in refused(tables.main, arguments)
+    assert "no pair 'de'" in refusal(tables.main, arguments)
 
 
 def test_a_test_set_waits_for_all_runs(tmp_path: Path) -> None:
-    line = refused(tables.main, ["test", write_pairs(tmp_path)])
+    line = refusal(tables.main, ["test", write_pairs(tmp_path)])
     assert "not done: de-en softmax seed 1" in line
 
 
@@ -265,9 +265,9 @@ def test_a_test_set_waits_for_all_runs(tmp_path: Path) -> None:
 def pairs_table(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The printed table of a matrix of pairs that was run."""
     path = write_pairs(tmp_path_factory.mktemp("pairs"))
-    assert ended(tables.main, ["run", str(path), "--jobs", "2"]) == 0
+    assert exit_status(tables.main, ["run", str(path), "--jobs", "2"]) == 0
     with redirect_stdout(io.StringIO()) as printed:
-        assert ended(tables.main, ["table", str(path)]) == 0
+        assert exit_status(tables.main, ["table", str(path)]) == 0
     return printed.getvalue()
 
 

@@ -24,7 +24,7 @@ from onmt_entmax.train import run as training_run
 from onmt_entmax.train import trainer
 from onmt_entmax.train.contexts import collected_signals
 from tests.commands import CONSOLE, ENVIRONMENT, weights
-from tests.ended import ended
+from tests.in_process import exit_status
 from tests.toy import write_config
 
 
@@ -190,7 +190,7 @@ def test_a_training_whose_folder_was_replaced_writes_nothing_more(
 
     while_evaluating(monkeypatch, replace)
     with other:
-        assert ended(train, endless(tmp_path, save_checkpoint_steps=2)) == 2
+        assert exit_status(train, endless(tmp_path, save_checkpoint_steps=2)) == 2
         assert [path.name for path in run.iterdir()] == [".lock"]
     *_, last = capsys.readouterr().err.splitlines()
     assert last.startswith(f"train.py: error: {run}: was deleted or replaced while")
@@ -201,6 +201,6 @@ def test_a_training_whose_folder_was_deleted_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     while_evaluating(monkeypatch, lambda: shutil.rmtree(tmp_path / "run"))
-    assert ended(train, endless(tmp_path)) == 2
+    assert exit_status(train, endless(tmp_path)) == 2
     assert "run: was deleted or replaced while" in capsys.readouterr().err.splitlines()[-1]
     assert not (tmp_path / "run").exists()

@@ -16,13 +16,13 @@ def name_of(main: Main) -> str:
     return Path(main.__code__.co_filename).name
 
 
-def ended(main: Main, arguments: Sequence[str]) -> int:
+def exit_status(main: Main, arguments: Sequence[str]) -> int:
     """Run a command and return its exit status; its messages begin with its file's name."""
     with mock.patch("sys.argv", [name_of(main)]):
         return ending(name_of(main), lambda: main(arguments))
 
 
-def refused(main: Main, arguments: Iterable[object], progress: bool = False) -> str:
+def refusal(main: Main, arguments: Iterable[object], progress: bool = False) -> str:
     """Return the one line that a command prints to the standard error when it refuses a call.
 
     Args:
@@ -31,7 +31,7 @@ def refused(main: Main, arguments: Iterable[object], progress: bool = False) -> 
         progress: whether other lines may come first, such as those of a training's progress.
     """
     with redirect_stderr(io.StringIO()) as printed:
-        assert ended(main, [str(argument) for argument in arguments]) == 2
+        assert exit_status(main, [str(argument) for argument in arguments]) == 2
     *before, line = printed.getvalue().splitlines()
     assert progress or not before
     assert line.startswith(f"{name_of(main)}: error: ")
