@@ -31,7 +31,8 @@ from onmt_entmax.checkpoint.finding import find_model
 from onmt_entmax.checkpoint.weights import copy_weights, read_weights
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
-from onmt_entmax.data.vocabulary import Vocabularies, read_vocabularies
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary_content import read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import text_lines
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked

@@ -23,7 +23,8 @@ from onmt_entmax.checkpoint.contents import (
 from onmt_entmax.checkpoint.weights import weights_once
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
-from onmt_entmax.data.vocabulary import Vocabularies, as_content
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary_content import as_content
 from onmt_entmax.errors import first_line
 from onmt_entmax.files import FileError, read_bytes, write_folder
 from onmt_entmax.files.checksums import write_list

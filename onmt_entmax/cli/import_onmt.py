@@ -40,7 +40,8 @@ from onmt_entmax.data.transforms import (
     TransformError,
     build_transforms,
 )
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
+from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError
+from onmt_entmax.data.vocabulary_content import read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import parse_yaml
