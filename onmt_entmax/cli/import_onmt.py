@@ -49,7 +49,7 @@ from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.options.rivals import SIDES
-from onmt_entmax.options.train import training_options
+from onmt_entmax.options.train_table import training_options
 from onmt_entmax.rules import shown
 
 # Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
