@@ -35,7 +35,7 @@ def test_verification_has_the_budget_of_the_search(monkeypatch: pytest.MonkeyPat
         budgets.append(signature(verify).bind(*arguments).arguments["budget"])
         return verify(*arguments)
 
-    monkeypatch.setattr("onmt_entmax.translator.verify", verify_and_note)
+    monkeypatch.setattr("onmt_entmax.line_search.verify", verify_and_note)
     task = SearchTask(method="exact", budget=Budget(12_345), verify=True)
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     line = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()[0]
