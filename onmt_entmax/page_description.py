@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onmt_entmax.data.vocabulary import Vocabulary
-from onmt_entmax.inflector import Inventory
+from onmt_entmax.inventory import Inventory
 from onmt_entmax.paradigm import parts_of_speech
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.copying import PLACEHOLDERS

@@ -35,7 +35,7 @@ ROWS = [
     {"suggester", "translator"},
     {"model_groups", "pictures", "query_results", "training"},
     {"transducer"},
-    {"paradigm"},
+    {"inventory", "paradigm"},
     {"inflector"},
     {"page_description"},
     {"answering"},
