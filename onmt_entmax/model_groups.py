@@ -15,7 +15,7 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.reader import LanguageSymbols
+from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, SearchTask, score_targets
 from onmt_entmax.translator import Translator, as_list, emptied

@@ -14,7 +14,7 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Example
-from onmt_entmax.data.reader import LanguageSymbols
+from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.ensembles import TranslationError, make_stepper, refuse_unlike
 from onmt_entmax.errors import counted
 from onmt_entmax.line_answers import Line, LineAnswers

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
 from onmt_entmax.data.corpus import build_pipe, pair_of, read_lines
-from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, Reader
+from onmt_entmax.data.language_symbols import LanguageSymbols
+from onmt_entmax.data.reader import EncodedSource, Reader
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.strings.codec import Codec
 

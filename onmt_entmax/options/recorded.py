@@ -9,7 +9,8 @@ from typing import Any
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
-from onmt_entmax.data.reader import LanguageSymbols, Reader
+from onmt_entmax.data.language_symbols import LanguageSymbols
+from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.options.declared import transform_options as options_of_transforms
