@@ -1,7 +1,12 @@
 """The model: OpenNMT-py's encoder and decoder, entmax attention, and the output layer.
 
-`build_model` chooses the classes of a configuration. Weights are random then; `checkpoint` reads
-them.
+`build_model` makes one from a configuration, with random weights; `checkpoint` reads others:
+
+    _encoder_class, _decoder_class     which classes, of `recurrence/` or `nn/`
+    _replace_attention                 entmax attention with the configured alphas
+    _share_weights                     one table for embeddings, or for these and the output
+    _initialise                        random weights
+    freeze                             which of them are trained
 """
 
 from __future__ import annotations
@@ -39,6 +44,10 @@ from onmt_entmax.recurrence.bridge import BridgedRNNEncoder
 from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder, InputFeedDecoder
 from onmt_entmax.recurrence.encoder import FastRNNEncoder
 
+# About how many times the memory of an evaluation training needs: it keeps attention weights, and
+# computes gradients of them and of scores.
+_TRAINING_TO_EVALUATION = 4
+
 
 class SparseNMTModel(NMTModel):
     """OpenNMT-py's `NMTModel` with an `OutputLayer` as its `generator`.
@@ -64,7 +73,8 @@ class SparseNMTModel(NMTModel):
         config: ModelConfig | None = None,
     ) -> None:
         super().__init__(encoder, decoder)
-        self.generator, self.config = generator, config
+        self.generator = generator
+        self.config = config
 
     def train(self, mode: bool = True) -> SparseNMTModel:
         """Switch to training or evaluation mode."""
@@ -79,10 +89,12 @@ class SparseNMTModel(NMTModel):
         OpenNMT-py 2.3.0's method of the same name fails for average attention, which has none, and
         misses the layers of a recurrent decoder and the positions of a recurrent encoder.
         """
-        attentions = [
-            m for m in self.modules() if isinstance(m, (MultiHeadedAttention, AverageAttention))
-        ]
-        in_attention = {part for attention in attentions for part in attention.modules()}
+        in_attention = {
+            part
+            for module in self.modules()
+            if isinstance(module, (MultiHeadedAttention, AverageAttention))
+            for part in module.modules()
+        }
         for part in self.modules():
             if isinstance(part, nn.Dropout):
                 part.p = attention_dropout if part in in_attention else dropout
@@ -103,10 +115,10 @@ class SparseNMTModel(NMTModel):
         assert batch.target is not None, "training and scoring need targets"
         assert batch.target_lengths is not None
         if self.config is not None:
-            size = training_bytes(self.config, len(batch), len(batch.source), len(batch.target))
+            needed = training_bytes(self.config, len(batch), len(batch.source), len(batch.target))
             if not self.training:
-                size //= 4  # nothing is kept for gradients
-            check_free(size, batch.source.device)
+                needed //= _TRAINING_TO_EVALUATION
+            check_free(needed, batch.source.device)
         inputs, targets = batch.target[:-1], batch.target[1:].flatten()
         lengths = batch.source_lengths.to(batch.source.device)
         outputs, index = self.teacher_forced(
@@ -158,13 +170,19 @@ def _embeddings(config: ModelConfig, vocabularies: Vocabularies) -> tuple[Embedd
     A recurrent decoder gets no positions: its state counts steps, and OpenNMT-py 2.3.0 trains it
     with all positions but searches with the first one only.
     """
-    positions, transformer = config.position_encoding, config.decoder_type == "transformer"
-    source, target = (
-        Embeddings(size, len(words), words.pad, position_encoding=encoded, dropout=config.dropout)
-        for size, words, encoded in (
-            (config.src_word_vec_size, vocabularies.source, positions),
-            (config.tgt_word_vec_size, vocabularies.target, positions and transformer),
-        )
+    source = Embeddings(
+        config.src_word_vec_size,
+        len(vocabularies.source),
+        vocabularies.source.pad,
+        position_encoding=config.position_encoding,
+        dropout=config.dropout,
+    )
+    target = Embeddings(
+        config.tgt_word_vec_size,
+        len(vocabularies.target),
+        vocabularies.target.pad,
+        position_encoding=config.position_encoding and config.decoder_type == "transformer",
+        dropout=config.dropout,
     )
     return source, target
 
@@ -204,7 +222,8 @@ def _decoder_class(config: ModelConfig) -> type[Any]:
         return TransformerDecoderPart
     if not config.input_feed:
         return StdRNNDecoderPart
-    has_gate, has_attention = config.context_gate is not None, config.global_attention != "none"
+    has_gate = config.context_gate is not None
+    has_attention = config.global_attention != "none"
     is_fast = config.rnn_type == "LSTM" and has_attention and not has_gate
     return FastInputFeedRNNDecoder if is_fast else InputFeedDecoder
 

@@ -16,7 +16,7 @@ def with_tokens_in_order(
     """Return the same network, in evaluation mode, for vocabularies in another order.
 
     Args:
-        model: as `build_model` makes it from the next two.
+        model: as `build_model` makes it from `config` and `vocabularies`.
         config: its configuration.
         vocabularies: its own.
         wanted: the same tokens in another order.

@@ -16,7 +16,7 @@ from onmt_entmax.cli.main import run
 from onmt_entmax.opennmt import train_opts, translate_opts
 from onmt_entmax.options import train_table, translate_table
 from onmt_entmax.options.declared import options_of, transform_options
-from onmt_entmax.options.help import schema
+from onmt_entmax.options.json_schema import schema
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
 from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
