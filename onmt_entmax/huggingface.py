@@ -64,13 +64,18 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
         is_causal: bool | None = None,
         **others: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return attention ``(batch, queries, heads, size)``, and the weights in evaluation."""
+        """Return attention ``(batch, queries, heads, size)``, and the weights in evaluation.
+
+        The arguments are those with which transformers calls an attention: `query`, `key` and
+        `value` are ``(batch, heads, positions, size)``; there may be fewer heads of keys.
+        """
         for unknown in _UNKNOWN:
             if others.get(unknown) is not None:
                 raise ValueError(f"entmax attention does not support {unknown} of this model")
         _remember(module, name)
         if is_causal is None:
             is_causal = bool(getattr(module, "is_causal", False))
+        # A mask says what is causal, too, and a single query, of generation, sees all keys.
         causal = is_causal and attention_mask is None and query.shape[2] > 1
         options: dict[str, Any] = {
             "alpha": alpha(module) if callable(alpha) else alpha,
@@ -83,8 +88,10 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
             output = entmax_attention(query, key, value, dropout_p=dropout, **options)
             return output.transpose(1, 2).contiguous(), None
         weights = entmax_attention_weights(query, key, **options).to(value.dtype)
-        groups = query.shape[1] // key.shape[1]
-        output = weights @ (value if groups == 1 else value.repeat_interleave(groups, 1))
+        heads_of_a_key = query.shape[1] // key.shape[1]
+        if heads_of_a_key > 1:
+            value = value.repeat_interleave(heads_of_a_key, dim=1)
+        output = weights @ value
         return output.transpose(1, 2).contiguous(), weights
 
     AttentionInterface.register(name, attend)

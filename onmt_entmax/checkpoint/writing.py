@@ -79,6 +79,7 @@ def save(
                 with open(temporary / STATE, "wb") as file:
                     torch.save(dict(training_state), file)
         except (SafetensorError, RuntimeError) as error:  # of a full disk, for one
+            # torch hides the system's reason in the error before its own.
             reason = first_line(error.__context__ or error)
             raise FileError(f"{folder}: cannot be written ({reason})") from None
         # safetensors makes a file that only its owner can read.

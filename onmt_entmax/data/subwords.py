@@ -48,7 +48,8 @@ class Bpe(BPETransform):
 class OnmtTokenizer(ONMTTokenizerTransform):
     """`onmt_tokenize` that samples subwords (`src_subword_alpha`) only in training.
 
-    OpenNMT-py's transform also samples in validation and translation.
+    OpenNMT-py's transform also samples in validation and translation: its `apply` does not pass
+    `is_train` on to `_tokenize`. So `apply` keeps it here for the call of `_tokenize` inside it.
     """
 
     _samples = False
@@ -70,7 +71,7 @@ class OnmtTokenizer(ONMTTokenizerTransform):
         return super().apply(example, is_train, stats, **more)
 
     def _tokenize(self, tokens: Iterable[str], side: str = "src", is_train: bool = False) -> Any:
-        # OpenNMT-py's `apply` does not pass `is_train` on, so `apply` above keeps it.
+        """Return the subwords of some tokens; `is_train` is never given."""
         return self.load_models[side].tokenize(" ".join(tokens), training=self._samples)[0]
 
 
