@@ -5,7 +5,7 @@ measures compare the text of outputs, which a search decodes, with the file's, o
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, zip_longest
@@ -16,21 +16,16 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
 from onmt_entmax.data.corpus import CorpusError
-from onmt_entmax.data.development import Development
+from onmt_entmax.data.development import Development, changed_texts, unknown_tokens
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import counted
 from onmt_entmax.exhaustion import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.report.measures import is_right
-from onmt_entmax.rules import shown
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
 from onmt_entmax.train.sums import Sums
 from onmt_entmax.train.trainer import Evaluate
-
-# Percent of the tokens of one side that may be unknown without a warning.
-_FEW_UNKNOWN = 10
 
 
 def make_evaluate(
@@ -67,12 +62,12 @@ def make_evaluate(
     development = data.validation()
     if not development.sources:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
-    _warn_of_unknown(development, data.vocabularies, tell)
-    evaluation = _Evaluation(development, data.vocabularies, config)
+    for line in unknown_tokens(development, data.vocabularies):
+        tell(f"warning: corpus 'valid': {line}")
     if config.selection in DECODED:
-        for line in evaluation.changed_texts():
+        for line in changed_texts(development):
             tell(f"warning: corpus 'valid': {line}")
-    return evaluation
+    return _Evaluation(development, data.vocabularies, config)
 
 
 class _Evaluation:
@@ -112,12 +107,6 @@ class _Evaluation:
         right = {index: is_right(texts[index], text) for index, text in outputs.items()}
         return values | _accuracies(right, self._examples)
 
-    def changed_texts(self) -> Iterator[str]:
-        """Yield a warning if the tokens of some references come back as other texts."""
-        development = self._development
-        back = [self._text(index, target) for index, target in enumerate(development.targets)]
-        return _changed(back, development.texts)
-
     def _batches(self, pairs: int, batch_size: int) -> list[Batch]:
         """Return batches of a sample of the pairs.
 
@@ -144,28 +133,8 @@ class _Evaluation:
         outputs = {}
         for index, result in results.items():
             ids = () if result.best is None else result.best.tokens  # none within the length limit
-            outputs[index] = self._text(index, target.decode(ids))
+            outputs[index] = self._development.text(index, target.decode(ids))
         return outputs
-
-    def _text(self, index: int, tokens: Sequence[str]) -> str:
-        """Return the text of an output of a pair."""
-        source = self._development.sources[index]
-        return self._development.reader.postprocess(tokens, source.copies)
-
-
-def _warn_of_unknown(
-    development: Development, vocabularies: Vocabularies, tell: Callable[[str], None]
-) -> None:
-    """Warn of each side of the development set that has many unknown tokens."""
-    unknown = {"source": UnknownTokens(), "target": UnknownTokens()}
-    for source, target in zip(development.sources, development.targets, strict=True):
-        unknown["source"].add(len(source.words), source.unknown)
-        lacking = [token for token in target if token not in vocabularies.target]
-        unknown["target"].add(len(target), lacking)
-    for side, tokens in unknown.items():
-        if tokens.percent > _FEW_UNKNOWN:
-            for line in tokens.warnings(side):
-                tell(f"warning: corpus 'valid': {line}")
 
 
 def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:
@@ -212,23 +181,6 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
             result = model.generator.loss(hidden, target, pad)
         sums.add(*map(float, result))  # the fields of `OutputLoss` are in this order
     return sums.averages()
-
-
-def _changed(back: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
-    """Yield a warning if the tokens of some references come back as other texts.
-
-    Args:
-        back: the texts of the tokens of references.
-        texts: the references.
-    """
-    pairs = zip(back, texts, strict=True)
-    changed = [(now, before) for now, before in pairs if now.split() != before.split()]
-    if changed:
-        now, before = (shown(text) for text in changed[0])
-        yield (
-            f"{len(changed):,} of {counted(len(texts), 'target')} come back from transforms and "
-            f"truncation as other texts, such as {before} as {now}, which count as errors"
-        )
 
 
 def _accuracies(right: Mapping[int, bool], examples: Sequence[Example]) -> dict[str, float]:
