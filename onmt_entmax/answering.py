@@ -211,7 +211,8 @@ class Answering:
 
     def _record(self, query: Query, answer: Answer) -> dict[str, Any]:
         """Return the record of an answer, its texts and tokens as people write them."""
-        task, record = self.task, answer_record(answer)
+        task = self.task
+        record = answer_record(answer)
         if task.source.kind == "text":
             return record
         record["written"] = True
@@ -239,7 +240,8 @@ class Answering:
 
     def _averaged(self, line: str, prediction: Prediction) -> dict[str, Any]:
         """Return the record of averaged outputs, of a query that is `line` for the models."""
-        certificate, outputs = prediction.certificate, prediction.outputs
+        certificate = prediction.certificate
+        outputs = prediction.outputs
         return finite(
             {
                 "source": line,

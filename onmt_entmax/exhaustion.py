@@ -37,9 +37,9 @@ def check_free(needed: int, device: torch.device) -> None:
     if device.type == "cuda":
         import torch
 
-        # Reserved by PyTorch, but free for its tensors.
-        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        free = torch.cuda.mem_get_info(device)[0] + kept
+        free_for_all, _ = torch.cuda.mem_get_info(device)
+        free_in_pytorch = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        free = free_for_all + free_in_pytorch
     else:
         try:
             text = Path("/proc/meminfo").read_text(encoding="ascii")

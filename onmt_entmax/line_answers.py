@@ -81,7 +81,8 @@ class LineAnswers:
 
     def _unanswered(self, line: Line) -> Answer:
         """Return an answer that says only what was read."""
-        source, constraints = line.source, self.config.constraints
+        source = line.source
+        constraints = self.config.constraints
         # By the names that reports have; a false value restricts nothing.
         restrictions = {
             "prefix": line.prefix,
@@ -120,7 +121,8 @@ class LineAnswers:
     def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
         """Return the text of a hypothesis, with its alignment if that was asked for."""
         target = self.reader.vocabularies.target.decode(hypothesis.tokens)
-        copies, attention = source.copies, hypothesis.attention
+        copies = source.copies
+        attention = hypothesis.attention
         tokens = " ".join(self.reader.codec.decode(target, copies))
         aligned = None
         if attention is not None and self.align:

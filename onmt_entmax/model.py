@@ -119,7 +119,8 @@ class SparseNMTModel(NMTModel):
             if not self.training:
                 needed //= _TRAINING_TO_EVALUATION
             check_free(needed, batch.source.device)
-        inputs, targets = batch.target[:-1], batch.target[1:].flatten()
+        inputs = batch.target[:-1]
+        targets = batch.target[1:].flatten()
         lengths = batch.source_lengths.to(batch.source.device)
         outputs, index = self.teacher_forced(
             batch.source, lengths, inputs, batch.target_lengths - 1

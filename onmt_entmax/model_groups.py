@@ -109,7 +109,8 @@ class ModelGroup:
 
     def log_prob(self, line: str, target: str) -> float:
         """Return the log-probability of a target; both are tokens between spaces."""
-        reader, vocabularies = self.translator.reader, self.translator.vocabularies
+        reader = self.translator.reader
+        vocabularies = self.translator.vocabularies
         words, target_tokens = reader.preprocess(line, target)
         if not words:
             raise emptied(0)

@@ -62,7 +62,8 @@ class PageDescription:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as the page reads it."""
-        task, cells = self.task, self.cells
+        task = self.task
+        cells = self.cells
         return {
             "source": {
                 "label": _LABELS[task.source.kind],

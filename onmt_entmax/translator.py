@@ -119,7 +119,13 @@ class Translator:
             _refuse_without_attention("replace_unk", task, models)
         if align:
             _refuse_without_attention("report_align", task, models)
-        self._answers = LineAnswers(self.reader, self._config, self.dense_attention, unknown, align)
+        self._answers = LineAnswers(
+            reader=self.reader,
+            config=self._config,
+            dense_attention=self.dense_attention,
+            unknown=unknown,
+            align=align,
+        )
         attention = attention or task.config.penalties.covers or unknown is not None or align
         temperature = 1.0 if task.sampling is None else task.sampling.temp
         dtype = torch.bfloat16 if task.matmul_dtype == "bfloat16" else None
@@ -164,7 +170,8 @@ class Translator:
 
     def _with_token_ids(self, task: SearchTask) -> SearchConfig:
         """Return the search's configuration, with token ids in place of token texts."""
-        target, constraints = self.vocabularies.target, task.config.constraints
+        target = self.vocabularies.target
+        constraints = task.config.constraints
         banned = {target.unk} if task.ban_unknown else set()
         for token in task.ignore_when_blocking:
             if token not in target:

@@ -79,7 +79,8 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | 
         UserError: a token is a symbol of the model's own.
     """
     if not line.source.split() or not line.target.split():
-        corpus, level = line.corpus, data.skip_empty_level
+        corpus = line.corpus
+        level = data.skip_empty_level
         message = f"{corpus.path_src}, {corpus.path_tgt}: line {line.number} is empty on one side"
         if level == "error":
             raise CorpusError(f"{message} (skip_empty_level: error)")

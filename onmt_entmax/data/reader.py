@@ -89,7 +89,8 @@ class Reader:
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
-        vocabulary, structural = self.vocabularies.source, self._structural
+        vocabulary = self.vocabularies.source
+        structural = self._structural
         read, _, copies = self.codec.encode(words)
         if not structural.isdisjoint(read):
             read = [DefaultTokens.UNK if word in structural else word for word in read]
@@ -120,7 +121,8 @@ class Reader:
             words: tokens of the source.
             copies: its copied symbols: placeholders of others are banned.
         """
-        target, banned = self.vocabularies.target, list[int]()
+        target = self.vocabularies.target
+        banned = list[int]()
         if self.codec.task.copies:
             banned = target.encode(copies.excluded(target))
         if self._foreign is not None and words:

@@ -27,7 +27,8 @@ class SentencePiece(SentencePieceTransform):
 
     def apply_reverse(self, translated: str) -> str:
         """Return the text of target pieces, given between spaces; `<unk>` stays as a word."""
-        model, unknown = self.load_models["tgt"], DefaultTokens.UNK
+        model = self.load_models["tgt"]
+        unknown = DefaultTokens.UNK
         runs = [
             " ".join(run) if is_unknown else model.decode(list(run))
             for is_unknown, run in groupby(translated.split(), unknown.__eq__)

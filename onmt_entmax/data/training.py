@@ -131,13 +131,14 @@ class TrainingData:
         Decoding copies what the source vocabulary lacks, so one that exists decides: that of the
         checkpoint, or that of a file. Otherwise the symbols of the data are counted.
         """
-        task, named = self.config.task, vocabulary.src_vocab
+        task = self.config.task
+        file = vocabulary.src_vocab
         if not task.copies:
             return Codec(task)
         if vocabularies is not None:
             return Codec.of_vocabulary(task, vocabularies.source)
-        if named is not None and Path(named).is_file():
-            return Codec.of_vocabulary(task, read_counts(named))
+        if file is not None and Path(file).is_file():
+            return Codec.of_vocabulary(task, read_counts(file))
         return Codec(task, self._frequent_symbols())
 
     def _frequent_symbols(self) -> frozenset[str]:

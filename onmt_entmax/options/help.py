@@ -78,7 +78,8 @@ def _can_change(name: str, option: Option) -> bool:
 
 def _entry(name: str, option: Option) -> list[str]:
     """Return the lines of an option in the help: its name, what it does and its default."""
-    text, rule = option.help, option.rule
+    text = option.help
+    rule = option.rule
     if rule.kind is str and rule.names:
         text += f" {{{', '.join(rule.names)}}}"
     default = " ".join(map(str, option.default)) if option.many else option.default

@@ -53,7 +53,8 @@ def _property(name: str, option: Option) -> dict[str, Any]:
         value["additionalProperties"] = _mapping(keys, _properties(keys))
     elif name in REFUSED:
         value = {"const": option.default, "deprecated": True}
-    if equal := [word for key, word in EQUAL if key == name]:
+    equal = [word for key, word in EQUAL if key == name]
+    if equal:
         value = {"anyOf": [value, {"enum": equal, "deprecated": True}]}
     if is_mapping_as_text(option):
         value = {"anyOf": [value, {"type": "object"}]}

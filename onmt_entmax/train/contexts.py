@@ -55,7 +55,9 @@ def collected_signals(alone: bool) -> Iterator[list[int]]:
     """
     received: list[int] = []
     handlers = {number: signal.getsignal(number) for number in ending_signals()}
-    before = {n: handler for n, handler in handlers.items() if handler is not signal.SIG_IGN}
+    before = {
+        number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN
+    }
 
     def handle(number: int, frame: FrameType | None) -> None:
         received.append(number)

@@ -75,7 +75,8 @@ def _network_options(
         for field in fields(model)
     }
     # The tokens that the network reads and writes; of copying, the vocabulary decides the rest.
-    task, configured_task = loaded.task, recorded_task({**record, "task": None}, languages=False)
+    task = loaded.task
+    configured_task = recorded_task({**record, "task": None}, languages=False)
     pairs["target_order"] = task.order, configured_task.order
     pairs["copying (copy_frequency)"] = task.copies, configured_task.copies
     return pairs

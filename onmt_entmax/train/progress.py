@@ -46,7 +46,8 @@ class ProgressLines:
     """
 
     def __init__(self, config: TrainingConfig, alpha: float) -> None:
-        self._config, self._sparse = config, alpha > 1
+        self._config = config
+        self._sparse = alpha > 1
         # In a log file, the bar would leave thousands of carriage returns.
         self._bar = tqdm(
             total=1,

@@ -137,7 +137,8 @@ def _limit_reached(resumed: Resumed, training: TrainingConfig) -> str | None:
     """Return which limit a checkpoint has reached already, for a message; or None."""
     if resumed.state is None:
         return None
-    counters, epoch = resumed.state["run"], resumed.state["position"]["epoch"]
+    counters = resumed.state["run"]
+    epoch = resumed.state["position"]["epoch"]
     ending = sum(counters.get(name) or 0.0 for name in ("validating", "saving"))
     limit = training.reached(
         counters["step"], epoch, counters["seconds"] + ending, counters["waited"]

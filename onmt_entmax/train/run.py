@@ -91,7 +91,13 @@ def run_training(
         if processes.writes:
             clean_folder(run, corpora, resumed, tell)
             first = resumed.step if resumed else 0
-            log = Log(folder, first, training, model.generator_alpha, run.tensorboard)
+            log = Log(
+                run=folder,
+                first=first,
+                config=training,
+                alpha=model.generator_alpha,
+                tensorboard=run.tensorboard,
+            )
         with nullcontext() if log is None else closing(log):
             cells = trained_cells(corpora, resumed, tell) if processes.writes else {}
             if cells:

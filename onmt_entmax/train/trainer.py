@@ -332,7 +332,8 @@ class Trainer:
 
     def _decay(self, loss: float) -> None:
         """Lower the learning rate of decay_method: plateau, if the loss of a validation rose."""
-        state, optimizer = self.state, self.config.optimizer
+        state = self.state
+        optimizer = self.config.optimizer
         rose = state.previous_loss is not None and loss > state.previous_loss
         if rose and optimizer.decay_method == "plateau":
             state.decay *= optimizer.learning_rate_decay
@@ -340,7 +341,8 @@ class Trainer:
 
     def _name_best(self) -> None:
         """Write best.json, if there is a best checkpoint; delete the one that was the best."""
-        selection, path = self.selection, self.run.path
+        selection = self.selection
+        path = self.run.path
         if not self.processes.writes or selection.best is None:
             return
         if selection.best_step in checkpoint_steps(path):
