@@ -77,17 +77,17 @@ def build_transforms(
             file that it needs is missing.
     """
     # With a seed, every transform would reset the global generators when it is built.
-    options = Namespace(**vars(options) | _read_mappings(options) | {"seed": -1})
+    read = Namespace(**vars(options) | _read_mappings(options) | {"seed": -1})
     if SUBWORDS.intersection(names):
-        _refuse_missing_files(options)
-        _refuse_types_without_model(options)
+        _refuse_missing_files(read)
+        _refuse_types_without_model(read)
     tokens = None if vocabularies is None else _tokens_by_side(vocabularies)
-    kinds = [_kind_of(name, options) for name in names]
+    kinds = {name: _kind_of(name, read) for name in names}  # all exist, before any is built
     return Pipe.build_from(
         [
-            _build(name, kind, options, tokens)
-            for name, kind in zip(names, kinds, strict=True)
-            if tokens is not None or not kind.require_vocab()
+            _build(name, kinds[name], read, tokens)
+            for name in names
+            if tokens is not None or not kinds[name].require_vocab()
         ]
     )
 

@@ -12,7 +12,7 @@ before, since its file may be damaged or changed by hand. It has
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import torch
@@ -39,6 +39,15 @@ class RunState:
     previous_loss: float | None = None  # of the last planned validation
     validated: int = -1  # step of the last validation
     skipped: int = 0  # updates skipped because they were not finite
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a checkpoint saves."""
+        return asdict(self)
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; an older checkpoint may lack parts."""
+        for field in fields(self):
+            setattr(self, field.name, saved.get(field.name, field.default))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The training loop: updates, validation, checkpoints and the end of a run.
 
-`run_training` sets a `Trainer` up. Parts with a state of their own are apart: the `Clock`, the
-`Selection` of the best model, the moving average and the `Update`; `state.py` says what a
+`run_training` sets a `Trainer` up. Parts with a state of their own are apart: an update of the run
+(`TrainingStep`), the `Clock` and the `Selection` of the best model; `state.py` says what a
 checkpoint keeps of them.
 """
 
@@ -9,9 +9,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, fields
-from functools import partial
-from itertools import cycle, islice
+from dataclasses import asdict, dataclass
+from itertools import cycle
 from typing import Any
 
 import torch
@@ -21,25 +20,20 @@ from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.exhaustion import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.attention_warmup import AttentionWarmup
 from onmt_entmax.train.clock import Clock
-from onmt_entmax.train.contexts import collected_signals, frozen_heap, tf32_products
+from onmt_entmax.train.contexts import collected_signals, frozen_heap
 from onmt_entmax.train.log import Log
-from onmt_entmax.train.moving_average import MovingAverage
 from onmt_entmax.train.nonfinite import NonFiniteUpdates
-from onmt_entmax.train.optimiser import build_optimizer, learning_rate_schedule, learning_rates
 from onmt_entmax.train.padded import reason_against
 from onmt_entmax.train.progress import Progress
-from onmt_entmax.train.reports import Reports
 from onmt_entmax.train.run_folder import RunFolder, prune, remember_best
-from onmt_entmax.train.schedules import value_at
 from onmt_entmax.train.selection import Selection
 from onmt_entmax.train.state import RunState, random_states, restore_random_states
-from onmt_entmax.train.update import Update, normaliser
+from onmt_entmax.train.training_step import TrainingStep
 
 PADDED_ON_CPU = False  # tests set this to train on padded batches without a GPU
 MAX_SKIPPED = 100  # updates in a row, after which training stops all the same
@@ -73,6 +67,12 @@ class Trainer:
             None: when `train` is called.
 
     Attributes:
+        state: counters.
+        clock: the time of the run.
+        selection: the best model so far.
+        optimizer: of the trained weights.
+        average: the moving average of the weights, which is evaluated and saved.
+        update: gradient and step of given batches.
         no_graphs: why a GPU trains without CUDA graphs, or None.
     """
 
@@ -97,8 +97,6 @@ class Trainer:
         self.state = RunState()
         self.clock = Clock(config.max_seconds, processes)
         self.selection = Selection(config.selection)
-        self.optimizer = build_optimizer(model, config.optimizer)
-        self.average = MovingAverage(model, config.average_decay, config.average_every)
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
 
         self._device = device_of(model)
@@ -109,17 +107,26 @@ class Trainer:
             data = batches.data.config
             shapes = Shapes(data.batch_size, data.batch_type)
             batches.shapes = shapes  # sentences are grouped to fill them
-        pads = run.vocabularies.source.pad, run.vocabularies.target.pad
-        self.update = Update(model, self.optimizer, config, pads, shapes)
-
-        self._schedule = learning_rate_schedule(config.optimizer, config.train_steps)
-        self._warmup = AttentionWarmup(model, config.attention_warmup_steps)
-        self._reports = Reports(self._device)
         skip = config.on_nonfinite == "skip"
-        self._nonfinite = NonFiniteUpdates(skip, MAX_SKIPPED, run.path)
+        self._training_step = TrainingStep(
+            model=model,
+            batches=batches,
+            config=config,
+            vocabularies=run.vocabularies,
+            shapes=shapes,
+            state=self.state,
+            clock=self.clock,
+            nonfinite=NonFiniteUpdates(skip, MAX_SKIPPED, run.path),
+            log=log,
+            processes=processes,
+            device=self._device,
+        )
+        self.optimizer = self._training_step.optimizer
+        self.average = self._training_step.average
+        self.update = self._training_step.update
+        self._reports = self._training_step.reports  # tests let them arrive late, as on a GPU
+        self._warmup = AttentionWarmup(model, config.attention_warmup_steps)
         self._began = began
-        self._rates = (0.0, 0.0)  # of the last update
-        self._received = 0  # the signal that any process has received
         self._saved = -1  # the step that this run saved last
 
     def train(self) -> Outcome:
@@ -137,7 +144,8 @@ class Trainer:
             while outcome is None:
                 epochs_before = self.batches.position.epoch  # complete ones
                 with self._warmup.applied(self.state.step):
-                    self._update(stream, received)
+                    self._training_step.take(stream, received)
+                self._write_log()
                 if self._validation_is_due(epochs_before):
                     self._validate()
                 elif self._is_due(self.config.save_checkpoint_steps):
@@ -157,93 +165,10 @@ class Trainer:
         stream = cycle(batches)
         while True:
             started = time.monotonic()
-            self._update(stream, received=())
+            self._training_step.take(stream, received=())
             if self._device.type == "cuda":
                 torch.cuda.synchronize(self._device)
             yield time.monotonic() - started
-
-    # --- an update ---
-
-    def _update(self, stream: Iterator[Batch], received: Sequence[int]) -> None:
-        """Take one step on the gradient of the next batches of all processes together.
-
-        Args:
-            stream: all processes read the same batches, and compute every `count`-th of them.
-            received: signals that this process has received.
-        """
-        batches = self._next_batches(stream)
-        self._set_dropout()
-        self.clock.begin_update()
-        with (
-            named_exhaustion(
-                partial(self.batches.longest_line, batches),
-                "leave long lines out with transforms: [filtertoolong], src_seq_length and "
-                "tgt_seq_length, or make batch_size smaller",
-            ),
-            tf32_products(self.config.matmul_dtype == "tf32"),
-        ):
-            self._add_gradients(batches, received)
-            self._step()
-        self._read_reports()
-        self.state.step += 1
-        self._write_log()
-
-    def _add_gradients(self, batches: Sequence[Batch], received: Sequence[int]) -> None:
-        """Sum gradients and reports of these batches, over all processes."""
-        processes, update = self.processes, self.update
-        size = normaliser(batches, self.config.normalization)
-        for batch in batches[processes.rank :: processes.count]:
-            update.add(batch, size)
-        if received:
-            update.report_signal(received[0])
-        if processes.writes:
-            update.report_seconds(self.clock.elapsed())
-        processes.sum(update.measured)  # in place
-        processes.sum_gradients(update.parameters)
-
-    def _step(self) -> None:
-        """Change the weights and their average by the gradients; send the report on its way."""
-        step = self.state.step + 1
-        factor = self._schedule(step, self.clock.passed()) * self.state.decay
-        self._rates = learning_rates(self.config.optimizer, factor)
-        self._reports.send(step, self.update.step(self._rates))
-        self.average.update(step, self.update.finite)
-
-    def _next_batches(self, stream: Iterator[Batch]) -> list[Batch]:
-        """Return the batches of an update, of all processes together."""
-        began_to_wait = time.monotonic()
-        count = value_at(self.config.accum_count, self.config.accum_steps, self.state.step)
-        batches = list(islice(stream, count))
-        if self.log is not None:
-            self.log.waited(time.monotonic() - began_to_wait)
-        return batches
-
-    def _set_dropout(self) -> None:
-        """Set the dropout of an update, if it changes during the run."""
-        config, step = self.config, self.state.step
-        if len(config.dropout_steps) > 1:
-            self.model.update_dropout(
-                value_at(config.dropout, config.dropout_steps, step),
-                value_at(config.attention_dropout, config.dropout_steps, step),
-            )
-
-    def _read_reports(self, everything: bool = False) -> None:
-        """Take in the reports of updates that have arrived from the device, or wait for all.
-
-        Only here does this process wait for the device.
-
-        Raises:
-            UserError: an update was not finite, or many in a row, with on_nonfinite "skip".
-        """
-        for step, report in self._reports.read(everything):
-            self.clock.seconds = report.seconds
-            if report.signal:  # those of several processes add up, so the sum names none
-                alone = self.processes.count == 1
-                self._received = int(report.signal) if alone else signal.SIGTERM
-            if not self._nonfinite.is_finite(step, report):
-                self.state.skipped += 1
-            elif self.log is not None:
-                self.log.add(report.loss, report.tokens, report.correct, report.support)
 
     # --- the log ---
 
@@ -258,7 +183,7 @@ class Trainer:
             reserved = torch.cuda.max_memory_reserved()  # 0 without a GPU
             self.log.training(
                 progress,
-                learning_rate=self._rates[0],
+                learning_rate=self._training_step.learning_rate,
                 epoch=self.batches.position.epoch,
                 skipped=self.state.skipped or None,
                 gpu_gb=reserved / 1e9 if reserved else None,
@@ -294,7 +219,7 @@ class Trainer:
         stopping, so that a resumed run continues as if it had not stopped.
         """
         state, config = self.state, self.config
-        self._read_reports(everything=True)
+        self._training_step.read_reports(everything=True)
         state.validated = state.step
         if self._saved == state.step:  # that checkpoint lacks this validation
             self._saved = -1
@@ -355,8 +280,9 @@ class Trainer:
     def _finished(self) -> Outcome | None:
         """Return how the run ended; None if it goes on."""
         step, epoch = self.state.step, self.batches.position.epoch
-        if self._received:
-            return Outcome(step, signal.Signals(self._received).name, self._received)
+        received = self._training_step.received
+        if received:
+            return Outcome(step, signal.Signals(received).name, received)
         limit = self.config.reached(step, epoch, self.clock.at_end(), self.selection.waited)
         return None if limit is None else Outcome(step, limit)
 
@@ -364,7 +290,7 @@ class Trainer:
         """Save a checkpoint, unless this step is saved already."""
         if self._saved == self.state.step:
             return
-        self._read_reports(everything=True)
+        self._training_step.read_reports(everything=True)
         started = time.monotonic()
         saved = self.state_dict()  # collective: gathers the random states of all processes
         if self.processes.writes:
@@ -379,7 +305,7 @@ class Trainer:
         `_save` adds the raw weights, which exist only while it saves their average.
         """
         return {
-            "run": asdict(self.state) | self.clock.state_dict() | self.selection.state_dict(),
+            "run": self.state.state_dict() | self.clock.state_dict() | self.selection.state_dict(),
             "position": asdict(self.batches.position),
             # Not the groups: learning rates and the like are the configuration's.
             "optimizer": self.optimizer.state_dict()["state"],
@@ -388,9 +314,7 @@ class Trainer:
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what `_save` saved; random states only for as many processes."""
-        names = {field.name for field in fields(RunState)}
-        counters = {name: value for name, value in saved["run"].items() if name in names}
-        self.state = RunState(**counters)
+        self.state.load_state_dict(saved["run"])
         self.clock.load_state_dict(saved["run"])
         self.selection.load_state_dict(saved["run"])
         if self.state.step in checkpoint_steps(self.run.path):
