@@ -162,12 +162,12 @@ class NumberedPairs:
         target, target_tokens = self._target.rows(), self._target.tokens()
         kept = np.diff(source.starts) > 0  # filtered pairs are empty
         first_numbers = source.ids[source.starts[:-1][kept]]
-        languages, language_of_pair = np.unique(first_numbers, return_inverse=True)
+        languages, inverse = np.unique(first_numbers, return_inverse=True)
         if not all(map(is_language, source_tokens[languages])):
             return None
-        of_pair = language_of_pair.astype(np.int32)
-        in_source = _seen(source, kept, of_pair, (len(languages), len(source_tokens)))
-        in_target = _seen(target, kept, of_pair, (len(languages), len(target_tokens)))
+        language_of_pair = inverse.astype(np.int32)  # row of `languages` of each pair
+        in_source = _seen(source, kept, language_of_pair, (len(languages), len(source_tokens)))
+        in_target = _seen(target, kept, language_of_pair, (len(languages), len(target_tokens)))
         in_source[np.arange(len(languages)), languages] = False  # the language itself
         return {
             source_tokens[language]: LanguageTokens(

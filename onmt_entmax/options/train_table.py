@@ -42,7 +42,7 @@ ALPHAS: Mapping[str, float | None] = {
 # Of a Transformer's attention, alpha may also be learned.
 ATTENTION_ALPHAS: Mapping[str, Any] = {**ALPHAS, LEARNED: LEARNED, SHARED: SHARED}
 
-_SPARSE, _ATTENTION = "Sparse attention and output", "Attention of a Transformer"
+_SPARSE = "Sparse attention and output"
 TOPICS = (
     _SPARSE,
     "Validation",
@@ -54,6 +54,27 @@ TOPICS = (
     "Optimiser",
 )
 _TEXT = Rule(str)
+
+
+def _attention_options() -> dict[str, Option]:
+    """Return the options of each attention of a Transformer: its function, and its alpha."""
+    topic = "Attention of a Transformer"
+    options: dict[str, Option] = {}
+    for kind in KINDS:
+        function = f"{kind}_attention_function"
+        options[function] = Option(
+            "softmax",
+            one_of(*ATTENTION_ALPHAS),
+            f"Attention of the {kind}.",
+            topic,
+            needs="decoder_type: transformer",
+        )
+        options[f"{kind}_attention_alpha"] = Option(
+            1.5, ALPHA, "Its alpha.", topic, needs=f"{function}: entmax"
+        )
+    return options
+
+
 # Options that are converted before they become fields of a configuration.
 OPTIONS = {
     "global_attention_function": Option(
@@ -66,22 +87,7 @@ OPTIONS = {
     "generator_alpha": Option(
         1.5, ALPHA, "Alpha of the output.", _SPARSE, needs="generator_function: entmax"
     ),
-    **{
-        name: option
-        for kind in KINDS
-        for name, option in {
-            f"{kind}_attention_function": Option(
-                "softmax",
-                one_of(*ATTENTION_ALPHAS),
-                f"Attention of the {kind}.",
-                _ATTENTION,
-                needs="decoder_type: transformer",
-            ),
-            f"{kind}_attention_alpha": Option(
-                1.5, ALPHA, "Its alpha.", _ATTENTION, needs=f"{kind}_attention_function: entmax"
-            ),
-        }.items()
-    },
+    **_attention_options(),
     "config": Option(None, _TEXT, "YAML file with any of these options.", RUN),
     "data": Option(
         None,
@@ -154,8 +160,8 @@ OPTIONS = {
 
 
 def training_options() -> dict[str, Option]:
-    """Return the options of `train`."""
-    ours = declared(
+    """Return the options of `train`, in the order of the help: those that are converted first."""
+    fields = declared(
         TrainingConfig,
         ValidationConfig,
         DataConfig,
@@ -164,4 +170,5 @@ def training_options() -> dict[str, Option]:
         ModelConfig,
         OptimizerConfig,
     )
-    return options_of(train_opts, OPTIONS | ours | OPTIONS)
+    in_order = OPTIONS | fields
+    return options_of(train_opts, in_order | OPTIONS)  # also where a field has the same name
