@@ -37,6 +37,7 @@ from onmt_entmax.data.development import Development, read_development
 from onmt_entmax.data.mixture import Mixture
 from onmt_entmax.data.numbered import LanguageTokens, NumberedPairs, numbered
 from onmt_entmax.data.seeding import with_seed
+from onmt_entmax.data.seen_tokens import with_seen_tokens
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.transforms import Pipe
 from onmt_entmax.data.vocabulary import Vocabularies
@@ -120,7 +121,11 @@ class TrainingData:
             )
         languages = {} if tokens is None else tokens.languages
         self.languages = {name: of_language.source for name, of_language in languages.items()}
-        self.vocabularies = self._with_languages(vocabularies, languages, continued)
+        # With subwords, other tokens than those of training may write the same letters.
+        has_subwords = not SUBWORDS.isdisjoint(self._transforms())
+        self.vocabularies = with_seen_tokens(
+            vocabularies, languages, targets=not has_subwords, continued=continued
+        )
         self._pairs = None if pairs is None else pairs.encode(self.vocabularies)
 
     # --- vocabularies ---
@@ -238,26 +243,6 @@ class TrainingData:
         source, target, _ = self.codec.encode(*pair)
         return source, target
 
-    def _with_languages(
-        self, vocabularies: Vocabularies, languages: dict[str, LanguageTokens], continued: bool
-    ) -> Vocabularies:
-        """Return vocabularies that record which tokens training saw in each language.
-
-        Args:
-            vocabularies: of source and target.
-            languages: with the tokens that this training sees.
-            continued: whether a training before this one made the vocabularies.
-        """
-        targets = {name: tokens.target for name, tokens in languages.items()}
-        if not SUBWORDS.isdisjoint(self._transforms()):
-            # Other subwords than those of training may write the same letters.
-            targets = {}
-        complete = _complete(vocabularies, languages, continued)
-        return Vocabularies(
-            vocabularies.source.seeing(self.languages, vocabularies.source),
-            vocabularies.target.seeing(targets, complete),
-        )
-
     # --- lines ---
 
     def cells(self) -> Cells:
@@ -332,28 +317,3 @@ def _refuse_empty(corpus: CorpusConfig, has_pairs: bool) -> None:
     """
     if not has_pairs:
         raise CorpusError(f"corpus {corpus.name!r}: no pair is left after transforms and filters")
-
-
-def _complete(
-    vocabularies: Vocabularies, languages: Iterable[str], continued: bool
-) -> frozenset[str]:
-    """Return the languages all of whose target tokens are known after this training.
-
-    Those of a new model are. A model that is trained further may be of an earlier version, which
-    did not record the targets: then only languages are complete that it has recorded, or that its
-    training did not have.
-
-    Args:
-        vocabularies: before this training.
-        languages: of its data.
-        continued: whether a training before this one made the vocabularies.
-    """
-    source, target = vocabularies
-    known = [language for language in languages if language in source]
-    if not continued:
-        return frozenset(known)
-    return frozenset(
-        language
-        for language in known
-        if language in target.seen or (source.seen and language not in source.seen)
-    )
