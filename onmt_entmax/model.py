@@ -4,9 +4,7 @@
 
     _encoder_class, _decoder_class     which classes, of `recurrence/` or `nn/`
     _replace_attention                 entmax attention with the configured alphas
-    _share_weights                     one table for embeddings, or for these and the output
-    _initialise                        random weights
-    freeze                             which of them are trained
+    initial_weights.py                 which weights are one, random values, which are trained
 """
 
 from __future__ import annotations
@@ -18,12 +16,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.exhaustion import check_free
+from onmt_entmax.initial_weights import freeze, initialise, share_weights
 from onmt_entmax.memory import refuse_too_large, training_bytes
 from onmt_entmax.nn.attention import ATTENTIONS, EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
@@ -31,7 +29,6 @@ from onmt_entmax.nn.parts import MeanEncoderPart, StdRNNDecoderPart
 from onmt_entmax.nn.transformer import (
     PaddedTransformerEncoder,
     TransformerDecoderPart,
-    alpha_parameters,
     use_entmax,
 )
 from onmt_entmax.opennmt import (
@@ -188,25 +185,6 @@ def _embeddings(config: ModelConfig, vocabularies: Vocabularies) -> tuple[Embedd
     return source, target
 
 
-def _initialise(model: nn.Module, config: ModelConfig) -> None:
-    """Initialise as OpenNMT-py does: uniformly, then matrices by Glorot's method.
-
-    Learned alphas come last, so that they change no other weight.
-    """
-    alphas = alpha_parameters(model)
-    learned = set(alphas)
-    weights = [parameter for parameter in model.parameters() if parameter not in learned]
-    if config.param_init > 0:
-        for weight in weights:
-            nn.init.uniform_(weight, -config.param_init, config.param_init)
-    if config.param_init_glorot:
-        for weight in weights:
-            if weight.dim() > 1:
-                nn.init.xavier_uniform_(weight)
-    for alpha in alphas:
-        nn.init.normal_(alpha, config.alpha_init_mean, config.alpha_init_std)
-
-
 def _encoder_class(config: ModelConfig) -> type[Any]:
     """Return the class of the encoder; LSTMs without positions have a fast one."""
     if config.encoder_type == "transformer":
@@ -255,8 +233,8 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     _replace_attention(encoder, decoder, config)
     generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
     model = SparseNMTModel(encoder, decoder, generator, config)
-    _share_weights(model, config)
-    _initialise(model, config)
+    share_weights(model, config)
+    initialise(model, config)
     freeze(model, config)
     return model
 
@@ -279,48 +257,6 @@ def _replace_attention(encoder: nn.Module, decoder: nn.Module, config: ModelConf
         decoder.attn = attention(
             config.rnn_size, config.global_attention, config.global_attention_alpha
         )
-
-
-def _share_weights(model: SparseNMTModel, config: ModelConfig) -> None:
-    """Let embeddings and output layer be one table, where the configuration says so."""
-    source, target = model.encoder.embeddings.word_lut, model.decoder.embeddings.word_lut
-    if config.share_embeddings:
-        target.weight = source.weight
-    if config.share_decoder_embeddings:
-        # Initialised as an output layer: with param_init 0, embeddings start so large that an
-        # untrained model would be confident.
-        with torch.no_grad():
-            target.weight.copy_(model.generator.weight)
-        model.generator.weight = target.weight
-
-
-class Undrawn(TorchFunctionMode):
-    """A context in which `build_model` draws no weights, for those that are copied next.
-
-    Drawing ten million numbers takes longer than reading them from a file.
-    """
-
-    def __torch_function__(
-        self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
-    ) -> Any:
-        """Call the function, unless it draws into a tensor."""
-        # Methods of tensors and functions of `nn.init`.
-        if function.__name__ in ("uniform_", "normal_", "kaiming_uniform_"):
-            return arguments[0] if arguments else keywords["tensor"]
-        return function(*arguments, **(keywords or {}))
-
-
-def freeze(model: SparseNMTModel, config: ModelConfig) -> None:
-    """Set which weights are trained, as OpenNMT-py's options for freezing parts do."""
-    for part, frozen in (
-        (model.encoder, config.freeze_encoder),
-        (model.decoder, config.freeze_decoder),
-    ):
-        part.requires_grad_(not frozen)
-        part.embeddings.requires_grad_(True)  # embeddings have options of their own
-    model.encoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_enc)
-    if not config.share_embeddings:  # otherwise there is one table
-        model.decoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_dec)
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -22,6 +22,7 @@ ROWS = [
     {"memory", "source_warnings"},
     {"nn"},
     {"recurrence"},
+    {"initial_weights"},
     {"model"},
     {"checkpoint", "reordering"},
     {"search"},

@@ -37,7 +37,8 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import text_lines
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked
 from onmt_entmax.files.parsing import parse_json, parse_yaml
-from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
+from onmt_entmax.initial_weights import Undrawn
+from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.cells import Cells, parse_cells
 from onmt_entmax.strings.task import TRANSLATION, StringTask, is_language, recorded_task

@@ -18,7 +18,8 @@ from onmt_entmax.checkpoint import (
     read_training_state,
 )
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
-from onmt_entmax.model import SparseNMTModel, freeze
+from onmt_entmax.initial_weights import freeze
+from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.matching import OtherRunError, check_same_run, measures_the_same
 from onmt_entmax.train.overwriting import check_folder, same_folder
 from onmt_entmax.train.state import Resumed, is_state_of, largest_state
