@@ -1,7 +1,7 @@
 """The table of the options of `train`: default, type, help and topic of each.
 
 `train.py` reads and checks their values. Most options are fields of the configurations in
-`config.py`, and declared there; here are those that are converted before they become fields.
+`config/`, and declared there; here are those that are converted before they become fields.
 """
 
 from collections.abc import Mapping
