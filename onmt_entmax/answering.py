@@ -1,20 +1,29 @@
 """Answer the queries of the page of `onmt-entmax serve`: outputs, proofs, pictures, paradigms.
 
-The task of the models decides what a query has, and what the page shows of its outputs;
-`page_description` says what the page shows before.
+| models | outputs of a query | pictures |
+|---|---|---|
+| one, or several of the same vocabularies and direction | of `Translator` | yes |
+| others | averages of `Transducer` | no |
+| of inflection, query with a part of speech | all cells, of `Inflector` | no |
+
+`page_description` says what the page shows before anyone asks.
 """
+
+from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.checkpoint import load, read_cells
+from onmt_entmax.checkpoint import LoadedModel, load, read_cells
 from onmt_entmax.ensembles import TranslationError
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import finite
-from onmt_entmax.inflector import Inflection, Inflector, Inventory, Question
+from onmt_entmax.inflector import Inflection, Inflector, Question
+from onmt_entmax.inventory import Inventory
 from onmt_entmax.page_description import LONGEST, LONGEST_SOURCE, PageDescription
 from onmt_entmax.paradigm import as_record, cells_of
 from onmt_entmax.pictures import lattice_of, picture
@@ -32,6 +41,8 @@ from onmt_entmax.translator import Translator, as_list
 _SOURCE_NAMES = ("source", "lemma", "sentence")  # the last two are those of release 1.0
 # Cells of a paradigm that are searched in one batch; between batches, others may ask.
 _TOGETHER = 64
+# Live prefixes of a search for the forms of a cell; what they do not find, the page says.
+_PARADIGM_BEAM = 10
 
 _APART = "These models are searched apart, so their outputs have no common pictures."
 
@@ -41,8 +52,17 @@ class LeftError(Exception):
 
 
 def stays() -> bool:
-    """Whether a client has left that nobody can ask about: never."""
+    """Return that a client has not left, for a server that cannot tell."""
     return False
+
+
+@dataclass(frozen=True)
+class _InflectionModels:
+    """What there is only for models of inflection."""
+
+    inventory: Inventory
+    inflector: Inflector  # lists all forms that its beam finds
+    cells: Cells  # that the model folder records, by language
 
 
 class Answering:
@@ -68,47 +88,48 @@ class Answering:
         transforms: Sequence[str] | None = None,
     ) -> None:
         models = [load(folder) for folder in as_list(folders)]
-        config, steps = task.config, task.budget.expansions if task.method == "exact" else 0
-        # It lists all that it finds, since averaged outputs are counted before the best are shown.
-        self._transducer = Transducer(models, 0, config.beam_size, config.max_length, budget=steps)
+        config = task.config
+        self._transducer = Transducer(
+            models,
+            n_best=0,  # averaged outputs are counted before the best are shown
+            beam_size=config.beam_size,
+            max_length=config.max_length,
+            budget=task.budget.expansions if task.method == "exact" else 0,
+        )
         self.task = self._transducer.task
         self._sources = [model.vocabularies.source for model in models]
         self._listed = config.n_best
-        self._translator: Translator | None = None
-        try:
-            self._translator = Translator(models, task, transforms, attention=True)
-        except TranslationError:
-            if len(models) == 1 or transforms is not None:
-                raise
+        self._translator = _translator(models, task, transforms)
         self._lock = threading.Lock()
-        self._inflects = self.task.languages and self.task.has_tags
-        self._cells: Cells = {}
-        if self._inflects:
-            self._inventory = Inventory.of(self._sources)
-            self._inflector = Inflector(models, 0, 10, budget=0)
-            self._cells = read_cells(models[0].folder)
+        self._inflection: _InflectionModels | None = None
+        if self.task.languages and self.task.has_tags:
+            self._inflection = _InflectionModels(
+                inventory=Inventory.of(self._sources),
+                inflector=Inflector(models, n_best=0, beam_size=_PARADIGM_BEAM, budget=0),
+                cells=read_cells(models[0].folder),
+            )
 
     # --- what the page asks for ---
 
     def description(self) -> dict[str, Any]:
         """Return what the page needs to know of the models, see `PageDescription`."""
+        inflection = self._inflection
         return PageDescription(
             task=self.task,
             languages=self._transducer.languages,
             tags=self._transducer.tags,
             sources=self._sources,
-            inventory=self._inventory if self._inflects else None,
-            cells=self._cells,
+            inventory=None if inflection is None else inflection.inventory,
+            cells={} if inflection is None else inflection.cells,
         ).to_dict()
 
     # --- answers ---
 
     def answer(self, query: object, left: Callable[[], bool] = stays) -> dict[str, Any]:
-        """Return the record of a query, its drawing and its tags.
+        """Return `record`, `drawing` and `tags` of a query; or the paradigm, if it has `pos`.
 
-        The record is that of a report, with texts as people write them.
-
-        Of a query with a part of speech, return the paradigm, as `onmt-entmax paradigm` has it.
+        The record is that of a report, with texts as people write them; the paradigm is as
+        `onmt-entmax paradigm` has it.
 
         Args:
             query: `source`, and what the task has of `language` and `tags` or `pos`, as the page
@@ -121,8 +142,8 @@ class Answering:
         """
         if not isinstance(query, Mapping):
             raise UserError("a query is an object")
-        if self._inflects and query.get("pos"):
-            return self._paradigm(query, left)
+        if self._inflection is not None and query.get("pos"):
+            return self._paradigm(query, self._inflection, left)
         checked = self._checked(query)
         with self._turn(left):
             return {**self._answer(checked), "tags": checked.tags}
@@ -136,8 +157,8 @@ class Answering:
         source = self._source(query)
         language = _text(query, "language") if self.task.languages else ""
         tags = self.task.tags_of(_text(query, "tags")) if self.task.has_tags else ()
-        if self._inflects:
-            question = self._inventory.checked(Question(language, source, tags))
+        if self._inflection is not None:
+            question = self._inflection.inventory.checked(Question(language, source, tags))
             return Query(question.lemma, question.tags, question.language)
         return self._transducer.checked(Query(source, tags, language))
 
@@ -159,18 +180,20 @@ class Answering:
                 raise LeftError
             yield
 
-    def _paradigm(self, query: Mapping[str, Any], left: Callable[[], bool]) -> dict[str, Any]:
+    def _paradigm(
+        self, query: Mapping[str, Any], inflection: _InflectionModels, left: Callable[[], bool]
+    ) -> dict[str, Any]:
         """Return the record of a paradigm; other queries may be answered between its cells."""
-        language = known_as(_text(query, "language"), self._inventory.languages)
+        language = known_as(_text(query, "language"), inflection.inventory.languages)
         lemma = self._source(query)
-        cells = cells_of(self._cells, language, _text(query, "pos"))
+        cells = cells_of(inflection.cells, language, _text(query, "pos"))
         questions = [Question(language, lemma, tags) for tags in cells]
-        self._inventory.checked(questions[0])
+        inflection.inventory.checked(questions[0])  # before waiting for a turn
         answers: list[Inflection] = []
         for start in range(0, len(questions), _TOGETHER):
             with self._turn(left):
                 together = questions[start : start + _TOGETHER]
-                answers += self._inflector.answers(together, _TOGETHER)
+                answers += inflection.inflector.answers(together, _TOGETHER)
         return as_record(answers)
 
     def _answer(self, query: Query) -> dict[str, Any]:
@@ -183,18 +206,13 @@ class Answering:
             (answer,) = self._translator.answers([line])
         except UserError as error:
             raise UserError(str(error).removeprefix("line 1: ")) from None
-        reader = self._translator.reader
-        source = reader.encode(reader.preprocess(line)[0])
-        outputs = [decoded.hypothesis.tokens for decoded in answer.hypotheses]
-        drawing = None
-        if outputs:
-            lattice = lattice_of(self._translator, source, outputs)
-            drawing = picture(self._translator, source, lattice)
+        drawing = _drawing(self._translator, line, answer)
         return {"record": self._record(query, answer), "drawing": drawing}
 
     def _record(self, query: Query, answer: Answer) -> dict[str, Any]:
         """Return the record of an answer, its texts and tokens as people write them."""
-        task, record = self.task, answer_record(answer)
+        task = self.task
+        record = answer_record(answer)
         if task.source.kind == "text":
             return record
         record["written"] = True
@@ -204,22 +222,26 @@ class Answering:
             record["unfinished"] = task.target.decode(record["unfinished"].split())
         if answer.source_tokens.copied:
             record["copied"] = dict.fromkeys(answer.source_tokens.copied, 1)
-        strange = {"unknown", "unseen", "copied"} & record.keys()
+        strange = [name for name in ("unknown", "unseen", "copied") if name in record]
         for name in strange:
             record[name] = {
                 described_token(token, task.source) + tag_hint(token, self._transducer.tags): count
                 for token, count in record[name].items()
             }
-        texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
-        nouns = ("lemma", "form") if self._inflects else ("source", "output")
         record["warnings"] = letter_warnings(
-            query, texts, self._sources, bool(strange), task, nouns
+            query,
+            outputs=[hypothesis["text"] for hypothesis in record["hypotheses"]],
+            sources=self._sources,
+            strange=len(strange) > 0,
+            task=task,
+            nouns=("source", "output") if self._inflection is None else ("lemma", "form"),
         )
         return record
 
     def _averaged(self, line: str, prediction: Prediction) -> dict[str, Any]:
-        """Return the record of averaged outputs."""
-        certificate, outputs = prediction.certificate, prediction.outputs
+        """Return the record of averaged outputs, of a query that is `line` for the models."""
+        certificate = prediction.certificate
+        outputs = prediction.outputs
         return finite(
             {
                 "source": line,
@@ -238,15 +260,52 @@ class Answering:
         )
 
 
-def _text(query: Mapping[str, Any], name: str, longest: int = 0) -> str:
+def _translator(
+    models: Sequence[LoadedModel], task: SearchTask, transforms: Sequence[str] | None
+) -> Translator | None:
+    """Return the translator of models, or None if they cannot write one output together.
+
+    Raises:
+        TranslationError: what is wrong is not that there are several models.
+    """
+    try:
+        return Translator(models, task, transforms, attention=True)
+    except TranslationError:
+        if len(models) == 1 or transforms is not None:
+            raise
+        return None
+
+
+def _drawing(translator: Translator, line: str, answer: Answer) -> dict[str, Any] | None:
+    """Return the data of the pictures of an answer; None if it has no output."""
+    outputs = [decoded.hypothesis.tokens for decoded in answer.hypotheses]
+    if not outputs:
+        return None
+    tokens, _ = translator.reader.preprocess(line)
+    source = translator.reader.encode(tokens)
+    return picture(translator, source, lattice_of(translator, source, outputs))
+
+
+def _text(query: Mapping[str, Any], name: str, longest: int | None = None) -> str:
     """Return a field of a query; an empty text if it is not there.
+
+    Args:
+        query: as the page sends it.
+        name: of the field.
+        longest: most characters; None: those of `LONGEST`.
 
     Raises:
         UserError: it is too long or no text.
     """
-    text, longest = query.get(name, ""), longest or LONGEST[name]
-    if not isinstance(text, str) or any("\ud800" <= character <= "\udfff" for character in text):
+    text = query.get(name, "")
+    most = LONGEST[name] if longest is None else longest
+    if not isinstance(text, str) or any(map(_is_surrogate, text)):
         raise UserError(f"{name}: expected a text")
-    if len(text) > longest:
-        raise UserError(f"{name}: longer than {longest:,} characters")
+    if len(text) > most:
+        raise UserError(f"{name}: longer than {most:,} characters")
     return text
+
+
+def _is_surrogate(character: str) -> bool:
+    """Whether a character is half of one, which JSON may have and UTF-8 has not."""
+    return "\ud800" <= character <= "\udfff"

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     import torch
 
 _FEW = 1 << 28  # bytes, too few to look how many are free
+# What a RuntimeError of PyTorch says if memory ran out; the CPU has no class of its own for it. The
+# last text is oneDNN's.
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)"
+)
 _FAILED = "an allocation failed"
 
 
@@ -32,9 +37,9 @@ def check_free(needed: int, device: torch.device) -> None:
     if device.type == "cuda":
         import torch
 
-        # Reserved by PyTorch, but free for its tensors.
-        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        free = torch.cuda.mem_get_info(device)[0] + kept
+        free_for_all, _ = torch.cuda.mem_get_info(device)
+        free_in_pytorch = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        free = free_for_all + free_in_pytorch
     else:
         try:
             text = Path("/proc/meminfo").read_text(encoding="ascii")
@@ -72,9 +77,7 @@ def exhaustion(error: Exception) -> str | None:
         return f"is longer than a Transformer model reads ({error})"
     if isinstance(error, MemoryError):
         return f"does not fit in memory ({str(error) or _FAILED})"
-    # The CPU has no class of its own for it; the last text is oneDNN's.
-    texts = r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)"
-    if not isinstance(error, RuntimeError) or not re.search(texts, str(error)):
+    if not isinstance(error, RuntimeError) or not _OUT_OF_MEMORY.search(str(error)):
         return None
     size = re.search(r"you tried to allocate (\d+) bytes", str(error))
     reason = f"needs {int(size[1]) / 1e9:,.1f} GB more" if size else _FAILED

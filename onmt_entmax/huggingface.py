@@ -17,7 +17,7 @@ A model that has run writes the name to its `config.json`: it is then loaded wit
 if the name is not registered.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -64,18 +64,17 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
         is_causal: bool | None = None,
         **others: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return attention ``(batch, queries, heads, size)``, and the weights in evaluation."""
-        for unknown in _UNKNOWN:
-            if others.get(unknown) is not None:
-                raise ValueError(f"entmax attention does not support {unknown} of this model")
+        """Return attention ``(batch, queries, heads, size)``, and the weights in evaluation.
+
+        The arguments are those with which transformers calls an attention: `query`, `key` and
+        `value` are ``(batch, heads, positions, size)``; there may be fewer heads of keys.
+        """
+        _refuse_unknown(others)
         _remember(module, name)
-        if is_causal is None:
-            is_causal = bool(getattr(module, "is_causal", False))
-        causal = is_causal and attention_mask is None and query.shape[2] > 1
         options: dict[str, Any] = {
             "alpha": alpha(module) if callable(alpha) else alpha,
             "attn_mask": attention_mask,
-            "is_causal": causal,
+            "is_causal": _needs_causal_mask(module, query, attention_mask, is_causal),
             "scale": scaling,
             "enable_gqa": True,
         }
@@ -83,13 +82,53 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
             output = entmax_attention(query, key, value, dropout_p=dropout, **options)
             return output.transpose(1, 2).contiguous(), None
         weights = entmax_attention_weights(query, key, **options).to(value.dtype)
-        groups = query.shape[1] // key.shape[1]
-        output = weights @ (value if groups == 1 else value.repeat_interleave(groups, 1))
+        output = _weighted_values(weights, value)
         return output.transpose(1, 2).contiguous(), weights
 
     AttentionInterface.register(name, attend)
     # Masks of booleans, as for PyTorch's attention.
     AttentionMaskInterface.register(name, sdpa_mask)
+
+
+def _refuse_unknown(others: Mapping[str, Any]) -> None:
+    """Refuse arguments with which a model changes the scores in another way.
+
+    Raises:
+        ValueError: names the first.
+    """
+    for unknown in _UNKNOWN:
+        if others.get(unknown) is not None:
+            raise ValueError(f"entmax attention does not support {unknown} of this model")
+
+
+def _needs_causal_mask(
+    module: nn.Module, query: Tensor, attention_mask: Tensor | None, is_causal: bool | None
+) -> bool:
+    """Return whether queries may not see later keys, and no mask says so.
+
+    A single query, as in generation, sees all keys.
+
+    Args:
+        module: says whether it is causal, if the model does not.
+        query: ``(batch, heads, queries, size)``.
+        attention_mask: of the model; it includes causality.
+        is_causal: what the model says.
+    """
+    causal = getattr(module, "is_causal", False) if is_causal is None else is_causal
+    return bool(causal) and attention_mask is None and query.shape[2] > 1
+
+
+def _weighted_values(weights: Tensor, value: Tensor) -> Tensor:
+    """Return the sums of values, whose heads several heads of weights may share.
+
+    Args:
+        weights: ``(batch, heads, queries, keys)``.
+        value: ``(batch, heads of keys, keys, size)``.
+    """
+    sharing = weights.shape[1] // value.shape[1]
+    if sharing > 1:
+        value = value.repeat_interleave(sharing, dim=1)
+    return weights @ value
 
 
 def _remember(module: nn.Module, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +13,13 @@ from onmt_entmax.strings.task import split_tags
 
 @dataclass(frozen=True)
 class Question:
-    """A query for one form; tags may also be one string, `"V;PST"`.
+    """A query for one form.
 
-    A language whose training data has no tags is queried without any.
+    Attributes:
+        language: a name or code that the models know.
+        lemma: the word.
+        tags: a tuple; given as one string, `"V;PST"`, they are divided. None for a language whose
+            training data has no tags: an empty tuple.
     """
 
     language: str
@@ -22,7 +27,8 @@ class Question:
     tags: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        tags = split_tags(self.tags) if isinstance(self.tags, str) else self.tags
+        given: str | Iterable[str] = self.tags  # from callers that are not type-checked
+        tags = split_tags(given) if isinstance(given, str) else given
         object.__setattr__(self, "tags", tuple(tags))
 
 
@@ -32,25 +38,27 @@ Form = Output
 
 @dataclass(frozen=True)
 class Inflection:
-    """The forms predicted for one query."""
+    """The forms predicted for one query.
+
+    Attributes:
+        question: the query.
+        forms: the most probable first; none if no form finished within the length limit.
+        certificate: what is proven about the forms; see `Prediction`, also for sequence-level
+            ensembles, whose probabilities are lower bounds.
+        warnings: reasons why the forms may be wrong: tags and characters that training never saw,
+            at all or in this language; a lemma in another Unicode normal form; mixed scripts.
+        only: whether the support is proven to be a single form.
+        least: probability below which `at_least` left forms out.
+        left_out: number of the forms that `at_least` left out.
+    """
 
     question: Question
     forms: tuple[Form, ...]
-    """The most probable first; none if no form finished within the length limit."""
     certificate: Certificate
-    """What is proven about the forms. In a sequence-level ensemble the probability of a form is at
-    most `bound` more than the lower bound; if the level is `exhaustive`, the two are equal. There
-    `log_excluded_bound` is the logarithm of the mean, over the models, of the larger of the
-    excluded bound and the bound."""
     warnings: tuple[str, ...]
-    """Reasons why the forms may be wrong: tags and characters that training never saw, at all or in
-    this language; a lemma in another Unicode normal form; a lemma or form that mixes scripts."""
     only: bool
-    """Whether the support is proven to be a single form."""
     least: float = 0.0
-    """Probability below which `at_least` left forms out."""
     left_out: int = 0
-    """Number of the forms that `at_least` left out."""
 
     def at_least(self, prob: float) -> Inflection:
         """Return the prediction without the forms below a probability, which are counted."""

@@ -2,108 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from onmt_entmax.checkpoint import LoadedModel, load, read_cells
+from onmt_entmax.checkpoint import LoadedModel, read_cells
 from onmt_entmax.config import TargetSymbols
-from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.inflection import Form, Inflection, Question
+from onmt_entmax.inventory import InflectionError, Inventory
+from onmt_entmax.model_groups import loaded_models
 from onmt_entmax.paradigm import Paradigm, cells_of
-from onmt_entmax.source_warnings import tag_hint
 from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.task import (
-    LANGUAGE,
-    Query,
-    decode_tag,
-    encode_tag,
-    is_language,
-    is_tag,
-)
-from onmt_entmax.transducer import Transducer, TransducerError
-from onmt_entmax.translator import as_list
+from onmt_entmax.strings.task import LANGUAGE, Query, is_language, split_tags
+from onmt_entmax.transducer import Transducer
 
 __all__ = ["Form", "Inflection", "InflectionError", "Inflector", "Inventory", "Question"]
 
 
-class InflectionError(TransducerError):
-    """A model that does not inflect, or a query that it cannot answer."""
-
-
-@dataclass(frozen=True)
-class Inventory:
-    """The languages and tags in the source vocabularies of models, of all if there are several."""
-
-    languages: list[str]
-    tags: list[str]
-    untagged: list[str]
-    """Languages whose training data has no tags."""
-
-    @classmethod
-    def of(cls, sources: Iterable[Vocabulary]) -> Inventory:
-        """Return those that all source vocabularies have."""
-        sources = list(sources)
-        tokens = set.intersection(*(set(source.tokens) for source in sources))
-        languages = sorted(filter(is_language, tokens))
-        untagged = []
-        for language in languages:
-            # A vocabulary may not tell which languages its tokens are of: then all count.
-            seen = [source.seen.get(language, tokens) for source in sources]
-            if not any(is_tag(token) for of_source in seen for token in of_source):
-                untagged.append(language)
-        return cls(
-            [language.removeprefix(LANGUAGE) for language in languages],
-            sorted(decode_tag(token) for token in tokens if is_tag(token)),
-            [language.removeprefix(LANGUAGE) for language in untagged],
-        )
-
-    def checked(self, question: Question) -> Question:
-        """Return a query with its lemma stripped, language and tags as the models know them.
-
-        Raises:
-            InflectionError: the language is unknown, the lemma or a tag is empty, the models know
-                none of the tags, or there are none although the language has some.
-        """
-        question = replace(question, language=known_as(question.language, self.languages))
-        if question.language not in self.languages:
-            near = difflib.get_close_matches(question.language, self.languages, n=1, cutoff=0.8)
-            known = ", ".join(self.languages)
-            hint = f"did you mean {near[0]!r}?" if near else f"it knows {known}"
-            raise InflectionError(f"the model knows no language {question.language!r}; {hint}")
-        lemma = question.lemma.strip()  # as with the end of a line that a program read
-        if not lemma:
-            raise InflectionError("the lemma is empty")
-        if not question.tags and question.language in self.untagged:
-            return replace(question, lemma=lemma)
-        if not question.tags or "" in question.tags:
-            raise InflectionError(f"a tag is empty in {';'.join(question.tags)!r}")
-        tags = tuple(map(self._as_known, question.tags))
-        if not set(tags) & set(self.tags):
-            raise InflectionError(
-                f"the model knows no tag of {';'.join(tags)!r}; "
-                + self._tags_hint(question.language, lemma, tags)
-            )
-        return replace(question, lemma=lemma, tags=tags)
-
-    def _tags_hint(self, language: str, lemma: str, tags: Sequence[str]) -> str:
-        """Return a hint for tags that are all unknown."""
-        if language in self.untagged:
-            return f"its training data for {language} has none: leave them out, as in ''"
-        if set(lemma.split(";")) <= set(self.tags):
-            return "are lemma and tags exchanged? The lemma comes first"
-        near = tag_hint(encode_tag(";".join(tags)), self.tags).strip(" ()")
-        return near or "tags are as in the training data, such as V;PST"
-
-    def _as_known(self, tag: str) -> str:
-        """Return the tag, stripped if only that is known: some data has spaces around tags."""
-        stripped = tag.strip()
-        return stripped if tag not in self.tags and stripped in self.tags else tag
+# Live prefixes with which all forms are listed: most cells have fewer forms, and need nothing more.
+_LISTING_BEAM = 10
+# Cells of a paradigm that are searched together; all of one source, they are about equally long.
+_CELLS_TOGETHER = 256
 
 
 class Inflector(Transducer):
@@ -125,6 +47,9 @@ class Inflector(Transducer):
             language, have; "any": it may have all; None: `config.TARGET_SYMBOLS`.
         matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
 
+    Attributes:
+        untagged: languages whose training data has no tags.
+
     Raises:
         InflectionError: if no folder is named, or a model has no languages.
         TransducerError: if the models have different tasks, or no language in common.
@@ -145,31 +70,19 @@ class Inflector(Transducer):
         target_symbols: TargetSymbols | None = None,
         matmul_dtype: str = "float32",
     ) -> None:
-        models = [
-            folder if isinstance(folder, LoadedModel) else load(folder, device)
-            for folder in as_list(folders)
-        ]
+        models = loaded_models(folders, device)
         _refuse_other_models(models)
-        super().__init__(
-            models,
-            n_best,
-            beam_size,
-            max_length,
-            device,
-            budget,
-            target_symbols=target_symbols,
-            matmul_dtype=matmul_dtype,
-        )
-        self._models = models
+        # All but the number of forms and the width of the beam, which `_lister` chooses.
         self._options: dict[str, Any] = {
             "max_length": max_length,
             "budget": budget,
             "target_symbols": target_symbols,
             "matmul_dtype": matmul_dtype,
         }
+        super().__init__(models, n_best, beam_size, device=device, **self._options)
+        self._models = models
         self._inventory = Inventory.of(model.vocabularies.source for model in models)
         self.untagged = self._inventory.untagged
-        """Languages whose training data has no tags."""
 
     def inflect(self, language: str, lemma: str, tags: Sequence[str] | str) -> Inflection:
         """Inflect one word.
@@ -180,10 +93,11 @@ class Inflector(Transducer):
             tags: such as `["V", "PST"]` or `"V;PST"`, in the order of the training data.
 
         Raises:
-            InflectionError: if the language is not one of `languages`, or the lemma or a tag is
-                empty.
+            InflectionError: if the language is not one of `languages`, the lemma or a tag is empty,
+                the models know none of the tags, or there are none although the language has some.
         """
-        return next(self.answers([Question(language, lemma, tags)]))  # type: ignore[arg-type]
+        parts = split_tags(tags) if isinstance(tags, str) else tuple(tags)
+        return next(self.answers([Question(language, lemma, parts)]))
 
     def answers(self, questions: Iterable[Question], batch_size: int = 64) -> Iterator[Inflection]:
         """Inflect many words, in order; faster than one by one.
@@ -208,11 +122,11 @@ class Inflector(Transducer):
         predictions = self._searched(queries, batch_size)
         for question, prediction in zip(checked, predictions, strict=True):
             yield Inflection(
-                question,
-                prediction.outputs,
-                prediction.certificate,
-                prediction.warnings,
-                prediction.only,
+                question=question,
+                forms=prediction.outputs,
+                certificate=prediction.certificate,
+                warnings=prediction.warnings,
+                only=prediction.only,
             )
 
     def check(self, question: Question) -> None:
@@ -240,14 +154,15 @@ class Inflector(Transducer):
         cells = read_cells(self.folders[0])
         cell_tags = cells_of(cells, language, pos, "pos")
         questions = [Question(language, lemma, tags) for tags in cell_tags]
-        return Paradigm(tuple(self._lister.answers(questions, 256)))
+        answers = self._lister.answers(questions, batch_size=_CELLS_TOGETHER)
+        return Paradigm(tuple(answers))
 
     @cached_property
     def _lister(self) -> Inflector:
         """The same models, all of whose forms are listed."""
         if not self._n_best:
             return self
-        return Inflector(self._models, n_best=0, beam_size=10, **self._options)
+        return Inflector(self._models, n_best=0, beam_size=_LISTING_BEAM, **self._options)
 
 
 def _refuse_other_models(models: Sequence[LoadedModel]) -> None:

@@ -19,14 +19,19 @@ from onmt_entmax.search import (
 
 @dataclass(frozen=True)
 class Line:
-    """A line as the model reads it, and what its output must start with and satisfy."""
+    """A line as the model reads it, and what its output must start with and satisfy.
+
+    Attributes:
+        text: as it was given.
+        source: its tokens and ids.
+        prefix: ids of the tokens that the output must start with.
+        automaton: accepts the outputs that constraints allow; None: all.
+    """
 
     text: str
     source: EncodedSource
     prefix: list[int]
-    """Token ids."""
     automaton: Automaton | None
-    """Of the constraints."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,9 @@ class LineAnswers:
 
     def _unanswered(self, line: Line) -> Answer:
         """Return an answer that says only what was read."""
-        source, constraints = line.source, self.config.constraints
+        source = line.source
+        constraints = self.config.constraints
+        # By the names that reports have; a false value restricts nothing.
         restrictions = {
             "prefix": line.prefix,
             "constraints": line.automaton is not None,
@@ -114,7 +121,8 @@ class LineAnswers:
     def _decoded(self, hypothesis: Hypothesis, source: EncodedSource) -> Decoded:
         """Return the text of a hypothesis, with its alignment if that was asked for."""
         target = self.reader.vocabularies.target.decode(hypothesis.tokens)
-        copies, attention = source.copies, hypothesis.attention
+        copies = source.copies
+        attention = hypothesis.attention
         tokens = " ".join(self.reader.codec.decode(target, copies))
         aligned = None
         if attention is not None and self.align:

@@ -12,6 +12,18 @@ from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.exhaustion import check_free, named_exhaustion
 
 _FLOAT32 = 4  # bytes
+# Of an LSTM, matrices of the size of the states: four gates, each with one for inputs and one for
+# states. A Transformer's attention has about as many, with those of context attention.
+_MATRICES_OF_A_LAYER = 8
+# Numbers for each attention weight of a Transformer in training: at least the weight, kept for the
+# backward pass, and its gradient.
+_OF_TRANSFORMER_WEIGHT = 2
+# The same for a recurrent decoder: scores and weights, and the gradients of both.
+_OF_RECURRENT_WEIGHT = 4
+# Numbers for each position and state in a search: about so many while the longest sentence is
+# encoded, and for each sentence those that it keeps, its memory bank and keys.
+_OF_ENCODER = 8
+_OF_SENTENCE = 2
 
 
 def refuse_too_large(
@@ -32,9 +44,7 @@ def refuse_too_large(
         TooLargeError: names the options that decide the size.
     """
     size = config.rnn_size
-    # The four gates of an LSTM have each a matrix for inputs and one for states. A Transformer's
-    # attention has about as many weights, with those of context attention.
-    layer = 8 * size * size
+    layer = _MATRICES_OF_A_LAYER * size * size
     if config.decoder_type == "transformer":
         layer += 2 * size * config.transformer_ff
     weights = (config.enc_layers + config.dec_layers) * layer
@@ -58,12 +68,12 @@ def training_bytes(config: ModelConfig, sentences: int, source: int, target: int
     """
     if config.decoder_type == "transformer":
         decoder = config.dec_layers * (target * target + source * target)
-        scores = config.heads * (config.enc_layers * source * source + decoder)
-        numbers = 2 * scores  # at least the weights, kept for the backward pass, and gradients
+        weights = config.heads * (config.enc_layers * source * source + decoder)
+        numbers = _OF_TRANSFORMER_WEIGHT * weights
     elif config.global_attention == "none":
         numbers = 0
     else:
-        numbers = 4 * source * target
+        numbers = _OF_RECURRENT_WEIGHT * source * target
     return _FLOAT32 * sentences * numbers
 
 
@@ -76,7 +86,7 @@ def search_bytes(config: ModelConfig, sentences: int, source: int) -> int:
         source: largest source length.
     """
     if config.encoder_type == "transformer":
-        # Scores and weights, of one layer at a time.
-        return 2 * _FLOAT32 * sentences * config.heads * source * source
-    # Each sentence keeps its memory bank and keys.
-    return _FLOAT32 * source * config.rnn_size * (8 + 2 * sentences)
+        scores_and_weights = 2 * config.heads * source * source  # of one layer at a time
+        return _FLOAT32 * sentences * scores_and_weights
+    copies = _OF_ENCODER + _OF_SENTENCE * sentences
+    return _FLOAT32 * source * config.rnn_size * copies

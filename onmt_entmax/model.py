@@ -1,7 +1,10 @@
 """The model: OpenNMT-py's encoder and decoder, entmax attention, and the output layer.
 
-`build_model` chooses the classes of a configuration. Weights are random then; `checkpoint` reads
-them.
+`build_model` makes one from a configuration, with random weights; `checkpoint` reads others:
+
+    _encoder_class, _decoder_class     which classes, of `recurrence/` or `nn/`
+    _replace_attention                 entmax attention with the configured alphas
+    initial_weights.py                 which weights are one, random values, which are trained
 """
 
 from __future__ import annotations
@@ -13,12 +16,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.exhaustion import check_free
+from onmt_entmax.initial_weights import freeze, initialise, share_weights
 from onmt_entmax.memory import refuse_too_large, training_bytes
 from onmt_entmax.nn.attention import ATTENTIONS, EntmaxGlobalAttention
 from onmt_entmax.nn.output import OutputLayer
@@ -26,7 +29,6 @@ from onmt_entmax.nn.parts import MeanEncoderPart, StdRNNDecoderPart
 from onmt_entmax.nn.transformer import (
     PaddedTransformerEncoder,
     TransformerDecoderPart,
-    alpha_parameters,
     use_entmax,
 )
 from onmt_entmax.opennmt import (
@@ -38,6 +40,10 @@ from onmt_entmax.opennmt import (
 from onmt_entmax.recurrence.bridge import BridgedRNNEncoder
 from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder, InputFeedDecoder
 from onmt_entmax.recurrence.encoder import FastRNNEncoder
+
+# About how many times the memory of an evaluation training needs: it keeps attention weights, and
+# computes gradients of them and of scores.
+_TRAINING_TO_EVALUATION = 4
 
 
 class SparseNMTModel(NMTModel):
@@ -64,7 +70,8 @@ class SparseNMTModel(NMTModel):
         config: ModelConfig | None = None,
     ) -> None:
         super().__init__(encoder, decoder)
-        self.generator, self.config = generator, config
+        self.generator = generator
+        self.config = config
 
     def train(self, mode: bool = True) -> SparseNMTModel:
         """Switch to training or evaluation mode."""
@@ -79,10 +86,12 @@ class SparseNMTModel(NMTModel):
         OpenNMT-py 2.3.0's method of the same name fails for average attention, which has none, and
         misses the layers of a recurrent decoder and the positions of a recurrent encoder.
         """
-        attentions = [
-            m for m in self.modules() if isinstance(m, (MultiHeadedAttention, AverageAttention))
-        ]
-        in_attention = {part for attention in attentions for part in attention.modules()}
+        in_attention = {
+            part
+            for module in self.modules()
+            if isinstance(module, (MultiHeadedAttention, AverageAttention))
+            for part in module.modules()
+        }
         for part in self.modules():
             if isinstance(part, nn.Dropout):
                 part.p = attention_dropout if part in in_attention else dropout
@@ -103,11 +112,12 @@ class SparseNMTModel(NMTModel):
         assert batch.target is not None, "training and scoring need targets"
         assert batch.target_lengths is not None
         if self.config is not None:
-            size = training_bytes(self.config, len(batch), len(batch.source), len(batch.target))
+            needed = training_bytes(self.config, len(batch), len(batch.source), len(batch.target))
             if not self.training:
-                size //= 4  # nothing is kept for gradients
-            check_free(size, batch.source.device)
-        inputs, targets = batch.target[:-1], batch.target[1:].flatten()
+                needed //= _TRAINING_TO_EVALUATION
+            check_free(needed, batch.source.device)
+        inputs = batch.target[:-1]
+        targets = batch.target[1:].flatten()
         lengths = batch.source_lengths.to(batch.source.device)
         outputs, index = self.teacher_forced(
             batch.source, lengths, inputs, batch.target_lengths - 1
@@ -158,34 +168,21 @@ def _embeddings(config: ModelConfig, vocabularies: Vocabularies) -> tuple[Embedd
     A recurrent decoder gets no positions: its state counts steps, and OpenNMT-py 2.3.0 trains it
     with all positions but searches with the first one only.
     """
-    positions, transformer = config.position_encoding, config.decoder_type == "transformer"
-    source, target = (
-        Embeddings(size, len(words), words.pad, position_encoding=encoded, dropout=config.dropout)
-        for size, words, encoded in (
-            (config.src_word_vec_size, vocabularies.source, positions),
-            (config.tgt_word_vec_size, vocabularies.target, positions and transformer),
-        )
+    source = Embeddings(
+        config.src_word_vec_size,
+        len(vocabularies.source),
+        vocabularies.source.pad,
+        position_encoding=config.position_encoding,
+        dropout=config.dropout,
+    )
+    target = Embeddings(
+        config.tgt_word_vec_size,
+        len(vocabularies.target),
+        vocabularies.target.pad,
+        position_encoding=config.position_encoding and config.decoder_type == "transformer",
+        dropout=config.dropout,
     )
     return source, target
-
-
-def _initialise(model: nn.Module, config: ModelConfig) -> None:
-    """Initialise as OpenNMT-py does: uniformly, then matrices by Glorot's method.
-
-    Learned alphas come last, so that they change no other weight.
-    """
-    alphas = alpha_parameters(model)
-    learned = set(alphas)
-    weights = [parameter for parameter in model.parameters() if parameter not in learned]
-    if config.param_init > 0:
-        for weight in weights:
-            nn.init.uniform_(weight, -config.param_init, config.param_init)
-    if config.param_init_glorot:
-        for weight in weights:
-            if weight.dim() > 1:
-                nn.init.xavier_uniform_(weight)
-    for alpha in alphas:
-        nn.init.normal_(alpha, config.alpha_init_mean, config.alpha_init_std)
 
 
 def _encoder_class(config: ModelConfig) -> type[Any]:
@@ -204,7 +201,8 @@ def _decoder_class(config: ModelConfig) -> type[Any]:
         return TransformerDecoderPart
     if not config.input_feed:
         return StdRNNDecoderPart
-    has_gate, has_attention = config.context_gate is not None, config.global_attention != "none"
+    has_gate = config.context_gate is not None
+    has_attention = config.global_attention != "none"
     is_fast = config.rnn_type == "LSTM" and has_attention and not has_gate
     return FastInputFeedRNNDecoder if is_fast else InputFeedDecoder
 
@@ -235,8 +233,8 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     _replace_attention(encoder, decoder, config)
     generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
     model = SparseNMTModel(encoder, decoder, generator, config)
-    _share_weights(model, config)
-    _initialise(model, config)
+    share_weights(model, config)
+    initialise(model, config)
     freeze(model, config)
     return model
 
@@ -259,48 +257,6 @@ def _replace_attention(encoder: nn.Module, decoder: nn.Module, config: ModelConf
         decoder.attn = attention(
             config.rnn_size, config.global_attention, config.global_attention_alpha
         )
-
-
-def _share_weights(model: SparseNMTModel, config: ModelConfig) -> None:
-    """Let embeddings and output layer be one table, where the configuration says so."""
-    source, target = model.encoder.embeddings.word_lut, model.decoder.embeddings.word_lut
-    if config.share_embeddings:
-        target.weight = source.weight
-    if config.share_decoder_embeddings:
-        # Initialised as an output layer: with param_init 0, embeddings start so large that an
-        # untrained model would be confident.
-        with torch.no_grad():
-            target.weight.copy_(model.generator.weight)
-        model.generator.weight = target.weight
-
-
-class Undrawn(TorchFunctionMode):
-    """A context in which `build_model` draws no weights, for those that are copied next.
-
-    Drawing ten million numbers takes longer than reading them from a file.
-    """
-
-    def __torch_function__(
-        self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
-    ) -> Any:
-        """Call the function, unless it draws into a tensor."""
-        # Methods of tensors and functions of `nn.init`.
-        if function.__name__ in ("uniform_", "normal_", "kaiming_uniform_"):
-            return arguments[0] if arguments else keywords["tensor"]
-        return function(*arguments, **(keywords or {}))
-
-
-def freeze(model: SparseNMTModel, config: ModelConfig) -> None:
-    """Set which weights are trained, as OpenNMT-py's options for freezing parts do."""
-    for part, frozen in (
-        (model.encoder, config.freeze_encoder),
-        (model.decoder, config.freeze_decoder),
-    ):
-        part.requires_grad_(not frozen)
-        part.embeddings.requires_grad_(True)  # embeddings have options of their own
-    model.encoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_enc)
-    if not config.share_embeddings:  # otherwise there is one table
-        model.decoder.embeddings.word_lut.requires_grad_(not config.freeze_word_vecs_dec)
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onmt_entmax.data.vocabulary import Vocabulary
-from onmt_entmax.inflector import Inventory
+from onmt_entmax.inventory import Inventory
 from onmt_entmax.paradigm import parts_of_speech
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.copying import PLACEHOLDERS
@@ -35,7 +35,9 @@ _EXAMPLES = (
     ("kazakh", "кітап", "N"),
     ("georgian", "კაცი", "N"),
 )
+# What the page calls a source, by its kind of units.
 _LABELS = {"characters": "Word", "symbols": "Symbols", "text": "Sentence"}
+_SYMBOLS_SHOWN = 3  # of the vocabulary, as an example of a source
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class PageDescription:
     Attributes:
         task: of the models.
         languages: that all models know.
-        tags: likewise.
+        tags: that all models know.
         sources: source vocabularies of the models.
         inventory: of models of inflection; None for others.
         cells: that the model folder records, by language; none for other tasks.
@@ -60,7 +62,8 @@ class PageDescription:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as the page reads it."""
-        task, cells = self.task, self.cells
+        task = self.task
+        cells = self.cells
         return {
             "source": {
                 "label": _LABELS[task.source.kind],
@@ -78,10 +81,12 @@ class PageDescription:
         }
 
     def _placeholder(self) -> str:
-        """Return what to type as a source."""
+        """Return what to type as a source; of symbols, an example."""
         unit = self.task.source
-        if unit.kind != "symbols":
-            return "type a word" if unit.kind == "characters" else "type a sentence"
+        if unit.kind == "characters":
+            return "type a word"
+        if unit.kind == "text":
+            return "type a sentence"
         others = {UNKNOWN, *STRUCTURAL, *PLACEHOLDERS}
         symbols = [
             unit.decode([token])
@@ -89,20 +94,22 @@ class PageDescription:
             if token not in others and not is_language(token) and not is_tag(token)
         ]
         between = "spaces" if unit.separator == " " else repr(unit.separator)
-        return f"symbols between {between}, such as {unit.join(symbols[:3])}"
+        return f"symbols between {between}, such as {unit.join(symbols[:_SYMBOLS_SHOWN])}"
 
     def _example(self) -> dict[str, str]:
         """Return a query to begin with, or as much of one as is known.
 
-        A word is known of some languages, tags are those of a cell that the model folder records.
+        The first of these that there is: a word of `_EXAMPLES` with the tags of a cell; a language
+        and the tags of one of its cells; a language.
         """
         if not self.task.languages:
             return {}
         for name, word, tags in _EXAMPLES:
             language = known_as(name, self.languages)
+            if language not in self.languages or not self._knows_letters(language, word):
+                continue
             cell = self._cell(language, tuple(tags.split(";")))
-            known = language in self.languages and self._knows_letters(language, word)
-            if known and cell is not None:
+            if cell is not None:
                 return self._page_query(language, word, cell)
         for language in self.languages:
             if self.cells.get(language):

@@ -30,7 +30,7 @@ def lattice_of(
 def picture(translator: Translator, source: EncodedSource, lattice: Lattice) -> dict[str, Any]:
     """Return the data of a lattice's pictures, see `report.page.drawing`.
 
-    Attention is among them if the translator asks its models for it.
+    Attention is among them if the translator was made with `attention`.
     """
     vocabulary = translator.vocabularies.target
     tokens = source.copies.show(vocabulary.tokens)

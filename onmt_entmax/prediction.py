@@ -30,28 +30,29 @@ class Output:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The outputs predicted for one query."""
+    """The outputs predicted for one query.
+
+    Several sequences may be one text, and several models may search apart. Then the probability of
+    an output is a sum: a lower bound of the text's probability, which is at most the certificate's
+    `bound` larger, and equal if the level is `exhaustive`. In a sequence-level ensemble, the
+    certificate's `log_excluded_bound` is the logarithm of a mean over the models, each with the
+    larger of its excluded bound and its bound.
+
+    Attributes:
+        query: the query.
+        outputs: the most probable first; none if no output finished within the length limit.
+        certificate: what is proven about the outputs.
+        warnings: reasons why the outputs may be wrong: tags and symbols that training never saw, at
+            all or in this language, or that are copied; a source in another Unicode normal form
+            than the training sources; mixed scripts.
+        only: whether there is exactly one output, and the search proved that there is no other.
+    """
 
     query: Query
     outputs: tuple[Output, ...]
-    """The most probable first; none if no output finished within the length limit."""
     certificate: Certificate
-    """What is proven about the outputs.
-
-    Several sequences may be one text, and several models may search apart. Then the probability of
-    an output is a sum: a lower bound of the text's probability, which is at most `bound` larger,
-    and equal if the level is `exhaustive`.
-
-    In a sequence-level ensemble, `log_excluded_bound` is the logarithm of a mean over the models,
-    each with the larger of its excluded bound and its bound."""
     warnings: tuple[str, ...]
-    """Reasons why the outputs may be wrong:
-
-    - tags and symbols that training never saw, at all or in this language, or that are copied
-    - a source in another Unicode normal form than the training sources
-    - mixed scripts"""
     only: bool
-    """Whether there is exactly one output, and the search proved that there is no other."""
 
     @property
     def level(self) -> str:

@@ -7,7 +7,8 @@ import torch
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.model import SparseNMTModel, Undrawn, build_model, device_of
+from onmt_entmax.initial_weights import Undrawn
+from onmt_entmax.model import SparseNMTModel, build_model, device_of
 
 
 def with_tokens_in_order(
@@ -16,7 +17,7 @@ def with_tokens_in_order(
     """Return the same network, in evaluation mode, for vocabularies in another order.
 
     Args:
-        model: as `build_model` makes it from the next two.
+        model: as `build_model` makes it from `config` and `vocabularies`.
         config: its configuration.
         vocabularies: its own.
         wanted: the same tokens in another order.

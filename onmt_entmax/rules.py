@@ -60,10 +60,11 @@ class Rule:
             return True
         if type(value) is str and self.names:
             return value in self.names
-        if type(value) is not self.kind and not (self.kind is float and type(value) is int):
+        is_whole_for_float = self.kind is float and type(value) is int
+        if type(value) is not self.kind and not is_whole_for_float:
             return False
         if not isinstance(value, (int, float)) or isinstance(value, bool):
-            return True
+            return True  # without a range
         is_over = value > self.low if self.above else value >= self.low
         is_under = value < self.high if self.below else value <= self.high
         return is_over and is_under

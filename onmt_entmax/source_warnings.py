@@ -15,6 +15,8 @@ from onmt_entmax.strings.scripts import mixture
 from onmt_entmax.strings.task import LANGUAGE, Query, StringTask, decode_tag, is_tag
 from onmt_entmax.strings.units import CHARACTERS, Unit
 
+# Least similarity of a tag that a hint names, by `difflib`.
+_SIMILAR = 0.7
 # What people call one unit of a source.
 _UNITS = {"characters": "character", "symbols": "symbol", "text": "word"}
 
@@ -39,14 +41,17 @@ def letter_warnings(
         task: of the models.
         nouns: what people call a source and an output.
     """
-    warnings = [_other_normal_form(query, sources, strange, task.source, nouns[0])]
+    source_noun, output_noun = nouns
+    warnings = [_other_normal_form(query, sources, strange, task.source, source_noun)]
     if task.source.kind == "characters":
         warnings.append(mixture(query.source))
-    if task.has_tags and task.source == task.target == CHARACTERS:
+    inflects = task.has_tags and task.source == CHARACTERS and task.target == CHARACTERS
+    if inflects:
         texts = [text for text in dict.fromkeys(outputs) if text != query.source]
         mixed = list(filter(None, (mixture(text, query.source) for text in texts)))
         if len(mixed) > 1:
-            warnings.append(f"{mixed[0]} (and {counted(len(mixed) - 1, f'other {nouns[1]}')})")
+            others = counted(len(mixed) - 1, f"other {output_noun}")
+            warnings.append(f"{mixed[0]} (and {others})")
         else:
             warnings += mixed
     return [warning for warning in warnings if warning]
@@ -55,13 +60,21 @@ def letter_warnings(
 def _other_normal_form(
     query: Query, sources: Sequence[Vocabulary], strange: bool, unit: Unit, noun: str
 ) -> str:
-    """Return a warning if training saw the source's characters in another normal form.
+    """Return a warning if training saw the source's characters in another normal form, else "".
 
-    Nothing is normalised here: the data of some models is in no normal form. A composed source
-    whose tokens training saw is as in training; the marks of a decomposed one may be from others.
+    Nothing is normalised here: the data of some models is in no normal form.
+
+    Args:
+        query: has the source.
+        sources: source vocabularies of the models.
+        strange: whether training did not see some tokens of the query.
+        unit: of the source.
+        noun: what people call a source.
     """
     if unit.kind == "text":  # transforms divide it
         return ""
+    # A composed source (NFC) whose tokens training saw is as in training. A decomposed one (NFD)
+    # may not be, even then: its letters and marks may be those of other characters of training.
     forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if strange else ("NFC",)
     language = LANGUAGE + query.language
     for form in forms:
@@ -77,12 +90,23 @@ def _other_normal_form(
 
 
 def tag_hint(token: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean ...?)` of a tag that is not known; else an empty string.
+    """Return ` (did you mean ...?)` for an unknown tag that is like known ones, else nothing.
+
+    Args:
+        token: of a source, a tag or not.
+        known: tags.
+    """
+    nearest = nearest_tags(token, known)
+    return f" (did you mean {nearest}?)" if nearest else ""
+
+
+def nearest_tags(token: str, known: Iterable[str]) -> str:
+    """Return the known tags that a tag is most like, between semicolons; else an empty string.
 
     The tag may be misspelt, in lower case, or several tags without semicolons between them.
 
     Args:
-        token: of a source.
+        token: of a source, a tag or not.
         known: tags.
     """
     if not is_tag(token):
@@ -90,11 +114,11 @@ def tag_hint(token: str, known: Iterable[str]) -> str:
     by_upper_case = {tag.upper(): tag for tag in known}
     nearest = []
     for part in re.split(r"[,;\s]+", decode_tag(token).upper()):
-        matches = difflib.get_close_matches(part, by_upper_case, n=1, cutoff=0.7)
+        matches = difflib.get_close_matches(part, by_upper_case, n=1, cutoff=_SIMILAR)
         if not matches:
             return ""
         nearest.append(by_upper_case[matches[0]])
-    return f" (did you mean {';'.join(nearest)}?)"
+    return ";".join(nearest)
 
 
 def described_token(token: str, unit: Unit = CHARACTERS) -> str:

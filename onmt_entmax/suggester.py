@@ -21,12 +21,15 @@ class SuggestionError(UserError):
 
 @dataclass(frozen=True)
 class NextToken:
-    """One possible next token."""
+    """One possible next token.
+
+    Attributes:
+        token: `</s>` for the end of the output.
+        log_prob: in nats, given the source and the prefix.
+    """
 
     token: str
-    """`</s>` for the end of the output."""
     log_prob: float
-    """In nats, given the source and the prefix."""
 
     @property
     def prob(self) -> float:
@@ -36,27 +39,32 @@ class NextToken:
 
 @dataclass(frozen=True)
 class TextSuggestion:
-    """How the output of a source may go on after a prefix."""
+    """How the output of a source may go on after a prefix.
+
+    Attributes:
+        log_prob: log-probability of the prefix in nats; -inf if the model excludes it.
+        excluded_at: position (from 0) of the prefix's first token that the model excludes, or None.
+            The continuations are then those of a model that allows it.
+        continuations: all possible next tokens, the most probable first.
+        completion: the tokens that must follow, up to the first choice.
+        complete: whether the output must end after `completion`.
+        source: tokens of the source, as the model reads them.
+        prefix: tokens of the prefix.
+        unknown: source tokens that are not in the vocabulary: the model read `<unk>` in their
+            place.
+        unseen: source tokens that training did not see in the source's language: pairs of the
+            token of the language and the token.
+    """
 
     log_prob: float
-    """Log-probability of the prefix; -inf if the model excludes it."""
     excluded_at: int | None
-    """Position (from 0) of the prefix's first token that the model excludes, or None. The
-    continuations are then those of a model that allows it."""
     continuations: tuple[NextToken, ...]
-    """All possible next tokens, the most probable first."""
     completion: tuple[str, ...]
-    """The tokens that must follow, up to the first choice."""
     complete: bool
-    """Whether the output must end after `completion`."""
     source: tuple[str, ...] = ()
-    """Tokens of the source, as the model reads them."""
     prefix: tuple[str, ...] = ()
-    """Tokens of the prefix."""
     unknown: tuple[str, ...] = ()
-    """Source tokens that are not in the vocabulary: the model read `<unk>` in their place."""
     unseen: tuple[tuple[str, str], ...] = ()
-    """Source tokens that training did not see in the source's language, behind its token."""
 
 
 class Suggester:
@@ -82,8 +90,8 @@ class Suggester:
 
         Args:
             source: a text, as `Translator` reads it: without transforms, tokens between spaces.
-            prefix: likewise the beginning of the output. Transforms segment it as a whole text, so
-                it should end with a word.
+            prefix: the beginning of the output, a text as the source. Transforms segment it as a
+                whole text, so it should end with a word.
             max_length: longest prefix and completion together, in tokens.
 
         Raises:

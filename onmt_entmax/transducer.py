@@ -3,105 +3,33 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 
-from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TargetSymbols
-from onmt_entmax.data.batch import make_batch
-from onmt_entmax.data.reader import LanguageSymbols
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.unknown import unseen_text
 from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.model_groups import ModelGroup, groups_of, loaded_models
 from onmt_entmax.options.recorded import language_symbols, transforms_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.prediction import Output, Prediction
-from onmt_entmax.report.answer_records import answer_record
+from onmt_entmax.query_results import QueryResult, averaged_result, single_result
 from onmt_entmax.report.answers import Answer
-from onmt_entmax.report.combine import ensemble_of, excluded_by
-from onmt_entmax.search import Budget, SearchConfig, SearchTask, score_targets
-from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import LANGUAGE, Query, StringTask, decode_tag, is_language, is_tag
-from onmt_entmax.translator import Translator, as_list, emptied
 
 
 class TransducerError(UserError):
     """Models that do not fit together, or a query that they cannot answer."""
-
-
-@dataclass(frozen=True)
-class _Ensemble:
-    """Models of one direction and vocabulary: a token-level ensemble."""
-
-    translator: Translator
-    enumerator: Translator | None
-    """Lists what the beam of `translator` did not find."""
-
-    def answers(self, lines: Sequence[str], batch_size: int) -> Iterator[Answer]:
-        """Search the lines; enumerate where that is asked for and the beam did not find all."""
-        for line, answer in zip(lines, self.translator.answers(lines, batch_size), strict=True):
-            if self.enumerator and answer.level not in ("only", "exhaustive"):
-                # Steps that are too few find less than the beam has.
-                answer = max(answer, *self.enumerator.answers([line]), key=_completeness)
-            yield answer
-
-    def log_prob(self, line: str, target: str) -> float:
-        """Return the log-probability of a target; both are tokens between spaces."""
-        reader, vocabularies = self.translator.reader, self.translator.vocabularies
-        words, network = reader.preprocess(line, target)
-        if not words:
-            raise emptied(0)
-        source = reader.encode(words)
-        ids = vocabularies.target.encode(network)
-        if not all(map(vocabularies.target.can_write, network)) or {*ids} & {*source.banned}:
-            return -math.inf
-        batch = make_batch([source.example], vocabularies)
-        with (
-            self.translator.readable([replace(source.example, target=ids)], 1),
-            torch.autocast(self.translator.device.type, enabled=False),
-        ):
-            return score_targets(self.translator.stepper, batch, [ids])[0].log_prob
-
-
-def _ensemble(
-    models: Sequence[LoadedModel], task: SearchTask, steps: int, symbols: LanguageSymbols | None
-) -> _Ensemble:
-    """Return an ensemble that searches, and enumerates in so many steps; 0: it does not."""
-    translator = Translator(models, task, symbols=symbols)
-    if not steps:
-        return _Ensemble(translator, None)
-    enumeration = replace(
-        task,
-        config=replace(task.config, n_best=0),
-        method="enumerate",
-        budget=Budget(expansions=steps),
-    )
-    stepper = translator.stepper
-    return _Ensemble(translator, Translator(models, enumeration, stepper=stepper, symbols=symbols))
-
-
-def _completeness(answer: Answer) -> tuple[bool, float]:
-    """Return whether an answer is all there is, and its probability."""
-    mass = answer.result.certificate.mass if answer.result else 0.0
-    return answer.level in ("only", "exhaustive"), mass
-
-
-class _Result(NamedTuple):
-    """What was found for one query."""
-
-    outputs: tuple[Output, ...]
-    certificate: Certificate
-    finished: int
-    """Number of finished outputs, of which `outputs` may have fewer."""
 
 
 class Transducer:
@@ -149,16 +77,13 @@ class Transducer:
         target_symbols: TargetSymbols | None = None,
         matmul_dtype: str = "float32",
     ) -> None:
-        listed = [folders] if isinstance(folders, LoadedModel) else as_list(folders)
-        models = [
-            folder if isinstance(folder, LoadedModel) else load(folder, device) for folder in listed
-        ]
+        models = loaded_models(folders, device)
         if not models:
             raise TransducerError("no model is named, such as the folder of a run")
         SearchConfig(beam_size)  # refuses a wrong size, which `n_best` may make larger below
         self.task = _common_task(models)
         self.folders = [model.folder for model in models]
-        groups = _groups(models)
+        groups = groups_of(models)
         # Of the outputs of different networks, or of different subwords, texts are averaged.
         subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
         self._averages = len(groups) > 1 or subwords
@@ -172,7 +97,7 @@ class Transducer:
         )
         Budget(expansions=budget or 1)  # refuses a wrong number, also where nothing is enumerated
         steps = 0 if n_best else budget
-        self._ensembles = [_ensemble(group, task, steps, symbols) for group in groups]
+        self._groups = [ModelGroup.of(group, task, steps, symbols) for group in groups]
         self._weights = [len(group) / len(models) for group in groups]
         sources = [group[0].vocabularies.source for group in groups]
         common = set.intersection(*(set(source.tokens) for source in sources))
@@ -254,7 +179,7 @@ class Transducer:
         if problem:
             raise TransducerError(f"the target {problem}")
         tokens = " ".join(self.task.target.encode(target)) if target else ""
-        scores = [ensemble.log_prob(line, tokens) for ensemble in self._ensembles]
+        scores = [group.log_prob(line, tokens) for group in self._groups]
         weighted = [
             score + math.log(weight) for score, weight in zip(scores, self._weights, strict=True)
         ]
@@ -305,16 +230,17 @@ class Transducer:
         return known
 
     def _query(self, source: str, tags: Sequence[str] | str, language: str) -> Query:
+        """Return the query of a source, whose tags may be one text, as a table has them."""
         parts = self.task.tags_of(tags) if isinstance(tags, str) else tuple(tags)
         return Query(source, parts, language)
 
     def _searched(self, queries: Sequence[Query], batch_size: int) -> Iterator[Prediction]:
         """Yield the predictions of queries that were checked."""
         lines = [" ".join(self.task.encode_source(query)) for query in queries]
-        streams = [ensemble.answers(lines, batch_size) for ensemble in self._ensembles]
+        streams = [group.answers(lines, batch_size) for group in self._groups]
         for query, *answers in zip(queries, *streams, strict=True):
-            result = self._average(answers) if self._averages else self._single(answers)
-            outputs, certificate, finished = result
+            combine = self._average if self._averages else self._single
+            outputs, certificate, finished = combine(answers)
             only = certificate.level == "exhaustive" and finished == 1
             warnings = self._warnings(query, answers, outputs)
             # Outputs with start or padding symbols, which search excludes, are no texts, nor are
@@ -324,50 +250,14 @@ class Transducer:
                 warnings += (f"excluded with symbols: probability {certificate.excluded:.3g}",)
             yield Prediction(query, outputs, certificate, warnings, only)
 
-    def _output(self, text: str, log_prob: float) -> Output:
-        """Return an output; `text` is tokens between spaces."""
-        unit = self.task.target
-        decoded = text if unit.kind == "text" else unit.decode(text.split())
-        return Output(decoded, log_prob, math.exp(log_prob))
-
-    def _single(self, answers: Sequence[Answer]) -> _Result:
-        """Return the result of a single ensemble."""
+    def _single(self, answers: Sequence[Answer]) -> QueryResult:
+        """Return the result of a single group of models."""
         (answer,) = answers
-        assert answer.result is not None, "a query is never blank"
-        outputs = tuple(
-            self._output(decoded.text, decoded.hypothesis.log_prob) for decoded in answer.hypotheses
-        )
-        return _Result(outputs, answer.result.certificate, answer.result.finished)
+        return single_result(answer, self.task.target)
 
-    def _average(self, answers: Sequence[Answer]) -> _Result:
-        """Return the result of ensembles whose texts are averaged."""
-        weights = self._weights
-        records = [answer_record(answer) for answer in answers]
-        # Words of different subwords are compared as texts.
-        ensemble = ensemble_of(records, weights)
-        pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
-        outputs = tuple(
-            self._output(text, _log(prob)) for text, prob in islice(pairs, self._n_best or None)
-        )
-        parts = [answer.result.certificate for answer in answers if answer.result is not None]
-        # An excluded sequence starts with a prefix that a model excluded or did not follow.
-        bounds = [max(part.log_excluded_bound, part.log_bound) for part in parts]
-        excluded = sum(w * math.exp(bound) for w, bound in zip(weights, bounds, strict=True))
-        if max(bounds) > -math.inf:
-            excluded = max(excluded, sys.float_info.min)  # underflow must not give 0
-        certificate = Certificate(
-            level=ensemble.level,
-            log_bound=_log(ensemble.bound),
-            gap=ensemble.gap,
-            proven=min(ensemble.proven, len(outputs)),
-            mass=min(sum(ensemble.probabilities), 1.0),
-            dropped=sum(part.dropped for part in parts),
-            truncated=sum(part.truncated for part in parts),
-            excluded=excluded_by(records, weights),
-            log_excluded_bound=_log(excluded),
-            strict=all(part.strict for part in parts),
-        )
-        return _Result(outputs, certificate, len(ensemble.sequences))
+    def _average(self, answers: Sequence[Answer]) -> QueryResult:
+        """Return the result of several groups, or of several token sequences of one text."""
+        return averaged_result(answers, self._weights, self._n_best, self.task.target)
 
     def _warnings(
         self, query: Query, answers: Sequence[Answer], outputs: Sequence[Output]
@@ -392,7 +282,7 @@ class Transducer:
             for each in tokens
             if each.unseen
         )
-        sources = [ensemble.translator.vocabularies.source for ensemble in self._ensembles]
+        sources = [group.translator.vocabularies.source for group in self._groups]
         texts = [output.text for output in outputs]
         strange = bool(warnings)
         warnings += letter_warnings(query, texts, sources, strange, self.task, self._nouns)
@@ -402,20 +292,8 @@ class Transducer:
 
     def _tags_of(self, language: str) -> list[str]:
         """Return the tags that training saw in a language; all if the model does not say which."""
-        seen = self._ensembles[0].translator.vocabularies.source.seen.get(LANGUAGE + language, ())
+        seen = self._groups[0].translator.vocabularies.source.seen.get(LANGUAGE + language, ())
         return sorted(decode_tag(token) for token in seen if is_tag(token)) or self.tags
-
-
-def _groups(models: Sequence[LoadedModel]) -> list[list[LoadedModel]]:
-    """Return the models that are searched together: of one direction and the same tokens.
-
-    Those that write from left to right come first.
-    """
-    groups: dict[object, list[LoadedModel]] = {}
-    for model in sorted(models, key=lambda model: model.right_to_left):
-        tokens = [frozenset(side.tokens) for side in model.vocabularies]
-        groups.setdefault((model.right_to_left, model.task.copies, *tokens), []).append(model)
-    return list(groups.values())
 
 
 def _common_task(models: Sequence[LoadedModel]) -> StringTask:
@@ -435,7 +313,3 @@ def _common_task(models: Sequence[LoadedModel]) -> StringTask:
                     f"and {theirs}"
                 )
     return first.task
-
-
-def _log(prob: float) -> float:
-    return math.log(prob) if prob else -math.inf

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import count, islice, repeat
 from pathlib import Path
@@ -14,13 +13,12 @@ from typing import Any, NoReturn
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
-from onmt_entmax.data.reader import LanguageSymbols
+from onmt_entmax.data.batch import Example
+from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.ensembles import TranslationError, make_stepper, refuse_unlike
 from onmt_entmax.errors import counted
-from onmt_entmax.exhaustion import check_free, named_exhaustion
 from onmt_entmax.line_answers import Line, LineAnswers
-from onmt_entmax.memory import search_bytes
+from onmt_entmax.line_search import LineSearch
 from onmt_entmax.model import device_of
 from onmt_entmax.options.recorded import language_symbols, reader_of
 from onmt_entmax.parallel.sharding import Windows
@@ -30,24 +28,13 @@ from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import (
     ConstraintCompiler,
     LineConstraints,
-    Sampling,
     SearchConfig,
     SearchResult,
     SearchTask,
     Stepper,
-    Verification,
-    exact_search,
-    is_settled,
-    sample,
-    stream_search,
-    verify,
 )
 
 _ALL = Windows()
-_ROWS = {"cpu": 1280, "cuda": 16_384}  # live prefixes of one batch
-_LONG = 1000  # tokens of a line whose memory is estimated
-_MUCH = 1 << 30  # bytes for one line of which users are warned
-_SHORTEN = "shorten or split it, or lower max_length"
 
 
 def emptied(number: int) -> TranslationError:
@@ -84,6 +71,9 @@ class Translator:
 
     Attributes:
         folders: the model folders that were loaded.
+        task: as given.
+        vocabularies: of the first model, whose token ids all use.
+        device: where the models compute.
         reader: turns text into tokens and ids.
         stepper: of the models.
         dense_attention: whether a source position always has positive weight.
@@ -111,11 +101,11 @@ class Translator:
         if not models:
             raise TranslationError("no model is named")
         first = models[0]
-        self.folders = [loaded.folder for loaded in models]
-        self.vocabularies = first.vocabularies
-        self._first, self._networks = first.model, [loaded.config for loaded in models]
         for loaded in models[1:]:
             refuse_unlike(first, loaded)
+        self.folders = [loaded.folder for loaded in models]
+        self.vocabularies = first.vocabularies
+        self.device = device_of(first.model)
         self.task = task
         self._config = self._with_token_ids(task)
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
@@ -129,17 +119,26 @@ class Translator:
             _refuse_without_attention("replace_unk", task, models)
         if align:
             _refuse_without_attention("report_align", task, models)
-        self._answers = LineAnswers(self.reader, self._config, self.dense_attention, unknown, align)
+        self._answers = LineAnswers(
+            reader=self.reader,
+            config=self._config,
+            dense_attention=self.dense_attention,
+            unknown=unknown,
+            align=align,
+        )
         attention = attention or task.config.penalties.covers or unknown is not None or align
         temperature = 1.0 if task.sampling is None else task.sampling.temp
         dtype = torch.bfloat16 if task.matmul_dtype == "bfloat16" else None
         self.stepper = stepper or make_stepper(models, attention, temperature, dtype)
-        self._verifier = self.stepper.double() if task.verify else None
-
-    @property
-    def device(self) -> torch.device:
-        """Where the models compute."""
-        return device_of(self._first)
+        self._search = LineSearch(
+            stepper=self.stepper,
+            verifier=self.stepper.double() if task.verify else None,
+            task=task,
+            config=self._config,
+            vocabularies=self.vocabularies,
+            networks=[loaded.config for loaded in models],
+            device=self.device,
+        )
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -171,7 +170,8 @@ class Translator:
 
     def _with_token_ids(self, task: SearchTask) -> SearchConfig:
         """Return the search's configuration, with token ids in place of token texts."""
-        target, constraints = self.vocabularies.target, task.config.constraints
+        target = self.vocabularies.target
+        constraints = task.config.constraints
         banned = {target.unk} if task.ban_unknown else set()
         for token in task.ignore_when_blocking:
             if token not in target:
@@ -243,10 +243,21 @@ class Translator:
                 ]
                 yield from self._answer_window(read, batch_size)
 
+    def readable(self, examples: Sequence[Example], sentences: int) -> AbstractContextManager[None]:
+        """Name the longest line if it is too long; see `LineSearch.readable`."""
+        return self._search.readable(examples, sentences)
+
     def _read(
         self, number: int, text: str, prefix: str, constraints: LineConstraints
     ) -> Line | Answer:
-        """Return a line as the model reads it; of a blank one, its answer."""
+        """Return a line as the model reads it; of a blank one, its answer.
+
+        Args:
+            number: of the line, from 0.
+            text: of the line.
+            prefix: the text that its output must start with.
+            constraints: what its output must contain, or must not.
+        """
         if not isinstance(text, str):
             raise TypeError(f"line {number + 1} is {type(text).__name__}; decode it to str")
         if prefix and self.reader.backwards:
@@ -276,9 +287,10 @@ class Translator:
         # A certificate is about the model in its own precision, not in the caller's autocast.
         with torch.autocast(self.device.type, enabled=False):
             if self.task.sampling is not None:
-                answers += self._sample(self.task.sampling, lines, batch_size)
+                for line, drawn in self._search.samples(self.task.sampling, lines, batch_size):
+                    answers.append(self._answers.of_samples(line, drawn))
             else:
-                for line, result in self._search(lines, batch_size):
+                for line, result in self._search.results(lines, batch_size):
                     answers.append(self._answer(line, result))
         yield from sorted(answers, key=lambda answer: answer.id)
 
@@ -299,126 +311,10 @@ class Translator:
             raise TranslationError(f"prefix of line {number + 1}: {target.not_written(unknown)}")
         return target.encode(tokens)
 
-    def _search(
-        self, lines: Sequence[Line], batch_size: int
-    ) -> Iterator[tuple[Line, SearchResult]]:
-        """Yield lines and their results in the order in which they are found."""
-        if self.task.method == "enumerate":
-            for line in lines:
-                with self.readable([line.source.example], 1):
-                    result = self._exact(line)
-                yield line, result
-            return
-        config = self._config
-        sentences = self._sentences(batch_size, config.beam_size)
-        longest_first = [*self._batches(lines, sentences)][::-1]
-        order = [line for _, group in longest_first for line in group]
-        batches = (
-            (
-                batch,
-                [line.prefix for line in group],
-                [line.automaton for line in group],
-                [line.source.banned for line in group],
-            )
-            for batch, group in longest_first
-        )
-        with self.readable([line.source.example for line in lines], sentences):
-            for number, result in stream_search(self.stepper, batches, config, 4 * sentences):
-                line = order[number]
-                if self.task.method == "exact" and not is_settled(result, config.n_best):
-                    result = self._exact(line, result)
-                yield line, result
-
-    def _sample(
-        self, sampling: Sampling, lines: Sequence[Line], batch_size: int
-    ) -> Iterator[Answer]:
-        """Yield the answers of lines whose outputs are drawn."""
-        samples, longest = self._config.n_best, self._config.max_length
-        sentences = self._sentences(batch_size, samples)
-        for batch, group in self._batches(lines, sentences):
-            prefixes = [line.prefix for line in group]
-            with self.readable([line.source.example for line in group], sentences):
-                drawn = sample(
-                    self.stepper,
-                    batch,
-                    sampling,
-                    samples,
-                    longest,
-                    batch.indices,
-                    prefixes,
-                    [line.source.banned for line in group],
-                )
-            yield from map(self._answers.of_samples, group, drawn)
-
-    def _sentences(self, batch_size: int, width: int) -> int:
-        """Return the sentences of a batch: fewer if each is wide, to limit memory."""
-        return min(batch_size, max(1, _ROWS[self.device.type] // width))
-
-    def _batches(self, lines: Sequence[Line], sentences: int) -> Iterator[tuple[Batch, list[Line]]]:
-        """Yield batches of lines of similar length, short ones first, each with its lines."""
-        by_number = {line.source.example.index: line for line in lines}
-        examples = [line.source.example for line in lines]
-        for batch in batches_by_length(examples, sentences, self.vocabularies):
-            yield batch, [by_number[number] for number in batch.indices]
-
-    @contextmanager
-    def readable(self, examples: Sequence[Example], sentences: int) -> Iterator[None]:
-        """Name the longest line if it has more tokens than a Transformer or the memory takes.
-
-        Args:
-            examples: those that the block reads; of very long ones users are warned.
-            sentences: most of them that are in a batch.
-
-        Raises:
-            TooLargeError: names the line.
-        """
-        with named_exhaustion(lambda: _longest(examples), _SHORTEN):
-            length = max(map(_length, examples), default=0)
-            if length >= _LONG:
-                count = min(sentences, len(examples))
-                needed = sum(search_bytes(config, count, length) for config in self._networks)
-                check_free(needed, self.device)
-                if needed > _MUCH:
-                    message = f"{_longest(examples)} needs about {needed / 1e9:,.1f} GB"
-                    warnings.warn(message, stacklevel=2)
-            yield
-
-    def _exact(self, line: Line, start: SearchResult | None = None) -> SearchResult:
-        """Search one line exactly, after what a beam search found of it."""
-        task, config = self.task, self._config
-        batch = make_batch([line.source.example], self.vocabularies)
-        return exact_search(
-            self.stepper,
-            batch,
-            config,
-            task.budget,
-            line.prefix,
-            task.mass,
-            start,
-            line.automaton,
-            line.source.banned,
-        )
-
-    def _verify(self, line: Line, result: SearchResult) -> Verification | None:
-        """Verify a result; return None if nothing was proven or the task does not ask for it."""
-        if self._verifier is None or result.certificate.level == "none":
-            return None
-        config, budget = self._config, self.task.budget
-        batch = make_batch([line.source.example], self.vocabularies)
-        return verify(
-            self._verifier,
-            batch,
-            result,
-            config,
-            line.prefix,
-            budget,
-            line.automaton,
-            line.source.banned,
-        )
-
     def _answer(self, line: Line, result: SearchResult) -> Answer:
         """Return the answer of a line that was searched."""
-        answer = self._answers.of_search(line, result, self._verify(line, result))
+        verification = self._search.verification(line, result)
+        answer = self._answers.of_search(line, result, verification)
         if self.task.mbr is None:
             return answer
         return replace(answer, mbr=decide_record(self.task.mbr, answer_record(answer)))
@@ -434,14 +330,3 @@ def _refuse_without_attention(option: str, task: SearchTask, models: Sequence[Lo
         raise TranslationError(f"{option} goes with a search, not with sampling")
     if all(model.config.global_attention == "none" for model in models):
         raise TranslationError(f"{option} needs a model with attention")
-
-
-def _length(example: Example) -> int:
-    """Return the tokens of the longer side."""
-    return max(len(example.source), len(example.target or ()))
-
-
-def _longest(examples: Sequence[Example]) -> str:
-    """Return the longest line, for people."""
-    longest = max(examples, key=_length)
-    return f"line {longest.index + 1} ({counted(_length(longest), 'token')})"

@@ -31,11 +31,11 @@ def test_a_model_of_the_first_release_gives_the_same_output() -> None:
 def test_verification_has_the_budget_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     budgets = []
 
-    def verify_and_note(*arguments: Any) -> Verification:
-        budgets.append(signature(verify).bind(*arguments).arguments["budget"])
-        return verify(*arguments)
+    def verify_and_note(*arguments: Any, **named: Any) -> Verification:
+        budgets.append(signature(verify).bind(*arguments, **named).arguments["budget"])
+        return verify(*arguments, **named)
 
-    monkeypatch.setattr("onmt_entmax.translator.verify", verify_and_note)
+    monkeypatch.setattr("onmt_entmax.line_search.verify", verify_and_note)
     task = SearchTask(method="exact", budget=Budget(12_345), verify=True)
     translator = Translator.from_folders([DATA / "model_1.0"], task)
     line = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()[0]

@@ -16,6 +16,9 @@ from onmt_entmax.files import read_bytes
 from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.rules import Rule, whole
 
+# Fields of `best.json`; the value is null if it was not finite.
+_OF_BEST = {"step": whole(0, 10**12), "metric": Rule(str), "value": Rule(float, off=None)}
+
 
 def checkpoint_steps(run: Path) -> list[int]:
     """Return the steps of the checkpoints in a run folder, oldest first."""
@@ -35,10 +38,8 @@ def read_best(run: Path) -> dict[str, Any] | None:
         return None
     with naming(path):
         content = parse_json(read_bytes(path, LARGEST_TEXT).decode("utf-8"))
-    # The value is null if it was not finite.
-    rules = {"step": whole(0, 10**12), "metric": Rule(str), "value": Rule(float, off=None)}
     if not isinstance(content, dict) or not all(
-        name in content and rule.fits(content[name]) for name, rule in rules.items()
+        name in content and rule.fits(content[name]) for name, rule in _OF_BEST.items()
     ):
         raise CheckpointError(f"{path}: damaged; name a checkpoint instead, such as {run}/step_N")
     if content["value"] is None:
@@ -56,10 +57,12 @@ def best_step(run: Path) -> int | None:
 
 
 def find_model(path: Path) -> Path:
-    """Return the model folder at `path`: itself, or the best checkpoint of a run, or the newest.
+    """Return the model folder that a path stands for, the first of these that there is.
 
-    Of a file that was imported, return the folder that it became. Warns if the best checkpoint is
-    gone, as from a copy of a part of the run.
+    - the path itself
+    - the best checkpoint of the run folder; if that is gone, as from a copy of a part of the run,
+      the newest one, with a warning
+    - the folder that an imported file became
 
     Raises:
         CheckpointError: there is no model, or the name of the best checkpoint is damaged.
@@ -68,40 +71,63 @@ def find_model(path: Path) -> Path:
         return path
     steps = checkpoint_steps(path)
     if steps:
-        best = read_best(path)
-        step = steps[-1] if best is None else best["step"]
-        if step not in steps:
-            warnings.warn(
-                f"{path / 'best.json'}: names step_{step}, which is not there; the newest "
-                f"checkpoint is taken instead, step_{steps[-1]}",
-                stacklevel=2,
-            )
-            step = steps[-1]
-        return path / f"step_{step}"
+        return path / f"step_{_best_or_newest(path, steps)}"
     imported = _imported(path)
     if imported is not None:
         return imported
     raise CheckpointError(f"{path}: {_why_no_model(path)}")
 
 
+def _best_or_newest(run: Path, steps: list[int]) -> int:
+    """Return the step of the checkpoint of a run that commands use.
+
+    Args:
+        run: the run folder.
+        steps: of its checkpoints, at least one, oldest first.
+    """
+    best = read_best(run)
+    if best is None:
+        return steps[-1]
+    step = int(best["step"])
+    if step in steps:
+        return step
+    warnings.warn(
+        f"{run / 'best.json'}: names step_{step}, which is not there; the newest "
+        f"checkpoint is taken instead, step_{steps[-1]}",
+        stacklevel=3,
+    )
+    return steps[-1]
+
+
 def _why_no_model(path: Path) -> str:
     """Return why a path is neither a model folder nor a run folder, and what to do."""
     if not path.exists():
-        # OpenNMT-py writes `model_step_1000.pt`, and this package `model/step_1000`.
-        name = re.fullmatch(r"(.+)_(step_\d+)(\.pt)?", path.name)
-        folder = path.with_name(name[1]) / name[2] if name else path
-        hint = f"; did you mean {folder}?" if folder.is_dir() else ""
-        return f"no such model folder{hint}"
+        return f"no such model folder{_hint_for_stock_name(path)}"
     if path.is_file():
         folder = path.with_suffix("")
         if folder.exists():
             folder = folder.with_name(f"{path.name}.imported")
         command = shlex.join(["onmt-entmax", "import-onmt", str(path), str(folder)])
         return f"a file, and models are folders; convert a checkpoint of OpenNMT-py: {command}"
+    return f"not a model folder (it has neither config.yaml nor step_N){_hint_at_inner(path)}"
+
+
+def _hint_for_stock_name(path: Path) -> str:
+    """Return a hint for a name such as OpenNMT-py's `model_step_1000.pt`: `model/step_1000`."""
+    name = re.fullmatch(r"(.+)_(step_\d+)(\.pt)?", path.name)
+    if name is None:
+        return ""
+    folder = path.with_name(name[1]) / name[2]
+    return f"; did you mean {folder}?" if folder.is_dir() else ""
+
+
+def _hint_at_inner(path: Path) -> str:
+    """Return a hint at a model or run inside a folder, if there is one."""
     inside = {model.parent for model in (*path.glob("*/config.yaml"), *path.glob("*/step_*"))}
+    if not inside:
+        return ""
     usual = path / "model"  # where `prepare` lets a run write it
-    hint = f"; did you mean {usual if usual in inside else min(inside)}?" if inside else ""
-    return f"not a model folder (it has neither config.yaml nor step_N){hint}"
+    return f"; did you mean {usual if usual in inside else min(inside)}?"
 
 
 def _imported(path: Path) -> Path | None:

@@ -31,27 +31,41 @@ from onmt_entmax.checkpoint.finding import find_model
 from onmt_entmax.checkpoint.weights import copy_weights, read_weights
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
-from onmt_entmax.data.vocabulary import Vocabularies, read_vocabularies
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary_content import read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import text_lines
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked
 from onmt_entmax.files.parsing import parse_json, parse_yaml
-from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
+from onmt_entmax.initial_weights import Undrawn
+from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.cells import Cells, parse_cells
 from onmt_entmax.strings.task import TRANSLATION, StringTask, is_language, recorded_task
 
+_LONGEST_VERSION = 20  # characters of a package's version; a stranger may have written more
+
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model folder in memory."""
+    """A model folder in memory.
+
+    Attributes:
+        folder: where it is.
+        model: on its device, in evaluation mode.
+        config: the network.
+        vocabularies: of source and target.
+        options: of the run that trained the model, by name.
+        package_version: of the program that wrote the folder.
+        task: what the tokens are.
+    """
 
     folder: Path
     model: SparseNMTModel
     config: ModelConfig
     vocabularies: Vocabularies
-    options: dict[str, Any]  # options of the run that trained the model
-    package_version: str  # of the program that wrote the folder
+    options: dict[str, Any]
+    package_version: str
     task: StringTask = TRANSLATION
 
     @property
@@ -68,10 +82,11 @@ def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
     Raises:
         CheckpointError: a file is missing, damaged or of a newer format.
     """
+    target = device or torch.device("cpu")
     folder = find_model(Path(path))
     while True:
         try:
-            return _load(folder, device or torch.device("cpu"))
+            return _load(folder, target)
         except CheckpointError:
             best_now = find_model(Path(path))
             if best_now == folder:  # it was not deleted, but cannot be read
@@ -109,25 +124,37 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any], str]:
         CheckpointError: config.yaml is missing, damaged or of a newer format.
     """
     content = _read_mapping(folder, CONFIG, parse_yaml)
-    path, version = folder / CONFIG, str(content.get("format_version"))
-    if not re.fullmatch(r"\d{1,4}\.\d{1,4}", version):
-        raise CheckpointError(f"{path}: no format_version of the form {FORMAT_VERSION}")
-    if float(version) >= 2:
-        raise CheckpointError(
-            f"{path}: format {version} is newer than this program reads (1.x); install a newer "
-            "onmt_entmax"
-        )
+    path = folder / CONFIG
+    _check_format(path, str(content.get("format_version")))
     for key in ("model", "options"):
         if not isinstance(content.get(key), dict):
             raise CheckpointError(
                 f"{path}: {key}: must be a mapping, not {shown(content.get(key))}"
             )
     network_options = dict(content["model"])
-    if network_options.get("tag_head", ...) is None:  # of models before 1.1
-        del network_options["tag_head"]
+    if "tag_head" in network_options and network_options["tag_head"] is None:
+        del network_options["tag_head"]  # an option before format 1.1, of models that do not use it
     with naming(path):
         network = ModelConfig.read(network_options)
-    return network, content["options"], str(content.get("package_version"))[:20]
+    package_version = str(content.get("package_version"))[:_LONGEST_VERSION]
+    return network, content["options"], package_version
+
+
+def _check_format(path: Path, version: str) -> None:
+    """Check that this program reads a version of the format.
+
+    Raises:
+        CheckpointError: it is no version, or a newer one.
+    """
+    if not re.fullmatch(r"\d{1,4}\.\d{1,4}", version):
+        raise CheckpointError(f"{path}: no format_version of the form {FORMAT_VERSION}")
+    major, _ = version.split(".")
+    newest_major, _ = FORMAT_VERSION.split(".")
+    if int(major) > int(newest_major):
+        raise CheckpointError(
+            f"{path}: format {version} is newer than this program reads ({newest_major}.x); "
+            "install a newer onmt_entmax"
+        )
 
 
 def _read_mapping(folder: Path, name: str, parse: Callable[[str], Any]) -> dict[str, Any]:
@@ -148,7 +175,10 @@ def _read_vocabularies(folder: Path) -> Vocabularies:
     content = _read_mapping(folder, VOCABULARY, parse_json)
     with naming(folder / VOCABULARY):
         return read_vocabularies(
-            *(content.get(name) for name in ("source", "target", "seen", "seen_targets"))
+            source=content.get("source"),
+            target=content.get("target"),
+            seen=content.get("seen"),
+            seen_targets=content.get("seen_targets"),
         )
 
 

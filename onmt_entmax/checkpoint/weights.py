@@ -28,13 +28,13 @@ def weights_once(model: torch.nn.Module) -> dict[str, Tensor]:
     On a GPU those of an LSTM are views of one block, which safetensors refuses, so they are copied:
     the model keeps its memory, since CUDA graphs hold the addresses.
     """
-    # Backwards, so that the first name of a shared weight is the last that is set.
-    by_identity = {
-        id(weight): (name, weight.detach())
-        for name, weight in reversed(model.state_dict(keep_vars=True).items())
-    }
-    weights = {}
-    for name, weight in by_identity.values():
+    weights: dict[str, Tensor] = {}
+    saved: set[int] = set()  # identities of the parameters
+    for name, parameter in model.state_dict(keep_vars=True).items():
+        if id(parameter) in saved:
+            continue
+        saved.add(id(parameter))
+        weight = parameter.detach()
         is_view = weight.untyped_storage().nbytes() > weight.nbytes
         weights[name] = weight.clone() if is_view else weight.contiguous()
     return weights
@@ -70,19 +70,27 @@ def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
         raise WeightsError(f"{shown(min(unknown, key=str))}: the model has no such weight")
     filled = {id(state[name]) for name in saved}
     for name, weight in state.items():
-        if name not in saved:
-            if id(weight) not in filled:
-                raise WeightsError(f"{name}: is missing")
-            continue
-        value = saved[name]
-        if not isinstance(value, Tensor) or not _has_floats(value):
-            raise WeightsError(f"{name}: not a tensor of floats")
-        if value.shape != weight.shape:
-            raise WeightsError(f"{name}: {[*value.shape]}, where the model has {[*weight.shape]}")
-        weight.copy_(value)
-        # A hundred times as fast as `isfinite().all()`.
-        if not all(map(math.isfinite, map(float, weight.aminmax()))):
-            raise WeightsError(f"{name}: holds values that are not finite")
+        if name in saved:
+            _copy_weight(name, weight, saved[name])
+        elif id(weight) not in filled:  # nor is it saved by another name
+            raise WeightsError(f"{name}: is missing")
+
+
+def _copy_weight(name: str, weight: Tensor, value: object) -> None:
+    """Copy a value into a weight.
+
+    Raises:
+        WeightsError: it is no tensor of finite floats, or of another shape.
+    """
+    if not isinstance(value, Tensor) or not _has_floats(value):
+        raise WeightsError(f"{name}: not a tensor of floats")
+    if value.shape != weight.shape:
+        raise WeightsError(f"{name}: {[*value.shape]}, where the model has {[*weight.shape]}")
+    weight.copy_(value)
+    # A hundred times as fast as `isfinite().all()`.
+    smallest, largest = weight.aminmax()
+    if not math.isfinite(smallest) or not math.isfinite(largest):
+        raise WeightsError(f"{name}: holds values that are not finite")
 
 
 def _has_floats(tensor: Tensor) -> bool:

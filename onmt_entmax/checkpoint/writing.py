@@ -23,7 +23,8 @@ from onmt_entmax.checkpoint.contents import (
 from onmt_entmax.checkpoint.weights import weights_once
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
-from onmt_entmax.data.vocabulary import Vocabularies, as_content
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary_content import as_content
 from onmt_entmax.errors import first_line
 from onmt_entmax.files import FileError, read_bytes, write_folder
 from onmt_entmax.files.checksums import write_list
@@ -78,6 +79,7 @@ def save(
                 with open(temporary / STATE, "wb") as file:
                     torch.save(dict(training_state), file)
         except (SafetensorError, RuntimeError) as error:  # of a full disk, for one
+            # torch hides the system's reason in the error before its own.
             reason = first_line(error.__context__ or error)
             raise FileError(f"{folder}: cannot be written ({reason})") from None
         # safetensors makes a file that only its owner can read.

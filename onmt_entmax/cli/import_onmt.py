@@ -40,7 +40,8 @@ from onmt_entmax.data.transforms import (
     TransformError,
     build_transforms,
 )
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError, read_vocabularies
+from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError
+from onmt_entmax.data.vocabulary_content import read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import parse_yaml
@@ -48,7 +49,7 @@ from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.options.rivals import SIDES
-from onmt_entmax.options.train import training_options
+from onmt_entmax.options.train_table import training_options
 from onmt_entmax.rules import shown
 
 # Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models

@@ -11,7 +11,7 @@ from pathlib import Path
 from onmt_entmax.cli.parallel_folder import ParallelFolder
 from onmt_entmax.cli.plans import Network, Plan, explained
 from onmt_entmax.cli.training_file import quoted, training_file
-from onmt_entmax.data.parallel import Subwords
+from onmt_entmax.data.subword_learning import Subwords
 from onmt_entmax.errors import counted
 
 NETWORK = Network(layers=1, size=384, batch=64)

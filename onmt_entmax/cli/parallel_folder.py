@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onmt_entmax.cli.training_file import CONFIGURATION
-from onmt_entmax.data.parallel import Pairs, Subwords
+from onmt_entmax.data.parallel import Pairs
+from onmt_entmax.data.subword_learning import Subwords
 
 PARTS = ("train", "val", "test")
 

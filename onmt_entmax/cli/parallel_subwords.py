@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onmt_entmax.cli.parallel_folder import ParallelFolder
-from onmt_entmax.data.parallel import Pairs, Segmenter, Subwords, bpe_library
+from onmt_entmax.data.parallel import Pairs
+from onmt_entmax.data.subword_learning import Segmenter, Subwords, bpe_library
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import temporary_folder
 from onmt_entmax.libraries import MissingLibraryError

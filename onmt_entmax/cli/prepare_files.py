@@ -45,7 +45,8 @@ from onmt_entmax.cli.parallel_subwords import (
 from onmt_entmax.cli.planning import check_plan, plan_for, planning_options
 from onmt_entmax.cli.plans import candidates
 from onmt_entmax.cli.training_file import keep_configuration
-from onmt_entmax.data.parallel import Pairs, Subwords, hold_out, normalise, read_pairs
+from onmt_entmax.data.parallel import Pairs, hold_out, normalise, read_pairs
+from onmt_entmax.data.subword_learning import Subwords
 from onmt_entmax.data.vocabulary import refuse_symbols
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, write_files

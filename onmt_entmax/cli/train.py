@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from onmt_entmax.cli.ending import command_began, note, warn
 from onmt_entmax.options.help import described
-from onmt_entmax.options.train import TOPICS, training_options, training_setup
+from onmt_entmax.options.train import training_setup
+from onmt_entmax.options.train_table import TOPICS, training_options
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.run import run_training
 

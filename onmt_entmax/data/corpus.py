@@ -36,8 +36,14 @@ def build_pipe(
 ) -> Pipe:
     """Build the transforms of one corpus.
 
-    Without vocabularies, transforms that need them are left out, as in OpenNMT-py's
-    `onmt_build_vocab`.
+    Args:
+        config: the corpus, which names them.
+        data: their options; the transform `prefix` reads those of all corpora.
+        vocabularies: of the model. Without them, transforms that need them are left out, as in
+            OpenNMT-py's `onmt_build_vocab`.
+
+    Raises:
+        TransformError: a transform cannot be built.
     """
     corpora = {corpus.name: asdict(corpus) for corpus in [*data.corpora, config]}
     options = Namespace(**data.transform_options, data=corpora)
@@ -58,6 +64,12 @@ def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
 def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | None:
     """Split, transform and truncate a line.
 
+    Args:
+        line: of a corpus.
+        pipe: the transforms of the corpus.
+        data: what to do about empty lines, and how long a side may be.
+        is_train: whether transforms may change texts at random.
+
     Returns:
         The tokens of the texts of source and target; None if the line is empty on one side or a
         transform filters it out.
@@ -67,7 +79,8 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | 
         UserError: a token is a symbol of the model's own.
     """
     if not line.source.split() or not line.target.split():
-        corpus, level = line.corpus, data.skip_empty_level
+        corpus = line.corpus
+        level = data.skip_empty_level
         message = f"{corpus.path_src}, {corpus.path_tgt}: line {line.number} is empty on one side"
         if level == "error":
             raise CorpusError(f"{message} (skip_empty_level: error)")

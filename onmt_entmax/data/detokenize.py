@@ -1,11 +1,13 @@
 """Join the tokens of Moses' tokeniser to text again, by the rules of its `detokenizer.perl`."""
 
 import re
+from collections import Counter
 
 from onmt_entmax.data.parallel import unescape_moses
 
 LANGUAGES = ("de", "en")
 
+# Tokens that stand at a word, by the side at which there is no space: `( a )` is `(a)`.
 _BEFORE_A_WORD = re.compile(r"[($£€¥¢\[{¿¡]+")
 _AFTER_A_WORD = re.compile(r"[,.?!:;\\%}\])]+")
 _CONTRACTION = re.compile(r"'[^\W\d_]")  # English: 's, 'll
@@ -18,23 +20,53 @@ def detokenize(line: str, language: str) -> str:
     What the tokeniser changed for good (dashes, kinds of quotation marks) stays changed.
     """
     tokens = unescape_moses(re.sub(r" @([-/])@ ", r"\1", f" {line} ")).split()
-    text, space = "", ""
-    opened: dict[str, int] = {}
-    for index, token in enumerate(tokens):
-        before = tokens[index - 1] if index else ""
+    quotes = _Quotes(language)
+    text = ""
+    space = ""  # before the next token, unless that stands close to the word before
+    previous = ""
+    for token in tokens:
+        is_quote = _QUOTES.fullmatch(token) is not None
         if _BEFORE_A_WORD.fullmatch(token):
-            text, space = text + space + token, ""
-        elif _AFTER_A_WORD.fullmatch(token) or (
-            language == "en" and before[-1:].isalnum() and _CONTRACTION.match(token)
-        ):
-            text, space = text + token, " "
-        elif _QUOTES.fullmatch(token):
-            kind = '"' if set(token) <= set("„“”") else token
-            plural = language == "en" and token == "'" and before.endswith("s")
-            closes = plural or opened.get(kind, 0) % 2
-            if not plural:
-                opened[kind] = opened.get(kind, 0) + 1
-            text, space = (text + token, " ") if closes else (text + space + token, "")
+            close_to_previous, close_to_next = False, True
+        elif _AFTER_A_WORD.fullmatch(token) or _is_contraction(token, previous, language):
+            close_to_previous, close_to_next = True, False
+        elif is_quote:
+            close_to_previous = quotes.closes(token, previous)
+            close_to_next = not close_to_previous
         else:
-            text, space = text + space + token, " "
+            close_to_previous, close_to_next = False, False
+        text += token if close_to_previous else space + token
+        space = "" if close_to_next else " "
+        previous = token
     return text
+
+
+def _is_contraction(token: str, previous: str, language: str) -> bool:
+    """Return whether an English token belongs to the word before: `it 's` is `it's`."""
+    return bool(language == "en" and previous[-1:].isalnum() and _CONTRACTION.match(token))
+
+
+class _Quotes:
+    """Counts the quotation marks of a line: of each kind, every second one closes.
+
+    Args:
+        language: in English, an apostrophe behind an s is that of a plural: `the dogs ' tails`.
+    """
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self._counts: Counter[str] = Counter()
+
+    def closes(self, token: str, previous: str) -> bool:
+        """Return whether a quotation mark stands close to the word before; count it.
+
+        Args:
+            token: the mark.
+            previous: the token before.
+        """
+        if self._language == "en" and token == "'" and previous.endswith("s"):
+            return True
+        kind = '"' if set(token) <= set("„“”") else token  # „ and “ are a pair
+        closes = self._counts[kind] % 2 == 1
+        self._counts[kind] += 1
+        return closes

@@ -6,10 +6,13 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from typing import Any
 
 from tqdm import tqdm
 
 from onmt_entmax.errors import UserError
+
+_BLOCK = 2**16  # bytes that are read at a time
 
 
 @dataclass(frozen=True)
@@ -41,31 +44,45 @@ def download(address: str, limits: Limits) -> bytes:
         raise UserError(
             f"{address}: is no address: it begins with https://, or with file:// for a local file"
         )
-    content, end = bytearray(), time.monotonic() + limits.seconds
     try:
-        with urllib.request.urlopen(address, timeout=limits.response) as answer:
-            if address.startswith("https:") and not answer.geturl().startswith("https:"):
-                raise ValueError(f"leads to {answer.geturl()}, which is not encrypted")
-            total = int(answer.headers.get("Content-Length") or 0)
-            name = address.rsplit("/", 1)[-1]
-            with tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=None) as bar:
-                while block := answer.read1(2**16):
-                    content += block
-                    bar.update(len(block))
-                    if len(content) > limits.size:
-                        raise ValueError(f"is larger than {limits.size:,} bytes")
-                    if time.monotonic() > end:
-                        raise ValueError(f"not complete after {limits.seconds:g} seconds")
-            if len(content) < total:  # `read` returns what came before a connection was cut
-                raise ValueError(f"was cut after {len(content):,} of {total:,} bytes")
+        with urllib.request.urlopen(address, timeout=limits.response) as response:
+            if address.startswith("https:") and not response.geturl().startswith("https:"):
+                raise ValueError(f"leads to {response.geturl()}, which is not encrypted")
+            return _content(response, address.rsplit("/", 1)[-1], limits)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        reason: object = error
-        if not isinstance(error, urllib.error.HTTPError):
-            reason = getattr(error, "reason", "") or error or type(error)
         raise UserError(
-            f"{address}: cannot download: {reason}; run again, or use a local copy (-h says how)"
+            f"{address}: cannot download: {_reason(error)}; run again, or use a local copy "
+            "(-h says how)"
         ) from None
+
+
+def _content(response: Any, name: str, limits: Limits) -> bytes:
+    """Return the content of a response, with a bar of progress on a terminal.
+
+    Raises:
+        ValueError: a limit was reached, or the connection was cut.
+    """
+    content = bytearray()
+    end = time.monotonic() + limits.seconds
+    total = int(response.headers.get("Content-Length") or 0)  # 0: not known
+    with tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=None) as bar:
+        while block := response.read1(_BLOCK):
+            content += block
+            bar.update(len(block))
+            if len(content) > limits.size:
+                raise ValueError(f"is larger than {limits.size:,} bytes")
+            if time.monotonic() > end:
+                raise ValueError(f"not complete after {limits.seconds:g} seconds")
+    if len(content) < total:  # `read1` ends as if this were all
+        raise ValueError(f"was cut after {len(content):,} of {total:,} bytes")
     return bytes(content)
+
+
+def _reason(error: Exception) -> object:
+    """Return why a download failed, for a message."""
+    if isinstance(error, urllib.error.HTTPError):
+        return error  # its text has the status, its `reason` has not
+    return getattr(error, "reason", "") or error or type(error)
 
 
 def check(content: bytes, sha256: str, name: str) -> None:

@@ -8,19 +8,20 @@ import gc
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onmt_entmax.data.batch import Batch, Integers, TokenRows, padded_batch
+from onmt_entmax.data.batch import Batch, padded_batch
 from onmt_entmax.data.corpus import Pair
-from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.token_rows import Integers, TokenRows
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.strings.task import is_language
 
-_CHUNK = 1 << 14  # pairs in memory as text
+_CHUNK = 1 << 14  # pairs that are in memory as text at a time
 
 
 @dataclass(frozen=True)
@@ -53,38 +54,83 @@ class EncodedPairs:
         Returns:
             Positions in `rows` of the pairs of each batch.
         """
-        order = np.flatnonzero(self.kept[rows]).tolist()
         generator = random.Random(seed)
-        generator.shuffle(order)
+        order = np.flatnonzero(self.kept[rows]).tolist()
+        generator.shuffle(order)  # pairs of equal length go together in this order
         places = np.asarray(order, dtype=np.int64)
-        lengths = (side.lengths(rows[places]) for side in (self.source, self.target))
-        groups = [places[group] for group in cut(*lengths)]
-        generator.shuffle(groups)
-        return groups
+        source_lengths = self.source.lengths(rows[places])
+        target_lengths = self.target.lengths(rows[places])
+        batches = [places[group] for group in cut(source_lengths, target_lengths)]
+        generator.shuffle(batches)
+        return batches
 
     def batch(self, rows: Integers, indices: Integers) -> Batch:
-        """Return some pairs as a batch, longest source first; `indices` become its `indices`."""
+        """Return some pairs as a batch, longest source first.
+
+        Args:
+            rows: the pairs.
+            indices: of the pairs, which become `Batch.indices`.
+        """
         return padded_batch(self.source, self.target, rows, indices, self.vocabularies)
 
 
 class LanguageTokens(NamedTuple):
-    """The tokens of one language: of its sources, without the language itself, and its targets."""
+    """The tokens that training saw in one language.
+
+    Attributes:
+        source: of its sources, without the language itself.
+        target: of its targets.
+    """
 
     source: set[str]
     target: set[str]
+
+
+class _Side:
+    """The lines of one side of all pairs, as numbers of tokens.
+
+    Tokens are numbered from 0 in the order in which they first appear. Lines are collected chunk by
+    chunk, and put together when they are needed.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = defaultdict(itertools.count().__next__)
+        self._ids = [np.zeros(0, np.int32)]
+        self._lengths = [np.zeros(1, np.int64)]  # the first line starts at 0
+
+    def add(self, lines: Sequence[Sequence[str]]) -> None:
+        """Add lines of tokens."""
+        lengths = np.fromiter(map(len, lines), np.int64, len(lines))
+        ids = map(self.numbers.__getitem__, itertools.chain.from_iterable(lines))
+        self._ids.append(np.fromiter(ids, np.int32, int(lengths.sum())))
+        self._lengths.append(lengths)
+
+    def rows(self) -> TokenRows:
+        """Return the lines so far."""
+        return TokenRows(np.concatenate(self._ids), np.cumsum(np.concatenate(self._lengths)))
+
+    def counts(self) -> Counter[str]:
+        """Return how often each token occurs."""
+        return Counter(dict(zip(self.numbers, np.bincount(self.rows().ids).tolist(), strict=True)))
+
+    def encode(self, vocabulary: Vocabulary) -> TokenRows:
+        """Return the lines as ids of a vocabulary."""
+        rows = self.rows()
+        id_of_number = np.asarray(vocabulary.encode(self.numbers), np.int32)
+        return TokenRows(id_of_number[rows.ids], rows.starts)
+
+    def tokens(self) -> NDArray[np.object_]:
+        """Return all tokens, in the order of their numbers."""
+        return np.asarray([*self.numbers], object)
 
 
 class NumberedPairs:
     """Pairs whose tokens are numbered in order of appearance, source and target apart."""
 
     def __init__(self) -> None:
-        # For source and target: numbers by token, and parts of the ids and the lengths of lines.
-        self._numbers: list[dict[str, int]] = [
-            defaultdict(itertools.count().__next__) for _ in range(2)
-        ]
-        self._ids = [[np.zeros(0, np.int32)] for _ in range(2)]
-        self._lengths = [[np.zeros(1, np.int64)] for _ in range(2)]
-        self._kept = [np.zeros(0, np.bool_)]
+        self._source = _Side()
+        self._target = _Side()
+        self._kept = [np.zeros(0, np.bool_)]  # of each chunk; False for filtered pairs
 
     def add(self, pairs: Iterable[Pair | None]) -> bool:
         """Add pairs, with None for filtered ones; return whether there is one that is not."""
@@ -101,59 +147,64 @@ class NumberedPairs:
         return any(kept.any() for kept in self._kept[first:])
 
     def _add_chunk(self, pairs: list[Pair | None]) -> None:
-        """Add pairs that are in memory."""
+        """Add pairs that are in memory; filtered ones become empty lines."""
         self._kept.append(np.fromiter((pair is not None for pair in pairs), np.bool_))
-        for side, numbers in enumerate(self._numbers):
-            lines = [pair[side] if pair else [] for pair in pairs]
-            lengths = np.fromiter(map(len, lines), np.int64, len(lines))
-            ids = map(numbers.__getitem__, itertools.chain.from_iterable(lines))
-            self._ids[side].append(np.fromiter(ids, np.int32, int(lengths.sum())))
-            self._lengths[side].append(lengths)
+        self._source.add([[] if pair is None else pair[0] for pair in pairs])
+        self._target.add([[] if pair is None else pair[1] for pair in pairs])
 
     def counts(self) -> tuple[Counter[str], Counter[str]]:
         """Count the tokens of each side."""
-        source, target = (
-            Counter(dict(zip(numbers, np.bincount(side.ids).tolist(), strict=True)))
-            for side, numbers in zip(self._sides(), self._numbers, strict=True)
-        )
-        return source, target
+        return self._source.counts(), self._target.counts()
 
     def by_language(self) -> dict[str, LanguageTokens] | None:
         """Return the tokens of each language; None unless every source begins with one."""
-        sides = self._sides()
-        tokens = [np.asarray([*numbers], object) for numbers in self._numbers]
-        kept = np.diff(sides[0].starts) > 0  # filtered pairs are empty
-        first_ids = sides[0].ids[sides[0].starts[:-1][kept]]
-        languages, language_of_pair = np.unique(first_ids, return_inverse=True)
-        if not all(map(is_language, tokens[0][languages])):
+        source, source_tokens = self._source.rows(), self._source.tokens()
+        target, target_tokens = self._target.rows(), self._target.tokens()
+        kept = np.diff(source.starts) > 0  # filtered pairs are empty
+        first_numbers = source.ids[source.starts[:-1][kept]]
+        languages, inverse = np.unique(first_numbers, return_inverse=True)
+        if not all(map(is_language, source_tokens[languages])):
             return None
-        # Of each side `(languages, tokens)`: whether the language has the token.
-        seen = [np.zeros((len(languages), len(side_tokens)), np.bool_) for side_tokens in tokens]
-        for side, has_token in zip(sides, seen, strict=True):
-            lengths = np.diff(side.starts)[kept]
-            has_token[np.repeat(language_of_pair.astype(np.int32), lengths), side.ids] = True
-        seen[0][np.arange(len(languages)), languages] = False  # the language itself
+        language_of_pair = inverse.astype(np.int32)  # row of `languages` of each pair
+        in_source = _seen(source, kept, language_of_pair, (len(languages), len(source_tokens)))
+        in_target = _seen(target, kept, language_of_pair, (len(languages), len(target_tokens)))
+        in_source[np.arange(len(languages)), languages] = False  # the language itself
         return {
-            tokens[0][language]: LanguageTokens(set(tokens[0][source]), set(tokens[1][target]))
-            for language, source, target in zip(languages, *seen, strict=True)
+            source_tokens[language]: LanguageTokens(
+                source=set(source_tokens[in_source[row]]),
+                target=set(target_tokens[in_target[row]]),
+            )
+            for row, language in enumerate(languages)
         }
 
     def encode(self, vocabularies: Vocabularies) -> EncodedPairs:
         """Return the pairs as vocabulary ids."""
-        source, target = (
-            TokenRows(np.asarray(vocabulary.encode(numbers), np.int32)[side.ids], side.starts)
-            for side, numbers, vocabulary in zip(
-                self._sides(), self._numbers, vocabularies, strict=True
-            )
+        return EncodedPairs(
+            source=self._source.encode(vocabularies.source),
+            target=self._target.encode(vocabularies.target),
+            kept=np.concatenate(self._kept),
+            vocabularies=vocabularies,
         )
-        return EncodedPairs(source, target, np.concatenate(self._kept), vocabularies)
 
-    def _sides(self) -> list[TokenRows]:
-        """Return source and target as numbers of tokens."""
-        return [
-            TokenRows(np.concatenate(ids), np.cumsum(np.concatenate(lengths)))
-            for ids, lengths in zip(self._ids, self._lengths, strict=True)
-        ]
+
+def _seen(
+    lines: TokenRows,
+    kept: NDArray[np.bool_],
+    language_of_pair: NDArray[np.int32],
+    shape: tuple[int, int],
+) -> NDArray[np.bool_]:
+    """Return which tokens the lines of each language have.
+
+    Args:
+        lines: of one side, as numbers of tokens.
+        kept: ``(lines,)``, False for those of filtered pairs, which are empty.
+        language_of_pair: row of the language of each kept pair.
+        shape: ``(languages, tokens)`` of the result.
+    """
+    seen = np.zeros(shape, np.bool_)
+    lengths = np.diff(lines.starts)[kept]
+    seen[np.repeat(language_of_pair, lengths), lines.ids] = True
+    return seen
 
 
 def numbered(pairs: Iterable[Pair | None]) -> tuple[NumberedPairs, bool]:

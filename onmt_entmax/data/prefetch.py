@@ -1,4 +1,14 @@
-"""Prefetching: run an iterator in another process, some items ahead of its consumer."""
+"""Prefetching: run an iterator in another process, some items ahead of its consumer.
+
+    this process                 the other process
+                                 thread `read`: takes items from the iterator, pickles each
+                                     |  queue of at most `depth` messages
+    __next__  <---- pipe ----    main thread: sends them
+                                 thread `end_with_parent`: ends the process if this one ends
+
+A message is an item, or the UserError that the iterator raised. The last one is followed by the end
+of the pipe, which is also what this process sees if the other one dies.
+"""
 
 import atexit
 import copyreg
@@ -9,6 +19,7 @@ import queue
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -19,6 +30,8 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.systems import blocked_signals, ignore_signals, start_method
 
 START_METHOD = start_method()  # "fork" or "spawn"
+Messages = queue.Queue[bytes | None]
+"""Pickled items and errors in order; None at the end"""
 
 
 class PrefetchProcess(Iterator[Any]):
@@ -51,7 +64,7 @@ class PrefetchProcess(Iterator[Any]):
             UserError: the process has died.
         """
         try:
-            item, error = pickle.loads(self._inlet.recv_bytes())
+            item, error = pickle.loads(self._inlet.recv_bytes())  # of a process of our own
         except (EOFError, OSError):
             self._process.join()
             raise UserError(
@@ -77,33 +90,39 @@ def _run(make: Callable[[], Iterator[Any]], outlet: Connection, depth: int) -> N
     torch.set_num_threads(1)
     # Ten times as fast as PyTorch's way.
     copyreg.pickle(Tensor, lambda tensor: (torch.from_numpy, (tensor.numpy(),)))
-    waiting: queue.Queue[bytes | None] = queue.Queue(maxsize=depth)
-
-    def read() -> None:
-        try:
-            for item in make():
-                waiting.put(pickle.dumps((item, None)))
-        except UserError as error:
-            waiting.put(pickle.dumps((None, error)))
-        except Exception:
-            traceback.print_exc()  # a bug; the consumer sees that this process ends
-        waiting.put(None)
-
-    def end_with_parent() -> None:
-        parent = multiprocessing.parent_process()
-        assert parent is not None
-        wait([parent.sentinel])
-        os._exit(1)
-
+    messages: Messages = queue.Queue(maxsize=depth)
     try:
-        for work in (end_with_parent, read):
-            threading.Thread(target=work, daemon=True).start()
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+        threading.Thread(target=_read, args=(make, messages), daemon=True).start()
     except RuntimeError:  # the system has no more
         error = UserError("no thread can be started; end other programs, or set num_workers: 0")
-        outlet.send_bytes(pickle.dumps((None, error)))
+        outlet.send_bytes(_message(error=error))
         return
-    try:
-        while (message := waiting.get()) is not None:
+    with suppress(BrokenPipeError):  # the consumer has closed the iterator
+        for message in iter(messages.get, None):
             outlet.send_bytes(message)
-    except BrokenPipeError:
-        pass
+
+
+def _message(item: Any = None, error: UserError | None = None) -> bytes:
+    """Return an item or an error as the consumer reads it."""
+    return pickle.dumps((item, error))
+
+
+def _read(make: Callable[[], Iterator[Any]], messages: Messages) -> None:
+    """Put the items of an iterator into a queue, then None."""
+    try:
+        for item in make():
+            messages.put(_message(item))
+    except UserError as error:
+        messages.put(_message(error=error))
+    except Exception:
+        traceback.print_exc()  # a bug; the consumer sees that this process ends
+    messages.put(None)
+
+
+def _end_with_parent() -> None:
+    """Wait for the end of the process that started this one, then end at once."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "this process was started by multiprocessing"
+    wait([parent.sentinel])
+    os._exit(1)

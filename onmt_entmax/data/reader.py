@@ -1,17 +1,25 @@
-"""From text to the tokens that a model reads, and from its output to text."""
+"""From text to the tokens that a model reads, and from its output to text.
 
-import warnings
-from collections.abc import Mapping, Sequence
+A source takes three steps, and an output two of them back:
+
+    text      --preprocess-->   tokens of the text       OpenNMT-py's transforms
+              --encode-->       tokens of the network    `Codec`: placeholders of copied symbols
+                                ids                      the vocabulary
+    ids       --decode-->       tokens of the network    `Vocabulary.decode`
+              --postprocess-->  text                     `Codec`, then the transforms undone
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from onmt_entmax.data.batch import Example
+from onmt_entmax.data.language_symbols import ForeignTokens, LanguageSymbols
 from onmt_entmax.data.transforms import Pipe
-from onmt_entmax.data.vocabulary import STRUCTURAL, TARGET_SPECIALS, Vocabularies
+from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
 from onmt_entmax.opennmt import DefaultTokens, Transform
 from onmt_entmax.strings.codec import Codec
-from onmt_entmax.strings.copying import NO_COPIES, PLACEHOLDERS, Copies
-from onmt_entmax.strings.task import LANGUAGE, is_language
+from onmt_entmax.strings.copying import NO_COPIES, Copies
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,8 @@ class EncodedSource:
         example: its ids.
         unknown: its tokens that are not in the vocabulary or are symbols of the model's own, which
             the model reads as `<unk>`.
-        unseen: its tokens that training saw, but not in its language; see `Vocabulary.unseen`.
+        unseen: its tokens that training saw, but not in its language: pairs of the token of the
+            language and the symbol.
         copies: the placeholders that the model reads in the place of some of its tokens.
         banned: ids of target tokens that no output for this source may have, because of these or
             of its language.
@@ -37,30 +46,6 @@ class EncodedSource:
     banned: tuple[int, ...] = ()
 
 
-class LanguageSymbols:
-    """The symbols that outputs of each language may have.
-
-    Args:
-        recorded: target tokens, by the token of the language.
-    """
-
-    def __init__(self, recorded: Mapping[str, frozenset[str]]) -> None:
-        self._recorded = recorded
-        self._told: set[str] = set()
-
-    def of(self, language: str) -> frozenset[str] | None:
-        """Return those of a language; None if they are not recorded, of which users are warned."""
-        symbols = self._recorded.get(language)
-        if symbols is None and is_language(language) and language not in self._told:
-            self._told.add(language)
-            warnings.warn(
-                f"target_symbols: the model does not record the target symbols of "
-                f"{language.removeprefix(LANGUAGE)}: its outputs may have any",
-                stacklevel=2,
-            )
-        return symbols
-
-
 @dataclass(frozen=True)
 class Reader:
     """Preprocessing of a model.
@@ -69,7 +54,7 @@ class Reader:
         vocabularies: of the model.
         pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
         codec: between the tokens of texts and those of the network.
-        symbols: that outputs may have, besides those of their source; None: all.
+        symbols: that outputs of each language may have, besides those of their source; None: all.
     """
 
     vocabularies: Vocabularies
@@ -93,15 +78,19 @@ class Reader:
     def preprocess(self, source: str, target: str = "") -> tuple[list[str], list[str]]:
         """Return the tokens of a source and of a target or target prefix, after the transforms.
 
-        Those of the source are of the text; those of the target are the network's. Both are empty
-        if the transforms drop the pair.
+        Those of the source are of the text, for `encode`; those of the target are the network's.
+        Both are empty if the transforms drop the pair.
         """
-        pair = self.pipe.tokens(source, target, "translate")
-        return ([], []) if pair is None else (pair[0], self.target_of(*pair))
+        pair = self.pipe.tokens(source, target, corpus="translate")
+        if pair is None:
+            return [], []
+        words, target_words = pair
+        return words, self.target_of(words, target_words)
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source, after the transforms, as example `index`."""
-        vocabulary, structural = self.vocabularies.source, self._structural
+        vocabulary = self.vocabularies.source
+        structural = self._structural
         read, _, copies = self.codec.encode(words)
         if not structural.isdisjoint(read):
             read = [DefaultTokens.UNK if word in structural else word for word in read]
@@ -113,48 +102,48 @@ class Reader:
                 for word, token_id in zip(words, ids, strict=True)
                 if token_id == vocabulary.unk and word != DefaultTokens.UNK
             )
-        unseen = tuple(
-            (language, copies.symbols.get(token, token))
-            for language, token in vocabulary.unseen(read)
-        )
-        banned = self._banned(words, copies)
         return EncodedSource(
-            tuple(words), Example(ids, None, index), unknown, unseen, copies, banned
+            words=tuple(words),
+            example=Example(ids, None, index),
+            unknown=unknown,
+            unseen=tuple(
+                (language, copies.symbols.get(token, token))
+                for language, token in vocabulary.unseen(read)
+            ),
+            copies=copies,
+            banned=self._banned(words, copies),
         )
 
     def _banned(self, words: Sequence[str], copies: Copies) -> tuple[int, ...]:
-        """Return the ids of target tokens that no output for a source may have."""
-        target, banned = self.vocabularies.target, list[int]()
+        """Return the ids of target tokens that no output for a source may have.
+
+        Args:
+            words: tokens of the source.
+            copies: its copied symbols: placeholders of others are banned.
+        """
+        target = self.vocabularies.target
+        banned = list[int]()
         if self.codec.task.copies:
             banned = target.encode(copies.excluded(target))
-        if self.symbols is not None and words:
-            foreign = self._foreign(self.symbols, words[0])
-            own = {foreign[word] for word in words if word in foreign}
-            banned += (each for each in foreign.values() if each not in own)
+        if self._foreign is not None and words:
+            in_source = set(words)
+            banned += (
+                token_id
+                for token, token_id in self._foreign.of(words[0]).items()
+                if token not in in_source
+            )
         return tuple(banned)
 
     def restricts(self, words: Sequence[str]) -> bool:
         """Return whether `symbols` excludes any token from the outputs for a source."""
-        return self.symbols is not None and any(self._foreign(self.symbols, words[0]))
-
-    def _foreign(self, symbols: LanguageSymbols, language: str) -> dict[str, int]:
-        """Return the target tokens, with their ids, that outputs of a language may not have."""
-        known = self._foreign_tokens.get(language)
-        if known is not None:
-            return known
-        own = symbols.of(language)
-        if own is None:
-            return {}
-        allowed = {*own, *TARGET_SPECIALS, *PLACEHOLDERS}
-        tokens = self.vocabularies.target.tokens
-        foreign = {token: i for i, token in enumerate(tokens) if token not in allowed}
-        self._foreign_tokens[language] = foreign
-        return foreign
+        return self._foreign is not None and len(self._foreign.of(words[0])) > 0
 
     @cached_property
-    def _foreign_tokens(self) -> dict[str, dict[str, int]]:
-        """What `_foreign` returned for each language."""
-        return {}
+    def _foreign(self) -> ForeignTokens | None:
+        """The tokens that `symbols` excludes; None: no tokens."""
+        if self.symbols is None:
+            return None
+        return ForeignTokens(self.symbols, self.vocabularies.target)
 
     @cached_property
     def _structural(self) -> frozenset[str]:

@@ -1,7 +1,15 @@
 """The endless stream of training batches.
 
-It depends only on the seed and on the number of batches taken: a resumed run continues at the same
-batch, and prefetching processes give the same stream.
+An epoch is divided into buckets, see `TrainingData.buckets`, and each bucket into batches in random
+order. The stream depends only on the seed: `Position` says how far it was read, so a resumed run
+continues at the same batch.
+
+With prefetching processes, each reader makes the batches of every `count`-th bucket, counted from
+the one at which the stream starts, and `_merged` puts them together in the order of one reader:
+
+    bucket              0  1  2  3  4  5 ...
+    started at 0        A  B  A  B  A  B
+    resumed in 3                 A  B  A       whichever reader made bucket 3 before
 """
 
 import functools
@@ -10,12 +18,10 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-import numpy as np
-import torch
-
-from onmt_entmax.data.batch import Batch, Shapes
+from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.prefetch import PrefetchProcess
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.errors import counted
 
@@ -31,10 +37,17 @@ class Position:
 
 @dataclass(frozen=True)
 class _PlacedBatch:
-    """A batch, its position, and the number of batches of its bucket; None of an empty bucket."""
+    """A batch of a reader.
+
+    Attributes:
+        position: of the batch.
+        bucket_size: number of batches of its bucket.
+        batch: None says that the reader has nothing of this bucket: filters left no pair, or the
+            stream starts behind its last batch.
+    """
 
     position: Position
-    of: int
+    bucket_size: int
     batch: Batch | None
 
 
@@ -49,31 +62,34 @@ class TrainingBatches:
         workers: processes that prefetch while an iterator is open; 0: this process reads.
 
     Attributes:
-        position: position after the last batch that was yielded; set it to start elsewhere.
+        position: of the batch after the last one that was yielded; set it to start elsewhere.
         shapes: how to group sentences, on which the stream depends, too.
     """
 
     def __init__(self, data: TrainingData, workers: int = 0) -> None:
-        self.data, self._workers = data, workers
+        self.data = data
+        self._workers = workers
         self.position = Position()
         config = data.config
-        self.shapes = Shapes(config.batch_size, config.batch_type, (1, 1))
-        self._epoch = 0  # of the last batch
-        self._of = 1  # batches of its bucket
+        self.shapes = Shapes(config.batch_size, config.batch_type, steps=(1, 1))
+        self._epoch = 0  # of the last batch that was yielded
+        self._bucket_size = 1  # number of batches of its bucket
 
     @property
     def epochs(self) -> float:
         """Passes over the data up to the last batch, such as 1.5 in the middle of the second."""
         position, lines = self.position, self.data.epoch_size
-        before = position.bucket * self.data.config.bucket_size
-        bucket = min(self.data.config.bucket_size, lines - before)
-        of = max(self._of, position.batch + 1)  # unknown before the first batch
-        return position.epoch + (before + bucket * position.batch / of) / lines
+        lines_before = position.bucket * self.data.config.bucket_size
+        lines_of_bucket = min(self.data.config.bucket_size, lines - lines_before)
+        # Before the first batch, the size of the bucket is not known.
+        batches = max(self._bucket_size, position.batch + 1)
+        lines_read = lines_before + lines_of_bucket * position.batch / batches
+        return position.epoch + lines_read / lines
 
     def longest_line(self, batches: Sequence[Batch]) -> str:
         """Return corpus, line and tokens of the longest pair of the last batches, for an error."""
         _, source, target, index = max(
-            (source + target, source, target - 2, index)
+            (source + target, source, target - 2, index)  # without start and end symbol
             for batch in batches
             if batch.target_lengths is not None
             for source, target, index in zip(
@@ -91,81 +107,85 @@ class TrainingBatches:
         )
 
     def __iter__(self) -> Generator[Batch, None, None]:
-        count = max(self._workers, 1)
-        shares = [
-            functools.partial(_read, self.data, self.shapes, self.position, number, count)
-            for number in range(count)
-        ]
+        """Yield batches from `position` on; close the iterator, to end prefetching processes.
+
+        One batch is read ahead, since `position` is that of the batch that follows.
+        """
         with ExitStack() as stack:
-            readers: list[Iterator[_PlacedBatch]] = [
-                stack.enter_context(
-                    closing(
-                        PrefetchProcess(share, self.data.config.queue_size)
-                        if self._workers
-                        else share()
-                    )
-                )
-                for share in shares
-            ]
+            readers = self._open_readers(stack)
             placed = _merged(readers, self.position.epoch)
             item = next(placed)
             for following in placed:
-                self._epoch, self._of = item.position.epoch, item.of
+                self._epoch = item.position.epoch
+                self._bucket_size = item.bucket_size
                 self.position = following.position
-                assert item.batch is not None
+                assert item.batch is not None, "merged readers yield batches"
                 yield item.batch
                 item = following
 
+    def _open_readers(self, stack: ExitStack) -> list[Iterator[_PlacedBatch]]:
+        """Return a reader for each worker, or one in this process; the stack closes them."""
+        count = max(self._workers, 1)
+        readers: list[Iterator[_PlacedBatch]] = []
+        for number in range(count):
+            read = functools.partial(_read, self.data, self.shapes, self.position, number, count)
+            reader = PrefetchProcess(read, self.data.config.queue_size) if self._workers else read()
+            readers.append(stack.enter_context(closing(reader)))
+        return readers
+
 
 def _merged(readers: Sequence[Iterator[_PlacedBatch]], epoch: int) -> Iterator[_PlacedBatch]:
-    """Yield all batches from epoch `epoch` on; the readers take turns with the buckets."""
+    """Yield the batches of all readers, which take turns with the buckets.
+
+    Args:
+        readers: see `_read`.
+        epoch: in which the stream starts.
+
+    Raises:
+        CorpusError: a whole epoch has no pair.
+    """
+    last_epoch = epoch  # of the last batch, or in which the stream starts
     for reader in itertools.cycle(readers):
         while True:
             item = next(reader)
             if item.batch is not None:
-                epoch = item.position.epoch
+                last_epoch = item.position.epoch
                 yield item
-            elif item.position.epoch > epoch + 1:
+            elif item.position.epoch > last_epoch + 1:  # nothing in the whole epoch between them
                 raise CorpusError("no training pair is left after transforms and filters")
-            if item.position.batch + 1 >= item.of:
-                break
+            if item.position.batch + 1 >= item.bucket_size:
+                break  # the end of the bucket
 
 
 def _read(
     data: TrainingData, shapes: Shapes, start: Position, reader: int, count: int
 ) -> Generator[_PlacedBatch, None, None]:
-    """Yield the share of one of `count` readers from a position on, without end."""
-    config, turns = data.config, itertools.cycle(range(count))
+    """Yield the share of one of several readers from a position on, without end.
+
+    Args:
+        data: to read.
+        shapes: how to group sentences.
+        start: position of the first batch of the stream.
+        reader: number of this reader.
+        count: number of readers.
+    """
+    config = data.config
+    turns = itertools.cycle(range(count))
     for epoch in itertools.count(start.epoch):
+        # In later epochs, everything is behind the start.
         origin = start if epoch == start.epoch else Position(epoch)
-        for number, bucket in enumerate(data.buckets(epoch)):
-            if number < origin.bucket or next(turns) != reader:
+        for number, read_bucket in enumerate(data.buckets(epoch)):
+            if number < origin.bucket:
+                continue
+            turn = next(turns)  # all readers count the same buckets
+            if turn != reader:
                 continue
             seed = f"{config.seed}/{epoch}/{number}"
-            pairs, rows = bucket(seed)
+            pairs, rows = read_bucket(seed)
             groups = pairs.groups(rows, seed, shapes.group_lengths)
             first = origin.batch if number == origin.bucket else 0
-            for at, group in enumerate(groups[first:], first):
+            for place, group in enumerate(groups[first:], first):
                 batch = pairs.batch(rows[group], group + number * config.bucket_size)
-                yield _PlacedBatch(Position(epoch, number, at), len(groups), batch)
+                yield _PlacedBatch(Position(epoch, number, place), len(groups), batch)
             if first >= len(groups):
-                yield _PlacedBatch(Position(epoch, number), 0, None)
-
-
-def target_frequencies(data: TrainingData) -> torch.Tensor:
-    """Return the relative frequency of each target token in the first epoch, ``(vocab,)``.
-
-    Tokens are counted after the transforms, with corpora weighted as in training. The end symbol
-    counts once for each pair, the start symbol and padding not at all.
-    """
-    size, pad = len(data.vocabularies.target), data.vocabularies.target.pad
-    counts = np.zeros(size)
-    batches = TrainingBatches(data)
-    with closing(iter(batches)) as stream:
-        for batch in stream:
-            assert batch.target is not None, "training batches have targets"
-            counts += np.bincount(batch.target[1:].flatten().numpy(), minlength=size)
-            if batches.position.epoch > 0:
-                break
-    counts[pad] = 0
-    return torch.from_numpy(counts / counts.sum()).float()
+                yield _PlacedBatch(Position(epoch, number), bucket_size=0, batch=None)

@@ -27,7 +27,8 @@ class SentencePiece(SentencePieceTransform):
 
     def apply_reverse(self, translated: str) -> str:
         """Return the text of target pieces, given between spaces; `<unk>` stays as a word."""
-        model, unknown = self.load_models["tgt"], DefaultTokens.UNK
+        model = self.load_models["tgt"]
+        unknown = DefaultTokens.UNK
         runs = [
             " ".join(run) if is_unknown else model.decode(list(run))
             for is_unknown, run in groupby(translated.split(), unknown.__eq__)
@@ -48,7 +49,8 @@ class Bpe(BPETransform):
 class OnmtTokenizer(ONMTTokenizerTransform):
     """`onmt_tokenize` that samples subwords (`src_subword_alpha`) only in training.
 
-    OpenNMT-py's transform also samples in validation and translation.
+    OpenNMT-py's transform also samples in validation and translation: its `apply` does not pass
+    `is_train` on to `_tokenize`. So `apply` keeps it here for the call of `_tokenize` inside it.
     """
 
     _samples = False
@@ -70,7 +72,7 @@ class OnmtTokenizer(ONMTTokenizerTransform):
         return super().apply(example, is_train, stats, **more)
 
     def _tokenize(self, tokens: Iterable[str], side: str = "src", is_train: bool = False) -> Any:
-        # OpenNMT-py's `apply` does not pass `is_train` on, so `apply` above keeps it.
+        """Return the subwords of some tokens; `is_train` is never given."""
         return self.load_models[side].tokenize(" ".join(tokens), training=self._samples)[0]
 
 

@@ -1,4 +1,16 @@
-"""All that a training reads: its corpora, checked and read once, and their vocabularies."""
+"""All that a training reads: its corpora, checked and read once, and their vocabularies.
+
+How often the corpora are read before the first update:
+
+| what | when |
+|---|---|
+| lines are counted | always |
+| symbols that are not copied | if the task copies and no source vocabulary exists |
+| pairs, to keep them, with counts of tokens | if all epochs have the same ones, and they fit |
+| counts of tokens alone | otherwise, if a vocabulary is missing or sources have languages |
+
+Kept pairs serve all epochs. Others are read again in each epoch, bucket by bucket.
+"""
 
 import itertools
 from collections import Counter
@@ -9,8 +21,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig, VocabularyConfig
-from onmt_entmax.data.batch import Integers
+from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
+from onmt_entmax.data.buckets import Bucket, kept_buckets, read_buckets
 from onmt_entmax.data.corpus import (
     CorpusError,
     Line,
@@ -21,9 +33,11 @@ from onmt_entmax.data.corpus import (
     pair_of,
     read_lines,
 )
-from onmt_entmax.data.numbered import EncodedPairs, LanguageTokens, NumberedPairs, numbered
-from onmt_entmax.data.reader import EncodedSource, LanguageSymbols, Reader
+from onmt_entmax.data.development import Development, read_development
+from onmt_entmax.data.mixture import Mixture
+from onmt_entmax.data.numbered import LanguageTokens, NumberedPairs, numbered
 from onmt_entmax.data.seeding import with_seed
+from onmt_entmax.data.seen_tokens import with_seen_tokens
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.transforms import Pipe
 from onmt_entmax.data.vocabulary import Vocabularies
@@ -38,21 +52,6 @@ _CHUNK = 1 << 14  # lines under one seed when tokens are counted
 VALID = "valid"  # the corpus of this name is the development set, as in OpenNMT-py
 
 T = TypeVar("T")
-Bucket = tuple[EncodedPairs, Integers]
-"""Pairs, and which of them are in a bucket"""
-
-
-class Development(NamedTuple):
-    """The pairs of a development set that the filters keep."""
-
-    sources: list[EncodedSource]
-    """Sources as the network reads them, without the pairs that filters drop."""
-    targets: list[list[str]]
-    """Tokens that the network should write."""
-    texts: list[str]
-    """Text of each target: the line of its file, behind the `tgt_prefix` if there is one."""
-    reader: Reader
-    """Returns the text of outputs, as `translate` writes it."""
 
 
 class _Tokens(NamedTuple):
@@ -67,8 +66,7 @@ class _Tokens(NamedTuple):
 class TrainingData:
     """The data of a training.
 
-    If all epochs have the same pairs, and these fit in memory, they are read once. They are never
-    cached on disk, so a changed file cannot leave stale data.
+    Nothing is cached on disk, so a changed file cannot leave stale data.
 
     Args:
         config: corpora and batches.
@@ -87,6 +85,7 @@ class TrainingData:
         specials: tokens that transforms add to source and target.
         new_files: the text of each named vocabulary file that does not exist.
         sizes: number of lines of each corpus.
+        epoch_size: number of lines of an epoch.
 
     Raises:
         CorpusError: a corpus cannot be read or has no pair.
@@ -101,6 +100,8 @@ class TrainingData:
     ) -> None:
         self.config = config
         self.sizes = [count_pairs(corpus) for corpus in config.corpora]
+        self._mixture = Mixture(self.sizes, [corpus.weight for corpus in config.corpora])
+        self.epoch_size = self._mixture.epoch_size
         if config.valid is not None:
             count_pairs(config.valid)
         self.specials = _specials(config)
@@ -120,23 +121,29 @@ class TrainingData:
             )
         languages = {} if tokens is None else tokens.languages
         self.languages = {name: of_language.source for name, of_language in languages.items()}
-        self.vocabularies = self._with_languages(vocabularies, languages, continued)
-        self._pairs = pairs.encode(self.vocabularies) if pairs is not None else None
+        # With subwords, other tokens than those of training may write the same letters.
+        has_subwords = not SUBWORDS.isdisjoint(self._transforms())
+        self.vocabularies = with_seen_tokens(
+            vocabularies, languages, targets=not has_subwords, continued=continued
+        )
+        self._pairs = None if pairs is None else pairs.encode(self.vocabularies)
 
     # --- vocabularies ---
 
     def _codec(self, vocabulary: VocabularyConfig, vocabularies: Vocabularies | None) -> Codec:
         """Return the codec of the task.
 
-        Decoding copies what the source vocabulary lacks, so one that is there decides.
+        Decoding copies what the source vocabulary lacks, so one that exists decides: that of the
+        checkpoint, or that of a file. Otherwise the symbols of the data are counted.
         """
-        task, named = self.config.task, vocabulary.src_vocab
+        task = self.config.task
+        file = vocabulary.src_vocab
         if not task.copies:
             return Codec(task)
         if vocabularies is not None:
             return Codec.of_vocabulary(task, vocabularies.source)
-        if named is not None and Path(named).is_file():
-            return Codec.of_vocabulary(task, read_counts(named))
+        if file is not None and Path(file).is_file():
+            return Codec.of_vocabulary(task, read_counts(file))
         return Codec(task, self._frequent_symbols())
 
     def _frequent_symbols(self) -> frozenset[str]:
@@ -146,7 +153,7 @@ class TrainingData:
             return pair_of(line, pipe, self.config, is_train=True)
 
         def sources_of(pairs: Iterable[Pair | None]) -> list[list[str]]:
-            return [pair[0] for pair in pairs if pair]
+            return [pair[0] for pair in pairs if pair is not None]
 
         sources = (
             source
@@ -229,29 +236,12 @@ class TrainingData:
             yield with_seed(f"{self.config.seed}/{corpus.name}/{number}", partial(read, pairs))
 
     def _training_pair(self, line: Line, pipe: Pipe) -> Pair | None:
-        """Return the network's tokens of a line; None as `pair_of`."""
+        """Return the network's tokens of a line; None if the pair is left out, see `pair_of`."""
         pair = pair_of(line, pipe, self.config, is_train=True)
-        return None if pair is None else self.codec.encode(*pair)[:2]
-
-    def _with_languages(
-        self, vocabularies: Vocabularies, languages: dict[str, LanguageTokens], continued: bool
-    ) -> Vocabularies:
-        """Return vocabularies that know the tokens of each language.
-
-        Args:
-            vocabularies: of source and target.
-            languages: with the tokens that this training sees.
-            continued: whether a training before this one made the vocabularies.
-        """
-        targets = {name: tokens.target for name, tokens in languages.items()}
-        if not SUBWORDS.isdisjoint(self._transforms()):
-            # Other subwords than those of training may write the same letters.
-            targets = {}
-        complete = _complete(vocabularies, languages, continued)
-        return Vocabularies(
-            vocabularies.source.seeing(self.languages, vocabularies.source),
-            vocabularies.target.seeing(targets, complete),
-        )
+        if pair is None:
+            return None
+        source, target, _ = self.codec.encode(*pair)
+        return source, target
 
     # --- lines ---
 
@@ -266,93 +256,33 @@ class TrainingData:
         return read_lines(self.config.valid or self.config.corpora[0])
 
     def validation(self) -> Development:
-        """Return the development set."""
+        """Return the development set, of which there must be one."""
         valid = self.config.valid
         assert valid is not None, "only called with a development set"
-        pipe = build_pipe(valid, self.config, self.vocabularies)
-        prefix = f"{valid.tgt_prefix or ''} " if "prefix" in valid.transforms else ""
-        codec = Codec.of_vocabulary(self.config.task, self.vocabularies.source)
-        seen = self.vocabularies.target.seen if TARGET_SYMBOLS == "language" else {}
-        symbols = LanguageSymbols(seen) if seen else None  # as `translate` decodes
-        reader = Reader(self.vocabularies, pipe, codec, symbols)
-        development = Development([], [], [], reader)
-        for line in read_lines(valid):
-            pair = pair_of(line, pipe, self.config, is_train=False)
-            if pair is not None:
-                development.sources.append(reader.encode(pair[0], len(development.sources)))
-                development.targets.append(reader.target_of(*pair))
-                development.texts.append(prefix + line.target)
-        return development
+        return read_development(valid, self.config, self.vocabularies)
 
     # --- epochs ---
 
     def mixed(self, epoch: int) -> Iterator[tuple[int, int]]:
-        """Yield corpus and line, both from 0, of all pairs of an epoch.
-
-        These are `weight` lines of each corpus in turn, as in OpenNMT-py, until every corpus has
-        been read completely; shorter ones start again. Each epoch continues where the one before
-        stopped.
-        """
-        weights = [corpus.weight for corpus in self.config.corpora]
-        left = self._lines()
-        at = [epoch * count % size for count, size in zip(left, self.sizes, strict=True)]
-        while any(count > 0 for count in left):
-            for corpus, weight in enumerate(weights):
-                for _ in range(min(weight, left[corpus])):
-                    yield corpus, at[corpus]
-                    at[corpus] = (at[corpus] + 1) % self.sizes[corpus]
-                left[corpus] -= weight
-
-    def _lines(self) -> list[int]:
-        """Return how many lines of each corpus an epoch has.
-
-        Each turn reads `weight` lines of each corpus, in order. The epoch ends in the turn, and at
-        the line, where the last corpus has been read completely; corpora behind that one have one
-        turn less.
-        """
-        weights = [corpus.weight for corpus in self.config.corpora]
-        turns = [-(-size // weight) for weight, size in zip(weights, self.sizes, strict=True)]
-        last = max(range(len(turns)), key=lambda i: (turns[i], i))
-        lines = [(turns[last] - (i > last)) * weight for i, weight in enumerate(weights)]
-        lines[last] = self.sizes[last]
-        return lines
-
-    @property
-    def epoch_size(self) -> int:
-        """Number of lines of an epoch."""
-        return sum(self._lines())
+        """Yield corpus and line, both from 0, of all pairs of an epoch; see `Mixture`."""
+        return self._mixture.epoch(epoch)
 
     def buckets(self, epoch: int) -> Iterator[Callable[[str], Bucket]]:
-        """Yield for each bucket of an epoch a function from a seed to its pairs.
-
-        Transforms draw random numbers from the seed alone, whatever was drawn before. The function
-        may be called until the next one is yielded; it returns pairs and the rows of the bucket.
-        """
-        if self._pairs is None:
-            yield from self._read_buckets(epoch)
-            return
-        starts, size = [0, *itertools.accumulate(self.sizes)], self.config.bucket_size
-        rows = np.fromiter((starts[corpus] + line for corpus, line in self.mixed(epoch)), np.int64)
-        for begin in range(0, len(rows), size):
-            yield _whatever_seed((self._pairs, rows[begin : begin + size]))
-
-    def _read_buckets(self, epoch: int) -> Iterator[Callable[[str], Bucket]]:
-        """Yield what `buckets` does, from the files."""
-        config = self.config
-        pipes = [build_pipe(corpus, config, self.vocabularies) for corpus in config.corpora]
-        lines = self._read_epoch(epoch)
-
-        def read(seed: str) -> Bucket:
-            pairs = (self._training_pair(line, pipes[corpus]) for corpus, line in bucket)
-            read_pairs, _ = with_seed(seed, lambda: numbered(pairs))
-            encoded = read_pairs.encode(self.vocabularies)
-            return encoded, np.arange(len(encoded.kept))
-
-        for _ in range(0, self.epoch_size, config.bucket_size):
-            bucket = itertools.islice(lines, config.bucket_size)
-            yield read
-            for _line in bucket:  # lines that the caller did not read
-                pass
+        """Yield for each bucket of an epoch a function from a seed to its pairs; see `Bucket`."""
+        size = self.config.bucket_size
+        if self._pairs is not None:
+            starts = [0, *itertools.accumulate(self.sizes)]
+            order = (starts[corpus] + line for corpus, line in self.mixed(epoch))
+            rows = np.fromiter(order, np.int64, self.epoch_size)
+            return kept_buckets(self._pairs, rows, size)
+        pipes = [build_pipe(each, self.config, self.vocabularies) for each in self.config.corpora]
+        return read_buckets(
+            lines=self._read_epoch(epoch),
+            count=self.epoch_size,
+            size=size,
+            pair_of=lambda corpus, line: self._training_pair(line, pipes[corpus]),
+            vocabularies=self.vocabularies,
+        )
 
     def _read_epoch(self, epoch: int) -> Iterator[tuple[int, Line]]:
         """Yield the lines of an epoch, each with the number of its corpus."""
@@ -387,33 +317,3 @@ def _refuse_empty(corpus: CorpusConfig, has_pairs: bool) -> None:
     """
     if not has_pairs:
         raise CorpusError(f"corpus {corpus.name!r}: no pair is left after transforms and filters")
-
-
-def _whatever_seed(bucket: Bucket) -> Callable[[str], Bucket]:
-    """Return a function that returns a bucket in which nothing is random."""
-    return lambda _: bucket
-
-
-def _complete(
-    vocabularies: Vocabularies, languages: Iterable[str], continued: bool
-) -> frozenset[str]:
-    """Return the languages all of whose target tokens are known after this training.
-
-    A model of an earlier version did not record those of its training.
-
-    Args:
-        vocabularies: before this training.
-        languages: of its data.
-        continued: whether a training before this one made them.
-    """
-    source, target = vocabularies
-    return frozenset(
-        language
-        for language in languages
-        if language in source
-        and (
-            not continued
-            or language in target.seen
-            or (source.seen and language not in source.seen)
-        )
-    )

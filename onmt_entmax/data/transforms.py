@@ -36,8 +36,8 @@ class Pipe(TransformPipe):
             target: of the line; when translating, the beginning of an output, mostly empty.
             corpus: its name.
             is_train: whether transforms may change texts at random.
-            both: whether a pair with an empty side is dropped. Transforms that draw tokens fail on
-                one, so this is checked after each transform.
+            both: whether a pair with an empty side is dropped; true for training. Transforms that
+                draw tokens fail on one, so this is checked after each transform.
 
         Returns:
             The tokens of both sides; None if the pair is dropped.
@@ -48,7 +48,10 @@ class Pipe(TransformPipe):
             pair = transform.apply(
                 pair, is_train=is_train, stats=self.statistics, corpus_name=corpus
             )
-            if pair is None or (both and not (pair["src"] and pair["tgt"])):
+            if pair is None:
+                return None
+            has_empty_side = not pair["src"] or not pair["tgt"]
+            if both and has_empty_side:
                 return None
         return pair["src"], pair["tgt"]
 
@@ -74,17 +77,17 @@ def build_transforms(
             file that it needs is missing.
     """
     # With a seed, every transform would reset the global generators when it is built.
-    options = Namespace(**{**vars(options), **_read_mappings(options), "seed": -1})
+    read = Namespace(**vars(options) | _read_mappings(options) | {"seed": -1})
     if SUBWORDS.intersection(names):
-        _refuse_missing_files(options)
-        _refuse_types_without_model(options)
+        _refuse_missing_files(read)
+        _refuse_types_without_model(read)
     tokens = None if vocabularies is None else _tokens_by_side(vocabularies)
-    kinds = [_kind_of(name, options) for name in names]
+    kinds = {name: _kind_of(name, read) for name in names}  # all exist, before any is built
     return Pipe.build_from(
         [
-            _build(name, kind, options, tokens)
-            for name, kind in zip(names, kinds, strict=True)
-            if tokens is not None or not kind.require_vocab()
+            _build(name, kinds[name], read, tokens)
+            for name in names
+            if tokens is not None or not kinds[name].require_vocab()
         ]
     )
 

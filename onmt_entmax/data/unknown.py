@@ -16,28 +16,44 @@ from onmt_entmax.errors import counted
 from onmt_entmax.strings.task import LANGUAGE
 
 _NAMED = 8  # tokens that a message names
-_LONGEST = 60  # characters of a token that it shows
+_LISTED = 20  # tokens that a summary lists
+_LONGEST = 60  # characters of a token that a message shows
+# Percent of unknown tokens above which a warning asks whether the text is the right one.
+_MOST_TEXT = 50
+# Unicode's categories of marks, control characters and the like, and separators, by their first
+# letter: alone, such characters have no width or no ink.
+_INVISIBLE = "MCZ"
 
 
 def readable(token: str) -> str:
-    """Return a token for a message, cut if it is long; what has no width or ink by its number."""
-    token = token if len(token) <= _LONGEST else f"{token[:_LONGEST]}..."
-    alone = bool(token) and unicodedata.category(token[0])[0] in "MCZ"
-    return " ".join(f"U+{ord(c):04X}" for c in token) if alone else token
+    """Return a token for a message: cut if it is long, by numbers if its first letter is invisible.
+
+    A combining mark is `U+0301`.
+    """
+    text = token if len(token) <= _LONGEST else f"{token[:_LONGEST]}..."
+    if text and unicodedata.category(text[0])[0] in _INVISIBLE:
+        return " ".join(f"U+{ord(character):04X}" for character in text)
+    return text
 
 
 @dataclass
 class UnknownTokens:
-    """Counts of the tokens of some texts, and of those that training never saw."""
+    """Counts of the tokens of some texts, and of those that training never saw.
+
+    Attributes:
+        texts: number of texts.
+        affected: number of texts with tokens that are not in the vocabulary.
+        tokens: number of all tokens.
+        counts: of the tokens that are not in the vocabulary.
+        unseen: of the tokens that training did not see in their language: pairs of the token of
+            the language and the token.
+    """
 
     texts: int = 0
     affected: int = 0
-    """Texts with tokens that are not in the vocabulary."""
     tokens: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    """Of the tokens that are not in the vocabulary."""
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Of the tokens that training did not see in their language, behind its token."""
 
     def add(
         self,
@@ -50,11 +66,11 @@ class UnknownTokens:
         Args:
             tokens: how many it has.
             unknown: those that are not in the vocabulary, or how often each occurs.
-            unseen: those that training did not see in their language, behind its token, or how
+            unseen: those that training did not see in their language, as in `self.unseen`, or how
                 often each occurs.
         """
-        self.unseen.update(unseen)
         self.texts += 1
+        self.unseen.update(unseen)
         self.tokens += tokens
         if unknown:
             self.affected += 1
@@ -73,21 +89,27 @@ class UnknownTokens:
             "unknown_tokens": self.counts.total(),
             "unknown_percent": round(self.percent, 2),
             "unknown_sentences": self.affected,
-            "unknown": dict(self.counts.most_common(20)),
+            "unknown": dict(self.counts.most_common(_LISTED)),
             "unseen_tokens": self.unseen.total(),
         }
 
     def warnings(self, side: str = "source") -> list[str]:
-        """Return a line on unknown tokens and one on those unseen in their language, if any."""
+        """Return a line on unknown tokens and one on those unseen in their language, if any.
+
+        Args:
+            side: `source` or `target`, whose tokens were counted.
+        """
         lines = []
         if self.counts:
             where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
-            read = "the model reads <unk> instead of" if side == "source" else "no output has"
-            most = "; is the text in the language and the tokens of the training data?"
+            effect = "the model reads <unk> instead of" if side == "source" else "no output has"
+            question = ""
+            if self.percent > _MOST_TEXT:
+                question = "; is the text in the language and the tokens of the training data?"
             lines.append(
                 f"{self.counts.total():,} of {counted(self.tokens, f'{side} token')} "
-                f"({self.percent:.2f} %){where} not in the {side} vocabulary: {read} "
-                f"{named(self.counts)}{most if self.percent > 50 else ''}"
+                f"({self.percent:.2f} %){where} not in the {side} vocabulary: {effect} "
+                f"{named(self.counts)}{question}"
             )
         if self.unseen:
             number = f"{self.unseen.total():,} of {counted(self.tokens, 'source token')}"
@@ -98,9 +120,11 @@ class UnknownTokens:
 def unseen_text(unseen: Mapping[tuple[str, str], int]) -> str:
     """Return which tokens training did not see in their language.
 
-    `unseen`, not empty, is the number of each pair of a language and a token.
+    Args:
+        unseen: how often each pair of a language and a token occurs; not empty.
     """
-    names = [name.removeprefix(LANGUAGE) for name in dict.fromkeys(name for name, _ in unseen)]
+    languages = dict.fromkeys(language for language, _ in unseen)  # each once, in order
+    names = [language.removeprefix(LANGUAGE) for language in languages]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     tokens: Counter[str] = Counter()
     for (_, token), count in unseen.items():

@@ -29,20 +29,11 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
     """
     lines = enumerate(tqdm(read_lines(path), unit="vector", disable=None), 1)
     first = next(lines, (1, ""))
-    head = first[1].split()
-    if not head:
-        raise UserError(f"{path}: line 1 is empty; expected a word and {counted(size, 'number')}")
-    is_header = len(head) == 2
-    if is_header != (kind == "word2vec"):
-        other = "GloVe" if kind == "word2vec" else "word2vec"
-        raise UserError(f"{path}: line 1 is not of {kind}; is embeddings_type {other}?")
-    found = int(head[1]) if is_header and head[1].isdecimal() else len(head) - 1
-    if found != size:
-        numbers = counted(found, "number")
-        raise UserError(f"{path}: vectors of {numbers}, but word_vec_size is {size}")
+    _check_first_line(path, first[1], kind, size)
     vectors: dict[int, Tensor] = {}
-    for number, line in chain([] if is_header else [first], lines):
-        word, *values = line.rstrip().rsplit(None, size) or [""]  # a blank line
+    for number, line in chain([] if kind == "word2vec" else [first], lines):
+        # From the right, since some words have spaces; of a blank line nothing is left.
+        word, *values = line.rstrip().rsplit(None, size) or [""]
         if word not in vocabulary:
             continue
         try:
@@ -54,3 +45,24 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
             raise UserError(f"{path}: line {number}: expected a word and {wanted}")
         vectors.setdefault(vocabulary.encode([word])[0], vector)
     return vectors
+
+
+def _check_first_line(path: Path, line: str, kind: str, size: int) -> None:
+    """Check the first line of a file: a word and its numbers, or the header of word2vec.
+
+    A header is two numbers: those of words and of columns.
+
+    Raises:
+        UserError: the line is empty or of the other kind, or vectors have another size.
+    """
+    columns = line.split()
+    if not columns:
+        raise UserError(f"{path}: line 1 is empty; expected a word and {counted(size, 'number')}")
+    is_header = len(columns) == 2
+    if is_header != (kind == "word2vec"):
+        other = "GloVe" if kind == "word2vec" else "word2vec"
+        raise UserError(f"{path}: line 1 is not of {kind}; is embeddings_type {other}?")
+    length = int(columns[1]) if is_header and columns[1].isdecimal() else len(columns) - 1
+    if length != size:
+        numbers = counted(length, "number")
+        raise UserError(f"{path}: vectors of {numbers}, but word_vec_size is {size}")

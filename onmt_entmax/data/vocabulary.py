@@ -1,6 +1,7 @@
-"""Vocabularies: ordered tokens of source and target, and their form in a model folder.
+"""Vocabularies: the ordered tokens of source and target.
 
-`vocabulary_files.py` builds them for a new training.
+`vocabulary_files.py` builds them for a new training, `vocabulary_content.py` has their form in a
+model folder.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
@@ -29,8 +29,12 @@ class VocabularyError(UserError):
 def refuse_symbols(tokens: Iterable[str], where: str) -> None:
     """Refuse a text of training that has a symbol of the model's own.
 
+    Args:
+        tokens: of the text.
+        where: file and line of the text, with which the error begins.
+
     Raises:
-        UserError: begins with `where`, the file and the line.
+        UserError: names the symbol.
     """
     own = STRUCTURAL.intersection(tokens)
     if own:
@@ -59,9 +63,9 @@ class Vocabulary:
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        ids = {token: i for i, token in enumerate(self.tokens)}
+        ids = {token: index for index, token in enumerate(self.tokens)}
         if len(ids) < len(self.tokens):
-            twice = next(token for token, n in Counter(self.tokens).items() if n > 1)
+            twice = next(token for token, count in Counter(self.tokens).items() if count > 1)
             raise VocabularyError(f"the token {shown(twice)} is in the vocabulary twice")
         for token in self.tokens:
             if token.split() != [token]:
@@ -113,31 +117,37 @@ class Vocabulary:
     def seeing(self, tokens: Mapping[str, Iterable[str]], languages: Container[str]) -> Vocabulary:
         """Return the vocabulary after a training that saw these tokens of each language.
 
-        What an earlier training saw is kept; without any languages, nothing is.
+        What an earlier training saw is kept, unless this one has no languages.
 
         Args:
-            tokens: by the token of the language.
+            tokens: by the token of the language; empty if there are no languages.
             languages: those that are recorded.
         """
         if not tokens:
             return replace(self, seen={})
         seen = dict(self.seen)
-        for language, of_language in tokens.items():
+        for language, language_tokens in tokens.items():
             if language in languages:
-                known = {token for token in of_language if token in self}
-                seen[language] = frozenset(seen.get(language, ())) | known
+                known = frozenset(token for token in language_tokens if token in self)
+                seen[language] = seen.get(language, frozenset()) | known
         return replace(self, seen=seen)
 
     def unseen(self, source: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return the tokens of a source that are known, but not from sources of its language.
 
-        Each stands behind the token of the language. Empty if nothing is known of the language.
+        Args:
+            source: tokens, of which the first may be a language.
+
+        Returns:
+            Pairs of the language and a token; none if nothing is known of the language.
         """
         language = source[0] if source else ""
         if language not in self.seen:
             return ()
         seen = self.seen[language]
-        return tuple((language, each) for each in source[1:] if each in self and each not in seen)
+        return tuple(
+            (language, token) for token in source[1:] if token in self and token not in seen
+        )
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """Return the ids of `tokens`; that of `<unk>` for unknown ones."""
@@ -183,85 +193,3 @@ class Vocabularies(NamedTuple):
 
     source: Vocabulary
     target: Vocabulary
-
-
-def read_vocabularies(
-    source: object, target: object, seen: object = None, seen_targets: object = None
-) -> Vocabularies:
-    """Return the vocabularies of the content of a file.
-
-    Args:
-        source: should be a list of tokens.
-        target: should be a list of tokens.
-        seen: should be None, or map languages to the tokens of their sources, between spaces.
-        seen_targets: should be None, or map languages to the tokens of their targets.
-
-    Raises:
-        VocabularyError: names the part and what is wrong.
-    """
-    sides = []
-    for side, tokens in (("source", source), ("target", target)):
-        if not isinstance(tokens, list):
-            raise VocabularyError(f"{side}: must be a list of tokens, not {shown(tokens)}")
-        for token in tokens:
-            if not isinstance(token, str):
-                raise VocabularyError(f"{side}: {shown(token)} is no token, which is a string")
-        try:
-            sides.append(Vocabulary(tuple(tokens)))
-        except VocabularyError as error:
-            raise VocabularyError(f"{side}: {error}") from None
-    first, second = sides
-    for special in TARGET_SPECIALS:
-        if special not in second:
-            raise VocabularyError(f"target: the special token {special!r} is missing")
-    if first == second:
-        second = first
-    if seen is not None:
-        first = replace(first, seen=_read_seen("seen", seen, first, first, "source"))
-    if seen_targets is not None:
-        found = _read_seen("seen_targets", seen_targets, first, second, "target")
-        second = replace(second, seen=found)
-    return Vocabularies(first, second)
-
-
-def _read_seen(
-    name: str, content: object, source: Vocabulary, side: Vocabulary, side_name: str
-) -> dict[str, frozenset[str]]:
-    """Return the tokens of each language that a part of a file lists.
-
-    Args:
-        name: of the part.
-        content: should map languages to tokens between spaces.
-        source: has the languages.
-        side: has the tokens.
-        side_name: source or target.
-
-    Raises:
-        VocabularyError: names the part and what is wrong.
-    """
-    if not isinstance(content, dict) or not all(isinstance(t, str) for t in content.values()):
-        raise VocabularyError(
-            f"{name}: must map languages to tokens between spaces, not {shown(content)}"
-        )
-    found = {language: frozenset(text.split()) for language, text in content.items()}
-    for language in found:
-        if language not in source:
-            raise VocabularyError(f"{name}: {shown(language)} is not in the source vocabulary")
-    for token in chain(*map(sorted, found.values())):
-        if token not in side:
-            raise VocabularyError(f"{name}: {shown(token)} is not in the {side_name} vocabulary")
-    return found
-
-
-def as_content(vocabularies: Vocabularies) -> dict[str, object]:
-    """Return what a file of vocabularies holds, which `read_vocabularies` reads."""
-    content: dict[str, object] = {
-        "source": vocabularies.source.tokens,
-        "target": vocabularies.target.tokens,
-    }
-    for name, side in zip(("seen", "seen_targets"), vocabularies, strict=True):
-        if side.seen:
-            content[name] = {
-                language: " ".join(sorted(tokens)) for language, tokens in sorted(side.seen.items())
-            }
-    return content

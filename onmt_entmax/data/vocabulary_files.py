@@ -16,6 +16,9 @@ from onmt_entmax.data.vocabulary import (
 )
 from onmt_entmax.files import read_lines
 
+# Above any minimum frequency: the counts of a file without counts, in which the first tokens stay.
+_ABOVE_ALL = 1 << 62
+
 
 def read_counts(path: str) -> Counter[str]:
     """Read the token counts of a vocabulary file, as `onmt_build_vocab` writes it.
@@ -30,16 +33,18 @@ def read_counts(path: str) -> Counter[str]:
     rows = [(number, line.split()) for number, line in lines if line.strip()]
     if not rows:
         raise VocabularyError(f"{path}: the vocabulary file is empty")
-    has_count = len(rows[0][1]) == 2
-    width, expected = (2, "a token and its count") if has_count else (1, "one token")
+    _, first_columns = rows[0]
+    has_counts = len(first_columns) == 2
     counts: Counter[str] = Counter()
     for position, (number, columns) in enumerate(rows):
-        if len(columns) != width or (has_count and not columns[1].isdecimal()):
-            raise VocabularyError(f"{path}: line {number}: expected {expected}")
-        if columns[0] in counts:
-            raise VocabularyError(f"{path}: line {number}: {columns[0]!r} is there twice")
-        # Without counts, above any minimum frequency.
-        counts[columns[0]] = int(columns[1]) if has_count else (1 << 62) - position
+        if has_counts and not (len(columns) == 2 and columns[1].isdecimal()):
+            raise VocabularyError(f"{path}: line {number}: expected a token and its count")
+        if not has_counts and len(columns) != 1:
+            raise VocabularyError(f"{path}: line {number}: expected one token")
+        token = columns[0]
+        if token in counts:
+            raise VocabularyError(f"{path}: line {number}: {token!r} is there twice")
+        counts[token] = int(columns[1]) if has_counts else _ABOVE_ALL - position
     return counts
 
 
@@ -94,7 +99,19 @@ def _build_shared(
     count_all: Callable[[], tuple[Counter[str], Counter[str]]],
     extra: tuple[Iterable[str], Iterable[str]],
 ) -> tuple[Vocabularies, dict[Path, str]]:
-    """Do as `build_vocabularies` for one vocabulary of both sides, with the source's options."""
+    """Do as `build_vocabularies` for one vocabulary of both sides, with the source's options.
+
+    Args:
+        config: with `share_vocab`.
+        count_all: returns the counts of both sides, which are added up.
+        extra: special tokens that transforms add to source and target.
+
+    Returns:
+        See `build_vocabularies`.
+
+    Raises:
+        VocabularyError: see `build_vocabularies`.
+    """
     counted = Counter[str]()
     if not _is_there(config.src_vocab):
         source, target = count_all()

@@ -1,7 +1,19 @@
-"""Text files, and writing that leaves either the old file or the whole new one."""
+"""Text files, and writing that leaves either the old file or the whole new one.
 
+| file | what it has |
+|---|---|
+| `paths.py` | what stands behind a path, and errors that name it |
+| `reading.py`, `parsing.py`, `json_texts.py` | lines and objects; YAML and JSON from strangers |
+| `writing.py`, `folders.py`, `temporary.py` | files and folders, written whole or not at all |
+| `continued.py` | a file that is written in parts |
+| `overwriting.py`, `locks.py`, `signals.py` | what may be written, by one process; signals |
+| `checksums.py`, `archives.py`, `released.py` | model folders: checked, packed, and where one is |
+"""
+
+from onmt_entmax.files.folders import write_folder
 from onmt_entmax.files.json_texts import finite, json_line, json_text
 from onmt_entmax.files.locks import locked
+from onmt_entmax.files.overwriting import refuse_overwriting
 from onmt_entmax.files.paths import FileError, followed, is_stream, naming, no_such_file
 from onmt_entmax.files.reading import (
     check_aligned,
@@ -13,15 +25,8 @@ from onmt_entmax.files.reading import (
     text_lines,
 )
 from onmt_entmax.files.signals import ended_by_exception, temporary_folder
-from onmt_entmax.files.writing import (
-    make_parent,
-    refuse_overwriting,
-    remove,
-    replaced_when_done,
-    write_files,
-    write_folder,
-    write_text,
-)
+from onmt_entmax.files.temporary import make_parent, remove
+from onmt_entmax.files.writing import replaced_when_done, write_files, write_text
 
 __all__ = [
     "FileError",

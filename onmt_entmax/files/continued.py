@@ -1,7 +1,18 @@
 """A text file that is written in parts, and goes on after a kill where the last part ended.
 
-The parts are in `.NAME.DIGEST.partial` beside the file, and a file of JSON beside it says how long
-they are, how far they got, and of which work they are. The file gets its name at the end.
+Beside the file are, until it is complete,
+
+    .NAME.DIGEST.partial        the parts so far
+    .NAME.DIGEST.partial.json   the record: how long they are, how far they got, of which work
+    .NAME.DIGEST.partial.lock   while a process writes
+
+A part counts when the record has it; what a killed process wrote after its last record is cut off.
+
+    parts = Continued(path, work)
+    with alone(parts):  # opens them, and closes them at the end
+        for chunk in what_follows(parts.progress):
+            parts.write(text, progress)
+        parts.finish()
 """
 
 import hashlib
@@ -23,13 +34,16 @@ from onmt_entmax.files import (
     write_text,
 )
 
+# Characters of a file's name in that of its parts.
+_LONGEST = 40
+
 
 class Continued:
     """The parts of a file.
 
     Args:
         path: the file; links are followed.
-        work: describes in JSON what the content depends on. Parts of other work are dropped.
+        work: all that the content depends on, as JSON has it. Parts of other work are dropped.
 
     Attributes:
         path: the file.
@@ -44,8 +58,9 @@ class Continued:
         self.path = path
         self._target = followed(path)
         name = self._target.name
-        digest = hashlib.sha256(name.encode()).hexdigest()[:8]  # a name has at most 255 bytes
-        self.partial = self._target.with_name(f".{name[:40]}.{digest}.partial")
+        # A name has at most 255 bytes; the digest tells long names apart.
+        digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+        self.partial = self._target.with_name(f".{name[:_LONGEST]}.{digest}.partial")
         self._record = self.partial.with_name(f"{self.partial.name}.json")
         text = json.dumps(work, sort_keys=True, ensure_ascii=False)
         self._work = hashlib.sha256(text.encode()).hexdigest()
@@ -56,22 +71,23 @@ class Continued:
 
     def _read_record(self) -> None:
         """Read how far an earlier process came, unless that cannot be continued."""
-        self._length, self.progress, self.dropped = 0, {}, False
-        if not self._record.exists():
+        self._length = 0
+        self.progress = {}
+        self.dropped = self._record.exists()  # unless all is well
+        if not self.dropped:
             return
         try:
             record = read_object(self._record)
             size = self.partial.stat().st_size
         except (FileError, OSError):
-            self.dropped = True
             return
         length: Any = record.get("bytes")
         progress: Any = record.get("progress")
         is_whole = isinstance(length, int) and 0 <= length <= size and isinstance(progress, dict)
         if is_whole and record.get("work") == self._work:
-            self._length, self.progress = length, progress
-        else:
-            self.dropped = True
+            self._length = length
+            self.progress = progress
+            self.dropped = False
 
     def open(self) -> None:
         """Open the parts, without what was written after the last record.
@@ -94,7 +110,15 @@ class Continued:
             self._file.truncate(self._length)
 
     def write(self, text: str, progress: Mapping[str, Any]) -> None:
-        """Append a part, and record how far the work is."""
+        """Append a part, and record how far the work is.
+
+        Args:
+            text: the part.
+            progress: what `self.progress` will be if this is the last record.
+
+        Raises:
+            FileError: the file cannot be written.
+        """
         assert self._file is not None, "open it first"
         with naming(self._target):
             self._length += self._file.write(text.encode())
@@ -105,7 +129,11 @@ class Continued:
         write_text(self._record, json_line(record))
 
     def finish(self) -> None:
-        """Give the file its name."""
+        """Give the file its name; nothing more can be written.
+
+        Raises:
+            FileError: it cannot be renamed.
+        """
         with naming(self._target):
             if self._target.exists():
                 shutil.copymode(self._target, self.partial)

@@ -3,11 +3,14 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from onmt_entmax.files.paths import FileError, identity, naming
 from onmt_entmax.files.signals import ended_by_exception
-from onmt_entmax.files.writing import make_parent
+from onmt_entmax.files.temporary import make_parent
+
+_LOCK = ".lock"  # file of a folder
 
 
 @contextmanager
@@ -26,7 +29,7 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
     """
     from filelock import FileLock, Timeout  # which only commands need
 
-    path = folder / ".lock"
+    path = folder / _LOCK
     with ended_by_exception():
         with naming(folder):
             make_parent(path)
@@ -37,20 +40,25 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
                     f"{folder}: another process works here; end it first, or choose another folder"
                 ) from None
         with lock:
-            own = identity(path)
-
-            def check() -> None:
-                if own is None or identity(path) != own:
-                    raise FileError(
-                        f"{folder}: was deleted or replaced while this process worked here, which "
-                        "ends and writes nothing more"
-                    )
-
+            check = partial(_check_same, folder, identity(path))
             try:
                 yield check
             except BaseException:  # also an interrupt
                 _remove_if_unused(folder, check)
                 raise
+
+
+def _check_same(folder: Path, lock: tuple[int, int] | None) -> None:
+    """Check that the lock of a folder is still the file that this process has locked.
+
+    Raises:
+        FileError: it is another one, or gone.
+    """
+    if lock is None or identity(folder / _LOCK) != lock:
+        raise FileError(
+            f"{folder}: was deleted or replaced while this process worked here, which "
+            "ends and writes nothing more"
+        )
 
 
 def _remove_if_unused(folder: Path, check: Callable[[], None]) -> None:
@@ -63,6 +71,6 @@ def _remove_if_unused(folder: Path, check: Callable[[], None]) -> None:
     # Impossible for a link, the current folder, or open files on Windows.
     with suppress(OSError, FileError):
         check()
-        if os.listdir(folder) == [".lock"]:
-            (folder / ".lock").unlink()
+        if os.listdir(folder) == [_LOCK]:
+            (folder / _LOCK).unlink()
             folder.rmdir()

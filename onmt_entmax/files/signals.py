@@ -25,18 +25,19 @@ def ended_by_exception() -> Iterator[None]:
     The exit status is 128 plus the signal, as in a shell. Signals with a handler keep it.
     """
 
-    def end(number: int, frame: FrameType | None) -> None:
-        for each in numbers:  # often sent twice, which must not end the removal
-            signal.signal(each, signal.SIG_IGN)
-        raise SystemExit(128 + number)
-
-    numbers = []
-    if threading.current_thread() is threading.main_thread():
+    numbers: list[int] = []
+    if threading.current_thread() is threading.main_thread():  # others cannot set handlers
         numbers = [
             number
             for number in set(ending_signals()) - {signal.SIGINT}
             if signal.getsignal(number) is signal.SIG_DFL
         ]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for each in numbers:  # often sent twice, which must not end the removal
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
     for number in numbers:
         signal.signal(number, end)
     try:

@@ -1,4 +1,7 @@
-"""The options of a command: OpenNMT-py's parsers give names, types and defaults of its own."""
+"""The options of a command: those that are declared here, and OpenNMT-py's other ones.
+
+OpenNMT-py's parsers say which options it has, with types, defaults and help.
+"""
 
 import re
 from argparse import Action
@@ -51,17 +54,26 @@ def options_of(
             stock = _stock_option(name, action, group.title or "")
             option = options.get(name, stock)
             default = option.default
-            if action.nargs in ("+", "*") and not isinstance(default, list):
-                default = list(default) if option.many else [default] * (default is not None)
+            if action.nargs in ("+", "*"):
+                default = _as_list(default)
             options[name] = replace(option, default=default, topic=option.topic or stock.topic)
     return {name: option for name, option in options.items() if name not in RENAMED}
 
 
+def _as_list(default: Any) -> list[Any]:
+    """Return the default of a list, which OpenNMT-py may declare as one value, or as none."""
+    if isinstance(default, (list, tuple)):
+        return list(default)
+    return [] if default is None else [default]
+
+
 def _stock_option(name: str, action: Action, topic: str) -> Option:
     """Return an option as OpenNMT-py declares it; a list may still have a single default."""
-    kind: Any = bool if action.nargs == 0 else action.type or str
+    is_switch = action.nargs == 0
+    kind: Any = bool if is_switch else action.type or str
     rule = Rule(kind, names=tuple(action.choices or ()) if kind is str else ())
-    text = re.sub(r":math:\S+ in :cite:\S+ ", "", " ".join((action.help or "").split()))
+    text = " ".join((action.help or "").split())
+    text = re.sub(r":math:\S+ in :cite:\S+ ", "", text)  # of OpenNMT-py's documentation
     return Option(action.default, _STOCK_RULES.get(name, rule), text, topic)
 
 

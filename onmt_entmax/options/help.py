@@ -1,21 +1,23 @@
-"""The help of a command, and the JSON Schema of its YAML file."""
+"""The help of a command: what `-h`, `--help-all` and `--schema` print."""
 
 import json
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from onmt_entmax.config import CorpusConfig, Option, declared
-from onmt_entmax.options.declared import is_mapping_as_text, stock_names
-from onmt_entmax.options.stock import EQUAL, IGNORED, NEAREST, REFUSED, RENAMED
+from onmt_entmax.config import Option
+from onmt_entmax.options.json_schema import schema
+from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.values import OptionError
+
+_INDENT = 30  # column at which the text of an option begins
+_WIDTH = 68  # of that text
 
 
 def described(
     options: Mapping[str, Option], topics: Sequence[str], usage: str, arguments: Sequence[str]
 ) -> str | None:
-    """Return the text that a command line asks for, or None.
+    """Return the text that a command line asks for; None if it asks for none.
 
     Args:
         options: those of the command.
@@ -27,22 +29,36 @@ def described(
     Raises:
         OptionError: another argument stands beside `--schema`.
     """
-    words = {word.lstrip("-").replace("_", "-") for word in arguments if word.startswith("-")}
-    if "schema" in words:
+    flags = {word.lstrip("-").replace("_", "-") for word in arguments if word.startswith("-")}
+    if "schema" in flags:
         if len(arguments) > 1:
             raise OptionError(
                 "--schema: stands alone, and prints; write to a file with --schema > FILE"
             )
         return json.dumps(schema(options), indent=2)
-    if not words & {"h", "help", "help-all"}:
+    if flags.isdisjoint({"h", "help", "help-all"}):
         return None
+    return _help(options, topics, usage, everything="help-all" in flags)
+
+
+def _help(
+    options: Mapping[str, Option], topics: Sequence[str], usage: str, everything: bool
+) -> str:
+    """Return the help.
+
+    Args:
+        options: those of the command.
+        topics: headings of the short help, in order.
+        usage: see `described`.
+        everything: whether options of other topics are listed, too.
+    """
     lines = [
         f"usage: {sys.argv[0]} {usage}",
         "Options may also stand in the YAML file, without the dash; the command line wins.",
         "--help-all lists all options; --schema prints a JSON Schema for editors.",
     ]
-    titles = [*topics, *(option.topic for option in options.values())]
-    for title in dict.fromkeys(titles if "help-all" in words else topics):
+    others = [option.topic for option in options.values()] if everything else []
+    for title in dict.fromkeys([*topics, *others]):  # each once
         entries = [
             line
             for name, option in options.items()
@@ -62,57 +78,12 @@ def _can_change(name: str, option: Option) -> bool:
 
 def _entry(name: str, option: Option) -> list[str]:
     """Return the lines of an option in the help: its name, what it does and its default."""
-    text, rule = option.help, option.rule
+    text = option.help
+    rule = option.rule
     if rule.kind is str and rule.names:
         text += f" {{{', '.join(rule.names)}}}"
     default = " ".join(map(str, option.default)) if option.many else option.default
     if default not in (None, "") and rule.kind is not bool:
         text += f" ({default})"
-    first, *others = textwrap.wrap(text, 68, break_on_hyphens=False)
-    return [f"  -{name}".ljust(30) + first, *(" " * 30 + line for line in others)]
-
-
-def schema(options: Mapping[str, Option]) -> dict[str, Any]:
-    """Return a JSON Schema of the YAML file of a command."""
-    properties = {
-        name: _property(name, option) for name, option in options.items() if name != "config"
-    }
-    if "config" in options:  # not of the keys of a corpus
-        for name, (first, *_) in RENAMED.items():
-            if first in properties:
-                properties[name] = {**properties[first], "deprecated": True}
-        for name in sorted({*IGNORED, *stock_names("train"), *stock_names("translate")}):
-            properties.setdefault(name, {"deprecated": True})
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": properties,
-        "required": [name for name, option in options.items() if option.required],
-        "additionalProperties": False,
-    }
-
-
-def _property(name: str, option: Option) -> dict[str, Any]:
-    """Return the JSON Schema of one option."""
-    value = option.rule.schema()
-    if option.rule.kind is bool:
-        value = {"enum": [True, False, 0, 1]}  # reading takes the numbers for booleans
-    if name == "data":
-        value["additionalProperties"] = schema(declared(CorpusConfig))
-    elif name in REFUSED:
-        value = {"const": option.default, "deprecated": True}
-    if equal := [word for key, word in EQUAL if key == name]:
-        value = {"anyOf": [value, {"enum": equal, "deprecated": True}]}
-    if is_mapping_as_text(option):
-        value = {"anyOf": [value, {"type": "object"}]}
-    if option.many:
-        value = {"anyOf": [value, {"type": "array", "items": value}]}
-    if not option.required:
-        value = {"anyOf": [value, {"type": "null"}]}
-    if name in IGNORED:
-        value = {"deprecated": True}
-    return {
-        **value,
-        "description": REFUSED.get(name) or " ".join(option.help.split()),
-        "default": list(option.default) if option.many else option.default,
-    }
+    first, *others = textwrap.wrap(text, _WIDTH, break_on_hyphens=False)
+    return [f"  -{name}".ljust(_INDENT) + first, *(" " * _INDENT + line for line in others)]

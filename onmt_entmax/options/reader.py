@@ -5,18 +5,15 @@ unknown names and wrong values are errors.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from onmt_entmax.config import Option
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import Layout, parse_yaml
-from onmt_entmax.options.place import (
-    look_up,
-    note_renamed,
-    read_flags,
-    read_place,
-    under_names_here,
-)
+from onmt_entmax.options.flags import read_flags
+from onmt_entmax.options.names import look_up, note_renamed, under_names_here
+from onmt_entmax.options.place import read_place
 from onmt_entmax.options.result import Notes, Options
 from onmt_entmax.options.rivals import changed_batch_size, replaced_by, without_rivals
 from onmt_entmax.options.stock import UNREAD
@@ -65,14 +62,27 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     given = from_file | flags
     origin = {name: "command line" if name in flags else str(path) for name in given}
     defaults = {name: option.default for name, option in options.items()}
-    values = defaults | given | {"config": path}
+    return _without_unread(options, Options(defaults | given | {"config": path}, origin, notes))
+
+
+def _without_unread(options: Mapping[str, Option], read: Options) -> Options:
+    """Return the options with the defaults of those that lack what they need; note these.
+
+    Args:
+        options: those of the command.
+        read: their values.
+
+    Raises:
+        OptionError: a required option has no value, or the user set one that nothing reads.
+    """
+    values = dict(read.values)
     for name, option in options.items():
         _refuse_missing(name, option, values)
         if _is_unread(option, values[name], values):
-            _refuse_unread(name, option, Options(values, origin))
-            notes.ignored.append(f"{name} (needs {option.needs})")
+            _refuse_unread(name, option, read)
+            read.notes.ignored.append(f"{name} (needs {option.needs})")
             values[name] = option.default
-    return Options(values, origin, notes)
+    return replace(read, values=values)
 
 
 def _refuse_missing(name: str, option: Option, values: Mapping[str, Any]) -> None:
@@ -99,23 +109,22 @@ def _holds(condition: str, values: Mapping[str, Any]) -> bool:
     """Tell whether the condition of an option's `needs` holds.
 
     Args:
-        condition: one or more parts, of which one must hold, with "or" between them. `tgt` holds
-            if that option is on; `search: exact` if it has this value, or, where its values are
-            mappings, this key.
+        condition: one or more parts, of which one must hold, with "or" between them: `tgt`,
+            `search: exact` or, of an option whose value is a mapping, `data: valid`.
         values: of all options.
     """
-    for each in condition.split(" or "):
-        name, _, value = each.partition(": ")
-        held = values[name]
-        if isinstance(held, dict):
-            on = value in held
-        elif value:
-            on = held == value
-        else:
-            on = held not in _OFF
-        if on:
-            return True
-    return False
+    return any(_part_holds(part, values) for part in condition.split(" or "))
+
+
+def _part_holds(part: str, values: Mapping[str, Any]) -> bool:
+    """Tell whether an option is on, has the value of the part, or is a mapping with this key."""
+    name, _, expected = part.partition(": ")
+    value = values[name]
+    if isinstance(value, dict):
+        return expected in value
+    if expected:
+        return bool(value == expected)
+    return value not in _OFF
 
 
 def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The preprocessing that the options of a model folder describe."""
+"""The preprocessing of a model's texts, from the options that its folder records."""
 
 import warnings
 from argparse import Namespace
@@ -9,7 +9,8 @@ from typing import Any
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
-from onmt_entmax.data.reader import LanguageSymbols, Reader
+from onmt_entmax.data.language_symbols import LanguageSymbols
+from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.options.declared import transform_options as options_of_transforms
@@ -22,6 +23,9 @@ def transforms_of(recorded: Mapping[str, Any]) -> list[str]:
 
     Args:
         recorded: all options that its model folder records.
+
+    Returns:
+        Their names, each once; none if the options have another form than training writes.
     """
     with suppress(AttributeError, TypeError):  # a stranger may have written them
         data = recorded.get("data") or {}
@@ -94,11 +98,11 @@ def language_symbols(
     if (wanted or TARGET_SYMBOLS) == "any":
         return None
     recorded = [model.vocabularies.target.seen for model in models]
-    languages = set.intersection(*map(set, recorded))
+    languages = set.intersection(*map(set, recorded))  # that all models record
     if languages:
         return LanguageSymbols(
             {
-                language: frozenset().union(*(each[language] for each in recorded))
+                language: frozenset().union(*(of_model[language] for of_model in recorded))
                 for language in languages
             }
         )

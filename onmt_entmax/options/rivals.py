@@ -14,6 +14,7 @@ _RIVALS = (
     ({"valid_steps"}, {"valid_epochs"}),
     ({"both_embeddings"}, {"src_embeddings", "tgt_embeddings"}),
 )
+NOT_SET = -1  # value of the sizes below without a value
 # An option of both sides, and those of each side. In one place, that of both sides wins.
 SIDES = {
     "layers": ("enc_layers", "dec_layers"),
@@ -48,7 +49,7 @@ def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict
     for both, sides in SIDES.items():
         if both in left and both not in later and not later.keys().isdisjoint(sides):
             size = left.pop(both)
-            if size != -1:  # -1: not set
+            if size != NOT_SET:
                 left |= dict.fromkeys(sides, size)
     return left
 

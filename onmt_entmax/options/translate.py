@@ -75,16 +75,11 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         if options[name] and not os.path.isfile(options[name]):
             raise options.error(name, no_such_file(options[name]))
     output, report = Path(options["output"]), _path(options, "exactness_report")
-    aligned = output.with_name(output.name + ".align") if options["report_align"] else None
-    if aligned is not None and is_stream(output):
-        raise options.error("report_align", f"needs an output file, not {output}")
+    alignments = _alignments(options, output)
     refuse_overwriting(
         [Path(options[name]) for name in _READ if options[name]],
-        [output, *with_summary(report), *([] if aligned is None else [aligned])],
+        [output, *with_summary(report), alignments],
     )
-    phrases, table = None, options["phrase_table"]
-    if options["replace_unk"]:
-        phrases = read_phrase_table(Path(table)) if table else {}
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
         src=Path(options["src"]),
@@ -93,7 +88,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         output=output,
         chosen=options.given("output"),
         exactness_report=report,
-        alignments=aligned,
+        alignments=alignments,
         task=task,
         n_best=options["n_best"],
         abstain=options["abstain"],
@@ -103,11 +98,32 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         transform_options=Namespace(
             **{name: options[name] for name in transform_options() if options.given(name)}
         ),
-        phrases=phrases,
+        phrases=_phrases(options),
         scored=options["with_score"],
         notes=tuple(options.notes.lines()),
         warnings=tuple(options.notes.warnings),
     )
+
+
+def _alignments(options: Options, output: Path) -> Path | None:
+    """Return the file of alignments, beside the output; None if they are not to be written.
+
+    Raises:
+        OptionError: the output is a device or a pipe.
+    """
+    if not options["report_align"]:
+        return None
+    if is_stream(output):
+        raise options.error("report_align", f"needs an output file, not {output}")
+    return output.with_name(f"{output.name}.align")
+
+
+def _phrases(options: Options) -> dict[str, str] | None:
+    """Return target words for source words that replace `<unk>`; None: it stays."""
+    if not options["replace_unk"]:
+        return None
+    table = options["phrase_table"]
+    return read_phrase_table(Path(table)) if table else {}
 
 
 def _without_opennmts(options: Options) -> Options:

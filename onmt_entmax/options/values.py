@@ -42,13 +42,22 @@ def read_value(option: Option, value: Any, where: str) -> Any:
 def _read_single(rule: Rule, value: Any, where: str) -> Any:
     """Return a value that is no list in the type of its rule; see `read_value`."""
     converted = _converted(rule, value, where)
-    if rule.fits(converted) and "\0" not in str(converted):
+    has_null_byte = "\0" in str(converted)  # which no name of a file may have
+    if rule.fits(converted) and not has_null_byte:
         return _as_float(converted) if rule.kind is float else converted
     raise OptionError(f"{where}: {rule}, not {shown(value)}{_hint(rule, value)}")
 
 
 def _converted(rule: Rule, value: Any, where: str) -> Any:
     """Return what a value means in the type of a rule; the value itself if it means nothing there.
+
+    Words of flags are texts: a number or YAML. YAML's values have types, which may be close to the
+    rule's.
+
+    Args:
+        rule: says the type.
+        value: as YAML reads it, or a word after a flag.
+        where: begins the error.
 
     Raises:
         OptionError: a text that should be YAML is none.

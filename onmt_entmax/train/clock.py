@@ -1,4 +1,8 @@
-"""The time of a run: what has passed, what its end will take, and what `max_seconds` leaves."""
+"""The time of a run: what has passed, what its end will take, and what `max_seconds` leaves.
+
+The last validation and checkpoint have their share of `max_seconds`: the reserve. So updates end
+earlier, and their learning rate falls by the time that is theirs.
+"""
 
 import time
 from collections.abc import Mapping
@@ -6,11 +10,18 @@ from typing import Any
 
 from onmt_entmax.parallel.processes import Processes
 
+# Seconds; a limit that the reserve exceeds leaves no time for updates.
+_LEAST_LIMIT = 1e-9
+
 
 class Clock:
     """The time of a run, in all processes as the first one measures it.
 
     Else they would disagree on the learning rate, and on when the run ends.
+
+    The trainer calls `start` once, `begin_update` before each update, `saved` after each
+    checkpoint, and `spend_reserve` if the limit ended the run. It sets `seconds` from the report of
+    each update, and `validating` after a validation.
 
     Args:
         limit: `max_seconds`, or None.
@@ -26,9 +37,11 @@ class Clock:
         self.seconds = 0.0
         self.validating = 0.0
         self.saving = 0.0
-        self._limit, self._processes = limit, processes
+        self._limit = limit
+        self._processes = processes
         self._started = time.monotonic()
-        self._unsaved: float | None = None  # seconds of a checkpoint that `saving` is not yet
+        # Seconds of a checkpoint that become `saving` with the next update.
+        self._next_saving: float | None = None
 
     def start(self, began: float | None) -> None:
         """Start after the seconds of the run so far.
@@ -49,8 +62,9 @@ class Clock:
 
     def begin_update(self) -> None:
         """Let the last checkpoint count in `saving`; see `saved`."""
-        if self._unsaved is not None:
-            self.saving, self._unsaved = self._unsaved, None
+        if self._next_saving is not None:
+            self.saving = self._next_saving
+            self._next_saving = None
 
     def saved(self, seconds: float) -> None:
         """Note what a checkpoint took, from the next update on.
@@ -58,21 +72,23 @@ class Clock:
         Until then, whether the run has ended must follow from what was saved, as a resumed run has
         nothing else to tell by.
         """
-        self._unsaved = float(self._processes.from_first(seconds))
+        self._next_saving = float(self._processes.from_first(seconds))
         self.share()
 
     def at_end(self) -> float:
         """Return the seconds of the run if it ended now, after a validation and a checkpoint."""
-        return self.seconds + (self.validating + self.saving)
+        return self.seconds + self._reserve()
 
     def passed(self) -> float:
-        """Return the share of the time for updates that has passed; 0 without a limit.
-
-        The last validation and checkpoint have their share of the limit.
-        """
+        """Return the share of the time for updates that has passed; 0 without a limit."""
         if self._limit is None:
             return 0.0
-        return min(self.seconds / max(self._limit - (self.validating + self.saving), 1e-9), 1.0)
+        for_updates = max(self._limit - self._reserve(), _LEAST_LIMIT)
+        return min(self.seconds / for_updates, 1.0)
+
+    def _reserve(self) -> float:
+        """Return the seconds that the last validation and checkpoint will take, as before."""
+        return self.validating + self.saving
 
     def spend_reserve(self) -> None:
         """Count the time that was kept for the end as spent, even if the end is quicker.

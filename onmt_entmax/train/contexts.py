@@ -20,7 +20,7 @@ def frozen_heap() -> Iterator[None]:
     try:
         yield
     finally:
-        if not before:  # or what the caller has frozen would not stay so
+        if not before:  # else this would also release what the caller has frozen
             gc.unfreeze()
 
 
@@ -49,16 +49,21 @@ def collected_signals(alone: bool) -> Iterator[list[int]]:
 
     Args:
         alone: this is the only process of the run; otherwise a second SIGINT has no effect either.
+
+    Yields:
+        The numbers of the signals received so far, which grows.
     """
     received: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in ending_signals()}
+    before = {
+        number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN
+    }
 
     def handle(number: int, frame: FrameType | None) -> None:
         received.append(number)
         if alone and signal.SIGINT in before:
             signal.signal(signal.SIGINT, before[signal.SIGINT])
 
-    handlers = {number: signal.getsignal(number) for number in ending_signals()}
-    before = {n: handler for n, handler in handlers.items() if handler is not signal.SIG_IGN}
     for number in before:
         signal.signal(number, handle)
     try:

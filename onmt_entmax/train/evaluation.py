@@ -1,7 +1,11 @@
-"""Validation: measure a model on the development set while it trains."""
+"""Validation: measure a model on the development set while it trains.
+
+The loss is that of the right targets, by teacher forcing, on one sample of the pairs. Other
+measures compare the text of outputs, which a search decodes, with the file's, on another sample.
+"""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, zip_longest
@@ -12,14 +16,13 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
 from onmt_entmax.data.corpus import CorpusError
-from onmt_entmax.data.training import Development, TrainingData
-from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.development import Development, changed_texts, unknown_tokens
+from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import counted
 from onmt_entmax.exhaustion import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.report.measures import is_right
-from onmt_entmax.rules import shown
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
 from onmt_entmax.train.sums import Sums
 from onmt_entmax.train.trainer import Evaluate
@@ -59,12 +62,12 @@ def make_evaluate(
     development = data.validation()
     if not development.sources:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
-    _warn_of_unknown(development, data.vocabularies, tell)
-    evaluation = _Evaluation(development, data.vocabularies, config)
+    for line in unknown_tokens(development, data.vocabularies):
+        tell(f"warning: corpus 'valid': {line}")
     if config.selection in DECODED:
-        for line in evaluation.changed_texts():
+        for line in changed_texts(development):
             tell(f"warning: corpus 'valid': {line}")
-    return evaluation
+    return _Evaluation(development, data.vocabularies, config)
 
 
 class _Evaluation:
@@ -73,7 +76,8 @@ class _Evaluation:
     def __init__(
         self, development: Development, vocabularies: Vocabularies, config: ValidationConfig
     ) -> None:
-        self._development, self._vocabularies = development, vocabularies
+        self._development = development
+        self._vocabularies = vocabularies
         self._selection = config.selection
         pairs = zip(development.sources, development.targets, strict=True)
         self._examples = [
@@ -103,17 +107,19 @@ class _Evaluation:
         right = {index: is_right(texts[index], text) for index, text in outputs.items()}
         return values | _accuracies(right, self._examples)
 
-    def changed_texts(self) -> Iterator[str]:
-        """Yield a warning if the tokens of some references come back as other texts."""
-        development = self._development
-        back = [self._text(index, target) for index, target in enumerate(development.targets)]
-        return _changed(back, development.texts)
-
     def _batches(self, pairs: int, batch_size: int) -> list[Batch]:
-        """Return batches of a sample of so many pairs, longest first: later ones fit in memory."""
+        """Return batches of a sample of the pairs.
+
+        The longest come first: if these fit in memory, so do all others.
+
+        Args:
+            pairs: size of the sample; 0: all.
+            batch_size: sentences of a batch.
+        """
         evenly = self._selection == "macro_accuracy"
         sample = sample_examples(self._examples, pairs, evenly)
-        return [*batches_by_length(sample, batch_size, self._vocabularies)][::-1]
+        shortest_first = list(batches_by_length(sample, batch_size, self._vocabularies))
+        return shortest_first[::-1]
 
     def _outputs(self, model: SparseNMTModel) -> dict[int, str]:
         """Return the output of each decoded pair, by its index in the development set."""
@@ -122,38 +128,22 @@ class _Evaluation:
         results: dict[int, SearchResult] = {}
         for batch in self._decoded:
             banned = [self._development.sources[index].banned for index in batch.indices]
-            found = beam_search(stepper, batch, self._search, banned=banned)
-            results.update(zip(batch.indices, found, strict=True))
-        return {
-            index: self._text(index, target.decode(result.best.tokens if result.best else ()))
-            for index, result in results.items()
-        }
-
-    def _text(self, index: int, tokens: Sequence[str]) -> str:
-        """Return the text of an output of a pair."""
-        source = self._development.sources[index]
-        return self._development.reader.postprocess(tokens, source.copies)
-
-
-def _warn_of_unknown(
-    development: Development, vocabularies: Vocabularies, tell: Callable[[str], None]
-) -> None:
-    """Warn of each side of the development set that has many unknown tokens."""
-    unknown = {"source": UnknownTokens(), "target": UnknownTokens()}
-    for source, target in zip(development.sources, development.targets, strict=True):
-        unknown["source"].add(len(source.words), source.unknown)
-        lacking = [token for token in target if token not in vocabularies.target]
-        unknown["target"].add(len(target), lacking)
-    for side, tokens in unknown.items():
-        if tokens.percent > 10:
-            for line in tokens.warnings(side):
-                tell(f"warning: corpus 'valid': {line}")
+            batch_results = beam_search(stepper, batch, self._search, banned=banned)
+            results.update(zip(batch.indices, batch_results, strict=True))
+        outputs = {}
+        for index, result in results.items():
+            ids = () if result.best is None else result.best.tokens  # none within the length limit
+            outputs[index] = self._development.text(index, target.decode(ids))
+        return outputs
 
 
 def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:
-    """Return at most `size` examples, the same ones in every run; all of them for 0.
+    """Return a random sample of examples, the same one in every run.
 
-    With `evenly`, equally many of each first source token; if one has too few, others give more.
+    Args:
+        examples: to choose from.
+        size: how many; 0, or more than there are: all.
+        evenly: equally many of each first source token; if one has too few, others give more.
     """
     if not 0 < size < len(examples):
         return examples
@@ -162,8 +152,10 @@ def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Seq
     groups: dict[int, list[Example]] = {}
     for example in random.Random(0).sample(examples, len(examples)):
         groups.setdefault(example.source[0], []).append(example)
-    rounds = chain.from_iterable(zip_longest(*(groups[token] for token in sorted(groups))))
-    return [example for example in rounds if example is not None][:size]
+    # Each round takes one of each group, or None from a group that has no more.
+    rounds = zip_longest(*(groups[token] for token in sorted(groups)))
+    in_turn = [example for example in chain.from_iterable(rounds) if example is not None]
+    return in_turn[:size]
 
 
 def _first_pair(batch: Batch) -> str:
@@ -175,30 +167,29 @@ def _first_pair(batch: Batch) -> str:
 
 
 def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> dict[str, float]:
-    """Return loss, token accuracy and support of target tokens that follow the right ones."""
+    """Return loss, token accuracy and support of target tokens that follow the right ones.
+
+    Args:
+        model: in evaluation mode.
+        batches: with targets, on the CPU.
+        pad: padding id of the target, which no measure counts.
+    """
     sums = Sums()
     for batch in batches:
         with named_exhaustion(partial(_first_pair, batch), "make valid_batch_size smaller"):
             hidden, target = model.hidden_states(batch.to(device_of(model)))
             result = model.generator.loss(hidden, target, pad)
-        sums.add(*map(float, result))
+        sums.add(*map(float, result))  # the fields of `OutputLoss` are in this order
     return sums.averages()
 
 
-def _changed(back: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
-    """Yield a warning if the tokens of some references come back as other texts."""
-    pairs = zip(back, texts, strict=True)
-    changed = [(now, before) for now, before in pairs if now.split() != before.split()]
-    if changed:
-        now, before = (shown(text) for text in changed[0])
-        yield (
-            f"{len(changed):,} of {counted(len(texts), 'target')} come back from transforms and "
-            f"truncation as other texts, such as {before} as {now}, which count as errors"
-        )
-
-
 def _accuracies(right: Mapping[int, bool], examples: Sequence[Example]) -> dict[str, float]:
-    """Return the percentage of right outputs: of all sentences, and averaged by first token."""
+    """Return the percentage of right outputs: of all sentences, and averaged by first token.
+
+    Args:
+        right: whether the output of a sentence is right, by the index of its example.
+        examples: all of the development set.
+    """
     groups: dict[int, list[bool]] = {}
     for index, is_output_right in right.items():
         groups.setdefault(examples[index].source[0], []).append(is_output_right)

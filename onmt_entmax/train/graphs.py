@@ -3,6 +3,12 @@
 A graph works on the memory of its recording. What the function reads must be at the same addresses
 at every call, or stale data is used silently. In the mode "check", the first replay of each graph
 is compared with a plain call.
+
+The calls with one key:
+
+    1st    plain: kernels are compiled and memory is allocated, which no recording may do
+    2nd    recorded, which computes nothing, and then replayed
+    3rd..  replayed
 """
 
 from collections import Counter
@@ -17,8 +23,9 @@ from onmt_entmax.errors import UserError
 # Each graph keeps memory; batches of rarer shapes are called plainly.
 MOST_GRAPHS = 128
 # Relative. A graph replays the kernels of a plain update, but products may add in another order.
-_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}
+_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}  # other types, whole numbers: equal
 _TF32_TOLERANCE = 1e-2
+_LEAST_SCALE = 1e-30  # of a tensor whose values are all zero
 
 
 class Recorder:
@@ -32,10 +39,11 @@ class Recorder:
     """
 
     def __init__(self, device: torch.device, mode: str) -> None:
-        self._device, self._mode = device, mode
+        self._device = device
+        self._mode = mode
         self._on_gpu = device.type == "cuda" and mode != "off"
         self._pool = torch.cuda.graph_pool_handle() if self._on_gpu else None
-        self._beside = torch.cuda.Stream(device) if self._on_gpu else None
+        self._side_stream = torch.cuda.Stream(device) if self._on_gpu else None
         self._graphs: dict[Hashable, Callable[[], object]] = {}
         self._calls: Counter[Hashable] = Counter()
 
@@ -92,14 +100,14 @@ class Recorder:
     @contextmanager
     def _on_side_stream(self) -> Iterator[None]:
         """Run a function on a side stream, as CUDA requires before its capture."""
-        if self._beside is None:
+        if self._side_stream is None:
             yield
             return
         here = torch.cuda.current_stream(self._device)
-        self._beside.wait_stream(here)
-        with torch.cuda.stream(self._beside):
+        self._side_stream.wait_stream(here)
+        with torch.cuda.stream(self._side_stream):
             yield
-        here.wait_stream(self._beside)
+        here.wait_stream(self._side_stream)
 
     def _compare(
         self,
@@ -108,7 +116,17 @@ class Recorder:
         function: Callable[[], object],
         changed: list[Tensor],
     ) -> None:
-        """Compare a graph's first replay with a plain call, and keep the latter's result."""
+        """Compare a graph's first replay with a plain call, and keep the latter's result.
+
+        Args:
+            key: of the graph, for the error.
+            replay: runs the graph.
+            function: what was recorded.
+            changed: tensors that both change; both begin with the same values.
+
+        Raises:
+            UserError: a tensor differs by more than rounding.
+        """
         before = [tensor.detach().clone() for tensor in changed]
         with torch.random.fork_rng([self._device] if self._on_gpu else []):
             replay()
@@ -122,7 +140,8 @@ class Recorder:
             tolerance = _TF32_TOLERANCE if rounded else _TOLERANCE.get(expected.dtype, 0.0)
             scale = float(expected.abs().max())
             difference = float((actual - expected).abs().max())
-            if not difference <= tolerance * max(scale, 1e-30):
+            is_near = difference <= tolerance * max(scale, _LEAST_SCALE)  # false for nan
+            if not is_near:
                 raise UserError(
                     f"the CUDA graph of {key} differs from a plain update by {difference:.2g} "
                     f"where the largest value is {scale:.2g}; train with `cuda_graphs: off` and "

@@ -20,8 +20,12 @@ from onmt_entmax.train.sums import Sums
 class Log:
     """Write measurements as they come; close it, or use `contextlib.closing`.
 
+    `waited`, `add` and `advance` collect what updates measured, and `training` writes averages of
+    it, then begins anew. `validation` and `alphas` write at once.
+
     Args:
-        run: the run folder; lines of `metrics.jsonl` after step `first` are dropped.
+        run: the run folder. Lines of its `metrics.jsonl` that are of later steps than `first` are
+            dropped.
         first: the step that training starts from.
         config: limits of the run, and the measure of the best checkpoint.
         alpha: of the output.
@@ -40,10 +44,10 @@ class Log:
             # Without a buffer, which would fail again when closed.
             self._metrics = FileIO(self._path, "a")
         self._lines = ProgressLines(config, alpha)
-        # Since the last averages:
+        # Of the updates since the last averages were written:
         self._sums = Sums()
-        self._waited = 0.0  # seconds for batches
-        self._since = time.monotonic()  # when they began, validations left out
+        self._waited = 0.0  # seconds that they waited for batches
+        self._since = time.monotonic()  # when they began; later by the length of each validation
         self._writer = None
         if tensorboard is not None:
             from torch.utils.tensorboard import SummaryWriter  # slow to import
@@ -96,7 +100,9 @@ class Log:
             values["skipped"] = skipped
         if gpu_gb is not None:
             values["gpu_gb"] = gpu_gb
-        self._sums, self._waited, self._since = Sums(), 0.0, time.monotonic()
+        self._sums = Sums()
+        self._waited = 0.0
+        self._since = time.monotonic()
         self._write("train", at.step, values, values)
         self._lines.training(at, values)
 
@@ -131,7 +137,14 @@ class Log:
     def _write(
         self, kind: str, step: int, values: Mapping[str, Any], scalars: Mapping[str, float]
     ) -> None:
-        """Write values to `metrics.jsonl`, and scalars to TensorBoard."""
+        """Write values of a kind of record, as a line of `metrics.jsonl` and to TensorBoard.
+
+        Args:
+            kind: `train`, `valid` or `alpha`.
+            step: of the run.
+            values: for `metrics.jsonl`.
+            scalars: the same as single numbers, for TensorBoard.
+        """
         line = json_line({"kind": kind, "step": step, **values})
         with naming(self._path):
             self._metrics.write(line.encode())

@@ -1,4 +1,11 @@
-"""The command that a training ends with: how to use the model."""
+"""The command that a training ends with: how to use the model.
+
+| data | command |
+|---|---|
+| a language and tags, and characters to characters | `inflect` a word of the data |
+| other strings | `predict` the target of a row |
+| text | `translate` the development set, or the training data |
+"""
 
 import shlex
 from collections.abc import Sequence
@@ -10,14 +17,19 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS, Query, StringTask
 from onmt_entmax.strings.units import CHARACTERS
 
+# Lines of the data among which an example is chosen.
+_EXAMPLES = 100
+
 
 def next_command(folder: Path, data: TrainingData) -> str:
     """Return a command that uses the model of a run, to paste into a shell.
 
-    A model of inflection inflects a word of its data, one of other strings predicts the target of
-    a row, and any other translates the development set.
+    Args:
+        folder: of the run.
+        data: of its training, which has examples.
     """
-    lines, task = list(islice(data.lines(), 100)), data.config.task
+    task = data.config.task
+    lines = list(islice(data.lines(), _EXAMPLES))
     queries = [task.decode_source(line.source.split()) for line in lines]
     inflects = task.languages and task.has_tags and task.source == task.target == CHARACTERS
     if queries and task.source.kind != "text" and not inflects:
@@ -29,7 +41,7 @@ def next_command(folder: Path, data: TrainingData) -> str:
 
 def _predict(folder: Path, task: StringTask, queries: Sequence[Query]) -> str:
     """Return a command that prints a row and predicts its target."""
-    query = max(queries, key=lambda query: bool(query.source))  # one that is not empty
+    query = next((query for query in queries if query.source), queries[0])
     row = {
         SOURCE: query.source,
         LANGUAGE_COLUMN: query.language,
@@ -49,14 +61,14 @@ def _predict(folder: Path, task: StringTask, queries: Sequence[Query]) -> str:
 def _inflect(folder: Path, queries: Sequence[Query]) -> str:
     """Return a command that inflects a word."""
     # Tags are empty only where a language has none.
-    query = max(queries, key=lambda query: (bool(query.source), bool(query.tags)))
+    query = max(queries, key=lambda query: (query.source != "", len(query.tags) > 0))
     words = [query.language, query.source, ";".join(query.tags)]
     return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *words])
 
 
 def _translate(folder: Path, corpus: CorpusConfig) -> str:
-    """Return a command that translates a corpus."""
-    # Where `prepare` proposes it, but never in the place of the reference.
+    """Return a command that translates the sources of a corpus to a file beside the run."""
+    # That is where `prepare` proposes it; but never in the place of the reference.
     output = folder.parent / f"{Path(corpus.path_src).stem}.out"
     if output.absolute() == Path(corpus.path_tgt).absolute():
         output = folder / output.name

@@ -7,7 +7,8 @@ Padding sentences have length 1, and the loss ignores padding of targets.
 import torch
 from torch import Tensor
 
-from onmt_entmax.data.batch import Batch, Shape, Shapes
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import Shape, Shapes
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.sparse import backends
 
@@ -37,11 +38,13 @@ def pad_batch(
         target_pad: padding id of the target, which the loss ignores.
 
     Returns:
-        Ids and lengths, int64, of which `views` returns the parts; and the shape.
+        Ids and lengths, one-dimensional, int64, of which `views` returns the parts; and the shape.
     """
     assert batch.target is not None
     shape = shapes.of(batch)
-    ids = torch.empty((shape.source + shape.target + 2) * shape.sentences, dtype=torch.int64)
+    # Target ids are one more than decoder steps; each sentence has a source length, too.
+    positions = shape.source + (shape.target + 1) + 1
+    ids = torch.empty(positions * shape.sentences, dtype=torch.int64)
     source, target, lengths = views(ids, shape)
     for part, given, pad in (
         (source, batch.source, source_pad),
@@ -55,7 +58,11 @@ def pad_batch(
 
 
 def views(ids: Tensor, shape: Shape) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the parts of a padded batch.
+    """Return the parts of a padded batch, as views: what is copied to `ids` later, they show.
+
+    Args:
+        ids: one-dimensional, as `pad_batch` returns it.
+        shape: its shape.
 
     Returns:
         Source ids ``(source, sentences)``, target ids ``(target + 1, sentences)`` with start and

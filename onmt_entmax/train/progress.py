@@ -27,7 +27,13 @@ class _Start(NamedTuple):
     """The first update of this process, from which its speed counts."""
 
     time: float  # of `time.monotonic`
-    shares: list[float]  # see `ProgressLines._shares`
+    shares: dict[str, float]  # see `ProgressLines._shares`
+
+
+# The exponential of more overflows.
+_LARGEST_EXPONENT = 700
+# Hours of a time that is shown as days.
+_HOURS_IN_DAYS = 48
 
 
 class ProgressLines:
@@ -40,7 +46,8 @@ class ProgressLines:
     """
 
     def __init__(self, config: TrainingConfig, alpha: float) -> None:
-        self._config, self._sparse = config, alpha > 1
+        self._config = config
+        self._sparse = alpha > 1
         # In a log file, the bar would leave thousands of carriage returns.
         self._bar = tqdm(
             total=1,
@@ -61,7 +68,7 @@ class ProgressLines:
             # A bar is not aligned with anything, and has little room.
             text = ", ".join(" ".join(fact.split()) for fact in facts)
             self._bar.set_description_str(text, refresh=False)
-            self._bar.update(max(shares) - self._bar.n)
+            self._bar.update(max(shares.values(), default=0.0) - self._bar.n)
 
     def training(self, at: Progress, values: Mapping[str, float]) -> None:
         """Show averages over updates: a line, or from now on in the bar.
@@ -87,7 +94,7 @@ class ProgressLines:
         facts = self._averages(values)
         if not self._sparse:
             loss = values["loss"]
-            perplexity = math.exp(loss) if loss < 700 else math.inf  # exp overflows above 709
+            perplexity = math.exp(loss) if loss < _LARGEST_EXPONENT else math.inf
             facts.append(f"perplexity {perplexity:.2f}")
         for name in ("exact_match", "bleu"):
             if name in values:
@@ -107,12 +114,15 @@ class ProgressLines:
         tqdm.write(line, file=sys.stderr)
         sys.stderr.flush()
 
-    def _shares(self, at: Progress) -> list[float]:
-        """Return which part of each limit is reached, in the order of `Progress`."""
-        limits = (self._config.train_steps, self._config.train_epochs, self._config.max_seconds)
-        return [
-            min(done / limit, 1.0) if limit else 0.0 for done, limit in zip(at, limits, strict=True)
-        ]
+    def _shares(self, at: Progress) -> dict[str, float]:
+        """Return which part of each limit of the run is reached, by the option's name."""
+        done = {
+            "train_steps": at.step,
+            "train_epochs": at.epochs,
+            "max_seconds": at.seconds,
+        }
+        limits = {name: getattr(self._config, name) for name in done}
+        return {name: min(done[name] / limit, 1.0) for name, limit in limits.items() if limit}
 
     def _place(self, at: Progress, validation: bool = False) -> str:
         """Return the epoch, counted from 1, and the step: `epoch 3     step  500/4000`."""
@@ -129,22 +139,23 @@ class ProgressLines:
     def _left(self, at: Progress) -> list[str]:
         """Return the time to the first limit: that of `max_seconds`, or at the speed so far.
 
-        The speed is that since the first update of this process, validations included.
+        The speed is that since the first update of this process, validations included. A list of
+        one text, which is empty as long as nothing is known.
         """
-        limit, seconds = self._config.max_seconds, []
-        if limit is not None:
-            seconds.append(max(limit - at.seconds, 0.0))
+        seconds = []
+        if self._config.max_seconds is not None:
+            seconds.append(max(self._config.max_seconds - at.seconds, 0.0))
         if self._start is not None:
             elapsed = time.monotonic() - self._start.time
-            # Of the limits of updates: the last is that of the time.
-            pairs = zip(self._shares(at)[:2], self._start.shares[:2], strict=True)
-            for share, first_share in pairs:
-                if share > first_share:
-                    seconds.append(elapsed * (1 - share) / (share - first_share))
+            shares = self._shares(at)
+            for name in shares.keys() - {"max_seconds"}:
+                since_start = shares[name] - self._start.shares[name]
+                if since_start > 0:
+                    seconds.append(elapsed * (1 - shares[name]) / since_start)
         return [f"{_duration(min(seconds)):>7} left"] if seconds else []
 
     def _averages(self, values: Mapping[str, float]) -> list[str]:
-        """Return the averages over target tokens as people read them."""
+        """Return averages over target tokens, a text each, as people read them."""
         facts = [
             f"loss {values['loss']:.4f}",
             f"token accuracy {values['token_accuracy']:5.1f} %",
@@ -167,6 +178,6 @@ def _duration(seconds: float) -> str:
     """Return a time as `3:05` minutes, `2:03:05` hours or `3 d 4 h`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    if hours >= 48:
+    if hours >= _HOURS_IN_DAYS:
         return f"{hours // 24} d {hours % 24} h"
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

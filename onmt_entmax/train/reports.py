@@ -7,7 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-# Updates that a GPU may be behind this process, a few tens of milliseconds.
+# How many updates a GPU may be behind this process: with small networks a few tens of
+# milliseconds, so that a signal or a loss that is not finite is soon noticed.
 _BEHIND = 8
 
 
@@ -15,9 +16,9 @@ class Report(NamedTuple):
     """Measurements of an update, summed over its batches and over all processes.
 
     Attributes:
-        loss: see `OutputLoss`, as are the next three.
+        loss: sum of the losses of all targets, in nats; see `OutputLoss`.
         tokens: number of targets.
-        correct: how many of them have the largest score.
+        correct: number of targets that have the largest score.
         support: number of nonzero probabilities.
         signal: number of the signal that a process has received, or 0; those of several add up.
         seconds: of the run before this update, by the clock of the first process.
@@ -35,6 +36,9 @@ class Report(NamedTuple):
 
 class Reports:
     """Reports of updates, which are read some updates later, so that no update waits for them.
+
+    The trainer calls `send` in each update and then `read`; a copy to the CPU runs beside the
+    updates that follow.
 
     Args:
         device: that they come from.
@@ -59,8 +63,9 @@ class Reports:
             self._sent.append((step, values.clone(), None))
 
     def read(self, everything: bool = False) -> Iterator[tuple[int, Report]]:
-        """Yield step and report of all updates but the newest `delay`, or of all."""
-        while len(self._sent) > (0 if everything else self.delay):
+        """Yield step and report of all updates but the newest `delay`, or wait for `everything`."""
+        unread = 0 if everything else self.delay
+        while len(self._sent) > unread:
             step, values, arrived = self._sent.popleft()
             if arrived is not None:
                 arrived.synchronize()

@@ -37,12 +37,14 @@ class Selection:
             planned: whether the validation counts for early stopping.
         """
         # Of models without one right output, the newest has learned most.
-        nothing_right = self.measure != "loss" and value == 0 == self.best
-        is_best = nothing_right or self._is_better(value, self.best)
+        still_nothing_right = self.measure != "loss" and value == 0 and self.best == 0
+        is_best = still_nothing_right or self._is_better(value, self.best)
         if is_best:
-            self.best, self.best_step = value, step
+            self.best = value
+            self.best_step = step
         if planned and self._is_better(value, self.best_planned):
-            self.best_planned, self.waited = value, 0
+            self.best_planned = value
+            self.waited = 0
         elif planned:
             self.waited += 1
         return is_best

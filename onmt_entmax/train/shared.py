@@ -20,6 +20,11 @@ def connected(processes: Processes, device: torch.device, folder: Path) -> Itera
     Each update communicates, in many places, so any RuntimeError may be of another process. In
     `sharding.connected` few places do, and one process reports for all.
 
+    Args:
+        processes: of the run.
+        device: of this process.
+        folder: of the run, for advice.
+
     Raises:
         ProcessError: this or another process failed.
     """
@@ -47,21 +52,21 @@ def shared_updates(
     """Return the configuration with the batches of an update, all processes together.
 
     OpenNMT-py takes `accum_count` batches in each of `world_size` processes. An update has as many
-    batches here, whatever the number of processes that share them. `accum_count` is already times
-    the configured `world_size`.
+    batches here, whatever the number of processes that share them.
+
+    Args:
+        training: `accum_count` is already times the configured `world_size`.
+        world_size: the configured one; 1 stands for any number of processes.
+        data: whose batches are shared.
+        processes: how many there are.
+        tell: receives a note if there are fewer processes than configured.
 
     Raises:
         ProcessError: the processes cannot share an update evenly, or a transform gives each other
             batches.
     """
-    names = {name for corpus in data.corpora for name in corpus.transforms}
-    samples = {data.transform_options.get(f"{side}_subword_nbest", 1) for side in ("src", "tgt")}
-    # Newer versions of sentencepiece seed their generator differently in each process.
-    if processes > 1 and "sentencepiece" in names and samples - {0, 1}:
-        raise ProcessError(
-            "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
-            "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"
-        )
+    if processes > 1:
+        _refuse_sampled_pieces(data)
     accum_count = training.accum_count
     if processes > 1 and world_size == 1:
         accum_count = tuple(count * processes for count in accum_count)
@@ -77,3 +82,20 @@ def shared_updates(
             "batches are accumulated, which gives the same updates"
         )
     return replace(training, accum_count=accum_count)
+
+
+def _refuse_sampled_pieces(data: DataConfig) -> None:
+    """Refuse a transform with which several processes would read other batches.
+
+    Newer versions of sentencepiece seed their generator differently in each process.
+
+    Raises:
+        ProcessError: it samples subwords.
+    """
+    names = {name for corpus in data.corpora for name in corpus.transforms}
+    n_best = {data.transform_options.get(f"{side}_subword_nbest", 1) for side in ("src", "tgt")}
+    if "sentencepiece" in names and n_best - {0, 1}:  # of which nothing is sampled
+        raise ProcessError(
+            "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
+            "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"
+        )

@@ -13,7 +13,7 @@ class Sums:
     support: float = 0.0
 
     def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
-        """Add those of an update or a batch."""
+        """Add the sums of an update or a batch."""
         self.loss += loss
         self.tokens += tokens
         self.correct += correct

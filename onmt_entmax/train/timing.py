@@ -34,6 +34,9 @@ from onmt_entmax.train.trainer import Trainer
 
 _BATCHES = 50  # different ones of a network, which repeat
 _DECODED_PAIRS = 64  # of the development set
+# Outputs of an untrained model do not end. They are cut where those of a trained one, of which the
+# longest of a batch decides, would about end: at so many times the mean length of a target.
+_LONGEST_TO_MEAN = 1.5
 # Updates that are not timed: they allocate memory, and on a GPU record graphs of several shapes.
 _WARM_UP = {"cpu": 1, "cuda": 30}
 # Seconds that decoding takes at least, since it is a difference of two times, which may be 0.
@@ -97,8 +100,11 @@ class Stopwatch:
                 break
             updates.append(self._warm_updates(network, batches))
         sums = round_robin(updates, deadline)
-        sizes = [network.data.batch_size for network in networks]
-        return [count * size / taken for (count, taken), size in zip(sums, sizes, strict=False)]
+        timed = networks[: len(sums)]
+        return [
+            count * network.data.batch_size / taken
+            for (count, taken), network in zip(sums, timed, strict=True)
+        ]
 
     def _warm_updates(self, network: Timed, batches: dict[int, list[Batch]]) -> Iterator[float]:
         """Return a network's timed updates, after those that are not timed.
@@ -122,17 +128,19 @@ class Stopwatch:
     ) -> tuple[float, float]:
         """Return the pairs a second whose loss is computed, and that are decoded.
 
-        An untrained model does not end its outputs, which are cut here where they should end.
+        Args:
+            network: to measure.
+            validation: its beam and batch size.
         """
         model = self._model(network.model).eval()
-        length = math.ceil(1.5 * self.mean_target_length) + 1
+        length = math.ceil(_LONGEST_TO_MEAN * self.mean_target_length) + 1  # and the end symbol
         decoding = replace(
             validation,
             valid_loss_size=_DECODED_PAIRS,
             valid_decode_size=_DECODED_PAIRS,
             max_length=length,
         )
-        taken = []
+        taken = []  # seconds without and with decoding
         for config in (replace(decoding, selection="loss"), decoding):
             evaluate = make_evaluate(self._corpora, config)
             with torch.no_grad():

@@ -1,51 +1,45 @@
 """The training loop: updates, validation, checkpoints and the end of a run.
 
-`run_training` sets a `Trainer` up. Parts with a state of their own are apart: the `Clock`, the
-`Selection` of the best model, the moving average and the `Update`.
+`run_training` sets a `Trainer` up. Parts with a state of their own are apart: an update of the run
+(`TrainingStep`), the `Clock` and the `Selection` of the best model; `state.py` says what a
+checkpoint keeps of them.
 """
 
-import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, fields
-from functools import partial
-from itertools import cycle, islice
+from dataclasses import asdict, dataclass
+from itertools import cycle
 from typing import Any
 
 import torch
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.config import TrainingConfig
-from onmt_entmax.data.batch import Batch, Shapes
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.stream import Position, TrainingBatches
-from onmt_entmax.errors import UserError
-from onmt_entmax.exhaustion import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.parallel.processes import Processes
+from onmt_entmax.train.attention_warmup import AttentionWarmup
 from onmt_entmax.train.clock import Clock
-from onmt_entmax.train.contexts import collected_signals, frozen_heap, tf32_products
+from onmt_entmax.train.contexts import collected_signals, frozen_heap
 from onmt_entmax.train.log import Log
-from onmt_entmax.train.optimiser import (
-    AttentionWarmup,
-    MovingAverage,
-    build_optimizer,
-    learning_rate_schedule,
-    learning_rates,
-)
+from onmt_entmax.train.nonfinite import NonFiniteUpdates
 from onmt_entmax.train.padded import reason_against
 from onmt_entmax.train.progress import Progress
-from onmt_entmax.train.reports import Report, Reports
 from onmt_entmax.train.run_folder import RunFolder, prune, remember_best
 from onmt_entmax.train.selection import Selection
-from onmt_entmax.train.update import Update
+from onmt_entmax.train.state import RunState, random_states, restore_random_states
+from onmt_entmax.train.training_step import TrainingStep
 
 PADDED_ON_CPU = False  # tests set this to train on padded batches without a GPU
 MAX_SKIPPED = 100  # updates in a row, after which training stops all the same
 
 Evaluate = Callable[[SparseNMTModel], dict[str, float]]
+"""Returns the measures of a model on the development set, by name"""
 
 
 @dataclass(frozen=True)
@@ -55,30 +49,6 @@ class Outcome:
     step: int
     reason: str
     signal: int | None = None  # the signal that ended it
-
-
-def value_at(values: Sequence[Any], starts: Sequence[int], step: int) -> Any:
-    """Return the value that holds after `step` updates.
-
-    Args:
-        values: such as the numbers of `dropout`.
-        starts: the step at which each value starts; as in OpenNMT-py, the first value also holds
-            before its own.
-        step: updates done.
-    """
-    started = [value for value, start in zip(values, starts, strict=True) if step >= start]
-    return [values[0], *started][-1]
-
-
-@dataclass
-class RunState:
-    """Counters of a run; saved with a checkpoint, beside those of `Clock` and `Selection`."""
-
-    step: int = 0  # updates done
-    decay: float = 1.0  # factor on the learning rate by decay_method: plateau
-    previous_loss: float | None = None  # of the last planned validation
-    validated: int = -1  # step of the last validation
-    skipped: int = 0  # updates skipped because they were not finite
 
 
 class Trainer:
@@ -97,6 +67,12 @@ class Trainer:
             None: when `train` is called.
 
     Attributes:
+        state: counters.
+        clock: the time of the run.
+        selection: the best model so far.
+        optimizer: of the trained weights.
+        average: the moving average of the weights, which is evaluated and saved.
+        update: gradient and step of given batches.
         no_graphs: why a GPU trains without CUDA graphs, or None.
     """
 
@@ -111,37 +87,53 @@ class Trainer:
         processes: Processes,
         began: float | None = None,
     ) -> None:
-        self.model, self.batches, self.config = model, batches, config
-        self.evaluate, self.run, self.log, self.processes = evaluate, run, log, processes
+        self.model = model
+        self.batches = batches
+        self.config = config
+        self.evaluate = evaluate
+        self.run = run
+        self.log = log
+        self.processes = processes
         self.state = RunState()
         self.clock = Clock(config.max_seconds, processes)
         self.selection = Selection(config.selection)
-        self.optimizer = build_optimizer(model, config.optimizer)
-        self.average = MovingAverage(model, config.average_decay, config.average_every)
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
-        device = device_of(model)
-        self.no_graphs: str | None = None
+
+        self._device = device_of(model)
+        pads_batches = self._device.type == "cuda" or PADDED_ON_CPU
+        self.no_graphs = reason_against(model) if pads_batches else None
         shapes = None
-        if device.type == "cuda" or PADDED_ON_CPU:
-            self.no_graphs = reason_against(model)
-            if self.no_graphs is None:
-                data = batches.data.config
-                shapes = batches.shapes = Shapes(data.batch_size, data.batch_type)
-        pads = run.vocabularies.source.pad, run.vocabularies.target.pad
-        self.update = Update(model, self.optimizer, config, pads, shapes)
-        self._schedule = learning_rate_schedule(config.optimizer, config.train_steps)
+        if pads_batches and self.no_graphs is None:
+            data = batches.data.config
+            shapes = Shapes(data.batch_size, data.batch_type)
+            batches.shapes = shapes  # sentences are grouped to fill them
+        skip = config.on_nonfinite == "skip"
+        self._training_step = TrainingStep(
+            model=model,
+            batches=batches,
+            config=config,
+            vocabularies=run.vocabularies,
+            shapes=shapes,
+            state=self.state,
+            clock=self.clock,
+            nonfinite=NonFiniteUpdates(skip, MAX_SKIPPED, run.path),
+            log=log,
+            processes=processes,
+            device=self._device,
+        )
+        self.optimizer = self._training_step.optimizer
+        self.average = self._training_step.average
+        self.update = self._training_step.update
+        self._reports = self._training_step.reports  # tests let them arrive late, as on a GPU
         self._warmup = AttentionWarmup(model, config.attention_warmup_steps)
-        self._reports = Reports(device)
         self._began = began
-        self._rates = 0.0, 0.0  # of the last update
-        self._received = 0  # the signal that any process has received
         self._saved = -1  # the step that this run saved last
-        self._skipped = 0  # updates in a row
 
     def train(self) -> Outcome:
         """Train until a limit of the configuration or a signal; save the last state."""
         self.model.train()
         self.clock.start(self._began)
+        # A resumed run may have been killed between saving its best checkpoint and naming it.
         self._name_best()
         if self.state.step == 0:
             self._log_alphas()
@@ -150,12 +142,13 @@ class Trainer:
         with frozen_heap(), collected_signals(alone) as received, closing(stream):
             outcome = self._finished()
             while outcome is None:
-                epochs = self.batches.position.epoch  # complete ones before the update
+                epochs_before = self.batches.position.epoch  # complete ones
                 with self._warmup.applied(self.state.step):
-                    self._update(stream, received)
-                if self._validation_is_due(epochs):
+                    self._training_step.take(stream, received)
+                self._write_log()
+                if self._validation_is_due(epochs_before):
                     self._validate()
-                elif self._at(self.config.save_checkpoint_steps):
+                elif self._is_due(self.config.save_checkpoint_steps):
                     self._save()
                 outcome = self._finished()
             if outcome.reason == "max_seconds":
@@ -169,120 +162,28 @@ class Trainer:
     def timed_updates(self, batches: Sequence[Batch]) -> Iterator[float]:
         """Make updates on these batches, again and again, and yield the seconds of each."""
         self.model.train()
-        device, stream = device_of(self.model), cycle(batches)
+        stream = cycle(batches)
         while True:
             started = time.monotonic()
-            self._update(stream, ())
-            if device.type == "cuda":
-                torch.cuda.synchronize(device)
+            self._training_step.take(stream, received=())
+            if self._device.type == "cuda":
+                torch.cuda.synchronize(self._device)
             yield time.monotonic() - started
 
-    def _update(self, stream: Iterator[Batch], received: Sequence[int]) -> None:
-        """Take one step on the gradient of the next batches of all processes together."""
-        config, processes, update = self.config, self.processes, self.update
-        batches = self._next_batches(stream)
-        self._set_dropout()
-        self.clock.begin_update()
-        size = self._normaliser(batches)
-        with (
-            named_exhaustion(
-                partial(self.batches.longest_line, batches),
-                "leave long lines out with transforms: [filtertoolong], src_seq_length and "
-                "tgt_seq_length, or make batch_size smaller",
-            ),
-            tf32_products(config.matmul_dtype == "tf32"),
-        ):
-            for batch in batches[processes.rank :: processes.count]:
-                update.add(batch, size)
-            if received:
-                update.report_signal(received[0])
-            if processes.writes:
-                update.report_seconds(self.clock.elapsed())
-            processes.sum(update.measured)  # in place
-            processes.sum_gradients(update.parameters)
-            step = self.state.step + 1
-            factor = self._schedule(step, self.clock.passed()) * self.state.decay
-            self._rates = learning_rates(config.optimizer, factor)
-            self._reports.send(step, update.step(self._rates))
-            self.average.update(step, update.finite)
-        self._read_reports()
-        self.state.step += 1
-        self._log()
+    # --- the log ---
 
-    def _next_batches(self, stream: Iterator[Batch]) -> list[Batch]:
-        """Return the batches of an update, of all processes together."""
-        began_to_wait = time.monotonic()
-        count = value_at(self.config.accum_count, self.config.accum_steps, self.state.step)
-        batches = list(islice(stream, count))
-        if self.log is not None:
-            self.log.waited(time.monotonic() - began_to_wait)
-        return batches
-
-    def _set_dropout(self) -> None:
-        """Set the dropout of an update, if it changes during the run."""
-        config, step = self.config, self.state.step
-        if len(config.dropout_steps) > 1:
-            self.model.update_dropout(
-                value_at(config.dropout, config.dropout_steps, step),
-                value_at(config.attention_dropout, config.dropout_steps, step),
-            )
-
-    def _normaliser(self, batches: Sequence[Batch]) -> int:
-        """Return what the loss is divided by: the sentences of batches, or their target tokens."""
-        if self.config.normalization != "tokens":
-            return sum(map(len, batches))
-        lengths = [batch.target_lengths for batch in batches if batch.target_lengths is not None]
-        # The start symbol is not predicted.
-        return sum(int(of_batch.sum()) - len(of_batch) for of_batch in lengths)
-
-    def _read_reports(self, everything: bool = False) -> None:
-        """Add the reports of updates that have arrived from the device.
-
-        Only here does this process wait for the device.
-
-        Raises:
-            UserError: an update was not finite, or many in a row, with on_nonfinite "skip".
-        """
-        for step, report in self._reports.read(everything):
-            self.clock.seconds = report.seconds
-            if report.signal:  # those of several processes add up, so the sum names none
-                alone = self.processes.count == 1
-                self._received = int(report.signal) if alone else signal.SIGTERM
-            if math.isfinite(report.loss) and math.isfinite(report.norm):
-                self._skipped = 0
-                if self.log is not None:
-                    self.log.add(report.loss, report.tokens, report.correct, report.support)
-                continue
-            self.state.skipped += 1
-            self._skipped += 1
-            if self.config.on_nonfinite != "skip" or self._skipped == MAX_SKIPPED:
-                raise self._not_finite(step, report)
-
-    def _not_finite(self, step: int, report: Report) -> UserError:
-        """Return the error for an update whose loss or gradient is not finite."""
-        what = f"the loss is {report.loss}"
-        if math.isfinite(report.loss):
-            what = f"the gradient norm is {report.norm}"
-        often = ""
-        if self.config.on_nonfinite == "skip":
-            often = f" and {MAX_SKIPPED} updates in a row were skipped"
-        return UserError(
-            f"{what} at step {step}{often}; lower the learning rate, or continue from a "
-            f"checkpoint in {self.run.path}"
-        )
-
-    def _log(self) -> None:
+    def _write_log(self) -> None:
         """Count an update in the log, and write averages if they are due."""
         if self.log is None:
             return
         progress = self._progress()
         self.log.advance(progress)
-        if self._at(self.config.report_every):
+        if self._is_due(self.config.report_every):
             self._log_alphas()
             reserved = torch.cuda.max_memory_reserved()  # 0 without a GPU
             self.log.training(
                 progress,
-                learning_rate=self._rates[0],
+                learning_rate=self._training_step.learning_rate,
                 epoch=self.batches.position.epoch,
                 skipped=self.state.skipped or None,
                 gpu_gb=reserved / 1e9 if reserved else None,
@@ -298,16 +199,18 @@ class Trainer:
         if alphas and self.log is not None:
             self.log.alphas(self.state.step, alphas)
 
-    def _at(self, steps: int | None) -> bool:
-        """Return whether an event of every so many updates is due."""
-        return steps is not None and self.state.step % steps == 0
+    # --- validation ---
 
-    def _validation_is_due(self, epochs: int) -> bool:
-        """Return whether a validation is due, after an update that began with so many epochs."""
+    def _is_due(self, every: int | None) -> bool:
+        """Return whether an event of every so many updates is due; None: never."""
+        return every is not None and self.state.step % every == 0
+
+    def _validation_is_due(self, epochs_before: int) -> bool:
+        """Return whether a validation is due after an update, which may have ended an epoch."""
         every = self.config.valid_epochs
         if every:
-            return self.batches.position.epoch // every > epochs // every
-        return self._at(self.config.valid_steps)
+            return self.batches.position.epoch // every > epochs_before // every
+        return self._is_due(self.config.valid_steps)
 
     def _validate(self, planned: bool = True) -> None:
         """Evaluate; lower the learning rate if the loss rose; save the model if it is the best.
@@ -315,13 +218,13 @@ class Trainer:
         The extra validation at the end (not `planned`) changes neither the learning rate nor early
         stopping, so that a resumed run continues as if it had not stopped.
         """
-        self._read_reports(everything=True)
         state, config = self.state, self.config
+        self._training_step.read_reports(everything=True)
         state.validated = state.step
         if self._saved == state.step:  # that checkpoint lacks this validation
             self._saved = -1
         if self.evaluate is None:
-            if config.valid_epochs is not None or self._at(config.save_checkpoint_steps):
+            if config.valid_epochs is not None or self._is_due(config.save_checkpoint_steps):
                 self._save()
             return
         values = self._measured(self.evaluate)
@@ -335,7 +238,7 @@ class Trainer:
         if is_best:
             self._save()  # first, so that best.json never names a missing checkpoint
             self._name_best()
-        elif self._at(config.save_checkpoint_steps):
+        elif self._is_due(config.save_checkpoint_steps):
             self._save()
 
     def _measured(self, evaluate: Evaluate) -> dict[str, float]:
@@ -354,30 +257,32 @@ class Trainer:
 
     def _decay(self, loss: float) -> None:
         """Lower the learning rate of decay_method: plateau, if the loss of a validation rose."""
-        state, optimizer = self.state, self.config.optimizer
+        state = self.state
+        optimizer = self.config.optimizer
         rose = state.previous_loss is not None and loss > state.previous_loss
         if rose and optimizer.decay_method == "plateau":
             state.decay *= optimizer.learning_rate_decay
         state.previous_loss = loss
 
     def _name_best(self) -> None:
-        """Write best.json.
-
-        A resumed run does so too: it may have been killed between saving and naming the best one.
-        """
-        selection, path = self.selection, self.run.path
+        """Write best.json, if there is a best checkpoint; delete the one that was the best."""
+        selection = self.selection
+        path = self.run.path
         if not self.processes.writes or selection.best is None:
             return
         if selection.best_step in checkpoint_steps(path):
             self.run.check()
             remember_best(path, selection.best_step, selection.measure, selection.best)
-            prune(path, self.run.keep, self.state.step)  # which kept the best one before
+            prune(path, self.run.keep, self.state.step)
+
+    # --- the end, and checkpoints ---
 
     def _finished(self) -> Outcome | None:
         """Return how the run ended; None if it goes on."""
         step, epoch = self.state.step, self.batches.position.epoch
-        if self._received:
-            return Outcome(step, signal.Signals(self._received).name, self._received)
+        received = self._training_step.received
+        if received:
+            return Outcome(step, signal.Signals(received).name, received)
         limit = self.config.reached(step, epoch, self.clock.at_end(), self.selection.waited)
         return None if limit is None else Outcome(step, limit)
 
@@ -385,7 +290,7 @@ class Trainer:
         """Save a checkpoint, unless this step is saved already."""
         if self._saved == self.state.step:
             return
-        self._read_reports(everything=True)
+        self._training_step.read_reports(everything=True)
         started = time.monotonic()
         saved = self.state_dict()  # collective: gathers the random states of all processes
         if self.processes.writes:
@@ -395,25 +300,21 @@ class Trainer:
         self.clock.saved(time.monotonic() - started)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what resuming needs besides the weights: tensors, numbers and dicts."""
-        device, on_gpu = device_of(self.model), torch.empty(0)
-        if device.type == "cuda":
-            on_gpu = torch.cuda.get_rng_state(device)
+        """Return what resuming needs besides the weights; `state.py` describes it.
+
+        `_save` adds the raw weights, which exist only while it saves their average.
+        """
         return {
-            "run": asdict(self.state) | self.clock.state_dict() | self.selection.state_dict(),
+            "run": self.state.state_dict() | self.clock.state_dict() | self.selection.state_dict(),
             "position": asdict(self.batches.position),
             # Not the groups: learning rates and the like are the configuration's.
             "optimizer": self.optimizer.state_dict()["state"],
-            "random": {
-                "cpu": self.processes.gather(torch.random.get_rng_state()),
-                "cuda": self.processes.gather(on_gpu),
-            },
+            "random": random_states(self.processes, self._device),
         }
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned; random states only for as many processes."""
-        names = {field.name for field in fields(RunState)}
-        self.state = RunState(**{n: value for n, value in saved["run"].items() if n in names})
+        """Restore what `_save` saved; random states only for as many processes."""
+        self.state.load_state_dict(saved["run"])
         self.clock.load_state_dict(saved["run"])
         self.selection.load_state_dict(saved["run"])
         if self.state.step in checkpoint_steps(self.run.path):
@@ -422,8 +323,4 @@ class Trainer:
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": saved["optimizer"], "param_groups": groups})
         self.average.restore(saved.get("raw_weights"))
-        states, rank = saved["random"], self.processes.rank
-        if len(states["cpu"]) == self.processes.count:
-            torch.random.set_rng_state(states["cpu"][rank])
-            if len(states["cuda"][rank]) and device_of(self.model).type == "cuda":
-                torch.cuda.set_rng_state(states["cuda"][rank], device_of(self.model))
+        restore_random_states(saved["random"], self.processes, self._device)

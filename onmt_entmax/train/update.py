@@ -1,8 +1,9 @@
 """One update: the gradient of some batches, then a step of the optimiser.
 
-The same two functions train on a CPU and on a GPU. Sizes, learning rates and measurements are
-tensors, so that nothing waits for the GPU, and CUDA graphs (see `graphs`) can replay the functions
-for batches that are padded to few shapes (see `padded`).
+Two functions compute everything, on a CPU and on a GPU: `Update._add_gradient` and `Update._step`.
+Sizes, learning rates and measurements are tensors, so that nothing waits for the GPU, and CUDA
+graphs (see `graphs`) can replay the functions for batches that are padded to few shapes (see
+`padded`).
 """
 
 from collections.abc import Sequence
@@ -11,19 +12,38 @@ import torch
 from torch import Tensor, nn
 
 from onmt_entmax.config import TrainingConfig
-from onmt_entmax.data.batch import Batch, Shape, Shapes
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import Shape, Shapes
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.train.graphs import Recorder
 from onmt_entmax.train.padded import pad_batch, padded_outputs, views
 from onmt_entmax.train.reports import Report
 
-# Places in `Update.measured` that the caller sets.
-_SIGNAL, _SECONDS = Report._fields.index("signal"), Report._fields.index("seconds")
+# Places in `Update.measured`; the caller sets the last two.
+_LOSS = Report._fields.index("loss")
+_SIGNAL = Report._fields.index("signal")
+_SECONDS = Report._fields.index("seconds")
+
+
+def normaliser(batches: Sequence[Batch], unit: str) -> int:
+    """Return what the loss of an update is divided by.
+
+    Args:
+        batches: of the update, of all processes together.
+        unit: `sents`: their sentences; `tokens`: their target tokens, end symbols included.
+    """
+    if unit != "tokens":
+        return sum(map(len, batches))
+    lengths = [batch.target_lengths for batch in batches if batch.target_lengths is not None]
+    # The start symbol is not predicted.
+    return sum(int(of_batch.sum()) - len(of_batch) for of_batch in lengths)
 
 
 class Update:
-    """Updates of a model.
+    """Updates of a model: for each, `add` its batches, then `step`.
+
+    Between the two, processes sum `measured` and the gradients of `parameters`.
 
     Args:
         model: on its device; trained in place.
@@ -34,8 +54,9 @@ class Update:
 
     Attributes:
         parameters: the trained weights, whose `grad` accumulates.
-        measured: ``(6,)`` all of a `Report` but the norm: sums since the last step, then a signal
-            and seconds, which the caller sets. Processes sum them in place.
+        measured: ``(6,)``, in the order of `Report` without its norm: sums since the last step,
+            then a signal and seconds, see `report_signal` and `report_seconds`. Processes sum them
+            in place.
         finite: 0-dim tensor, 0 if the last step was left out, else 1.
         recorder: its CUDA graphs.
     """
@@ -48,8 +69,11 @@ class Update:
         pads: tuple[int, int],
         shapes: Shapes | None,
     ) -> None:
-        self._model, self._optimizer, self._config = model, optimizer, config
-        self._pads, self._shapes = pads, shapes
+        self._model = model
+        self._optimizer = optimizer
+        self._config = config
+        self._source_pad, self._target_pad = pads
+        self._shapes = shapes
         self._device = device_of(model)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         # Fused ones read learning rate and finiteness on the device, so that a graph can hold them.
@@ -100,27 +124,40 @@ class Update:
             outputs = padded_outputs(self._model, source, ids, batch.source_lengths)
             hidden, target = outputs.flatten(0, 1), ids[1:].flatten()
         smoothing = self._config.label_smoothing
-        return self._model.generator.loss(hidden, target, self._pads[1], smoothing)
+        return self._model.generator.loss(hidden, target, self._target_pad, smoothing)
 
     def add(self, batch: Batch, size: int) -> None:
-        """Add the gradient of a batch's loss divided by `size` to that of `parameters`."""
+        """Add the gradient of a batch's loss divided by `size` to that of `parameters`.
+
+        Args:
+            batch: on the CPU.
+            size: see `normaliser`.
+        """
         self._size.fill_(size)
         if self._shapes is None:
             self._add_gradient(batch.to(self._device))
             return
-        on_cpu, shape = pad_batch(batch, self._shapes, *self._pads)
+        moved, shape = self._padded_on_device(batch, self._shapes)
+        settings = self._current_settings()
+        # While attention warms up, each update has alphas of its own: no graph would serve twice.
+        lasting = settings == self._last_settings
+        key = shape, settings
+        self.recorder.call(key, lambda: self._add_gradient(moved), self._sums, lasting)
+
+    def _padded_on_device(self, batch: Batch, shapes: Shapes) -> tuple[Batch, Shape]:
+        """Return a batch padded to its shape, in the memory of that shape, and the shape.
+
+        Graphs read this memory: its addresses stay, and the next batch of the shape overwrites it.
+        """
+        on_cpu, shape = pad_batch(batch, shapes, self._source_pad, self._target_pad)
         if shape not in self._inputs:
             self._inputs[shape] = torch.empty_like(on_cpu, device=self._device)
         if self._device.type == "cuda":
             on_cpu = on_cpu.pin_memory()
         ids = self._inputs[shape].copy_(on_cpu, non_blocking=True)
         source, target, lengths = views(ids, shape)
-        moved = Batch(source.unsqueeze(2), lengths, target.unsqueeze(2), None, ())
-        settings = self._current_settings()
-        # While attention warms up, each update has alphas of its own: no graph would serve twice.
-        lasting = settings == self._last_settings
-        key = shape, settings
-        self.recorder.call(key, lambda: self._add_gradient(moved), self._sums, lasting)
+        moved = Batch(source.unsqueeze(2), lengths, target.unsqueeze(2), None, indices=())
+        return moved, shape
 
     def step(self, learning_rates: Sequence[float]) -> Tensor:
         """Clip the gradient, update the weights, and clear `grad` and `measured`.
@@ -165,6 +202,7 @@ class Update:
                 if gradient is not None
             ]
             torch._foreach_add_([old for old, _ in parts], [new for _, new in parts])
+        # The fields of `OutputLoss` are the first ones of `Report`.
         values = torch.stack([value.detach().to(self.measured) for value in result])
         self.measured[: len(values)] += values
         # The state keeps the autograd graph, whose nodes belong to the stream of their first use.
@@ -178,12 +216,14 @@ class Update:
             nn.utils.clip_grads_with_norm_(
                 self.parameters, self._config.optimizer.max_grad_norm, norm
             )
-        self.finite.copy_((self.measured[0] + norm).isfinite())
+        loss = self.measured[_LOSS]
+        self.finite.copy_((loss + norm).isfinite())
         if self._fused:  # leaves out the step by itself, without waiting for the device
             self._optimizer.found_inf = (1 - self.finite).float()  # type: ignore[attr-defined]
         if self._fused or bool(self.finite):
             self._optimizer.step()
-        self._report[:-1], self._report[-1] = self.measured, norm
+        self._report[:-1] = self.measured
+        self._report[-1] = norm
         self.measured.zero_()
         if self._shapes is None:
             self._optimizer.zero_grad()

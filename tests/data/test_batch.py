@@ -9,7 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.data.batch import Example, Shape, Shapes, make_batch
+from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.data.shapes import Shape, Shapes
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 
 VOCABULARIES = Vocabularies(

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.data.parallel import Segmenter, Subwords, hold_out, normalise
+from onmt_entmax.data.parallel import hold_out, normalise
+from onmt_entmax.data.subword_learning import Segmenter, Subwords
 from onmt_entmax.errors import UserError
 
 

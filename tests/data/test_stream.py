@@ -11,8 +11,10 @@ import pytest
 
 from onmt_entmax.config import DataConfig
 from onmt_entmax.data import training
-from onmt_entmax.data.batch import Batch, Example, Shapes, make_batch
-from onmt_entmax.data.stream import Position, TrainingBatches, target_frequencies
+from onmt_entmax.data.batch import Batch, Example, make_batch
+from onmt_entmax.data.frequencies import target_frequencies
+from onmt_entmax.data.shapes import Shapes
+from onmt_entmax.data.stream import Position, TrainingBatches
 from tests.data.corpora import (
     TOKENDROP,
     data_config,

@@ -16,9 +16,8 @@ from onmt_entmax.data.vocabulary import (
     Vocabularies,
     Vocabulary,
     VocabularyError,
-    as_content,
-    read_vocabularies,
 )
+from onmt_entmax.data.vocabulary_content import as_content, read_vocabularies
 from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
 from onmt_entmax.files import write_files
 

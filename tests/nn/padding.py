@@ -5,7 +5,8 @@ import random
 from torch import Tensor
 
 from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.batch import Batch, Example, Shape, Shapes, make_batch
+from onmt_entmax.data.batch import Batch, Example, make_batch
+from onmt_entmax.data.shapes import Shape, Shapes
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.padded import pad_batch

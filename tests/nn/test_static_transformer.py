@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.batch import Batch, Example, Shape, make_batch
+from onmt_entmax.data.batch import Batch, Example, make_batch
+from onmt_entmax.data.shapes import Shape
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.train.padded import padded_outputs, views
 from tests.models import small_transformer

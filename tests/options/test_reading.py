@@ -14,13 +14,14 @@ import yaml
 from onmt_entmax import config
 from onmt_entmax.cli.main import run
 from onmt_entmax.opennmt import train_opts, translate_opts
-from onmt_entmax.options import train, translate_table
+from onmt_entmax.options import train_table, translate_table
 from onmt_entmax.options.declared import options_of, transform_options
-from onmt_entmax.options.help import schema
+from onmt_entmax.options.json_schema import schema
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
 from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
-from onmt_entmax.options.train import training_options, training_setup
+from onmt_entmax.options.train import training_setup
+from onmt_entmax.options.train_table import training_options
 from onmt_entmax.options.translate_table import translation_options
 from onmt_entmax.options.values import OptionError
 from tests.commands import ROOT
@@ -263,7 +264,7 @@ def test_no_option_of_opennmt_is_ignored_in_silence(command) -> None:
         configurations = [
             value for value in vars(config).values() if dataclasses.is_dataclass(value)
         ]
-        read_here = train.OPTIONS | config.declared(*configurations)
+        read_here = train_table.OPTIONS | config.declared(*configurations)
     else:
         read_here = translate_table.OPTIONS
     decided = {*REFUSED, *IGNORED, *NEAREST}

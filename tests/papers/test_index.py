@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 import pytest
 
 from onmt_entmax.cli.main import COMMANDS
-from onmt_entmax.options.train import training_options
+from onmt_entmax.options.train_table import training_options
 from onmt_entmax.options.translate_table import translation_options
 from tests.commands import ROOT
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.config import ModelConfig, OptimizerConfig, TrainingConfig
-from onmt_entmax.data.batch import Batch, Example, Shapes, make_batch
+from onmt_entmax.data.batch import Batch, Example, make_batch
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel, build_model

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.config import OptimizerConfig, TrainingConfig
-from onmt_entmax.data.batch import Batch, Shapes
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel

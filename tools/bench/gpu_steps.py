@@ -17,7 +17,8 @@ from typing import Any, Literal, get_args
 
 import torch
 
-from onmt_entmax.data.batch import Batch, Shapes
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.train.contexts import tf32_products
 from tools.bench.gpu_contenders import PackedStep, StaticStep, StockStep
 from tools.bench.gpu_device import Device

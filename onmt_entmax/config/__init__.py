@@ -1,0 +1,71 @@
+"""The configurations of a training; every option that becomes one of their fields is declared here.
+
+| file | what it has |
+|---|---|
+| `declaring.py` | `option`, which gives a field its default, its range and its help; `Checked` |
+| `network.py` | `ModelConfig` |
+| `data.py` | corpora, batches, vocabularies |
+| `training.py` | optimiser, limits, validation, the run |
+
+`options/train_table.py` declares the options that are converted first, `options/translate_table.py`
+those of `translate`. Fields have the names, types and defaults of OpenNMT-py where it has the
+option.
+"""
+
+from typing import Literal
+
+from onmt_entmax.config.data import TRANSFORMS, CorpusConfig, DataConfig, VocabularyConfig
+from onmt_entmax.config.declaring import (
+    COUNT,
+    FEW,
+    LIMIT,
+    RUN,
+    SIZE,
+    Checked,
+    ConfigError,
+    Option,
+    declared,
+    option,
+)
+from onmt_entmax.config.network import ALPHA, KINDS, LEARNED, SHARED, ModelConfig
+from onmt_entmax.config.training import (
+    DECODED,
+    OptimizerConfig,
+    RunConfig,
+    TrainingConfig,
+    ValidationConfig,
+)
+
+TargetSymbols = Literal["any", "language"]
+TARGET_SYMBOLS: TargetSymbols = "any"
+"""Which target symbols decoding allows by default: all, since certificates are then about all that
+the model can write"""
+
+__all__ = [
+    "ALPHA",
+    "COUNT",
+    "DECODED",
+    "FEW",
+    "KINDS",
+    "LEARNED",
+    "LIMIT",
+    "RUN",
+    "SHARED",
+    "SIZE",
+    "TARGET_SYMBOLS",
+    "TRANSFORMS",
+    "Checked",
+    "ConfigError",
+    "CorpusConfig",
+    "DataConfig",
+    "ModelConfig",
+    "OptimizerConfig",
+    "Option",
+    "RunConfig",
+    "TargetSymbols",
+    "TrainingConfig",
+    "ValidationConfig",
+    "VocabularyConfig",
+    "declared",
+    "option",
+]

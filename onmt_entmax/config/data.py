@@ -1,0 +1,85 @@
+"""The data of a training: corpora, batches and vocabularies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, PATH, SIZE, option
+from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
+from onmt_entmax.rules import FLAG, one_of, whole
+from onmt_entmax.strings.task import TRANSLATION, StringTask
+
+# Those of source features are left out.
+TRANSFORMS = one_of(
+    *(name for name in AVAILABLE_TRANSFORMS if name not in ("inferfeats", "filterfeats"))
+)
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """One pair of files; fields are the keys of an entry of `data`."""
+
+    name: str
+    path_src: str = option("", PATH, "File of sources, a sentence a line.")
+    path_tgt: str = option("", PATH, "File of targets.")
+    weight: int = option(1, LIMIT, "Examples drawn from this corpus in each round.")
+    transforms: tuple[str, ...] = option((), TRANSFORMS, "Transforms of this corpus.")
+    src_prefix: str | None = option(None, PATH, "Source tokens of the transform prefix.")
+    tgt_prefix: str | None = option(None, PATH, "Target tokens of the transform prefix.")
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """All corpora and the settings of batches."""
+
+    corpora: tuple[CorpusConfig, ...]
+    valid: CorpusConfig | None
+    batch_size: int = option(64, SIZE, "Sentences or tokens of a batch.", "Corpora and batches")
+    batch_type: str = option(
+        "sents", one_of("sents", "tokens"), "Unit of batch_size.", "Corpora and batches"
+    )
+    bucket_size: int = option(
+        262144, LIMIT, "Lines that are shuffled and sorted by length together."
+    )
+    num_workers: int = option(
+        0, whole(0, 256), "Processes that prefetch batches; 0: none.", "Limits and speed"
+    )
+    queue_size: int = option(40, FEW, "Batches that each of num_workers may prefetch.")
+    skip_empty_level: str = option(
+        "warning",
+        one_of("silent", "warning", "error"),
+        "What to do about a line that is empty on one side.",
+    )
+    src_seq_length_trunc: int | None = option(None, LIMIT, "Cut sources to this length.")
+    tgt_seq_length_trunc: int | None = option(None, LIMIT, "Cut targets to this length.")
+    copy_frequency: int = option(
+        0,
+        COUNT,
+        "Copy source symbols of fewer training sources by placeholders, unknown ones too; 0: none.",
+        "Corpora and batches",
+    )
+    task: StringTask = TRANSLATION
+    """Of the tokens in the files: `task`, `target_order` and `copy_frequency` describe it."""
+    seed: int = 0
+    transform_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class VocabularyConfig:
+    """Files and sizes of the vocabularies."""
+
+    src_vocab: str | None = option(
+        None,
+        PATH,
+        "Vocabulary file; written from the data if it does not exist.",
+        "Corpora and batches",
+    )
+    tgt_vocab: str | None = option(None, PATH, "The same for targets.", "Corpora and batches")
+    share_vocab: bool = option(False, FLAG, "Share one vocabulary.", "Corpora and batches")
+    src_vocab_size: int = option(50000, LIMIT, "Largest source vocabulary.")
+    tgt_vocab_size: int = option(50000, LIMIT, "Largest target vocabulary.")
+    src_words_min_frequency: int = option(0, COUNT, "Leave out rarer source tokens.")
+    tgt_words_min_frequency: int = option(0, COUNT, "Leave out rarer target tokens.")
+    vocab_size_multiple: int = option(1, SIZE, "Pad vocabularies to a multiple.")

@@ -1,0 +1,98 @@
+"""The development set: what a model reads and should write, the texts, and warnings of both."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
+from onmt_entmax.data.corpus import build_pipe, pair_of, read_lines
+from onmt_entmax.data.language_symbols import LanguageSymbols
+from onmt_entmax.data.reader import EncodedSource, Reader
+from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import counted
+from onmt_entmax.rules import shown
+from onmt_entmax.strings.codec import Codec
+
+# Percent of the tokens of one side that may be unknown without a warning.
+_FEW_UNKNOWN = 10
+
+
+@dataclass(frozen=True)
+class Development:
+    """The pairs of a development set that the filters keep, in the order of the files.
+
+    Attributes:
+        sources: as the network reads them; `example.index` is the place in these lists.
+        targets: tokens that the network should write.
+        texts: of each target: the line of its file, behind the `tgt_prefix` if there is one.
+        reader: returns the text of outputs, as `translate` writes it.
+    """
+
+    sources: list[EncodedSource]
+    targets: list[list[str]]
+    texts: list[str]
+    reader: Reader
+
+    def text(self, index: int, tokens: Sequence[str]) -> str:
+        """Return the text of an output for the source of a pair; `tokens` are the network's."""
+        return self.reader.postprocess(tokens, self.sources[index].copies)
+
+
+def read_development(
+    corpus: CorpusConfig, data: DataConfig, vocabularies: Vocabularies
+) -> Development:
+    """Read the development set.
+
+    Args:
+        corpus: files and transforms.
+        data: the task, and options of all corpora.
+        vocabularies: of the model.
+
+    Raises:
+        CorpusError: a line is empty on one side, with `skip_empty_level: error`.
+        FileError: a file cannot be read.
+    """
+    pipe = build_pipe(corpus, data, vocabularies)
+    prefix = f"{corpus.tgt_prefix or ''} " if "prefix" in corpus.transforms else ""
+    codec = Codec.of_vocabulary(data.task, vocabularies.source)
+    seen = vocabularies.target.seen if TARGET_SYMBOLS == "language" else {}
+    symbols = LanguageSymbols(seen) if seen else None  # as `translate` decodes
+    reader = Reader(vocabularies, pipe, codec, symbols)
+    development = Development(sources=[], targets=[], texts=[], reader=reader)
+    for line in read_lines(corpus):
+        pair = pair_of(line, pipe, data, is_train=False)
+        if pair is not None:
+            source, target = pair
+            development.sources.append(reader.encode(source, len(development.sources)))
+            development.targets.append(reader.target_of(source, target))
+            development.texts.append(prefix + line.target)
+    return development
+
+
+def unknown_tokens(development: Development, vocabularies: Vocabularies) -> Iterator[str]:
+    """Yield a warning for each side of a development set that has many unknown tokens."""
+    sources, targets = UnknownTokens(), UnknownTokens()
+    for source, target in zip(development.sources, development.targets, strict=True):
+        sources.add(len(source.words), source.unknown)
+        lacking = [token for token in target if token not in vocabularies.target]
+        targets.add(len(target), lacking)
+    for side, tokens in (("source", sources), ("target", targets)):
+        if tokens.percent > _FEW_UNKNOWN:
+            yield from tokens.warnings(side)
+
+
+def changed_texts(development: Development) -> Iterator[str]:
+    """Yield a warning if the tokens of some targets come back as other texts than the file's."""
+    targets, texts = development.targets, development.texts
+    back = [development.text(index, target) for index, target in enumerate(targets)]
+    changed = [
+        (now, before)
+        for now, before in zip(back, texts, strict=True)
+        if now.split() != before.split()
+    ]
+    if changed:
+        now, before = (shown(text) for text in changed[0])
+        yield (
+            f"{len(changed):,} of {counted(len(texts), 'target')} come back from transforms and "
+            f"truncation as other texts, such as {before} as {now}, which count as errors"
+        )

@@ -1,0 +1,55 @@
+"""Vocabularies that record which tokens training saw in each language."""
+
+from collections.abc import Iterable, Mapping
+
+from onmt_entmax.data.numbered import LanguageTokens
+from onmt_entmax.data.vocabulary import Vocabularies
+
+
+def with_seen_tokens(
+    vocabularies: Vocabularies,
+    languages: Mapping[str, LanguageTokens],
+    *,
+    targets: bool,
+    continued: bool,
+) -> Vocabularies:
+    """Return vocabularies after a training that saw these tokens.
+
+    Args:
+        vocabularies: of source and target.
+        languages: the tokens by language; empty unless every source begins with its language.
+        targets: whether those of targets are recorded.
+        continued: whether a training before this one made the vocabularies.
+    """
+    source, target = vocabularies
+    of_sources = {name: tokens.source for name, tokens in languages.items()}
+    of_targets = {name: tokens.target for name, tokens in languages.items()} if targets else {}
+    return Vocabularies(
+        source.seeing(of_sources, source),
+        target.seeing(of_targets, _complete(vocabularies, languages, continued)),
+    )
+
+
+def _complete(
+    vocabularies: Vocabularies, languages: Iterable[str], continued: bool
+) -> frozenset[str]:
+    """Return the languages all of whose target tokens are known after this training.
+
+    Those of a new model are. A model that is trained further may be of an earlier version, which
+    did not record the targets: then only languages are complete that it has recorded, or that its
+    training did not have.
+
+    Args:
+        vocabularies: before this training.
+        languages: of its data.
+        continued: whether a training before this one made the vocabularies.
+    """
+    source, target = vocabularies
+    known = [language for language in languages if language in source]
+    if not continued:
+        return frozenset(known)
+    return frozenset(
+        language
+        for language in known
+        if language in target.seen or (source.seen and language not in source.seen)
+    )

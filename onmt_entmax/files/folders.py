@@ -1,0 +1,42 @@
+"""Writing of folders that leaves either the old folder or the whole new one."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from onmt_entmax.files.paths import naming
+from onmt_entmax.files.signals import ended_by_exception
+from onmt_entmax.files.temporary import flush, remove, temporary_beside
+
+
+def write_folder(folder: Path, write: Callable[[Path], object]) -> None:
+    """Write a temporary folder, flush it to disk, and rename it to `folder`.
+
+    After an error or a kill, `folder` is either unchanged or complete. Replacing it takes two
+    renames; a kill between them leaves the old one as `.NAME.old`.
+
+    Args:
+        folder: what to write; it replaces only a folder.
+        write: called with the temporary path, to create and fill it.
+
+    Raises:
+        FileError: it cannot be written.
+    """
+    target, temporary = temporary_beside(folder, folder=True)
+    old = target.with_name(f".{target.name}.old")  # a folder cannot be renamed over another
+    with ended_by_exception(), naming(folder):
+        try:
+            write(temporary)
+            for path in [*temporary.rglob("*"), temporary]:
+                flush(path)
+            if target.exists():
+                remove(old)
+                os.replace(target, old)
+            os.replace(temporary, target)
+        except BaseException:  # also an interrupt
+            if old.exists() and not target.exists():
+                os.replace(old, target)
+            remove(temporary)
+            raise
+        remove(old)
+        flush(target.parent)

@@ -1,0 +1,33 @@
+"""Outputs that must not replace what is read, nor parts of a model."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from onmt_entmax.files.paths import FileError, followed, identity, is_stream
+
+# Files of a model folder; no other folder has the first.
+_OF_MODEL = ("model.safetensors", "config.yaml", "vocab.json", "cells.tsv", "SHA256SUMS")
+
+
+def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
+    """Refuse outputs that would replace an input, and the name that other programs give to stdout.
+
+    Files are compared as the disk knows them: through links, and whatever the case of their names
+    where that makes no difference. Devices and pipes may be both; None stands for a file that is
+    not used.
+
+    Raises:
+        FileError: names the file.
+    """
+    sources = {followed(path) for path in read if path is not None and not is_stream(path)}
+    identities = {identity(path) for path in sources} - {None}
+    for path in written:
+        if path == Path("-"):
+            raise FileError("-: the standard output is /dev/stdout here")
+        if path is None or is_stream(path):
+            continue
+        target = followed(path)
+        if target in sources or identity(target) in identities:
+            raise FileError(f"{path}: is read, and would be overwritten; name another output")
+        if target.name in _OF_MODEL and (target.parent / _OF_MODEL[0]).is_file():
+            raise FileError(f"{path}: is a file of a model; name another output")

@@ -1,0 +1,85 @@
+"""Temporary names beside files and folders, which take their place when they are complete."""
+
+import errno
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from onmt_entmax.files.paths import FileError, followed, naming
+
+# Characters of a file's name in a temporary one; a name has at most 255 bytes.
+_LONGEST = 40
+
+
+def make_parent(path: Path) -> None:
+    """Create the folder in which a file is to be written; links are followed.
+
+    Raises:
+        FileError: it cannot be created, as where a file has its name.
+    """
+    with naming(path):
+        try:
+            followed(path).parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            files = [each for each in path.parents if os.path.exists(each) and not each.is_dir()]
+            file = files[0] if files else path.parent
+            raise FileError(
+                f"{path}: cannot be written, since {file} is a file, not a folder; name another "
+                "folder"
+            ) from None
+
+
+def temporary_beside(path: Path, *, folder: bool) -> tuple[Path, Path]:
+    """Return the path to which links lead, and a new name beside it.
+
+    The folder of both is created if it is missing.
+
+    Args:
+        path: what is to be written.
+        folder: whether that is a folder, and not a file.
+
+    Raises:
+        FileError: what is there is of another kind, or must not be written.
+    """
+    target = followed(path)
+    make_parent(path)
+    with naming(path):
+        if target.exists():
+            if target.is_dir() != folder:
+                raise FileError(f"{path}: is a {'file' if folder else 'folder'} already")
+            if not os.access(target, os.W_OK):  # a rename would not mind
+                raise FileError(f"{path}: cannot be written (Permission denied)")
+    name = f".{target.name[:_LONGEST]}.{secrets.token_hex(8)}.tmp"
+    return target, target.with_name(name)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if possible."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def flush(path: Path) -> None:
+    """Flush a file or folder to disk, so that it survives a power cut.
+
+    Windows opens no folders, and flushes only files that are open for writing: these stay as they
+    are.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        if path.is_dir():
+            return
+        raise
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+    finally:
+        os.close(handle)

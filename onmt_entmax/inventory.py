@@ -1,0 +1,119 @@
+"""The languages and tags that models of inflection know, and queries checked against them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.inflection import Question
+from onmt_entmax.source_warnings import nearest_tags
+from onmt_entmax.strings.languages import known_as
+from onmt_entmax.strings.task import LANGUAGE, decode_tag, encode_tag, is_language, is_tag
+from onmt_entmax.transducer import TransducerError
+
+# Least similarity of a language that a hint names, by `difflib`.
+_SIMILAR = 0.8
+
+
+class InflectionError(TransducerError):
+    """A model that does not inflect, or a query that it cannot answer."""
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The languages and tags in the source vocabularies of models, of all if there are several.
+
+    Attributes:
+        languages: by name.
+        tags: of any language.
+        untagged: languages whose training data has no tags.
+    """
+
+    languages: list[str]
+    tags: list[str]
+    untagged: list[str]
+
+    @classmethod
+    def of(cls, sources: Iterable[Vocabulary]) -> Inventory:
+        """Return those that all source vocabularies have."""
+        sources = list(sources)
+        tokens = set.intersection(*(set(source.tokens) for source in sources))
+        languages = sorted(filter(is_language, tokens))
+        untagged = []
+        for language in languages:
+            # A vocabulary may not tell which languages its tokens are of: then all count.
+            seen = [source.seen.get(language, tokens) for source in sources]
+            if not any(is_tag(token) for of_source in seen for token in of_source):
+                untagged.append(language)
+        return cls(
+            languages=[language.removeprefix(LANGUAGE) for language in languages],
+            tags=sorted(decode_tag(token) for token in tokens if is_tag(token)),
+            untagged=[language.removeprefix(LANGUAGE) for language in untagged],
+        )
+
+    def checked(self, question: Question) -> Question:
+        """Return a query with its lemma stripped, language and tags as the models know them.
+
+        Raises:
+            InflectionError: the language is unknown, the lemma or a tag is empty, the models know
+                none of the tags, or there are none although the language has some.
+        """
+        language = self._known_language(question.language)
+        lemma = question.lemma.strip()  # as with the end of a line that a program read
+        if not lemma:
+            raise InflectionError("the lemma is empty")
+        tags = self._known_tags(language, lemma, question.tags)
+        return replace(question, language=language, lemma=lemma, tags=tags)
+
+    def _known_language(self, name: str) -> str:
+        """Return a language, which a query may name by its code, as the models name it.
+
+        Raises:
+            InflectionError: they do not know it.
+        """
+        language = known_as(name, self.languages)
+        if language in self.languages:
+            return language
+        near = difflib.get_close_matches(language, self.languages, n=1, cutoff=_SIMILAR)
+        hint = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(self.languages)}"
+        raise InflectionError(f"the model knows no language {language!r}; {hint}")
+
+    def _known_tags(self, language: str, lemma: str, tags: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the tags of a query as the models know them.
+
+        Args:
+            language: as the models name it.
+            lemma: of the query, for a hint.
+            tags: of the query.
+
+        Raises:
+            InflectionError: a tag is empty, or none is known; there are none, although the
+                language has some.
+        """
+        if not tags and language in self.untagged:
+            return ()
+        if not tags or "" in tags:
+            raise InflectionError(f"a tag is empty in {';'.join(tags)!r}")
+        known = tuple(map(self._as_known, tags))
+        if set(known).isdisjoint(self.tags):
+            hint = self._tags_hint(language, lemma, known)
+            raise InflectionError(f"the model knows no tag of {';'.join(known)!r}; {hint}")
+        return known
+
+    def _tags_hint(self, language: str, lemma: str, tags: Sequence[str]) -> str:
+        """Return a hint for tags that are all unknown."""
+        if language in self.untagged:
+            return f"its training data for {language} has none: leave them out, as in ''"
+        if set(lemma.split(";")) <= set(self.tags):
+            return "are lemma and tags exchanged? The lemma comes first"
+        near = nearest_tags(encode_tag(";".join(tags)), self.tags)
+        if near:
+            return f"did you mean {near}?"
+        return "tags are as in the training data, such as V;PST"
+
+    def _as_known(self, tag: str) -> str:
+        """Return the tag, stripped if only that is known: some data has spaces around tags."""
+        stripped = tag.strip()
+        return stripped if tag not in self.tags and stripped in self.tags else tag

@@ -1,0 +1,206 @@
+"""Search the outputs of lines, or draw them: in batches of similar length that fit in memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import counted
+from onmt_entmax.exhaustion import check_free, named_exhaustion
+from onmt_entmax.line_answers import Line
+from onmt_entmax.memory import search_bytes
+from onmt_entmax.search import (
+    Sample,
+    Sampling,
+    SearchConfig,
+    SearchResult,
+    SearchTask,
+    Stepper,
+    Verification,
+    exact_search,
+    is_settled,
+    sample,
+    stream_search,
+    verify,
+)
+
+# Live prefixes of one batch: the rows that a step of the decoder computes together.
+_ROWS = {"cpu": 1280, "cuda": 16_384}
+# A new batch joins a search in which no more live prefixes than these are left, for each sentence
+# of a batch: its rows fill the places of sentences that have ended.
+_REFILL_PREFIXES = 4
+_LONG = 1000  # tokens of a line whose memory is estimated
+_MUCH = 1 << 30  # bytes for one line of which users are warned
+_SHORTEN = "shorten or split it, or lower max_length"
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """Searches lines with one model or a token-level ensemble.
+
+    Attributes:
+        stepper: of the models.
+        verifier: the stepper in double precision; None if no certificates are to be verified.
+        task: what to search for, and how.
+        config: of the search, with token ids.
+        vocabularies: of the models.
+        networks: configuration of each model, from which the memory of long lines follows.
+        device: where the models compute.
+    """
+
+    stepper: Stepper
+    verifier: Stepper | None
+    task: SearchTask
+    config: SearchConfig
+    vocabularies: Vocabularies
+    networks: Sequence[ModelConfig]
+    device: torch.device
+
+    def results(
+        self, lines: Sequence[Line], batch_size: int
+    ) -> Iterator[tuple[Line, SearchResult]]:
+        """Search lines; yield each with its result, in the order in which they are found.
+
+        Args:
+            lines: any number of them.
+            batch_size: most sentences that are searched together.
+
+        Raises:
+            TooLargeError: a line is longer than the memory or a Transformer takes.
+        """
+        if self.task.method == "enumerate":
+            for line in lines:
+                with self.readable([line.source.example], 1):
+                    result = self._exact(line)
+                yield line, result
+            return
+        sentences = self._sentences(batch_size, self.config.beam_size)
+        longest_first = list(self._batches(lines, sentences))[::-1]
+        order = [line for _, group in longest_first for line in group]
+        work = (
+            (
+                batch,
+                [line.prefix for line in group],
+                [line.automaton for line in group],
+                [line.source.banned for line in group],
+            )
+            for batch, group in longest_first
+        )
+        rows = _REFILL_PREFIXES * sentences
+        with self.readable([line.source.example for line in lines], sentences):
+            for number, result in stream_search(self.stepper, work, self.config, rows):
+                line = order[number]
+                needs_more = not is_settled(result, self.config.n_best)
+                if self.task.method == "exact" and needs_more:
+                    result = self._exact(line, start=result)
+                yield line, result
+
+    def samples(
+        self, sampling: Sampling, lines: Sequence[Line], batch_size: int
+    ) -> Iterator[tuple[Line, tuple[Sample, ...]]]:
+        """Draw outputs; yield each line with those that were drawn.
+
+        Args:
+            sampling: how to draw.
+            lines: any number of them.
+            batch_size: most sentences that are computed together.
+
+        Raises:
+            TooLargeError: a line is longer than the memory or a Transformer takes.
+        """
+        sentences = self._sentences(batch_size, self.config.n_best)
+        for batch, group in self._batches(lines, sentences):
+            with self.readable([line.source.example for line in group], sentences):
+                drawn = sample(
+                    self.stepper,
+                    batch,
+                    sampling,
+                    count=self.config.n_best,
+                    max_length=self.config.max_length,
+                    numbers=batch.indices,
+                    prefixes=[line.prefix for line in group],
+                    banned=[line.source.banned for line in group],
+                )
+            yield from zip(group, drawn, strict=True)
+
+    def verification(self, line: Line, result: SearchResult) -> Verification | None:
+        """Verify a result; return None if nothing was proven or the task does not ask for it."""
+        if self.verifier is None or result.certificate.level == "none":
+            return None
+        return verify(
+            self.verifier,
+            make_batch([line.source.example], self.vocabularies),
+            result,
+            self.config,
+            prefix=line.prefix,
+            budget=self.task.budget,
+            automaton=line.automaton,
+            banned=line.source.banned,
+        )
+
+    def _exact(self, line: Line, start: SearchResult | None = None) -> SearchResult:
+        """Search one line exactly, after what a beam search found of it."""
+        return exact_search(
+            self.stepper,
+            make_batch([line.source.example], self.vocabularies),
+            self.config,
+            budget=self.task.budget,
+            prefix=line.prefix,
+            mass=self.task.mass,
+            start=start,
+            automaton=line.automaton,
+            banned=line.source.banned,
+        )
+
+    # --- batches that fit in memory ---
+
+    def _sentences(self, batch_size: int, width: int) -> int:
+        """Return the sentences of a batch: fewer if each has many live prefixes, its `width`."""
+        return min(batch_size, max(1, _ROWS[self.device.type] // width))
+
+    def _batches(self, lines: Sequence[Line], sentences: int) -> Iterator[tuple[Batch, list[Line]]]:
+        """Yield batches of lines of similar length, short ones first, each with its lines."""
+        by_number = {line.source.example.index: line for line in lines}
+        examples = [line.source.example for line in lines]
+        for batch in batches_by_length(examples, sentences, self.vocabularies):
+            yield batch, [by_number[number] for number in batch.indices]
+
+    @contextmanager
+    def readable(self, examples: Sequence[Example], sentences: int) -> Iterator[None]:
+        """Name the longest line if it has more tokens than a Transformer or the memory takes.
+
+        Args:
+            examples: those that the block reads; of very long ones users are warned.
+            sentences: most of them that are in a batch.
+
+        Raises:
+            TooLargeError: names the line.
+        """
+        with named_exhaustion(lambda: _longest(examples), _SHORTEN):
+            length = max(map(_length, examples), default=0)
+            if length >= _LONG:
+                count = min(sentences, len(examples))
+                needed = sum(search_bytes(network, count, length) for network in self.networks)
+                check_free(needed, self.device)
+                if needed > _MUCH:
+                    message = f"{_longest(examples)} needs about {needed / 1e9:,.1f} GB"
+                    warnings.warn(message, stacklevel=2)
+            yield
+
+
+def _length(example: Example) -> int:
+    """Return the tokens of the longer side."""
+    return max(len(example.source), len(example.target or ()))
+
+
+def _longest(examples: Sequence[Example]) -> str:
+    """Return the longest line, for people."""
+    longest = max(examples, key=_length)
+    return f"line {longest.index + 1} ({counted(_length(longest), 'token')})"

@@ -1,0 +1,78 @@
+"""The flags of a command line: names, and the words after each."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onmt_entmax.config import Option
+from onmt_entmax.options.names import look_up
+from onmt_entmax.options.result import Notes
+from onmt_entmax.options.stock import ALONE
+from onmt_entmax.options.values import OptionError
+
+_WHERE = "command line: -"  # begins errors
+
+
+def read_flags(
+    options: Mapping[str, Option], arguments: Sequence[str], notes: Notes
+) -> dict[str, Any]:
+    """Return the words of each flag: a list, or one word, or true for a switch.
+
+    `-name word`, `--name word` and `-name=word` are the same.
+
+    Args:
+        options: those of the command.
+        arguments: the command line, without the program's name.
+        notes: receives flags that are given twice, and values that are assumed.
+
+    Raises:
+        OptionError: an option is unknown, or has too few or too many values.
+    """
+    flags = _words_of_flags(options, arguments, notes)
+    return {name: _flag_value(name, options, words, notes) for name, words in flags.items()}
+
+
+def _words_of_flags(
+    options: Mapping[str, Option], arguments: Sequence[str], notes: Notes
+) -> dict[str, list[str]]:
+    """Return the words after each flag; the last ones if it is given twice."""
+    flags: dict[str, list[str]] = {}
+    earlier: list[tuple[str, list[str]]] = []  # flags that a later one replaces
+    name = ""  # of the flag that words follow; empty before the first one
+    for word in arguments:
+        if re.match(r"--?[A-Za-z]", word):  # not a negative number
+            name, equals, value = word.lstrip("-").partition("=")
+            option = look_up(name, options, _WHERE)
+            if name in flags:
+                if option.many:
+                    raise OptionError(f"command line: -{name}: name all values after one -{name}")
+                earlier.append((name, flags[name]))
+            flags[name] = [value] if equals else []
+        elif not name:
+            raise OptionError(f"command line: {word!r} does not follow an option such as -config")
+        else:
+            flags[name].append(word)
+    for name, words in earlier:
+        if words == flags[name]:
+            notes.repeated.append(f"-{name}")
+        else:
+            last = " ".join([f"-{name}", *flags[name]])
+            notes.warnings.append(f"command line: -{name} is given twice; the last counts: {last}")
+    return flags
+
+
+def _flag_value(
+    name: str, options: Mapping[str, Option], words: list[str], notes: Notes
+) -> list[str] | str | bool:
+    """Return what the words after a flag are as a value; see `read_flags`."""
+    option = look_up(name, options, _WHERE)
+    if option.rule.kind is bool and not words:
+        return True
+    if name in ALONE and not words:
+        notes.replaced.append(f"-{name} without a value as -{name} {ALONE[name]}")
+        return ALONE[name]
+    if option.many:
+        return words
+    if len(words) != 1:
+        raise OptionError(f"command line: -{name}: expected one value, got {len(words)}")
+    return words[0]

@@ -1,0 +1,104 @@
+"""What was found for one query: the outputs of one search, or averages over several.
+
+Outputs are averaged as texts, where different models were searched apart, and where several token
+sequences are one text. The probability of an average is a lower bound, and its certificate says how
+far it may be off; `report/combine.py` has the argument.
+"""
+
+import math
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from onmt_entmax.prediction import Output
+from onmt_entmax.report.answer_records import answer_record
+from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.combine import ensemble_of, excluded_by
+from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.strings.units import Unit
+
+
+class QueryResult(NamedTuple):
+    """What was found for one query.
+
+    Attributes:
+        outputs: the most probable first.
+        certificate: what is proven about them.
+        finished: number of finished outputs, of which `outputs` may have fewer.
+    """
+
+    outputs: tuple[Output, ...]
+    certificate: Certificate
+    finished: int
+
+
+def single_result(answer: Answer, unit: Unit) -> QueryResult:
+    """Return the result of one search.
+
+    Args:
+        answer: of a line that is not blank.
+        unit: of the outputs.
+    """
+    assert answer.result is not None, "a query is never blank"
+    outputs = tuple(
+        _output(decoded.text, decoded.hypothesis.log_prob, unit) for decoded in answer.hypotheses
+    )
+    return QueryResult(outputs, answer.result.certificate, answer.result.finished)
+
+
+def averaged_result(
+    answers: Sequence[Answer], weights: Sequence[float], n_best: int, unit: Unit
+) -> QueryResult:
+    """Return the result of several searches for one query, whose texts are averaged.
+
+    Args:
+        answers: of each search.
+        weights: of each search; their sum is 1.
+        n_best: how many outputs are returned; 0: all.
+        unit: of the outputs.
+    """
+    records = [answer_record(answer) for answer in answers]
+    ensemble = ensemble_of(records, weights)
+    pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
+    outputs = tuple(_output(text, _log(prob), unit) for text, prob in islice(pairs, n_best or None))
+    parts = [answer.result.certificate for answer in answers if answer.result is not None]
+    certificate = Certificate(
+        level=ensemble.level,
+        log_bound=_log(ensemble.bound),
+        gap=ensemble.gap,
+        proven=min(ensemble.proven, len(outputs)),
+        mass=min(sum(ensemble.probabilities), 1.0),
+        dropped=sum(part.dropped for part in parts),
+        truncated=sum(part.truncated for part in parts),
+        excluded=excluded_by(records, weights),
+        log_excluded_bound=_log(_excluded_bound(parts, weights)),
+        strict=all(part.strict for part in parts),
+    )
+    return QueryResult(outputs, certificate, len(ensemble.sequences))
+
+
+def _excluded_bound(parts: Sequence[Certificate], weights: Sequence[float]) -> float:
+    """Return a bound on the average probability of an excluded sequence; 0 if there is none.
+
+    An excluded sequence starts with a prefix that a model excluded or did not follow, so the larger
+    of the two bounds of each model holds.
+    """
+    log_bounds = [max(part.log_excluded_bound, part.log_bound) for part in parts]
+    bound = sum(
+        weight * math.exp(log_bound) for weight, log_bound in zip(weights, log_bounds, strict=True)
+    )
+    if max(log_bounds) > -math.inf:
+        return max(bound, sys.float_info.min)  # underflow must not give 0
+    return bound
+
+
+def _output(text: str, log_prob: float, unit: Unit) -> Output:
+    """Return an output as people write it; `text` is tokens between spaces."""
+    decoded = text if unit.kind == "text" else unit.decode(text.split())
+    return Output(decoded, log_prob, math.exp(log_prob))
+
+
+def _log(prob: float) -> float:
+    """Return the logarithm of a probability, which may be 0."""
+    return math.log(prob) if prob else -math.inf

@@ -1,0 +1,100 @@
+"""The network that a run starts with: a new one from its seed, or that of a checkpoint."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from onmt_entmax.config import ModelConfig, OptimizerConfig, RunConfig
+from onmt_entmax.data.frequencies import target_frequencies
+from onmt_entmax.data.training import TrainingData
+from onmt_entmax.data.vectors import read_vectors
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.errors import counted
+from onmt_entmax.memory import refuse_too_large
+from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
+from onmt_entmax.sparse.backends import cpu
+from onmt_entmax.train.state import Resumed
+
+
+def starting_network(
+    run: RunConfig,
+    model: ModelConfig,
+    optimizer: OptimizerConfig,
+    data: TrainingData,
+    resumed: Resumed | None,
+    device: torch.device,
+    tell: Callable[[str], None],
+) -> SparseNMTModel:
+    """Return the network on its device; say what it is. Seeds torch's random generators.
+
+    Args:
+        run: seed, word vectors and label smoothing.
+        model: the network.
+        optimizer: decides how much memory training takes.
+        data: has the vocabularies.
+        resumed: the checkpoint that has the network; None for a new one.
+        device: to train on.
+        tell: receives a description, and warnings.
+
+    Raises:
+        TooLargeError: it does not fit in memory.
+    """
+    torch.manual_seed(run.seed)
+    if resumed is not None:
+        network = resumed.loaded.model
+    else:
+        # Weights and gradients, and the two moments of Adam.
+        copies = 4 if optimizer.optim == "adam" else 2
+        refuse_too_large(model, data.vocabularies, copies, device)
+        network = build_model(model, data.vocabularies)
+        _load_vectors(run, network, data.vocabularies, tell)
+    if run.label_smoothing_prior == "unigram":
+        network.generator.prior = target_frequencies(data)
+    network.to(device)
+    _describe(network, model, data.vocabularies, tell)
+    return network
+
+
+def _load_vectors(
+    run: RunConfig,
+    network: SparseNMTModel,
+    vocabularies: Vocabularies,
+    tell: Callable[[str], None],
+) -> None:
+    """Copy pretrained word vectors into the embeddings; other tokens keep their initial ones."""
+    for path, part, vocabulary in (
+        (run.src_embeddings, network.encoder, vocabularies.source),
+        (run.tgt_embeddings, network.decoder, vocabularies.target),
+    ):
+        if path is not None:
+            table = part.embeddings.word_lut.weight
+            kind = run.embeddings_type or "GloVe"
+            vectors = read_vectors(Path(path), kind, vocabulary, table.shape[1])
+            with torch.no_grad():
+                for index, vector in vectors.items():
+                    table[index] = vector
+            tell(f"{path}: vectors for {len(vectors):,} of {counted(len(vocabulary), 'token')}")
+
+
+def _describe(
+    network: SparseNMTModel,
+    model: ModelConfig,
+    vocabularies: Vocabularies,
+    tell: Callable[[str], None],
+) -> None:
+    """Say what is trained, and on which device; warn of a slow one."""
+    device = device_of(network)
+    tell(
+        f"{count_parameters(network):,} weights, vocabularies of "
+        f"{len(vocabularies.source):,} source and "
+        f"{counted(len(vocabularies.target), 'target token')}, {model.attention_text}, "
+        f"output alpha {model.generator_alpha:g}, on {device}"
+    )
+    without_on_purpose = os.environ.get("ONMT_ENTMAX_NATIVE") == "0"
+    if device.type == "cpu" and cpu.module is None and not without_on_purpose:
+        tell(
+            "warning: the C++ kernels of onmt_entmax.sparse were not compiled, so training "
+            "takes longer; install the package again where there is a C++ compiler"
+        )
