@@ -12,6 +12,7 @@ import torch
 
 # A row of results, of one measurement; `gpu.py` writes it as JSON. A false "ok" is a failure.
 Result = dict[str, Any]
+LONGEST_ERROR = 300  # characters of an error's text, which are kept
 AS_WRITTEN = "as written"  # a way to run a function; the other is as a CUDA graph
 
 

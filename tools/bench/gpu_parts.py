@@ -20,6 +20,7 @@ from tools.bench.gpu_tables import time_losses, time_mappings
 from tools.bench.gpu_update_checks import check_graphs, check_updates
 
 BATCHES_OF_GRAPHS = 6  # of each size
+# Titles of tables.
 LOSSES = "loss, forward and backward, over cross-entropy"
 MAPPINGS = "mapping, forward and backward, over softmax"
 ENCODER = "LSTM encoder, forward and backward, over torch.nn.LSTM on padded batches"

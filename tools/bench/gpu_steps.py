@@ -20,7 +20,7 @@ import torch
 from onmt_entmax.data.batch import Batch, Shapes
 from onmt_entmax.train.contexts import tf32_products
 from tools.bench.gpu_contenders import PackedStep, StaticStep, Step, StockStep
-from tools.bench.gpu_device import Device, Result
+from tools.bench.gpu_device import LONGEST_ERROR, Device, Result
 from tools.bench.gpu_networks import Network
 from tools.bench.gpu_profile import profile_step
 from tools.bench.gpu_sizes import Size
@@ -28,7 +28,6 @@ from tools.bench.gpu_sizes import Size
 # OpenNMT-py; this project without padding, with padding, and with padding and CUDA graphs.
 Kind = Literal["stock", "packed", "plain", "graph"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-LONGEST_ERROR = 300  # characters of an error's text, which are kept
 
 
 @dataclass(frozen=True)

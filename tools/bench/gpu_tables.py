@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.sparse import entmax, entmax_loss
-from tools.bench.attention import installed
+from tools.bench.attention_contenders import installed
 from tools.bench.gpu_device import Device, Result
 from tools.bench.gpu_ratios import ratios
 

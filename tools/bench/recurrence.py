@@ -54,11 +54,10 @@ from tools.bench.batches import Corpus
 from tools.bench.recurrence_contenders import Variant, Warmup, contenders_of
 from tools.bench.recurrence_work import Work, product_speed, work_of
 from tools.bench.recurrent_models import stock_model
-from tools.bench.runner import COUNT, POSITIVE
+from tools.bench.runner import COUNT, POSITIVE, choose_clock
 from tools.bench.steps import (
     Steps,
     add_step_arguments,
-    choose_clock,
     clock_of,
     conditions_of,
     prepare_process,

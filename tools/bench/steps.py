@@ -73,15 +73,6 @@ def add_step_arguments(parser: argparse.ArgumentParser, *, dropout: float, fewes
     add("--clock", choices=("cpu", "wall"), help="default: cpu if one thread")
 
 
-def choose_clock(options: argparse.Namespace) -> None:
-    """Set `--clock` if it was not given: processor time, which other load disturbs least.
-
-    Processor time adds up that of threads, so with several it is wall time.
-    """
-    if options.clock is None:
-        options.clock = "cpu" if options.threads == 1 else "wall"
-
-
 def clock_of(options: argparse.Namespace) -> Clock:
     """Return the clock that `--clock` names."""
     return time.process_time if options.clock == "cpu" else time.perf_counter

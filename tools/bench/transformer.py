@@ -41,10 +41,9 @@ from onmt_entmax.opennmt import MultiHeadedAttention
 from tools.bench import texts
 from tools.bench.batches import Corpus
 from tools.bench.contenders import OurContender
-from tools.bench.runner import ALPHA, COUNT
+from tools.bench.runner import ALPHA, COUNT, choose_clock
 from tools.bench.steps import (
     add_step_arguments,
-    choose_clock,
     clock_of,
     conditions_of,
     prepare_process,
