@@ -16,9 +16,10 @@ from typing import Any
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, read_object, write_files
 from onmt_entmax.report.tables import aligned_table
-from tools.papers.evaluation import EVALUATE, figures_of
+from tools.papers.evaluation import EVALUATE
 from tools.papers.matrix import Matrix, Work
 from tools.papers.matrix_file import CHOSEN_TO_DECODE
+from tools.papers.run_figures import figures_of
 from tools.papers.runner import Runner, Stopped, say
 
 # --- the record ------------------------------------------------------------------------------

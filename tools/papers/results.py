@@ -7,9 +7,10 @@ from math import sqrt
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
-from tools.papers.evaluation import EVALUATE, REPORT_FIGURES, figures_of, tokenizer_of
+from tools.papers.evaluation import EVALUATE, tokenizer_of
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import TRANSFORMERS, Alphas, published, spread
+from tools.papers.run_figures import REPORT_FIGURES, figures_of
 
 
 class Row(NamedTuple):

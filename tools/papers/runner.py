@@ -19,8 +19,10 @@ from onmt_entmax.cli import ending
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 from onmt_entmax.systems import ending_signals
-from tools.papers.evaluation import EVALUATE, dumped, figures_of, measure
+from tools.papers.evaluation import EVALUATE
 from tools.papers.matrix import Work
+from tools.papers.run_figures import figures_of, measure
+from tools.papers.trained_options import dumped
 
 
 class Stopped(Exception):

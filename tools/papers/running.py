@@ -12,9 +12,10 @@ from typing import Any
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
-from tools.papers.evaluation import check_unchanged, dumped, figures_of
 from tools.papers.matrix import Cell, Matrix, Work
+from tools.papers.run_figures import figures_of
 from tools.papers.runner import Runner, say
+from tools.papers.trained_options import check_unchanged, dumped
 
 
 def check(matrix: Matrix, trainings: Sequence[Work]) -> None:

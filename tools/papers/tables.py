@@ -55,7 +55,7 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
-from tools.papers.evaluation import EVALUATE, figures_of, measurements
+from tools.papers.evaluation import EVALUATE
 from tools.papers.figure_runs import draw_curves
 from tools.papers.held_out import measure_test_sets
 from tools.papers.latex import latex_table
@@ -66,6 +66,7 @@ from tools.papers.pair_results import several_pairs
 from tools.papers.pictures import prepare, write
 from tools.papers.result_notes import notes
 from tools.papers.results import one_matrix
+from tools.papers.run_figures import figures_of, measurements
 from tools.papers.running import run
 
 
