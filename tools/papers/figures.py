@@ -44,9 +44,10 @@ from tools.papers.figure_forced import draw_forced
 from tools.papers.figure_mappings import draw_mappings
 from tools.papers.figure_runs import draw_curves, draw_time
 from tools.papers.figure_sentence import Sentence, draw_attention, sentence
-from tools.papers.figure_sparsity import draw_sparsity, table3, write_tables
+from tools.papers.figure_sparsity import draw_sparsity
 from tools.papers.figure_sweep import draw_sweep
 from tools.papers.pictures import Figure, prepare, stem_of, write
+from tools.papers.sparsity_tables import table3, write_tables
 
 ALPHA: Any = number(1, 10**6)
 

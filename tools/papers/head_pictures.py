@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmt_entmax.nn.transformer import KINDS
+from tools.papers.corpus_measures import BINS
 from tools.papers.head_attention import Floats
-from tools.papers.head_measures import BINS
 from tools.papers.heat_maps import heat_map, heat_scale
 from tools.papers.pictures import INK, PAGE, Axes, Figure, legend_above, pyplot
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from onmt_entmax.nn.transformer import KINDS
+from tools.papers.corpus_measures import OFFSETS
 from tools.papers.head_choice import Head, positional_heads, ranked
-from tools.papers.head_measures import OFFSETS
 from tools.papers.markdown import markdown_table
 
 DEFINITIONS = {

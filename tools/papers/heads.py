@@ -39,9 +39,10 @@ from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.arguments import add_comparison, names_of
+from tools.papers.corpus_measures import Measures
+from tools.papers.forced_steps import read_pairs
 from tools.papers.head_attention import attend, head_alphas, read_trajectory
 from tools.papers.head_examples import Examples
-from tools.papers.head_measures import Measures
 from tools.papers.head_pictures import (
     Shown,
     draw_alphas,
@@ -53,7 +54,6 @@ from tools.papers.head_pictures import (
 )
 from tools.papers.head_tables import overview, page, specialised
 from tools.papers.pictures import Figure, prepare, write
-from tools.papers.sparsity import read_pairs
 
 INTERROGATIVES = {
     "de": "wer wen wem wessen was wann wo woher wohin warum wieso weshalb wie welche welcher "
