@@ -10,8 +10,8 @@ from tools.papers.corpus_measures import Measures
 from tools.papers.forced_steps import Pair
 from tools.papers.head_attention import attend
 from tools.papers.head_choice import Head, most_varied, ranked
+from tools.papers.head_maps import Shown
 from tools.papers.head_measures import clusters, interrogation
-from tools.papers.head_pictures import Shown
 
 READABLE = range(7, 15)  # source lengths of example sentences; if there are none, all lengths
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,55 +10,10 @@ from torch import Tensor
 
 from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
+from tools.papers.multilabel_model import Linear, moments_of, sparse_tensor, standardised
 
 TOLERANCE = 3e-4  # of L-BFGS: largest entry of the gradient
 ITERATIONS = 100
-
-
-class Linear(NamedTuple):
-    """A fitted model.
-
-    Attributes:
-        weights: `(features, labels)`.
-        bias: `(labels,)`.
-        moments: mean and deviation of the features, if they are standardised.
-    """
-
-    weights: Tensor
-    bias: Tensor
-    moments: tuple[np.ndarray, np.ndarray] | None
-
-    def scores(self, features: Any) -> Tensor:
-        """Return the scores `(rows, labels)` of rows."""
-        if self.moments is None:
-            return torch.from_numpy(features @ self.weights.numpy()) + self.bias
-        return standardised(features, *self.moments) @ self.weights + self.bias
-
-
-def standardised(features: Any, mean: np.ndarray, deviation: np.ndarray) -> Tensor:
-    """Return features with mean 0 and variance 1; missing ones become the mean."""
-    return torch.from_numpy(np.nan_to_num((features - mean) / deviation, copy=False, nan=0.0))
-
-
-def moments_of(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and deviation of features without missing values; 1 for constant features."""
-    present = ~np.isnan(features)
-    count = np.maximum(present.sum(0), 1)
-    average = np.where(present, features, 0).sum(0) / count
-    deviation = np.sqrt((np.where(present, features - average, 0) ** 2).sum(0) / count)
-    constant = deviation <= 1e-12 * np.abs(average)
-    return average, np.where(constant, 1.0, deviation)
-
-
-def sparse_tensor(matrix: Any) -> Tensor:
-    """Return a scipy matrix as a sparse tensor."""
-    entries = matrix.tocoo()
-    return torch.sparse_coo_tensor(
-        torch.from_numpy(np.stack([entries.row, entries.col])),
-        torch.from_numpy(entries.data),
-        entries.shape,
-        check_invariants=True,
-    ).coalesce()
 
 
 class TrainingSet:

@@ -17,8 +17,9 @@ from torch import Tensor
 from tqdm import tqdm
 
 from onmt_entmax.files import read_object, write_files
-from tools.papers.multilabel import CHOOSERS, Outcome, cross_validate, f1, train_and_predict
+from tools.papers.multilabel import CHOOSERS, Outcome, cross_validate, train_and_predict
 from tools.papers.multilabel_data import Examples
+from tools.papers.multilabel_f1 import f1
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_settings import Settings
 

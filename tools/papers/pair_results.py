@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tools.papers.held_out import read_record
+from tools.papers.held_out_record import read_record
 from tools.papers.matrix import Matrix, Work
 from tools.papers.paired_tests import tests_of_pairs
 from tools.papers.published import TABLE3_PAIR, Alphas, published, spread
