@@ -68,7 +68,7 @@ def processors(names: str, jobs: int) -> list[int | None]:
         UserError: the processors are too few or not there, or the system binds no process to one.
     """
     if not names:
-        return [None] * jobs
+        return [None for _ in range(jobs)]
     if not hasattr(os, "sched_getaffinity"):
         raise UserError("--cores: this system binds no process to a processor; leave it out")
     try:
@@ -78,7 +78,7 @@ def processors(names: str, jobs: int) -> list[int | None]:
     available = sorted(os.sched_getaffinity(0))
     if len(cores) < jobs or not set(cores) <= set(available):
         raise UserError(f"--cores: name {jobs} of the processors {available}")
-    return [*cores[:jobs]]
+    return list(cores[:jobs])
 
 
 def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
@@ -106,7 +106,10 @@ def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
 
 
 def _run_all(runner: Runner, matrix: Matrix, trainings: Sequence[Work]) -> list[Work]:
-    """Do trainings, those first that others begin with, then ensembles; return both."""
+    """Do trainings, those first that others begin with, then ensembles; return both.
+
+    Only ensembles are done whose members all are, and of the cells of these trainings.
+    """
     for level in sorted({_depth(training.cell) for training in trainings}):
         runner.do_all([training for training in trainings if _depth(training.cell) == level])
     cells = {training.cell.name for training in trainings}
