@@ -1,6 +1,7 @@
 """The results of a loss of `multilabel.py` on a data set, which stay in files.
 
-A result is measured anew if its data or its settings have changed.
+A result is measured anew if its data or its settings have changed. The file of predictions has
+those of the first seed, with the choices for micro F1.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from torch import Tensor
 from tqdm import tqdm
 
 from onmt_entmax.files import read_object, write_files
-from tools.papers.multilabel import CHOOSERS, Outcome, cross_validate, train_and_predict
+from tools.papers.multilabel import (
+    CHOOSERS,
+    MACRO_F1,
+    MICRO_F1,
+    Outcome,
+    cross_validate,
+    train_and_predict,
+)
 from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_f1 import f1
 from tools.papers.multilabel_loss import Loss
@@ -57,46 +65,52 @@ def result_of(
     recorded = read_object(path) if path.is_file() else {}
     if all(recorded.get(name) == value for name, value in key.items()):
         return recorded
-    result, first = _measure(settings, loss, training, tested)
-    lines = "".join(_prediction_lines(tested or training, first))
+    begin = time.process_time()
+    outcomes = list(_outcomes(settings, loss, training, tested))
+    examples = tested or training
+    result = {**_figures(examples, outcomes), "seconds": time.process_time() - begin}
+    lines = "".join(_prediction_lines(examples, outcomes[0][MICRO_F1]))
     text = json.dumps({**key, **result}, indent=1) + "\n"
     write_files({path: text, stem.with_name(f"{stem.name}.predictions.jsonl"): lines})
     return result
 
 
-def _measure(
+def _outcomes(
     settings: Settings, loss: Loss, training: Examples, tested: Examples | None
-) -> tuple[dict[str, Any], Outcome]:
-    """Return the F1 and choices of a loss for each seed, and the first outcome for micro F1."""
-    begin = time.process_time()
-    outcomes: list[dict[str, Outcome]] = []  # by seed, then by chooser
+) -> Iterator[dict[str, Outcome]]:
+    """Yield the outcomes of a loss for each seed of the folds, by what chose them."""
     for seed in tqdm(range(1, settings.seeds + 1), f"{settings.name} {loss.name}", disable=None):
-        if tested:
-            features = tested.features
-            outcomes.append(train_and_predict(training, features, loss, settings, seed))
+        if tested is None:
+            yield cross_validate(training, loss, settings, seed)
         else:
-            outcomes.append(cross_validate(training, loss, settings, seed))
-    examples = tested or training
+            yield train_and_predict(training, tested.features, loss, settings, seed)
+
+
+def _figures(examples: Examples, outcomes: Sequence[Mapping[str, Outcome]]) -> dict[str, Any]:
+    """Return F1, choices and labels a row, a value for each seed.
+
+    Rows without labels do not count.
+
+    Args:
+        examples: whose labels were predicted.
+        outcomes: by seed, then by what chose them.
+    """
     rows = examples.labelled()
+    labels = examples.labels[rows]
     scores = {
-        chooser: [
-            f1(examples.labels[rows], of_seed[chooser].predicted[rows]) for of_seed in outcomes
-        ]
+        chooser: [f1(labels, of_seed[chooser].predicted[rows]) for of_seed in outcomes]
         for chooser in CHOOSERS
     }
-    by_micro = [of_seed["micro_f1"] for of_seed in outcomes]
-    result: dict[str, Any] = {
+    predicted = [of_seed[MICRO_F1].predicted[rows] for of_seed in outcomes]
+    return {
         **{chooser: [score[chooser] for score in scores[chooser]] for chooser in CHOOSERS},
-        "label_mean_f1": [score["label_mean_f1"] for score in scores["macro_f1"]],
+        "label_mean_f1": [score["label_mean_f1"] for score in scores[MACRO_F1]],
         "choices": {
-            chooser: [[*of_seed[chooser].choices] for of_seed in outcomes] for chooser in CHOOSERS
+            chooser: [list(of_seed[chooser].choices) for of_seed in outcomes]
+            for chooser in CHOOSERS
         },
-        "labels_per_row": [
-            float(outcome.predicted[rows].sum(1).double().mean()) for outcome in by_micro
-        ],
-        "seconds": time.process_time() - begin,
+        "labels_per_row": [float(of_seed.sum(1).double().mean()) for of_seed in predicted],
     }
-    return result, by_micro[0]
 
 
 def _prediction_lines(examples: Examples, outcome: Outcome) -> Iterator[str]:
