@@ -42,7 +42,6 @@ from onmt_entmax.files import write_text
 from onmt_entmax.sparse import backends
 from tools.bench.gpu_device import LONGEST_ERROR, Device, Result
 from tools.bench.gpu_parts import Part, parts_of
-from tools.bench.gpu_steps import KINDS
 
 
 class Bench:
@@ -139,19 +138,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--output", type=Path, default=Path("gpu-bench.json"))
     parser.add_argument("--only", help="parts, such as checks,steps-2,losses; default: all")
-    parser.add_argument("--contenders", default=",".join(KINDS), help="of the steps")
-    parser.add_argument("--batches", type=int, help="different batches of each size")
-    parser.add_argument("--warm", type=int, help="updates on each batch before it is timed")
-    options = parser.parse_args(arguments)
-    if not options.batches:
-        options.batches = 3 if options.device == "cpu" else 16
-    if not options.warm:
-        options.warm = 3 if options.quick else 6
-    options.contenders = options.contenders.split(",")
-    unknown = {*options.contenders} - {*KINDS}
-    if unknown:
-        parser.error(f"--contenders: no such contender: {', '.join(sorted(unknown))}")
-    return options
+    return parser.parse_args(arguments)
 
 
 def chosen_parts(only: str | None, parts: Sequence[str]) -> list[str]:
@@ -174,7 +161,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status, 1 if a check or a table fails."""
     options = parse_arguments(arguments)
     device = Device(options.device)
-    parts = parts_of(device, options)
+    parts = parts_of(device, options.quick)
     names = chosen_parts(options.only, list(parts))
     bench = Bench(options, device, parts)
     bench.run(names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -42,12 +41,16 @@ class Part:
     show: Callable[[Sequence[Result]], None]
 
 
-def parts_of(device: Device, options: argparse.Namespace) -> dict[str, Part]:
-    """Return all parts by name, in the order in which they run."""
-    quick = options.quick
+def parts_of(device: Device, quick: bool) -> dict[str, Part]:
+    """Return all parts by name, in the order in which they run.
+
+    Args:
+        device: where they run.
+        quick: whether to measure fewer cases, and less often.
+    """
     return {
         **_checks(device, quick),
-        **_steps(device, options),
+        **_steps(device, quick),
         "losses": _table("losses", LOSSES, partial(time_losses, device, quick)),
         "mappings": _table("mappings", MAPPINGS, partial(time_mappings, device, quick)),
         "attention": Part("attention", partial(_time_attention, device, quick), _print_nothing),
@@ -71,12 +74,12 @@ def _checks(device: Device, quick: bool) -> dict[str, Part]:
     }
 
 
-def _steps(device: Device, options: argparse.Namespace) -> dict[str, Part]:
+def _steps(device: Device, quick: bool) -> dict[str, Part]:
     """Return a part for each size of models, which times training steps."""
     sizes = SIZES if device.is_gpu else SMALL
     return {
         f"steps-{number}": Part(
-            "steps", partial(time_steps, device, size, options), partial(print_steps, size)
+            "steps", partial(time_steps, device, size, quick), partial(print_steps, size)
         )
         for number, size in enumerate(sizes, 1)
     }

@@ -6,14 +6,13 @@ of one is a row of the results, and the others are still timed.
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import torch
 
@@ -27,7 +26,8 @@ from tools.bench.gpu_sizes import Size
 
 # OpenNMT-py; this project without padding, with padding, and with padding and CUDA graphs.
 Kind = Literal["stock", "packed", "plain", "graph"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+BATCHES = 16  # different ones, on each of which a contender steps several times
+BATCHES_ON_CPU = 3
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,10 @@ def contenders_of(network: Network, device: Device) -> list[Contender]:
     return contenders
 
 
-def time_steps(device: Device, size: Size, options: argparse.Namespace) -> Iterator[Result]:
-    """Yield the time of a training step of each contender that the options name."""
-    batches = size.batches(options.batches)
+def time_steps(device: Device, size: Size, quick: bool) -> Iterator[Result]:
+    """Yield the time of a training step of each contender."""
+    batches = size.batches(BATCHES if device.is_gpu else BATCHES_ON_CPU)
     for contender in contenders_of(size.network, device):
-        if contender.kind not in options.contenders:
-            continue
         row: Result = {
             "size": size.network.name,
             "pairs": size.pairs,
@@ -79,7 +77,7 @@ def time_steps(device: Device, size: Size, options: argparse.Namespace) -> Itera
         try:
             with tf32_products(contender.tf32):
                 step = _step_of(contender, size, device)
-                row |= _time(step, contender.kind, batches, device, options)
+                row |= _time(step, contender.kind, batches, device, quick)
         except Exception as error:  # the others can still be useful
             traceback.print_exc()
             row |= {"ms": math.nan, "error": repr(error)[:LONGEST_ERROR], "ok": False}
@@ -116,11 +114,11 @@ class _Rounds(NamedTuple):
     timed: int
 
 
-def _rounds_of(kind: Kind, options: argparse.Namespace) -> _Rounds:
+def _rounds_of(kind: Kind, quick: bool) -> _Rounds:
     """Return the rounds of a kind: fewer for slow ones; a graph is recorded in the second."""
     if kind == "graph":
-        return _Rounds(untimed=options.warm, timed=3)
-    if kind == "plain" or options.quick:
+        return _Rounds(untimed=3 if quick else 6, timed=3)
+    if kind == "plain" or quick:
         return _Rounds(untimed=1, timed=1)
     return _Rounds(untimed=1, timed=2)
 
@@ -130,7 +128,7 @@ def _time(
     kind: Kind,
     batches: Sequence[Batch],
     device: Device,
-    options: argparse.Namespace,
+    quick: bool,
 ) -> Result:
     """Return the times of a contender's steps; of padded ones, also what they cost otherwise.
 
@@ -139,12 +137,12 @@ def _time(
         kind: of the contender.
         batches: of source and target.
         device: where the model is.
-        options: of the command line.
+        quick: whether there are fewer rounds.
     """
     if device.is_gpu:
         torch.cuda.reset_peak_memory_stats()
     started = time.perf_counter()
-    row = _milliseconds(step.take, batches, _rounds_of(kind, options), device)
+    row = _milliseconds(step.take, batches, _rounds_of(kind, quick), device)
     if not isinstance(step, StaticStep):
         return row
     loss, support = step.measured()

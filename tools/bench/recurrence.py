@@ -56,6 +56,7 @@ from tools.bench.recurrence_work import Work, product_speed, work_of
 from tools.bench.recurrent_models import stock_model
 from tools.bench.runner import COUNT, POSITIVE, choose_clock
 from tools.bench.steps import (
+    BUCKET,
     Steps,
     add_step_arguments,
     clock_of,
@@ -94,7 +95,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     torch.manual_seed(1)
     size = SIZES[options.size]
     corpus = Corpus.read(size.text, options.data)
-    stream = corpus.batches(options.batch, options.bucket)
+    stream = corpus.batches(options.batch, BUCKET)
     stock = stock_model(size.hidden, corpus.vocabularies, options.dropout)
     names = list(dict.fromkeys([options.against, *options.variants]))
     warmup = Warmup(options.warmup, options.support)
@@ -162,7 +163,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--variants", default="1.5,1", help=variants)
     add("--against", default="stock", help="the reference: stock, or an alpha")
     add_step_arguments(parser, dropout=0.3, fewest=1)
-    add("--bucket", type=COUNT, default=2048, help="pairs sorted together")
     updates = ", ".join(f"{name} {size.warmup}" for name, size in SIZES.items())
     add("--warmup", type=COUNT, help=f"updates before the timing (default: {updates})")
     add("--support", type=POSITIVE, help="nonzero outputs per token to scale to")

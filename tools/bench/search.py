@@ -44,7 +44,6 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.opennmt import ArgumentParser, translate_opts
-from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.search.config import Stop
 from onmt_entmax.search.constraints import Constraints
@@ -53,6 +52,7 @@ from tools.bench.runner import COUNT
 from tools.bench.stock_checkpoints import write_opennmt_checkpoint
 from tools.bench.word_models import random_lines, write_word_models
 
+MOST_TOKENS = 100  # of an output; the default of both sides
 LENGTH = 15  # tokens of all outputs of `--size words`
 OPENNMT = "OpenNMT-py softmax"  # the reference
 
@@ -197,11 +197,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sentences", type=COUNT, default=1000)
     parser.add_argument("--rounds", type=COUNT, default=7)
     parser.add_argument("--beam", type=COUNT, default=5)
-    parser.add_argument("--max-length", type=COUNT, default=100)
-    parser.add_argument("--min-length", type=whole(0, 10**9), default=0)
     parser.add_argument("--batch", type=COUNT, default=64, help="ours; its default is 64")
     parser.add_argument("--opennmt-batch", type=COUNT, default=30, help="its default is 30")
     parser.add_argument("--threads", type=COUNT, default=1)
+    parser.set_defaults(min_length=0, max_length=MOST_TOKENS)
     return parser.parse_args(arguments)
 
 

@@ -19,6 +19,8 @@ from onmt_entmax.rules import SHARE, whole
 from tools.bench.contenders import Contender
 from tools.bench.runner import COUNT, keep_freed_memory
 
+BUCKET = 2048  # pairs that are sorted by length together
+
 Clock = Callable[[], float]  # seconds
 
 

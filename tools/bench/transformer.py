@@ -43,6 +43,7 @@ from tools.bench.batches import Corpus
 from tools.bench.contenders import OurContender
 from tools.bench.runner import ALPHA, COUNT, choose_clock
 from tools.bench.steps import (
+    BUCKET,
     add_step_arguments,
     clock_of,
     conditions_of,
@@ -51,7 +52,6 @@ from tools.bench.steps import (
 )
 
 LEARNING_RATE = 5e-4
-BUCKET = 2048  # pairs sorted together
 
 
 @dataclass(frozen=True)
