@@ -84,7 +84,6 @@ class StaticStep:
 
     Attributes:
         updates: takes the steps.
-        shapes: to which batches are padded.
         report: sums of the last step, on the device; None before the first.
     """
 
@@ -96,7 +95,6 @@ class StaticStep:
         clipped = OptimizerConfig(max_grad_norm=MAX_GRAD_NORM)
         config = TrainingConfig(clipped, cuda_graphs=graphs)
         self.updates = Update(model, optimizer, config, pads, shapes)
-        self.shapes = shapes
         self.report: Tensor | None = None
 
     def take(self, batch: Batch) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from tools.bench.gpu_device import Result
 from tools.bench.gpu_sizes import Size
 
-PRINTED_KERNELS = 3  # the slowest ones; the file has more
-PRINTED_NAME = 90  # characters of a kernel's name
 PRINTED_CASES = 10  # of those that differ from the CPU's
 
 
@@ -25,7 +23,7 @@ def print_checks(title: str, checks: Sequence[Result]) -> None:
 
 
 def print_steps(size: Size, rows: Sequence[Result]) -> None:
-    """Print the steps of a size, with their ratios to stock softmax and to ours."""
+    """Print the steps of a size, with their ratios to stock softmax and to ours with graphs."""
     title = f"step {size.network.name}, {size.pairs} pairs"
     print(f"\n{title:34} {'ms':>8} {'/ stock':>9} {'/ alpha 1':>9} {'no waits':>9}  support  GB")
     steps = [row for row in rows if "ms" in row]
@@ -38,19 +36,6 @@ def print_steps(size: Size, rows: Sequence[Result]) -> None:
             f" {row['ms'] / softmax:9.3f} {row.get('unwaited_ms', '')!s:>9}"
             f"  {row.get('support', '')!s:>7}  {row.get('gb', '')}"
         )
-    for row in steps:
-        if "kernels" in row:
-            _print_kernels(row)
-
-
-def _print_kernels(row: Result) -> None:
-    """Print the slowest kernels of a step; the file has 30."""
-    print(
-        f"  kernels of a plain step, shape {row['shape']}: {row['kernels']} in "
-        f"{row['kernels_ms']} ms"
-    )
-    for top in row["top"][:PRINTED_KERNELS]:
-        print(f"    {top['ms']:8.3f} ms {top['count']:5} {top['kernel'][:PRINTED_NAME]}")
 
 
 def print_table(title: str, rows: Sequence[Result]) -> None:

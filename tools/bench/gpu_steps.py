@@ -21,7 +21,6 @@ from onmt_entmax.train.contexts import tf32_products
 from tools.bench.gpu_contenders import PackedStep, StaticStep, Step, StockStep
 from tools.bench.gpu_device import LONGEST_ERROR, Device, Result
 from tools.bench.gpu_networks import Network
-from tools.bench.gpu_profile import profile_step
 from tools.bench.gpu_sizes import Size
 
 # OpenNMT-py; this project without padding, with padding, and with padding and CUDA graphs.
@@ -156,8 +155,6 @@ def _time(
         row["unwaited_ms"] = round(_milliseconds_without_waits(step.take, batches, device), 2)
     if device.is_gpu:
         row["gb"] = round(torch.cuda.max_memory_reserved() / 1e9, 2)
-        if kind == "plain":
-            row |= profile_step(step, batches)
     return row
 
 

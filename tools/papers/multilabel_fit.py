@@ -12,7 +12,10 @@ from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_model import Linear, moments_of, sparse_tensor, standardised
 
-TOLERANCE = 3e-4  # of L-BFGS: largest entry of the gradient
+# Of L-BFGS: the largest entry of the gradient and the smallest change of the risk with which it
+# goes on, and the most steps.
+TOLERANCE = 3e-4
+SMALLEST_CHANGE = 1e-10
 ITERATIONS = 100
 
 
@@ -138,7 +141,7 @@ def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters]) -> None:
         [*(of_set.matrix for of_set in parameters), *(of_set.bias for of_set in parameters)],
         max_iter=ITERATIONS,
         tolerance_grad=TOLERANCE,
-        tolerance_change=1e-10,
+        tolerance_change=SMALLEST_CHANGE,
         line_search_fn="strong_wolfe",
     )
     labels = torch.cat([of_set.training_set.labels for of_set in parameters])
@@ -150,8 +153,9 @@ def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters]) -> None:
         """Compute the risk and its gradients; L-BFGS calls it several times a step."""
         optimiser.zero_grad()
         weights = [of_set.weights() for of_set in parameters]
-        scores = [of_set.scores(each) for of_set, each in zip(parameters, weights, strict=True)]
-        penalty = torch.stack([each.square().sum() for each in weights]).sum()
+        pairs = zip(parameters, weights, strict=True)
+        scores = [of_set.scores(own_weights) for of_set, own_weights in pairs]
+        penalty = torch.stack([own_weights.square().sum() for own_weights in weights]).sum()
         risk = loss.of(torch.cat(scores), labels) @ shares + l2 / 2 * penalty
         risk.backward()
         return risk

@@ -55,14 +55,11 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
     pairs, selection = _read_data(settings)
     say(f"{counted(len(pairs), 'pair')} to train on, {len(selection):,} to choose the epoch")
     words = count_words(pairs, settings.min_frequency)
-    torch.manual_seed(settings.seed)
-    model = Classifier(settings, len(words))
-    if settings.embeddings:
-        say(f"fixed vectors: {_fix_vectors(model, settings, words):,} of {len(words):,} words")
+    model = _new_model(settings, words, say)
     optimiser = _optimiser_of(model, settings)
     encoded, encoded_selection = encode(pairs, words), encode(selection, words)
     best: Measures | None = None
-    log = ""
+    log = ""  # all of metrics.jsonl
     for epoch in range(1, settings.epochs + 1):
         trained = _one_epoch(model, settings, optimiser, encoded)
         measures = measure(settings, selection, predict(model, settings, encoded_selection))
@@ -84,6 +81,15 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
         )
     assert best is not None, "there is at least one epoch"
     return best
+
+
+def _new_model(settings: Settings, words: Sequence[str], say: Callable[[str], None]) -> Classifier:
+    """Return a model with random weights and, if there are some, given word vectors."""
+    torch.manual_seed(settings.seed)
+    model = Classifier(settings, len(words))
+    if settings.embeddings:
+        say(f"fixed vectors: {_fix_vectors(model, settings, words):,} of {len(words):,} words")
+    return model
 
 
 def _read_data(settings: Settings) -> tuple[list[Pair], list[Pair]]:
