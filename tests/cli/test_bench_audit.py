@@ -9,7 +9,8 @@ import pytest
 from onmt_entmax.cli import audit
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
-from tools.bench.audit import PlantedTable, audited, plant
+from tools.bench.audit import audited
+from tools.bench.planted_errors import PlantedTable, plant
 
 ROWS = [Row(number, Query("kitap", ("N",), "x"), "kitabı", ()) for number in range(1, 301)]
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +24,10 @@ from pathlib import Path
 from onmt_entmax.cli import audit
 from onmt_entmax.cli.audited_rows import AuditedRow, surest_first
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.cli.tables import read_rows
-from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 from onmt_entmax.report.tables import aligned_table
-from onmt_entmax.strings.tables import Row
+from tools.bench.planted_errors import PlantedTable, planted_table
 
-ROWS_PER_ERROR = 100
 THRESHOLDS = (0.01, 0.001)  # a form that is less probable is listed
 # Flags of the baselines. Their attention has nothing to warm up to.
 SOFTMAX = (
@@ -39,68 +35,6 @@ SOFTMAX = (
     *("-generator_function", "softmax"),
     *("-attention_warmup_steps", "0"),
 )
-
-# --- planted errors --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PlantedTable:
-    """A table with planted errors.
-
-    Attributes:
-        rows: all its rows.
-        errors: lines of the rows with errors, from 1.
-    """
-
-    rows: Sequence[Row]
-    errors: frozenset[int]
-
-    def text(self) -> str:
-        """Return the table as `audit` reads it."""
-        return "".join(
-            f"{row.query.source}\t{row.target}\t{';'.join(row.query.tags)}\n" for row in self.rows
-        )
-
-
-def planted_table(options: argparse.Namespace, seed: int) -> PlantedTable:
-    """Return random rows of the table that the options name, with errors in 1 % of them.
-
-    Raises:
-        UserError: the table cannot be read, or has fewer rows than wanted.
-    """
-    table = read_rows(options.table)
-    if not 1 <= options.rows <= len(table):
-        raise UserError(f"--rows: {options.table} has {len(table):,}, not {options.rows:,}")
-    generator = random.Random(seed)
-    return plant(generator.sample(table, options.rows), generator)
-
-
-def plant(rows: Sequence[Row], generator: random.Random) -> PlantedTable:
-    """Return the rows with errors in 1 % of them, and in one at least."""
-    letters = sorted({letter for row in rows for letter in row.target if letter.isalpha()})
-    count = max(1, len(rows) // ROWS_PER_ERROR)
-    errors = frozenset(generator.sample(range(1, len(rows) + 1), count))
-    planted = [
-        row._replace(target=mistyped(row.target, letters, generator)) if line in errors else row
-        for line, row in enumerate(rows, 1)
-    ]
-    return PlantedTable(planted, errors)
-
-
-def mistyped(word: str, letters: Sequence[str], generator: random.Random) -> str:
-    """Return the word with one random typing error: another word, and not an empty one."""
-    while True:
-        position = generator.randrange(len(word))
-        new = generator.choice(letters)
-        before, letter, after = word[:position], word[position], word[position + 1 :]
-        replaced = new + after
-        inserted = new + letter + after
-        deleted = after
-        exchanged = after[:1] + letter + after[1:]
-        wrong = before + generator.choice((replaced, inserted, deleted, exchanged))
-        if wrong not in ("", word):
-            return wrong
-
 
 # --- lists of suspects -----------------------------------------------------------------------
 
@@ -202,7 +136,7 @@ def count_errors(options: argparse.Namespace) -> Mapping[str, Counts]:
     """Return the counts of each list, by its name."""
     counts: dict[str, Counts] = defaultdict(Counts)
     for seed in options.seeds:
-        table = planted_table(options, seed)
+        table = planted_table(options.table, options.rows, seed)
         for name, suspects in suspects_of(table, options.out / f"seed-{seed}", options).items():
             counts[name].add(suspects, table.errors)
     return counts

@@ -12,7 +12,7 @@ from torch import nn
 
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel, TransformerEncoder
-from tools.bench import transformer
+from tools.bench import transformer_models
 from tools.bench.batches import Corpus
 from tools.bench.recurrent_models import our_model, stock_model
 from tools.bench.texts import Text
@@ -80,13 +80,13 @@ class Transformer(Network):
         size: further sizes, of which `hidden` is one.
     """
 
-    size: transformer.Size
+    size: transformer_models.Size
     dropout: ClassVar[float] = 0.1
     other_alpha: ClassVar[str] = "learned"
 
     def model(self, alpha: str, dropout: float) -> SparseNMTModel:
         """Return our model; see `Network.model`."""
-        return transformer.model_of(
+        return transformer_models.model_of(
             alpha, self.corpus.vocabularies, self.size, output_alpha=1.0, dropout=dropout
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from onmt_entmax.data.batch import Batch
-from tools.bench import texts, transformer
+from tools.bench import texts, transformer_models
 from tools.bench.gpu_networks import Lstm, Network, Transformer
 
 
@@ -30,11 +30,11 @@ class Size:
 CHARACTERS = Lstm("2x300 V=776", hidden=300, text=texts.INFLECTION)
 WORDS = Lstm("2x500 V=18,000", hidden=500, text=texts.WORDS)
 BASE = Transformer(
-    "Transformer base", hidden=512, text=texts.SENTENCES, size=transformer.SIZES["base"]
+    "Transformer base", hidden=512, text=texts.SENTENCES, size=transformer_models.SIZES["base"]
 )
 SMALL_LSTM = Lstm("2x24 V=776", hidden=24, text=texts.INFLECTION)
 TINY = Transformer(
-    "tiny Transformer", hidden=32, text=texts.INFLECTION, size=transformer.SIZES["tiny"]
+    "tiny Transformer", hidden=32, text=texts.INFLECTION, size=transformer_models.SIZES["tiny"]
 )
 
 # Of a GPU.
