@@ -43,7 +43,11 @@ _PROVEN_SETTINGS = tuple(f"only {setting}" for setting in _SETTINGS)
 
 
 def rows_by_language(paths: Sequence[Path], model: Transducer) -> dict[str, list[Row]]:
-    """Return the rows of tables, by the name that a model has for the language of their file."""
+    """Return the rows of tables, by the name that a model has for the language of their file.
+
+    Raises:
+        UserError: a table cannot be read, or the model does not know its language.
+    """
     tables = [Table("dev", path) for path in paths]
     name_languages(tables, None, by_name=True)
     read_tables(tables, usual=("source", "target", "tags"))
@@ -67,7 +71,14 @@ def with_symbols(model: LoadedModel, rows: dict[str, list[Row]]) -> LoadedModel:
 
 
 def is_foreign(text: str, row: Row, symbols: frozenset[str], task: StringTask) -> bool:
-    """Return whether a text has a symbol that neither language nor source have."""
+    """Return whether a text has a symbol that neither language nor source have.
+
+    Args:
+        text: a target of the row, or a prediction; empty: none.
+        row: has the source.
+        symbols: of the training targets of the row's language.
+        task: divides texts into symbols.
+    """
     used = {*task.target.encode(text)} if text else set()
     return not symbols.issuperset(used - {*task.source.encode(row.query.source)})
 
@@ -127,14 +138,14 @@ def predict_restricted(
         unrestricted: their predictions with `any`.
         symbols: of the training targets of the language.
     """
-    again = [
+    may_differ = [
         index
         for index, (prediction, row) in enumerate(zip(unrestricted, rows, strict=True))
         if prediction.level != "only" or is_foreign(prediction.text, row, symbols, restricted.task)
     ]
     predictions = list(unrestricted)
-    changed = restricted.predictions([queries[index] for index in again])
-    for index, prediction in zip(again, changed, strict=True):
+    predicted_again = restricted.predictions([queries[index] for index in may_differ])
+    for index, prediction in zip(may_differ, predicted_again, strict=True):
         predictions[index] = prediction
     return predictions
 

@@ -37,7 +37,8 @@ from typing import Any
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.prepare_sigmorphon import SETTINGS
 from onmt_entmax.files import write_files
-from tools.papers.corpus_files import getter, members
+from tools.papers.archives import members
+from tools.papers.corpus_files import getter
 from tools.papers.multilabel_corpora import MULTILABEL, multilabel
 from tools.papers.parallel_corpora import PARALLEL, parallel
 from tools.papers.shared_task import sigmorphon

@@ -19,7 +19,8 @@ import yaml
 from onmt_entmax.cli import prepare_files
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import text_lines
-from tools.papers.corpus_files import Get, check, getter, members
+from tools.papers.archives import members
+from tools.papers.corpus_files import Get, check, getter
 from tools.papers.parallel_texts import Sides, sentences, split_tatoeba
 
 # How each corpus is published, by its name; the file explains its keys.
