@@ -15,7 +15,7 @@ from tools.bench.gpu_device import Device, Result
 from tools.bench.gpu_ratios import ratios
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and targets
-Mapping = Callable[[Tensor], Tensor]  # of scores
+RowMapping = Callable[[Tensor], Tensor]  # of scores
 TOP = 100  # scores that the loss of entmax 1.3 sorts
 # Rows and classes.
 LOSS_SIZES = ((1280, 776), (1280, 18_000), (4096, 32_000))
@@ -87,7 +87,7 @@ def time_mappings(device: Device, quick: bool) -> Iterator[Result]:
         yield from ratios(device, conditions, calls, peers, repeats)
 
 
-def _mappings_of_peer() -> dict[str, Mapping]:
+def _mappings_of_peer() -> dict[str, RowMapping]:
     """Return the mappings of entmax 1.3 for alpha 1.5, if it is installed."""
     peer = installed("entmax")
     if peer is None:
@@ -98,7 +98,7 @@ def _mappings_of_peer() -> dict[str, Mapping]:
     }
 
 
-def _mapping_backward(scores: Tensor, gradient: Tensor, mapping: Mapping) -> None:
+def _mapping_backward(scores: Tensor, gradient: Tensor, mapping: RowMapping) -> None:
     """Run a mapping forward and backward."""
     scores.grad = None
     mapping(scores).backward(gradient)
