@@ -20,12 +20,18 @@ ITERATIONS = 100
 
 
 class TrainingSet:
-    """A training set in coordinates in which L-BFGS needs few steps.
+    r"""A training set in coordinates in which L-BFGS needs few steps.
 
-    With the singular value decomposition :math:`X = U S V^T`, the scores are
-    :math:`(U S D) P + b` for weights :math:`V D P`. The scales :math:`D` make the curvature
-    about 1 in each direction, whatever lambda is. Features that are not standardised keep their
-    own axes, V = 1.
+    Features that differ in size, or go together, make a risk whose curvature differs much between
+    directions, so that L-BFGS takes many steps. The singular value decomposition
+    :math:`X = U S V^T` of the features turns them into directions that do not go together. With
+    scales :math:`D`, a diagonal matrix, and parameters :math:`P`,
+
+    .. math:: W = V D P, \qquad X W + b = (U S D) P + b.
+
+    The curvature of the mean loss in direction i is about :math:`s_i^2 / n`, and that of the
+    penalty :math:`\lambda`, so :math:`d_i = (s_i^2 / n + \lambda)^{-1/2}` makes it about 1 in each
+    direction of :math:`P`. Features that are not standardised keep their own axes, V = 1.
 
     Args:
         examples: all rows have labels.

@@ -76,13 +76,17 @@ def processors(names: str, jobs: int) -> list[int | None]:
     except ValueError:
         raise UserError(f"--cores: expected numbers such as 0,1 not {names}") from None
     available = sorted(os.sched_getaffinity(0))
-    if len(cores) < jobs or not set(cores) <= set(available):
+    if len(cores) < jobs or not {*cores} <= {*available}:
         raise UserError(f"--cores: name {jobs} of the processors {available}")
     return list(cores[:jobs])
 
 
 def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
-    """Train and measure all unfinished cells, pair by pair; return the exit status.
+    """Train and measure all unfinished cells, pair by pair.
+
+    Returns:
+        The exit status: 0 if all is done; 1 if something failed; 128 and the number of the signal
+        that stopped it, as shells do.
 
     Raises:
         UserError: an option or a matrix is wrong; then nothing runs.
