@@ -63,27 +63,38 @@ def checksum(*words: str) -> str:
     return hashlib.sha256("\t".join(words).encode("utf-8")).hexdigest()
 
 
+def checksum_of_row(row: tuple[str, str, str]) -> str:
+    """Return the key of a row: lemma, form and tags."""
+    return checksum(*row)
+
+
 def split(language: Language) -> tuple[list[Cell], list[Cell]]:
     """Divide the cells of a language into training and development cells.
 
-    Only `predictable` cells are held out: nobody can guess `went`.
+    Only `predictable` cells are held out: nobody can guess `went`. Development begins with a cell
+    of each new lemma, and with cells of several forms; the others have one form.
     """
     cells = sorted(language.cells, key=lambda cell: checksum(cell.lemma, cell.tags))
-    irregular = {cell.lemma for cell in cells if not cell.productive}
-    regular = {cell.lemma for cell in cells} - irregular
-    new_lemmas = set(sorted(regular, key=checksum)[: language.new_lemmas])
-
+    new_lemmas = choose_new_lemmas(cells, language.new_lemmas)
     known = [cell for cell in cells if cell.lemma not in new_lemmas]
     known.sort(key=lambda cell: cell.predictable)  # what cannot be guessed is in training
-    train, rest = known[: language.train], known[language.train :]
-    shown = {cell.lemma for cell in train}
-    rest = [cell for cell in rest if cell.lemma in shown]
+    train = known[: language.train]
+    trained_lemmas = {cell.lemma for cell in train}
+    rest = [cell for cell in known[language.train :] if cell.lemma in trained_lemmas]
 
+    # By lemma, so that each has one cell; the last one counts.
     new = {cell.lemma: cell for cell in cells if cell.lemma in new_lemmas and len(cell.forms) == 1}
-    several = {cell.lemma: cell for cell in rest if len(cell.forms) > 1}
-    dev = [*new.values(), *list(several.values())[: language.dev_variants]]
+    variants = {cell.lemma: cell for cell in rest if len(cell.forms) > 1}
+    dev = [*new.values(), *list(variants.values())[: language.dev_variants]]
     dev += [cell for cell in rest if len(cell.forms) == 1]
     return train, dev[: language.dev]
+
+
+def choose_new_lemmas(cells: Sequence[Cell], count: int) -> set[str]:
+    """Return lemmas for development alone, whose paradigms follow from their spelling."""
+    irregular = {cell.lemma for cell in cells if not cell.productive}
+    regular = {cell.lemma for cell in cells} - irregular
+    return set(sorted(regular, key=checksum)[:count])
 
 
 def render(language: Language) -> dict[str, str]:
@@ -92,7 +103,7 @@ def render(language: Language) -> dict[str, str]:
     train_rows = [(cell.lemma, form, cell.tags) for cell in train for form in cell.forms]
     dev_rows = [(cell.lemma, cell.forms[0], cell.tags) for cell in dev]
     return {
-        part: "".join("\t".join(row) + "\n" for row in sorted(rows, key=lambda r: checksum(*r)))
+        part: "".join("\t".join(row) + "\n" for row in sorted(rows, key=checksum_of_row))
         for part, rows in (("train", train_rows), ("dev", dev_rows))
     }
 
@@ -135,7 +146,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     write_files({options.out / name: text for name, text in files.items()})
     for name, text in files.items():
-        print(f"{name}: {text.count(chr(10))} rows")
+        print(f"{name}: {len(text.splitlines())} rows")
     return 0
 
 

@@ -16,14 +16,27 @@ from onmt_entmax.strings.task import INFLECTION
 from onmt_entmax.strings.units import decode_word
 
 ROOT = Path(__file__).resolve().parent.parent
-RUN = Path("run/demo")
+# Relative to the root, as the commands name them.
+MODEL = Path("run/demo/model")
+SOURCE = Path("run/demo/data/dev.src")
+REFERENCE = Path("run/demo/data/dev.tgt")
+PREDICTIONS = Path("run/demo/dev.pred")  # several of each word
+BEST = Path("run/demo/dev.best")  # one of each word
+REPORT = Path("run/demo/dev.report.jsonl")
+PAGE = Path("run/demo/dev.html")
+N_BEST = 5  # predictions of each word
 SHOWN = 8  # words with several possible forms
 
 
-def run(*words: str) -> None:
-    """Show a console command and run it from the repository's root."""
-    print(f"\n$ onmt-entmax {shlex.join(words)}", flush=True)
-    subprocess.run([sys.executable, "-m", "onmt_entmax", *words], cwd=ROOT, check=True)
+def run(*words: object) -> None:
+    """Show a command of `onmt-entmax` and run it from the repository's root.
+
+    Raises:
+        subprocess.CalledProcessError: it failed.
+    """
+    texts = [str(word) for word in words]
+    print(f"\n$ onmt-entmax {shlex.join(texts)}", flush=True)
+    subprocess.run([sys.executable, "-m", "onmt_entmax", *texts], cwd=ROOT, check=True)
 
 
 def show_activation() -> None:
@@ -54,7 +67,8 @@ def show_ambiguous(report: Path) -> None:
         for record in records
         if record["certificate"] == "exhaustive" and len(record["hypotheses"]) > 1
     ]
-    several.sort(key=lambda record: -record["hypotheses"][1]["prob"])
+    second_best = 1
+    several.sort(key=lambda record: record["hypotheses"][second_best]["prob"], reverse=True)
     print("\nWords with more than one possible form; every other string has probability 0:")
     for record in several[:SHOWN]:
         forms = [
@@ -64,44 +78,38 @@ def show_ambiguous(report: Path) -> None:
         print(f"  {query(record['source']):45} {', '.join(forms)}")
 
 
+def demonstrate() -> None:
+    """Run all commands.
+
+    Raises:
+        subprocess.CalledProcessError: one of them failed.
+    """
+    show_activation()
+    run("prepare", "sigmorphon", "--data", "data/samples", "--out", SOURCE.parent)
+    print("\nThe demo trains a smaller model than that of train.yaml, in less time:")
+    run("train", "-config", "config/demo/demo.yaml", "-overwrite")
+    outputs = ["-output", PREDICTIONS, "-exactness_report", REPORT, "-n_best", N_BEST]
+    run("translate", "-model", MODEL, "-src", SOURCE, *outputs)
+    keep_best(PREDICTIONS, BEST, N_BEST)
+    run("evaluate", "--source", SOURCE, "--reference", REFERENCE, "--predictions", BEST)
+    show_ambiguous(ROOT / REPORT)
+    run("report", "-model", MODEL, "-report", REPORT, "-output", PAGE, "-details", "all")
+
+
 def main() -> int:
     """Run everything; return the exit status."""
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    data = RUN / "data"
-    source = str(data / "dev.src")
-    reference = str(data / "dev.tgt")
-    predictions = RUN / "dev.pred"  # several of each word
-    best = RUN / "dev.best"
-    report = RUN / "dev.report.jsonl"
-    page = RUN / "dev.html"
-    show_activation()
     try:
-        run("prepare", "sigmorphon", "--data", "data/samples", "--out", str(data))
-        print("\nThe demo trains a smaller model than that of train.yaml, in less time:")
-        run("train", "-config", "config/demo/demo.yaml", "-overwrite")
-        run(
-            *("translate", "-model", str(RUN / "model"), "-src", source),
-            *("-output", str(predictions), "-exactness_report", str(report), "-n_best", "5"),
-        )
-        keep_best(predictions, best, 5)
-        run(
-            *("evaluate", "--source", source),
-            *("--reference", reference, "--predictions", str(best)),
-        )
-        show_ambiguous(ROOT / report)
-        run(
-            *("report", "-model", str(RUN / "model"), "-report", str(report)),
-            *("-output", str(page), "-details", "all"),
-        )
+        demonstrate()
     except subprocess.CalledProcessError as error:
         return int(error.returncode)
     except KeyboardInterrupt:
         return 130
-    print(f"\nThe trained model: {RUN / 'model'}")
-    print(f"A page of every word, with its lattice of possible forms and its attention: {page}")
-    print(f"Open it in a browser: {(ROOT / page).as_uri()}")
+    print(f"\nThe trained model: {MODEL}")
+    print(f"A page of every word, with its lattice of possible forms and its attention: {PAGE}")
+    print(f"Open it in a browser: {(ROOT / PAGE).as_uri()}")
     return 0
 
 

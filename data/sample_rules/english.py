@@ -105,7 +105,12 @@ def entries(text: str) -> list[list[str]]:
 
 
 def verb_cells(
-    verb: str, past: tuple[str, ...], participle: tuple[str, ...], regular: bool, particle: str = ""
+    verb: str,
+    past: tuple[str, ...],
+    participle: tuple[str, ...],
+    *,
+    regular: bool,
+    particle: str = "",
 ) -> list[Cell]:
     """Return the five cells of a verb.
 
@@ -121,22 +126,23 @@ def verb_cells(
     # predicted, and the participle only if it equals the past (`sold`, but `sang`, `sung`).
     past_known = regular or bool(particle)
     participle_known = past_known or past == participle
-    table = (  # tags, forms, whether they are predictable
-        ("V;NFIN", (verb,), True),
-        ("V;3;SG;PRS", (add_s(verb),), True),
-        ("V;V.PTCP;PRS", (add_ing(verb),), True),
-        ("V;PST", past, past_known),
-        ("V;V.PTCP;PST", participle, participle_known),
-    )
+    forms_by_tags = {
+        "V;NFIN": (verb,),
+        "V;3;SG;PRS": (add_s(verb),),
+        "V;V.PTCP;PRS": (add_ing(verb),),
+        "V;PST": past,
+        "V;V.PTCP;PST": participle,
+    }
+    known = {"V;PST": past_known, "V;V.PTCP;PST": participle_known}
     return [
         Cell(
             lemma=verb + tail,
             forms=tuple(form + tail for form in forms),
             tags=tags,
-            predictable=predictable,
+            predictable=known.get(tags, True),
             productive=regular and verb not in DOUBLING,
         )
-        for tags, forms, predictable in table
+        for tags, forms in forms_by_tags.items()
     ]
 
 

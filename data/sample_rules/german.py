@@ -44,8 +44,6 @@ PLURAL_S = """
 """
 FEMININE_S = {"Kamera", "Oma"}
 
-CASES = ("NOM", "GEN", "DAT", "ACC")
-
 
 def add_n(noun: str) -> str:
     """Return a noun with the ending -n or -en."""
@@ -79,20 +77,31 @@ def paradigm(
         productive: whether the noun's spelling tells its class.
     """
     dative_plural = plural if plural.endswith(("n", "s")) else plural + "n"
-    singulars = ((noun,), singular_genitive, (oblique,), (oblique,))
-    plurals = (plural, plural, dative_plural, plural)
-    cells = [
-        Cell(noun, forms, f"N;{case};SG", productive=productive)
-        for case, forms in zip(CASES, singulars, strict=True)
+    singulars = {
+        "NOM": (noun,),
+        "GEN": singular_genitive,
+        "DAT": (oblique,),
+        "ACC": (oblique,),
+    }
+    plurals = {"NOM": plural, "GEN": plural, "DAT": dative_plural, "ACC": plural}
+    return [
+        *(
+            Cell(noun, forms, f"N;{case};SG", productive=productive)
+            for case, forms in singulars.items()
+        ),
+        *(
+            Cell(
+                noun,
+                (form,),
+                f"N;{case};PL",
+                # The nominative predicts the rest of the plural. Unless the spelling tells it, it
+                # is in the training data.
+                predictable=case != "NOM" or productive,
+                productive=productive,
+            )
+            for case, form in plurals.items()
+        ),
     ]
-    for case, form in zip(CASES, plurals, strict=True):
-        # The nominative predicts the rest of the plural. Unless the spelling tells it, it is in the
-        # training data.
-        predictable = case != "NOM" or productive
-        cells.append(
-            Cell(noun, (form,), f"N;{case};PL", predictable=predictable, productive=productive)
-        )
-    return cells
 
 
 def cells() -> tuple[Cell, ...]:

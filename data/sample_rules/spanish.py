@@ -53,8 +53,9 @@ IRREGULAR = {
 }
 
 PERSONS = ("1;SG", "2;SG", "3;SG", "1;PL", "2;PL", "3;PL")
-THIRD = (2, 5)  # positions of the third persons
-UNSTRESSED = (3, 4)  # positions of the persons whose endings are stressed in the present
+THIRD = (PERSONS.index("3;SG"), PERSONS.index("3;PL"))
+# Persons whose endings are stressed in the present, so that the stem is not.
+UNSTRESSED = (PERSONS.index("1;PL"), PERSONS.index("2;PL"))
 PRESENT = {
     "ar": "o as a amos áis an".split(),
     "er": "o es e emos éis en".split(),
@@ -138,13 +139,26 @@ def preterite(stem: str, ending: str, change: str) -> list[str]:
         base = stem
         if ending == "ir" and change and position in THIRD:
             base = change_vowel(stem, weak_vowel(change))
-        if ends_in_vowel(stem):  # leyó, leíste; construyó, construiste
-            if position in THIRD:
-                suffix = "y" + suffix[1:]
-            elif not stem.endswith("u"):
-                suffix = "í" + suffix[1:]
-        forms.append(base + suffix)
+        forms.append(base + preterite_suffix(stem, suffix, position))
     return forms
+
+
+def preterite_suffix(stem: str, suffix: str, position: int) -> str:
+    """Return the suffix of an -er or -ir verb's preterite as it is spelled after a stem.
+
+    After a vowel, i is y in the third persons, and has an accent in the others except after u:
+    `leyó`, `leíste`; `construyó`, `construiste`.
+
+    Args:
+        stem: of the verb.
+        suffix: after a consonant.
+        position: of the person.
+    """
+    if not ends_in_vowel(stem):
+        return suffix
+    if position in THIRD:
+        return "y" + suffix[1:]
+    return suffix if stem.endswith("u") else "í" + suffix[1:]
 
 
 def gerund(stem: str, ending: str, change: str) -> str:
@@ -158,31 +172,60 @@ def gerund(stem: str, ending: str, change: str) -> str:
     return stem + "iendo"
 
 
+@dataclass(frozen=True)
+class Forms:
+    """The forms of a verb from which its cells are made; each list has the six persons."""
+
+    present: list[str]
+    imperfect: list[str]
+    preterite: list[str]
+    future: list[str]
+    gerund: str
+
+
+def regular_forms(verb: str, change: str) -> Forms:
+    """Return the forms of a verb without irregular parts; see `STEM_CHANGING` for `change`."""
+    stem, ending = verb[:-2], verb[-2:]
+    imperfect = IMPERFECT["ar" if ending == "ar" else "er"]  # -ir verbs have the endings of -er
+    return Forms(
+        present=present(stem, ending, change),
+        imperfect=[stem + suffix for suffix in imperfect],
+        preterite=preterite(stem, ending, change),
+        future=[verb + suffix for suffix in FUTURE],
+        gerund=gerund(stem, ending, change),
+    )
+
+
+def with_irregular_parts(forms: Forms, irregular: Irregular) -> Forms:
+    """Return the forms of a verb with its irregular parts."""
+    strong = [irregular.preterite + suffix for suffix in STRONG_PRETERITE]
+    # Before o, the sound of hic- is written hiz-.
+    strong = [form.replace("hico", "hizo") for form in strong]
+    return Forms(
+        present=[irregular.first_singular, *forms.present[1:]],
+        imperfect=forms.imperfect,
+        preterite=strong if irregular.preterite else forms.preterite,
+        future=[irregular.future + suffix for suffix in FUTURE],
+        gerund=irregular.gerund or forms.gerund,
+    )
+
+
 def verb_cells(verb: str, change: str, irregular: Irregular | None) -> list[Cell]:
     """Return the cells of a verb; see `STEM_CHANGING` for `change`."""
-    stem, ending = verb[:-2], verb[-2:]
-    now = present(stem, ending, change)
-    past = preterite(stem, ending, change)
-    future = verb
-    present_participle = gerund(stem, ending, change)
+    forms_of_verb = regular_forms(verb, change)
     if irregular:
-        present_participle = irregular.gerund or present_participle
-        now[0] = irregular.first_singular
-        future = irregular.future
-        if irregular.preterite:
-            past = [irregular.preterite + suffix for suffix in STRONG_PRETERITE]
-            past[2] = past[2].replace("hico", "hizo")  # before o, the sound of hic- is written hiz-
-    endings = "ar" if ending == "ar" else "er"  # in the imperfect, -ir verbs have those of -er
+        forms_of_verb = with_irregular_parts(forms_of_verb, irregular)
     table: dict[str, tuple[str, ...]] = {
         "V;NFIN": (verb,),
-        "V.CVB;PRS": (present_participle,),
+        "V.CVB;PRS": (forms_of_verb.gerund,),
     }
     for position, person in enumerate(PERSONS):
-        table[f"V;IND;PRS;{person}"] = (now[position],)
-        table[f"V;IND;PST;{person};IPFV"] = (stem + IMPERFECT[endings][position],)
-        table[f"V;IND;PST;{person};PFV"] = (past[position],)
-        table[f"V;IND;FUT;{person}"] = (future + FUTURE[position],)
-    root = past[5].removesuffix("ron")
+        table[f"V;IND;PRS;{person}"] = (forms_of_verb.present[position],)
+        table[f"V;IND;PST;{person};IPFV"] = (forms_of_verb.imperfect[position],)
+        table[f"V;IND;PST;{person};PFV"] = (forms_of_verb.preterite[position],)
+        table[f"V;IND;FUT;{person}"] = (forms_of_verb.future[position],)
+    third_plural = forms_of_verb.preterite[PERSONS.index("3;PL")]
+    root = third_plural.removesuffix("ron")  # of the imperfect subjunctive
     table["V;SBJV;PST;3;SG"] = (root + "ra", root + "se")
     table["V;SBJV;PST;3;PL"] = (root + "ran", root + "sen")
     return [

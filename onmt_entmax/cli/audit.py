@@ -64,8 +64,17 @@ def check_part(
     held_out: Sequence[Row],
     task: StringTask,
     options: argparse.Namespace,
+    training_flags: Sequence[str] = (),
 ) -> None:
     """Train on some rows, and decode and score others; what is done already stays.
+
+    Args:
+        folder: of the part.
+        train: rows to train on.
+        held_out: rows to decode and score.
+        task: of the table.
+        options: of the command line.
+        training_flags: of `onmt-entmax train`, in place of what the configuration says.
 
     Raises:
         UserError: the folder has parts of another table.
@@ -82,7 +91,7 @@ def check_part(
     if not options.model:
         if (folder / "scores.jsonl").exists():
             return
-        _train(folder)
+        _train(folder, training_flags)
     source = ("-model", options.model or folder / "model", "-src", folder / "dev.src")
     run_command("translate", *source, "-output", folder / "dev.out", "-n_best", 10,
         "-beam_size", 10, "-exactness_report", folder / "dev.report.jsonl")  # fmt: skip
@@ -112,11 +121,11 @@ def _files_of_part(
     return contents
 
 
-def _train(folder: Path) -> None:
+def _train(folder: Path, flags: Sequence[str]) -> None:
     """Train the model of a part, or go on where its training stopped."""
     model = folder / "model"
     resumed = ["-train_from", model] if model.exists() and checkpoint_steps(model) else []
-    run_command("train", "-config", folder / CONFIGURATION, *resumed)
+    run_command("train", "-config", folder / CONFIGURATION, *flags, *resumed)
 
 
 def folds_of(options: argparse.Namespace) -> int:
@@ -141,12 +150,17 @@ class _Part:
     copies: Sequence[int]
 
 
-def audit(options: argparse.Namespace) -> list[AuditedRow]:
-    """Return all rows, each checked by the model of the other parts; of equal rows, the first."""
+def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> list[AuditedRow]:
+    """Return all rows, each checked by the model of the other parts; of equal rows, the first.
+
+    Args:
+        options: of the command line.
+        training_flags: of `onmt-entmax train`, such as other sizes than those of the command.
+    """
     rows, task = _read_rows(options)
     checked: list[AuditedRow] = []
     for part in _parts(rows, options):
-        check_part(part.folder, part.train, part.held_out, task, options)
+        check_part(part.folder, part.train, part.held_out, task, options, training_flags)
         number = len(part.held_out)
         reports = read_report(part.folder / "dev.report.jsonl", number)
         scores = read_scores(part.folder / "scores.jsonl", number)

@@ -157,7 +157,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sequence[Row], Sequence
     """Training and held-out rows of each part, which nothing is trained on."""
     parts = []
 
-    def check_part(folder, train, held_out, task, options) -> None:
+    def check_part(folder, train, held_out, task, options, training_flags) -> None:
         parts.append((train, held_out))
         folder.mkdir(parents=True)
         empty = record("lang=x", "none", bound=1.0)

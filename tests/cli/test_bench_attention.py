@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.commands import ROOT, execute
-from tools.bench.attention import OURS, parse_arguments, warm_up
+from tools.bench.attention import parse_arguments, warm_up
+from tools.bench.attention_contenders import OURS
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.commands import ROOT, execute
-from tools.bench.attention import OURS
+from tools.bench.attention_contenders import OURS
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,8 @@ import pytest
 
 from onmt_entmax.errors import UserError
 from tools.bench.gpu import Bench, chosen_parts
-from tools.bench.gpu_device import Device
+from tools.bench.gpu_device import Device, Result
 from tools.bench.gpu_parts import Part
-from tools.bench.gpu_steps import Result
 
 NAMES = ["checks-loss", "checks-updates", "steps-1", "losses"]
 

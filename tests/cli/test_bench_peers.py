@@ -10,6 +10,8 @@ import pytest
 
 from tests.in_process import exit_status
 from tools.bench import peers
+from tools.bench.limited_run import run
+from tools.bench.peer_measures import exact_match
 from tools.bench.peer_systems.eole import Eole
 from tools.bench.peer_systems.system import Command, Data, PeerError, System, last_number
 from tools.bench.peer_systems.yoyodyne import Yoyodyne, divided
@@ -100,17 +102,17 @@ def test_a_system_has_a_line_and_others_a_reason(compare):
 
 
 def test_an_unknown_symbol_is_wrong_even_in_a_reference():
-    assert peers.exact_match(["a", "b"], ["x y", "<unk>"], ["x y", "<unk>"]) == 50
+    assert exact_match(["a", "b"], ["x y", "<unk>"], ["x y", "<unk>"]) == 50
 
 
 def test_equal_sources_count_once():
     sources, references = ["a", "a", "b"], ["x", "y", "z"]
-    assert peers.exact_match(sources, references, ["y", "y", "w"]) == 50
+    assert exact_match(sources, references, ["y", "y", "w"]) == 50
 
 
 def test_missing_predictions_are_refused():
     with pytest.raises(PeerError, match="1 predictions for 2 sources"):
-        peers.exact_match(["a", "b"], ["x", "y"], ["x"])
+        exact_match(["a", "b"], ["x", "y"], ["x"])
 
 
 def test_the_cores_are_free_again(monkeypatch: pytest.MonkeyPatch):
@@ -133,7 +135,7 @@ BUSY = "import time\nwhile time.process_time() < 5: pass"
 def test_a_command_is_stopped_after_its_processor_time(tmp_path: Path):
     # The time of a child counts too, and the child ends with its parent.
     child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}])"
-    used = peers.run(Command([sys.executable, "-c", child]), tmp_path / "log", seconds=0.3)
+    used = run(Command([sys.executable, "-c", child]), tmp_path / "log", seconds=0.3)
     assert used.stopped
     assert used.processor >= 0.3
     assert used.status == -signal.SIGTERM
@@ -141,7 +143,7 @@ def test_a_command_is_stopped_after_its_processor_time(tmp_path: Path):
 
 def test_a_sleeping_command_uses_no_time(tmp_path: Path):
     code = "import time; time.sleep(1)"
-    used = peers.run(Command([sys.executable, "-c", code]), tmp_path / "log", seconds=0.9)
+    used = run(Command([sys.executable, "-c", code]), tmp_path / "log", seconds=0.9)
     assert not used.stopped
     assert used.processor < 0.9 < used.wall
 

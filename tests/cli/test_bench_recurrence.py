@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.commands import ROOT, execute
-from tools.bench.recurrence import conditions_of, parse_arguments
+from tools.bench.recurrence import all_conditions, parse_arguments
 
 pytestmark = pytest.mark.slow
 
@@ -58,4 +58,4 @@ def test_entmax_has_a_small_support(results: dict[str, dict[str, Any]]) -> None:
     ],
 )
 def test_results_say_which_text_was_used(arguments: list[str], text: str) -> None:
-    assert conditions_of(parse_arguments(arguments))["text"] == text
+    assert all_conditions(parse_arguments(arguments))["text"] == text

@@ -13,11 +13,11 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from tests.commands import ROOT
 from tests.papers.configurations import build_without_weights, commands_of, write_corpora
-from tools.papers import multilabel_table, nli
+from tools.papers import multilabel_settings, nli
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.matrix_file import read_matrices
 from tools.papers.published import published
-from tools.papers.sparsemax import read_settings
+from tools.papers.settings_file import read_settings
 
 CONFIG = ROOT / "config"
 TEXTS = {path: path.read_text(encoding="utf-8") for path in sorted(CONFIG.glob("**/*.yaml"))}
@@ -48,14 +48,14 @@ def test_every_file_is_of_one_kind() -> None:
 
 @pytest.mark.parametrize("path", MULTILABEL, ids=name_of)
 def test_a_multilabel_configuration_is_of_a_published_data_set(path: Path) -> None:
-    settings = read_settings(path, multilabel_table.Settings)
+    settings = read_settings(path, multilabel_settings.Settings)
     losses = {loss for loss, _ in published(settings.name)}
     assert losses == {"logistic", "softmax", "sparsemax"}
 
 
 @pytest.mark.parametrize("path", MULTILABEL, ids=name_of)
 def test_a_multilabel_configuration_has_the_name_of_its_data_set(path: Path) -> None:
-    assert read_settings(path, multilabel_table.Settings).name == path.stem
+    assert read_settings(path, multilabel_settings.Settings).name == path.stem
 
 
 @pytest.mark.parametrize("path", NLI, ids=name_of)

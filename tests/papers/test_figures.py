@@ -15,7 +15,7 @@ from onmt_entmax.translator import Translator
 from tests.in_process import exit_status, refusal
 from tests.models import small, words
 from tests.papers.texts import write_texts
-from tools.papers import figures, pictures, sparsity
+from tools.papers import figures, forced_steps, pictures, sparsity
 
 VOCABULARIES = words("abcd", "uvw")
 SOURCES, TARGETS = ["a b c", "b", "c d a b"], ["u v", "w", "v v u"]
@@ -205,8 +205,8 @@ def test_nonzeros_are_printed_and_drawn(sparse: Sparsity) -> None:
 
 def test_nonzeros_do_not_depend_on_the_batch_size(sparse: Sparsity) -> None:
     translator = Translator.from_folders([sparse.model], attention=True)
-    pairs = sparsity.read_pairs(translator, Path("source.txt"), Path("target.txt"))
-    one, three = (sorted(sparsity.steps_of(translator, pairs, size)) for size in (1, 3))
+    pairs = forced_steps.read_pairs(translator, Path("source.txt"), Path("target.txt"))
+    one, three = (sorted(forced_steps.steps_of(translator, pairs, size)) for size in (1, 3))
     assert one == three
 
 

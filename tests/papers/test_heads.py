@@ -17,7 +17,7 @@ from onmt_entmax.model import build_model
 from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
 from tests.models import small_transformer, words
 from tests.papers.texts import write_texts
-from tools.papers import head_measures, heads
+from tools.papers import corpus_measures, head_measures, heads
 from tools.papers.head_attention import attend
 from tools.papers.head_choice import positional_heads
 
@@ -63,7 +63,7 @@ class Summary(NamedTuple):
 def summary(request: pytest.FixtureRequest) -> Summary:
     causal = request.param
     weights = sparse_weights(1, 3, 5, causal)
-    measures = head_measures.Measures("decoder" if causal else "encoder", np.full((2, 3), 1.5))
+    measures = corpus_measures.Measures("decoder" if causal else "encoder", np.full((2, 3), 1.5))
     measures.add(0, weights, ["a"] * 5)
     return Summary(weights, [1, 2, 3, 4, 5] if causal else [5] * 5, measures.summary())
 
@@ -145,7 +145,7 @@ def positional() -> Mapping[str, Any]:
     """
     nine = attend_to_previous(11, {1: {5: 1.0}, 2: {1: 0.6, 5: 0.4}})
     eight = attend_to_previous(11, {1: {5: 1.0}, 2: {5: 1.0}})
-    measures = head_measures.Measures("encoder", np.array([[1.0, 1.5]]))
+    measures = corpus_measures.Measures("encoder", np.array([[1.0, 1.5]]))
     measures.add(0, np.stack([nine, eight])[None], ["a"] * 11)
     measured: Mapping[str, Any] = measures.summary()
     return measured

@@ -18,8 +18,8 @@ from tests.papers.multilabel_examples import (
 )
 from tools.papers import multilabel_fit
 from tools.papers.multilabel_data import Examples
-from tools.papers.multilabel_fit import Linear
 from tools.papers.multilabel_loss import Loss
+from tools.papers.multilabel_model import Linear
 
 
 class Fit(NamedTuple):

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tests.in_process import exit_status, refusal
 from tests.oracles import entmax_oracle, loss_oracle
-from tools.papers import nli, nli_data, nli_model, sparsemax
+from tools.papers import nli, nli_data, nli_model, nli_predictions, sparsemax
 from tools.papers.nli_data import Batch, Encoded
 
 
@@ -115,7 +115,7 @@ def test_accuracy_and_mean_numbers_of_attended_and_of_all_words(
         nli.Pair(("a", "a", "a"), ("b",), label=2, line=2),
     ]
     weights = [[0.5, 0.5], [0.1, 0, 0.9]]
-    predictions = [nli.Prediction([0.6, 0.4, 0], each) for each in weights]
+    predictions = [nli_predictions.Prediction([0.6, 0.4, 0], each) for each in weights]
     measures = nli.measure(replace(SMALL, attention=kind), pairs, predictions)
     assert measures == nli.Measures(accuracy=50, attended=attended, words=2.5)
 

@@ -13,7 +13,7 @@ import pytest
 
 from onmt_entmax.cli import prepare_files
 from tests.in_process import exit_status, refusal
-from tools.papers import corpora, corpus_files, parallel_corpora
+from tools.papers import corpora, corpus_files, parallel_corpora, parallel_texts
 
 SIZES = {"train": 120, "val": 20, "test": 20}  # of the copies here
 
@@ -165,22 +165,22 @@ TATOEBA = [f"e{n}\tg{n}\tCC" for n in range(3000)] + ["e7\tg7", "e7\tother"]
 
 
 def test_the_split_of_tatoeba_depends_on_no_order() -> None:
-    assert parallel_corpora.split_tatoeba(TATOEBA) == parallel_corpora.split_tatoeba(TATOEBA[::-1])
+    assert parallel_texts.split_tatoeba(TATOEBA) == parallel_texts.split_tatoeba(TATOEBA[::-1])
 
 
 def test_the_dev_set_of_tatoeba_has_its_size() -> None:
-    german, english = parallel_corpora.split_tatoeba(TATOEBA)["val"]
-    assert len(german) == len(english) == parallel_corpora.TATOEBA_VAL
+    german, english = parallel_texts.split_tatoeba(TATOEBA)["val"]
+    assert len(german) == len(english) == parallel_texts.TATOEBA_VAL
 
 
 def test_the_split_of_tatoeba_leaves_nothing_out() -> None:
-    parts = parallel_corpora.split_tatoeba(TATOEBA).values()
+    parts = parallel_texts.split_tatoeba(TATOEBA).values()
     pairs = {(english, german) for part in parts for german, english in zip(*part, strict=True)}
     assert pairs == {tuple(line.split("\t")[:2]) for line in TATOEBA}
 
 
 def test_no_english_sentence_of_tatoeba_is_in_both_parts() -> None:
-    parts = parallel_corpora.split_tatoeba(TATOEBA)
+    parts = parallel_texts.split_tatoeba(TATOEBA)
     (_, train), (_, val) = parts["train"], parts["val"]
     assert not {*train} & {*val}
 

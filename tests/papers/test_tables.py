@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.errors import UserError
 from tests.in_process import exit_status, refusal
 from tests.papers.matrices import write_matrix
-from tools.papers import evaluation, results, tables
+from tools.papers import evaluation, results, run_figures, tables
 from tools.papers.matrix import Matrix, Work
 from tools.papers.matrix_file import read_matrices
 from tools.papers.runner import Runner
@@ -84,13 +84,13 @@ def test_another_decoding_needs_no_training(copied: Path, commands: list[list[st
     path = copied.with_name("wider.yaml")
     path.write_text(copied.read_text().replace("beam_size: 3", "beam_size: 4"))
     first, second = read_matrix(path).trainings()
-    assert evaluation.figures_of(first) is None
+    assert run_figures.figures_of(first) is None
     assert exit_status(tables.main, ["run", str(path), "--seeds", "2"]) == 0
     train, translate = commands
     assert (train[0], translate[0]) == ("train", "translate")
     assert train[-2:] == ["-train_from", str(second.run_folder)]
     assert yaml.safe_load((second.folder / "translate.yaml").read_text())["beam_size"] == 4
-    assert evaluation.figures_of(second) is not None
+    assert run_figures.figures_of(second) is not None
 
 
 @pytest.mark.parametrize("command", ["run", "table"])

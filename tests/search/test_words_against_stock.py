@@ -16,7 +16,7 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model
 from tests.models import words
-from tools.bench.search import opennmt_side, our_side
+from tools.bench.search_sides import opennmt_side, our_side
 
 WORDS = 2000
 VOCABULARIES = words(*([f"{side}{i}" for i in range(WORDS)] for side in "st"))

@@ -22,125 +22,31 @@ import json
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import write_text
-from onmt_entmax.sparse.attention import entmax_attention
+from tools.bench.attention_contenders import (
+    ON_CPU,
+    ON_GPU,
+    OURS,
+    SMALL,
+    Contender,
+    Shape,
+    contenders,
+)
 from tools.bench.cases import Case
-from tools.bench.runner import COUNT, POSITIVE, time_case
+from tools.bench.runner import COUNT, POSITIVE, choose_clock, time_case
 
 SIZE = 64  # of a head
 WARM_UP = 3  # passes before the timing; the first ones compile kernels
 MOST_QUICK_SECONDS = 0.5  # of a shape
-Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The shape of attention.
-
-    Attributes:
-        sentences: of a batch.
-        heads: of each sentence.
-        length: queries, and keys.
-        is_causal: whether keys behind a query are masked.
-    """
-
-    sentences: int
-    heads: int
-    length: int
-    is_causal: bool = False
-
-    def __str__(self) -> str:
-        causal = " causal" if self.is_causal else ""
-        return f"({self.sentences}, {self.heads}, {self.length}, {self.length}){causal}"
-
-
-ON_CPU = (Shape(64, 8, 32), Shape(16, 8, 128), Shape(16, 8, 128, is_causal=True))
-ON_GPU = (
-    *ON_CPU,
-    Shape(8, 8, 1024),
-    Shape(8, 8, 1024, is_causal=True),
-    Shape(2, 8, 4096, is_causal=True),
-)
-SMALL = (Shape(2, 2, 16), Shape(2, 2, 16, is_causal=True))  # for smoke tests
-OURS = ("softmax", "1.5", "learned", "1.33", "2")  # the others' kernels may not compile here
-
-
-@dataclass(frozen=True)
-class Contender:
-    """An attention that is timed.
-
-    Attributes:
-        attention: maps query, key and value to outputs, each `(sentences, heads, length, size)`.
-        parameters: its own, which get a gradient, too.
-    """
-
-    attention: Attention
-    parameters: tuple[Tensor, ...] = ()
-
-
-def installed(name: str) -> Any:
-    """Return a module, or None if it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
-
-
-def with_mapping(
-    mapping: Callable[[Tensor], Tensor], is_causal: bool, query: Tensor, key: Tensor, value: Tensor
-) -> Tensor:
-    """Return attention with a mapping of whole scores.
-
-    Args:
-        mapping: of the last dimension.
-        is_causal: whether keys behind a query are masked.
-        query: `(sentences, heads, length, size)`.
-        key: `(sentences, heads, length, size)`.
-        value: `(sentences, heads, length, size)`.
-    """
-    scores = query @ key.mT * query.shape[-1] ** -0.5
-    if is_causal:
-        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return mapping(scores) @ value
-
-
-def contenders(shape: Shape, device: torch.device, dtype: torch.dtype) -> dict[str, Contender]:
-    """Return the contenders by name, the reference first."""
-    causal = shape.is_causal
-    alphas = torch.linspace(1.1, 1.9, shape.heads, device=device).requires_grad_()
-    ours = partial(entmax_attention, is_causal=causal)
-    running = {
-        "softmax": Contender(partial(scaled_dot_product_attention, is_causal=causal)),
-        "1.5": Contender(partial(ours, alpha=1.5)),
-        "learned": Contender(partial(ours, alpha=alphas), parameters=(alphas,)),
-    }
-    if device.type == "cpu":  # on a GPU, the kernels of each alpha take seconds to compile
-        for alpha in (1.33, 2.0):
-            running[f"{alpha:g}"] = Contender(partial(ours, alpha=alpha))
-    peer = installed("entmax")
-    if peer is not None:
-        mappings = {
-            "entmax15": partial(peer.entmax15, dim=-1),
-            "bisect": partial(peer.entmax_bisect, alpha=1.5, dim=-1),
-        }
-        for name, mapping in mappings.items():
-            running[name] = Contender(partial(with_mapping, mapping, causal))
-    splash = installed("adasplash") if device.type == "cuda" else None
-    if splash is not None and causal and dtype != torch.float32:
-        running["adasplash"] = Contender(partial(splash.adasplash, alpha=1.5, is_causal=True))
-    return running
+LONGEST_FAILURE = 80  # characters of an error, which are kept
 
 
 def run_once(contender: Contender, tensors: Sequence[Tensor], gradient: Tensor) -> None:
@@ -179,7 +85,7 @@ def measure(
     }
     failures = warm_up(passes)
     working = {name: run for name, run in passes.items() if name not in failures}
-    measured = time_case(Case({}, working), Namespace(seconds=seconds, clock=clock))
+    measured = time_case(Case({}, working), seconds=seconds, clock=clock)
     return {name: result.values["ms"] for name, result in measured.items()}, failures
 
 
@@ -197,7 +103,7 @@ def warm_up(passes: Mapping[str, Callable[[], None]]) -> dict[str, str]:
         except Exception as error:
             if name in OURS:
                 raise
-            failures[name] = (str(error) or repr(error)).splitlines()[0][:80]
+            failures[name] = (str(error) or repr(error)).splitlines()[0][:LONGEST_FAILURE]
     return failures
 
 
@@ -205,15 +111,10 @@ def table(
     device: torch.device, quick: bool, seconds: float, clock: str
 ) -> Iterator[dict[str, Any]]:
     """Measure and print all shapes; yield a record of each."""
-    shapes: dict[torch.dtype, tuple[Shape, ...]]
-    if device.type == "cpu":
-        shapes = {torch.float32: SMALL if quick else ON_CPU}
-    else:  # fewer in float32, whose kernels take the longest to compile
-        shapes = {torch.float32: ON_CPU[:2], torch.bfloat16: ON_CPU if quick else ON_GPU}
-    for dtype, chosen in shapes.items():
+    for dtype, shapes in _shapes_of(device, quick).items():
         name_of_type = str(dtype).removeprefix("torch.")
         print(f"attention, {name_of_type}, head size {SIZE}: milliseconds (ratio to softmax)")
-        for shape in chosen:
+        for shape in shapes:
             times, failures = measure(shape, device, dtype, seconds, clock)
             reference = times["softmax"]
             cells = [f"{name} {ms:.3g} ({ms / reference:.2f})" for name, ms in times.items()]
@@ -225,6 +126,14 @@ def table(
                 "milliseconds": times,
                 "failures": failures,
             }
+
+
+def _shapes_of(device: torch.device, quick: bool) -> dict[torch.dtype, tuple[Shape, ...]]:
+    """Return the shapes for each type of numbers."""
+    if device.type == "cpu":
+        return {torch.float32: SMALL if quick else ON_CPU}
+    # Fewer in float32, whose kernels take the longest to compile.
+    return {torch.float32: ON_CPU[:2], torch.bfloat16: ON_CPU if quick else ON_GPU}
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
@@ -241,9 +150,9 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     options = parser.parse_args(arguments)
     if options.quick:
         options.seconds = min(options.seconds, MOST_QUICK_SECONDS)
-    if options.clock is None:
-        # Processor time adds up that of threads, and is not that of a GPU.
-        options.clock = "cpu" if options.device == "cpu" and options.threads == 1 else "wall"
+    if options.device == "cuda":  # processor time is not that of a GPU
+        options.clock = options.clock or "wall"
+    choose_clock(options)
     return options
 
 

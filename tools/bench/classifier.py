@@ -9,7 +9,9 @@ seconds, so that other load matters little. Memory is the peak that ten steps ad
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,94 +24,127 @@ from tools.bench.memory import peak_memory
 from tools.bench.runner import ALPHA, COUNT
 
 BATCH = 256
-REFERENCE = "cross_entropy"
+STEPS_FOR_MEMORY = 10
+LEARNING_RATE = 0.01
+CROSS_ENTROPY = "cross_entropy"  # name of the reference
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and classes
 
 
-def epochs(table: Tensor, target: Tensor, classes: int, name: str) -> Iterator[tuple[float, float]]:
-    """Train a linear classifier without end.
+class Epoch(NamedTuple):
+    """An epoch of a training.
+
+    Attributes:
+        seconds: of the processor.
+        accuracy: share of the rows whose class had the largest score.
+    """
+
+    seconds: float
+    accuracy: float
+
+
+def losses_of(alphas: Sequence[float]) -> dict[str, Loss]:
+    """Return the losses by their names in the table, the reference first."""
+    losses: dict[str, Loss] = {CROSS_ENTROPY: functional.cross_entropy}
+    for alpha in alphas:
+        losses[f"entmax_loss, alpha {alpha:g}"] = partial(entmax_loss, alpha=alpha)
+    return losses
+
+
+def epochs(table: Tensor, target: Tensor, classes: int, loss_of: Loss) -> Iterator[Epoch]:
+    """Train a linear classifier without end; yield each epoch.
 
     Args:
         table: `(rows, features)`.
-        target: the class of each row.
+        target: `(rows,)`, the class of each row.
         classes: their number.
-        name: of the loss: an alpha, or the reference.
-
-    Yields:
-        Processor seconds of an epoch, and the accuracy in it.
+        loss_of: to minimise.
     """
     torch.manual_seed(1)
     model = torch.nn.Linear(table.shape[1], classes)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     while True:
         begin = time.process_time()
         right = 0
-        for index in torch.randperm(len(table)).split(BATCH):
+        for rows in torch.randperm(len(table)).split(BATCH):
             optimiser.zero_grad()
-            scores = model(table[index])
-            if name == REFERENCE:
-                loss = functional.cross_entropy(scores, target[index])
-            else:
-                loss = entmax_loss(scores, target[index], float(name))
-            loss.backward()
+            scores = model(table[rows])
+            loss_of(scores, target[rows]).backward()
             optimiser.step()
-            right += int((scores.argmax(1) == target[index]).sum())
-        yield time.process_time() - begin, right / len(table)
+            right += int((scores.argmax(1) == target[rows]).sum())
+        yield Epoch(time.process_time() - begin, right / len(table))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table; return the exit status."""
+    options = parse_arguments(arguments)
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    table, target = data_of(options)
+    losses = losses_of(options.alpha)
+    # Before a training leaves memory that can be used again.
+    memory = memory_of(losses, table, target, options)
+    trainings = {
+        name: epochs(table, target, options.classes, loss) for name, loss in losses.items()
+    }
+    measured: dict[str, list[Epoch]] = {name: [] for name in trainings}
+    for _ in range(options.epochs):
+        for name, training in trainings.items():
+            measured[name].append(next(training))
+    print_table(options, measured, memory)
+    return 0
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
     parser = argument_parser(__doc__)
     parser.add_argument("--rows", type=COUNT, default=100_000)
     parser.add_argument("--features", type=COUNT, default=100)
     parser.add_argument("--classes", type=COUNT, default=1000)
     parser.add_argument("--epochs", type=COUNT, default=3)
     parser.add_argument("--alpha", type=ALPHA, nargs="+", default=[2.0])
-    options = parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    table, target = data_of(options)
-    names = [REFERENCE, *map(str, options.alpha)]
-    # Before a training leaves memory that can be used again.
-    few, their = table[: 10 * BATCH], target[: 10 * BATCH]
-    steps = {name: epochs(few, their, options.classes, name).__next__ for name in names}
-    memory = peak_memory(Case({}, steps), options)
-    trainings = {name: epochs(table, target, options.classes, name) for name in names}
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
-    for _ in range(options.epochs):
-        for name, training in trainings.items():
-            taken[name].append(next(training))
-    print_table(options, taken, memory)
-    return 0
+    return parser.parse_args(arguments)
 
 
 def data_of(options: argparse.Namespace) -> tuple[Tensor, Tensor]:
     """Return random features `(rows, features)`, and classes by a random linear function."""
     table = torch.randn(options.rows, options.features)
-    true = torch.randn(options.features, options.classes)
-    return table, torch.cat([(part @ true).argmax(1) for part in table.split(BATCH)])
+    weights = torch.randn(options.features, options.classes)
+    return table, torch.cat([(part @ weights).argmax(1) for part in table.split(BATCH)])
+
+
+def memory_of(
+    losses: Mapping[str, Loss], table: Tensor, target: Tensor, options: argparse.Namespace
+) -> dict[str, Measured]:
+    """Return the peak memory of a few steps with each loss."""
+    rows = STEPS_FOR_MEMORY * BATCH
+
+    def train(loss: Loss) -> Epoch:
+        return next(epochs(table[:rows], target[:rows], options.classes, loss))
+
+    steps = {name: partial(train, loss) for name, loss in losses.items()}
+    return peak_memory(Case({}, steps))
 
 
 def print_table(
     options: argparse.Namespace,
-    taken: Mapping[str, Sequence[tuple[float, float]]],
+    measured: Mapping[str, Sequence[Epoch]],
     memory: Mapping[str, Measured],
 ) -> None:
     """Print a row for each loss.
 
     Args:
         options: of the command line.
-        taken: by loss, seconds and accuracy of each epoch.
+        measured: epochs by loss.
         memory: by loss, its peak.
     """
     print(f"{options.rows:,} rows, {options.features} features, {options.classes:,} classes\n")
     print("| loss | fastest epoch, processor s | memory, MiB | accuracy in the last epoch, % |")
     print("|---|---|---|---|")
-    for name, its_epochs in taken.items():
-        label = name if name == REFERENCE else f"entmax_loss, alpha {float(name):g}"
-        seconds = min(seconds for seconds, _ in its_epochs)
-        _, accuracy = its_epochs[-1]
-        megabytes = memory[name].values["MB"]
-        print(f"| {label} | {seconds:.2f} | {megabytes:.0f} | {100 * accuracy:.1f} |")
+    for name, of_loss in measured.items():
+        seconds = min(epoch.seconds for epoch in of_loss)
+        accuracy = 100 * of_loss[-1].accuracy
+        print(f"| {name} | {seconds:.2f} | {memory[name].values['MB']:.0f} | {accuracy:.1f} |")
 
 
 if __name__ == "__main__":

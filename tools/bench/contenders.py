@@ -1,95 +1,45 @@
-"""Models and training steps that benchmarks compare: ours, and those of stock OpenNMT-py."""
+"""Training steps that benchmarks time: of our models, and of OpenNMT-py's as its trainer does.
+
+`Contender.step` runs `backward`, then `update`. Contenders keep their model and optimiser, so a
+benchmark can let several of them take turns.
+"""
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.output import OutputLayer, OutputLoss
-from onmt_entmax.opennmt import (
-    Embeddings,
-    InputFeedRNNDecoder,
-    NMTLossCompute,
-    NMTModel,
-    Optimizer,
-    RNNEncoder,
-)
-from onmt_entmax.recurrence.decoder import FastInputFeedRNNDecoder
-from onmt_entmax.recurrence.encoder import FastRNNEncoder
+from onmt_entmax.nn.output import OutputLoss
+from onmt_entmax.opennmt import NMTLossCompute, Optimizer
 
 MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
 
 
-def stock_model(hidden: int, vocabularies: Vocabularies, dropout: float) -> NMTModel:
-    """Return OpenNMT-py's bidirectional encoder and input-feeding decoder, with softmax."""
-    source, target = (Embeddings(hidden, len(side), side.pad) for side in vocabularies)
-    encoder = RNNEncoder(
-        "LSTM",
-        bidirectional=True,
-        num_layers=2,
-        hidden_size=hidden,
-        dropout=dropout,
-        embeddings=source,
-    )
-    decoder = InputFeedRNNDecoder(
-        "LSTM",
-        bidirectional_encoder=True,
-        num_layers=2,
-        hidden_size=hidden,
-        attn_type="general",
-        dropout=dropout,
-        embeddings=target,
-    )
-    model = NMTModel(encoder, decoder)
-    classes = len(vocabularies.target)
-    model.generator = nn.Sequential(nn.Linear(hidden, classes), nn.LogSoftmax(dim=-1))
-    for parameter in model.parameters():
-        nn.init.uniform_(parameter, -0.1, 0.1)
-    return model
+class StepTime(NamedTuple):
+    """Seconds of a step.
 
-
-def our_model(stock: NMTModel, alpha: float, matmul_dtype: torch.dtype | None) -> SparseNMTModel:
-    """Return our model with the weights of `stock`.
-
-    Args:
-        stock: of `stock_model`.
-        alpha: of attention and output.
-        matmul_dtype: of large products; None: float32.
+    Attributes:
+        whole: of all of it.
+        update: of clipping and Adam alone.
     """
-    encoder = copy.deepcopy(stock.encoder)
-    decoder = copy.deepcopy(stock.decoder)
-    # The fast classes have the same weights and no state of their own.
-    encoder.__class__ = FastRNNEncoder
-    decoder.__class__ = FastInputFeedRNNDecoder
-    attention = EntmaxGlobalAttention(decoder.hidden_size, "general", alpha)
-    attention.load_state_dict(decoder.attn.state_dict())
-    decoder.attn = attention
-    linear = stock.generator[0]
-    model = SparseNMTModel(
-        encoder, decoder, OutputLayer(linear.in_features, linear.out_features, alpha)
-    )
-    model.generator.load_state_dict(linear.state_dict())
-    model.matmul_dtype = matmul_dtype
-    return model.train()
+
+    whole: float
+    update: float
 
 
 class Contender(ABC):
     """Training steps of a model.
 
     Args:
-        model: the model.
+        model: is trained.
         pad: id of padding in the target.
-        learning_rate: learning rate of Adam.
+        learning_rate: of Adam; 0 keeps the weights.
 
     Attributes:
         support: nonzero outputs per token in the last step; None if not counted.
@@ -105,19 +55,24 @@ class Contender(ABC):
         self.parameters = list(model.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, learning_rate, fused=True)
 
-    def step(self, batch: Batch, clock: Callable[[], float]) -> tuple[float, float]:
-        """Take a step; return the seconds of the whole step, and of clipping and Adam alone."""
+    def step(self, batch: Batch, clock: Callable[[], float]) -> StepTime:
+        """Take a step.
+
+        Args:
+            batch: of source and target.
+            clock: in seconds.
+        """
         start = clock()
         self.optimizer.zero_grad()
         self.backward(batch)
         before_update = clock()
         self.update()
         end = clock()
-        return end - start, end - before_update
+        return StepTime(whole=end - start, update=end - before_update)
 
     @abstractmethod
     def backward(self, batch: Batch) -> None:
-        """Run forward, loss and backward."""
+        """Run forward, loss and backward; set `loss` and `support`."""
 
     def update(self) -> None:
         """Clip the gradients and update the weights."""
@@ -135,7 +90,7 @@ class OurContender(Contender):
         return loss
 
     def backward(self, batch: Batch) -> None:
-        """Run forward, loss and backward."""
+        """Run forward, loss and backward; set `loss` and `support`."""
         result = self.loss_of(batch)
         tokens = int(result.tokens)
         (result.loss / tokens).backward()
@@ -147,13 +102,15 @@ class StockContender(Contender):
     """Training steps of OpenNMT-py's model and loss, as its trainer calls them.
 
     Args:
-        model: the model.
+        model: is trained.
         pad: id of padding in the target.
-        learning_rate: learning rate of Adam.
+        learning_rate: of Adam; 0 keeps the weights.
         stock_optimizer: whether to step by OpenNMT-py's wrapper and torch's plain Adam.
     """
 
-    def __init__(self, model: Any, pad: int, learning_rate: float, stock_optimizer: bool) -> None:
+    def __init__(
+        self, model: Any, pad: int, learning_rate: float, *, stock_optimizer: bool = False
+    ) -> None:
         super().__init__(model, pad, learning_rate)
         criterion = nn.NLLLoss(ignore_index=pad, reduction="sum")
         self.loss_compute = NMTLossCompute(criterion, model.generator)
@@ -162,14 +119,18 @@ class StockContender(Contender):
             self.optimizer = torch.optim.Adam(self.parameters, learning_rate)
             self.wrapper = Optimizer(self.optimizer, learning_rate, None, MAX_GRAD_NORM)
 
-    def backward(self, batch: Batch) -> None:
-        """Run forward, loss and backward."""
-        assert batch.target is not None
-        assert batch.target_lengths is not None
+    def loss_of(self, batch: Batch, normalization: int) -> Tensor:
+        """Return the loss of a batch, summed over its tokens, divided by `normalization`."""
         outputs, attentions = self.model(batch.source, batch.target, batch.source_lengths)
-        tokens = int((batch.target_lengths - 1).sum())
         stock_batch = SimpleNamespace(tgt=batch.target)  # what NMTLossCompute reads of a batch
-        loss, _ = self.loss_compute(stock_batch, outputs, attentions, normalization=tokens)
+        loss: Tensor
+        loss, _ = self.loss_compute(stock_batch, outputs, attentions, normalization=normalization)
+        return loss
+
+    def backward(self, batch: Batch) -> None:
+        """Run forward, loss and backward; set `loss`."""
+        assert batch.target_lengths is not None
+        loss = self.loss_of(batch, normalization=int((batch.target_lengths - 1).sum()))
         loss.backward()
         self.loss = loss.item()
 
@@ -179,10 +140,3 @@ class StockContender(Contender):
             super().update()
         else:
             self.wrapper.step()
-
-
-def copy_weights(source: SparseNMTModel, target: NMTModel) -> None:
-    """Copy the weights of our model to a stock one."""
-    for part in ("encoder", "decoder"):
-        getattr(target, part).load_state_dict(getattr(source, part).state_dict())
-    target.generator[0].load_state_dict(source.generator.state_dict())

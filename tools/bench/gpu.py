@@ -40,9 +40,8 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_text
 from onmt_entmax.sparse import backends
-from tools.bench.gpu_device import Device
+from tools.bench.gpu_device import LONGEST_ERROR, Device, Result
 from tools.bench.gpu_parts import Part, parts_of
-from tools.bench.gpu_steps import KINDS, Result
 
 
 class Bench:
@@ -74,30 +73,30 @@ class Bench:
         """Run parts by name."""
         length = "quick" if self._options.quick else "full"
         print(f"{self.results['device']}, torch {self.results['torch']}, {length}")
-        for done, name in enumerate(names, 1):
+        for number, name in enumerate(names, 1):
             part = self._parts[name]
             part.show(self._collect(name, part))
             self._save()
             print(f"  ({self.results['seconds']:.0f} s)", flush=True)
             if not self._device.works():
                 self.failed = True
-                self._run_beside(names[done:])
+                self._run_in_new_process(names[number:])
                 return
         self._check_kernels()
 
     def _collect(self, name: str, part: Part) -> list[Result]:
         """Return the rows of a part; an error is a row too, so that other parts still run."""
         rows: list[Result] = []
-        kept = self.results.setdefault(part.rows, [])
+        recorded = self.results.setdefault(part.rows, [])  # also of other parts
         try:
             for row in part.measure():
                 rows.append(row)
-                kept.append(row)
-                self._save()
+                recorded.append(row)
+                self._save()  # the GPU may end this process
         except Exception as error:
-            row = {"what": name, "error": repr(error)[:300], "ok": False}
+            row = {"what": name, "error": repr(error)[:LONGEST_ERROR], "ok": False}
             rows.append(row)
-            kept.append(row)
+            recorded.append(row)
             traceback.print_exc()
         if not all(row.get("ok", True) for row in rows):
             self.failed = True
@@ -110,7 +109,7 @@ class Bench:
             self.failed = True
             print("FAILED: a kernel; PyTorch did the work of all from then on (see the warning)")
 
-    def _run_beside(self, names: Sequence[str]) -> None:
+    def _run_in_new_process(self, names: Sequence[str]) -> None:
         """Run parts in a new process: some errors of a GPU last as long as the process."""
         if not names:
             return
@@ -139,17 +138,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--output", type=Path, default=Path("gpu-bench.json"))
     parser.add_argument("--only", help="parts, such as checks,steps-2,losses; default: all")
-    parser.add_argument("--contenders", default=",".join(KINDS), help="of the steps")
-    parser.add_argument("--batches", type=int, help="different batches of each size")
-    parser.add_argument("--warm", type=int, help="updates on each batch before it is timed")
-    options = parser.parse_args(arguments)
-    options.batches = options.batches or (3 if options.device == "cpu" else 16)
-    options.warm = options.warm or (3 if options.quick else 6)
-    options.contenders = options.contenders.split(",")
-    unknown = {*options.contenders} - {*KINDS}
-    if unknown:
-        parser.error(f"--contenders: no such contender: {', '.join(sorted(unknown))}")
-    return options
+    return parser.parse_args(arguments)
 
 
 def chosen_parts(only: str | None, parts: Sequence[str]) -> list[str]:
@@ -161,18 +150,18 @@ def chosen_parts(only: str | None, parts: Sequence[str]) -> list[str]:
     if only is None:
         return list(parts)
     wanted = only.split(",")
-    groups = {name: name.split("-")[0] for name in parts}
-    unknown = [name for name in wanted if name not in {*groups, *groups.values()}]
+    group_of = {name: name.split("-")[0] for name in parts}
+    unknown = [name for name in wanted if name not in {*group_of, *group_of.values()}]
     if unknown:
         raise UserError(f"--only: no such part: {', '.join(unknown)}; there are {', '.join(parts)}")
-    return [name for name, group in groups.items() if name in wanted or group in wanted]
+    return [name for name, group in group_of.items() if name in wanted or group in wanted]
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status, 1 if a check or a table fails."""
     options = parse_arguments(arguments)
     device = Device(options.device)
-    parts = parts_of(device, options)
+    parts = parts_of(device, options.quick)
     names = chosen_parts(options.only, list(parts))
     bench = Bench(options, device, parts)
     bench.run(names)

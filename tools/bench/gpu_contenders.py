@@ -1,9 +1,13 @@
-"""Who takes training steps in the benchmark of `gpu.py`: OpenNMT-py, and this project."""
+"""Training steps that `gpu.py` times: OpenNMT-py's, and this project's in three ways.
+
+A step copies its batch to the device. Nothing in it reads a value back, so that a GPU never waits
+for Python; `StaticStep.measured` does so afterwards.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -16,83 +20,91 @@ from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel
 from onmt_entmax.train.update import Update
 from tools.bench.contenders import MAX_GRAD_NORM, OurContender, StockContender
-from tools.bench.gpu_device import Device
+
+LEARNING_RATE = 1e-3
+
+
+class Step(Protocol):
+    """Takes training steps of a model."""
+
+    def take(self, batch: Batch) -> None:
+        """Take a step on a batch that is on the CPU."""
 
 
 class PackedStep(OurContender):
-    """Steps of this project without padding."""
+    """Steps of this project without padding.
 
-    def __init__(self, model: SparseNMTModel, pad: int, rate: float, device: Device) -> None:
-        super().__init__(model, pad, rate)
-        self._device = device.device
+    Args:
+        model: on the device; is trained.
+        pad: id of padding in the target.
+        device: of the model.
+    """
+
+    def __init__(self, model: SparseNMTModel, pad: int, device: torch.device) -> None:
+        super().__init__(model, pad, LEARNING_RATE)
+        self._device = device
 
     def take(self, batch: Batch) -> None:
-        """Take a step."""
+        """Take a step on a batch that is on the CPU."""
         self.optimizer.zero_grad()
-        batch = batch.to(self._device)
-        result = self.loss_of(batch)
+        result = self.loss_of(batch.to(self._device))
         (result.loss / len(batch)).backward()
         self.update()
 
 
 class StockStep(StockContender):
-    """Steps of OpenNMT-py's model and loss."""
+    """Steps of OpenNMT-py's model and loss.
 
-    def __init__(self, model: NMTModel, pad: int, rate: float, device: Device) -> None:
-        super().__init__(model, pad, rate, stock_optimizer=False)
-        self._device = device.device
+    Args:
+        model: on the device; is trained.
+        pad: id of padding in the target.
+        device: of the model.
+    """
+
+    def __init__(self, model: NMTModel, pad: int, device: torch.device) -> None:
+        super().__init__(model, pad, LEARNING_RATE)
+        self._device = device
 
     def take(self, batch: Batch) -> None:
-        """Take a step; OpenNMT-py needs lengths on the device, too."""
+        """Take a step on a batch that is on the CPU."""
         self.optimizer.zero_grad()
-        moved = batch.to(self._device)
-        moved = replace(moved, target_lengths=batch.target_lengths)
-        self.backward_of(moved)
+        # OpenNMT-py needs the source's lengths on the device, too, but not the target's.
+        moved = replace(batch.to(self._device), target_lengths=batch.target_lengths)
+        self.loss_of(moved, normalization=len(batch)).backward()
         self.update()
-
-    def backward_of(self, batch: Batch) -> None:
-        """Run forward and backward pass, without reading the loss."""
-        outputs, attentions = self.model(batch.source, batch.target, batch.source_lengths)
-        stock_batch = SimpleNamespace(tgt=batch.target)  # what NMTLossCompute reads of a batch
-        loss, _ = self.loss_compute(stock_batch, outputs, attentions, normalization=len(batch))
-        loss.backward()
 
 
 class StaticStep:
     """Steps of this project on padded batches, with CUDA graphs or without.
 
     Args:
-        model: is trained.
+        model: on the device; is trained.
         vocabularies: of the model.
         shapes: to which batches are padded.
-        rate: learning rate.
         graphs: as the option `cuda_graphs`: "on", "off" or "check".
+
+    Attributes:
+        updates: takes the steps.
+        report: sums of the last step, on the device; None before the first.
     """
 
     def __init__(
-        self,
-        model: SparseNMTModel,
-        vocabularies: Vocabularies,
-        shapes: Shapes,
-        rate: float,
-        graphs: str,
+        self, model: SparseNMTModel, vocabularies: Vocabularies, shapes: Shapes, graphs: str
     ) -> None:
-        optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
+        optimizer = torch.optim.Adam(model.parameters(), LEARNING_RATE, fused=True)
         pads = vocabularies.source.pad, vocabularies.target.pad
         clipped = OptimizerConfig(max_grad_norm=MAX_GRAD_NORM)
         config = TrainingConfig(clipped, cuda_graphs=graphs)
         self.updates = Update(model, optimizer, config, pads, shapes)
-        self.shapes = shapes
-        self.rate = rate
         self.report: Tensor | None = None
 
     def take(self, batch: Batch) -> None:
-        """Take a step."""
+        """Take a step on a batch that is on the CPU."""
         self.updates.add(batch, len(batch))
-        self.report = self.updates.step((self.rate,))
+        self.report = self.updates.step((LEARNING_RATE,))
 
     def measured(self) -> tuple[float, float]:
-        """Return the last step's loss and support per token."""
+        """Return the last step's loss and support per token; waits for the device."""
         assert self.report is not None
         loss, tokens, _, support, *_ = self.report.tolist()
         return loss / tokens, support / tokens

@@ -6,8 +6,14 @@ import statistics
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
+
+# A row of results, of one measurement; `gpu.py` writes it as JSON. A false "ok" is a failure.
+Result = dict[str, Any]
+LONGEST_ERROR = 300  # characters of an error's text, which are kept
+AS_WRITTEN = "as written"  # a way to run a function; the other is as a CUDA graph
 
 
 class Device:
@@ -55,7 +61,7 @@ class Device:
 
     def ways(self, run: Callable[[], object]) -> Iterator[tuple[str, Callable[[], object]]]:
         """Yield a function as it is and, on a GPU, captured: a replay starts it without Python."""
-        yield "as written", run
+        yield AS_WRITTEN, run
         if not self.is_gpu:
             return
         stream = torch.cuda.Stream()

@@ -1,4 +1,4 @@
-"""Commands that end after so much processor time of all their processes, for `peers.py`.
+"""Run commands until they have used so much processor time, all their processes together.
 
 Only Linux tells the time of other processes, in /proc.
 """
@@ -14,12 +14,16 @@ import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tools.bench.peer_systems.system import Command
 
 _POLL = 0.5  # seconds between two looks at a command
 _PATIENCE = 60  # seconds that a process has after SIGTERM
 TICKS = os.sysconf("SC_CLK_TCK")  # a second, in which /proc counts
+# Fields of /proc/PID/stat behind the name of the process; see proc(5).
+_SESSION = 3
+_TIMES = slice(11, 15)  # user and system time, of the process and of children it waited for
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,11 @@ def processor_seconds(session: int) -> float:
     ticks = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has just ended
-            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            if int(fields[3]) == session:
-                ticks += sum(map(int, fields[11:15]))  # user, system; of its children likewise
+            stat = path.read_text(encoding="utf-8", errors="replace")
+            # The name before stands in parentheses, and may have spaces and parentheses in it.
+            fields = stat.rpartition(")")[2].split()
+            if int(fields[_SESSION]) == session:
+                ticks += sum(map(int, fields[_TIMES]))
     return ticks / TICKS
 
 
@@ -57,6 +63,9 @@ def run(command: Command, log: Path, seconds: float | None = None) -> Used:
         command: to run.
         log: receives what it prints, unless the command has a file for that.
         seconds: of processor time; None: until it ends.
+
+    Returns:
+        What it used.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
     with ExitStack() as stack:
@@ -73,26 +82,40 @@ def run(command: Command, log: Path, seconds: float | None = None) -> Used:
             start_new_session=True,
         )
         try:
-            processor, stopped, status = _wait(process.pid, seconds)
+            end = _wait(process.pid, seconds)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return Used(processor, time.monotonic() - began, stopped, process.returncode)
+        # `Popen` need not wait for the process, which is reaped.
+        process.returncode = os.waitstatus_to_exitcode(end.status)
+    return Used(end.processor, time.monotonic() - began, end.stopped, process.returncode)
 
 
-def _wait(pid: int, seconds: float | None) -> tuple[float, bool, int]:
-    """Wait for a process, and end it with its session when its time is over.
+class _End(NamedTuple):
+    """How a process ended.
 
-    Returns:
-        Its processor time, whether it was stopped, and its status as `os.wait4` gives it.
+    Attributes:
+        processor: seconds of it and its children together.
+        stopped: whether its time was over.
+        status: as `os.wait4` gives it.
+    """
+
+    processor: float
+    stopped: bool
+    status: int
+
+
+def _wait(pid: int, seconds: float | None) -> _End:
+    """Wait for a process, and end it with its session after so many seconds of processor time.
+
+    It gets SIGTERM, so that it can save its state; after `_PATIENCE`, SIGKILL.
     """
     if seconds is None:
         _, status, usage = os.wait4(pid, 0)
-        return usage.ru_utime + usage.ru_stime, False, status
+        return _End(usage.ru_utime + usage.ru_stime, stopped=False, status=status)
     # It must end even if this process is killed.
-    most = math.ceil(seconds + _PATIENCE)
-    resource.prlimit(pid, resource.RLIMIT_CPU, (most, most))
+    limit = math.ceil(seconds + _PATIENCE)
+    resource.prlimit(pid, resource.RLIMIT_CPU, (limit, limit))
     processor = 0.0
     deadline: float | None = None  # after SIGTERM
     while True:
@@ -100,7 +123,7 @@ def _wait(pid: int, seconds: float | None) -> tuple[float, bool, int]:
         if ended:
             # Children that nobody waited for are in the session's time alone.
             processor = max(processor, usage.ru_utime + usage.ru_stime)
-            return processor, deadline is not None, status
+            return _End(processor, stopped=deadline is not None, status=status)
         processor = processor_seconds(pid)
         if deadline is None and processor >= seconds:
             deadline = time.monotonic() + _PATIENCE

@@ -23,6 +23,7 @@ from tools.bench.runner import ALPHA, COUNT, run
 from tools.bench.scores import logits
 
 ROWS = 1280
+MANY = 100_000  # a larger vocabulary has a quarter of the rows, for want of memory
 VOCABULARIES = (776, 18_000, 32_000, 128_000)
 LOGITS = ("uniform", "normal", "wide", "trained")
 ALPHAS = (1.2, 1.33, 1.5, 2.0)
@@ -60,7 +61,7 @@ def peers(alpha: float, bisection: bool) -> dict[str, Callable[[Tensor, Tensor],
 def cases(arguments: argparse.Namespace) -> Iterator[Case]:
     """Yield the chosen vocabulary sizes, logits and alphas."""
     for vocab in arguments.vocab:
-        rows = ROWS if vocab < 100_000 else ROWS // 4
+        rows = ROWS if vocab < MANY else ROWS // 4
         for kind in arguments.logits:
             scores = logits(kind, rows, vocab).requires_grad_()
             target = scores.argmax(1) if kind == "trained" else torch.randint(vocab, (rows,))

@@ -31,13 +31,12 @@ def backward(mapping: Callable[[Tensor], Tensor], scores: Tensor, gradient: Tens
 
 
 def reference(alpha: float | Tensor) -> dict[str, Callable[[Tensor], Tensor]]:
-    """Return the function of entmax 1.3 for this alpha."""
-    if isinstance(alpha, Tensor):
-        return {"bisect": partial(peer.entmax_bisect, alpha=alpha, dim=-1)}
-    if alpha == 1.5:
-        return {"entmax15": partial(peer.entmax15, dim=-1)}
-    if alpha == 2.0:
-        return {"sparsemax": partial(peer.sparsemax, dim=-1)}
+    """Return the function of entmax 1.3 for an alpha, or for alphas `(rows, 1)`, by its name."""
+    if not isinstance(alpha, Tensor):
+        if alpha == 1.5:
+            return {"entmax15": partial(peer.entmax15, dim=-1)}
+        if alpha == 2.0:
+            return {"sparsemax": partial(peer.sparsemax, dim=-1)}
     return {"bisect": partial(peer.entmax_bisect, alpha=alpha, dim=-1)}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import math
 import os
@@ -14,7 +13,7 @@ from onmt_entmax.errors import UserError
 from tools.bench.cases import Case, Measured
 
 
-def peak_memory(case: Case, _: argparse.Namespace) -> dict[str, Measured]:
+def peak_memory(case: Case) -> dict[str, Measured]:
     """Return the megabytes that each contender adds at its peak, and the ratio to the first.
 
     Raises:

@@ -20,16 +20,21 @@ from torch.nn import functional
 from onmt_entmax.nn.output import OutputLayer
 from tools.bench.cases import Case
 from tools.bench.runner import run
+from tools.bench.support import scale_for_support
 
 ROWS = 1280
 SIZE = 500  # of states
+SAMPLE = 64  # rows whose support is measured
+NOTHING_IGNORED = -100  # no class has this number
 PEERS: dict[float, Callable[..., Tensor]] = {
     1.2: partial(peer.entmax_bisect_loss, alpha=1.2),
     1.33: partial(peer.entmax_bisect_loss, alpha=1.33),
     1.5: partial(peer.entmax15_loss, k=100),
     2.0: partial(peer.sparsemax_loss, k=100),
 }
-# Vocabulary, alpha, supports; 128,000 tokens have a quarter of the rows.
+CASE_OF_PEER = (18_000, 16)  # vocabulary and support with which entmax 1.3 is timed
+MANY = 100_000  # a larger vocabulary has a quarter of the rows, for want of memory
+# Vocabulary, alpha, supports.
 CASES = (
     (776, 1.5, (3, 16, 64)),
     (18_000, 1.5, (3, 16, 64, 500, 2000)),
@@ -42,28 +47,37 @@ CASES = (
 
 
 def scaled_layer(
-    vocab: int, support: float, alpha: float = 1.5, rows: int = ROWS
+    vocab: int, support: float, alpha: float, rows: int
 ) -> tuple[OutputLayer, Tensor, Tensor]:
-    """Return a layer, states `(rows, SIZE)` and targets, with about this support per row."""
+    """Return a layer and its input, with about this support per row.
+
+    Args:
+        vocab: number of classes.
+        support: classes of positive probability, mean.
+        alpha: of the layer.
+        rows: number of states.
+
+    Returns:
+        The layer, states `(rows, SIZE)` that get a gradient, and targets `(rows,)`, the best
+        classes.
+    """
     layer = OutputLayer(SIZE, vocab, alpha)
     hidden = torch.randn(rows, SIZE)
     target = layer.scores(hidden).argmax(1).detach()
-    low, high = 1e-3, 100.0  # bounds of the scale
-    for _ in range(14):
-        scale = (low * high) ** 0.5
-        with torch.no_grad():
-            seen = layer.loss(hidden[:64] * scale, target[:64], -100).support.item() / 64
-        if seen > support:  # larger scores have a smaller support
-            low = scale
-        else:
-            high = scale
+
+    @torch.no_grad()
+    def support_of(factor: float) -> float:
+        sample = hidden[:SAMPLE] * factor
+        return float(layer.loss(sample, target[:SAMPLE], NOTHING_IGNORED).support) / SAMPLE
+
+    scale = scale_for_support(support_of, support, smallest=1e-3, largest=100, halvings=13)
     return layer, (hidden * scale).requires_grad_(), target
 
 
 def ours(layer: OutputLayer, hidden: Tensor, target: Tensor) -> None:
     """Run the fused layer forward and backward once."""
     hidden.grad = layer.weight.grad = layer.bias.grad = None
-    layer.loss(hidden, target, -100).loss.backward()
+    layer.loss(hidden, target, NOTHING_IGNORED).loss.backward()
 
 
 def unfused(
@@ -84,14 +98,14 @@ def cases(_: argparse.Namespace) -> Iterator[Case]:
     """Yield vocabulary sizes, alphas and supports."""
     for vocab, alpha, supports in CASES:
         for support in supports:
-            rows = ROWS if vocab < 100_000 else ROWS // 4
+            rows = ROWS if vocab < MANY else ROWS // 4
             layer, hidden, target = scaled_layer(vocab, support, alpha, rows)
             cross_entropy = partial(functional.cross_entropy, reduction="sum")
             runs: dict[str, Callable[[], object]] = {
                 "linear+ce": partial(unfused, cross_entropy, layer, hidden, target),
                 "ours": partial(ours, layer, hidden, target),
             }
-            if vocab == 18_000 and support == 16:
+            if (vocab, support) == CASE_OF_PEER:
                 runs["linear+entmax 1.3"] = partial(unfused, PEERS[alpha], layer, hidden, target)
             runs["floor"] = partial(product, layer, hidden)
             yield Case({"V": vocab, "alpha": alpha, "support": support}, runs)

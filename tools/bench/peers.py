@@ -33,168 +33,33 @@ Columns:
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, write_text
-from onmt_entmax.report.measures import correct_forms, is_right
 from onmt_entmax.report.tables import aligned_table
-from tools.bench.limited_run import TICKS, Used, run
+from tools.bench.limited_run import run
+from tools.bench.peer_measures import Result, measure
 from tools.bench.peer_systems import SYSTEMS
 from tools.bench.peer_systems.ours import OURS
-from tools.bench.peer_systems.system import LOG, Command, Data, PeerError, System
+from tools.bench.peer_systems.system import Command, Data, PeerError, text_of
 
 _HEAD = ("system", "version", "parameters", "updates", "examples/s", "exact match", "words/s")
-
-
-@dataclass(frozen=True)
-class Result:
-    """A system's line of the table.
-
-    Attributes:
-        system: its name.
-        version: that is installed.
-        parameters: weights of the network.
-        updates: that the training made, at least.
-        examples_per_second: training pairs by processor seconds.
-        exact_match: percent of the sources.
-        words_per_second: decoded sources by processor seconds.
-        settings: for people.
-        training: what it used.
-    """
-
-    system: str
-    version: str
-    parameters: int
-    updates: int
-    examples_per_second: float
-    exact_match: float
-    words_per_second: float
-    settings: str
-    training: Used
-
-    def cells(self) -> list[str]:
-        """Return the line as texts."""
-        return [
-            self.system,
-            self.version,
-            f"{self.parameters:,}",
-            f"{self.updates:,}",
-            f"{self.examples_per_second:.0f}",
-            f"{self.exact_match:.1f}",
-            f"{self.words_per_second:.0f}",
-        ]
-
-
-def checked_run(command: Command, log: Path, seconds: float | None = None) -> Used:
-    """Run a command that must end well, or be stopped.
-
-    Raises:
-        PeerError: it failed; names the last line of its log.
-    """
-    used = run(command, log, seconds)
-    if used.status and not used.stopped:
-        lines = [line for line in text_of(log).splitlines() if line.strip()]
-        last = lines[-1].strip() if lines else f"exit status {used.status}"
-        raise PeerError(f"failed: {last} ({log})")
-    return used
-
-
-def text_of(log: Path) -> str:
-    """Return a log."""
-    return log.read_text(encoding="utf-8", errors="replace")
-
-
-def exact_match(
-    sources: Sequence[str], references: Sequence[str], predictions: Sequence[str]
-) -> float:
-    """Return the percentage of different sources whose prediction is one of their references.
-
-    All are tokens between spaces, of which a string has only one division, so equal tokens are
-    equal strings. An unknown symbol is none of a reference's, thus wrong.
-
-    Raises:
-        PeerError: there is another number of predictions.
-    """
-    if len(predictions) != len(sources):
-        raise PeerError(f"{len(predictions):,} predictions for {len(sources):,} sources")
-    forms = correct_forms(sources, references)
-    right = {
-        source: any(is_right(form, predicted) for form in some)
-        for source, some, predicted in zip(sources, forms, predictions, strict=True)
-    }
-    return 100 * sum(right.values()) / len(right)
-
-
-def version_of(system: System) -> str:
-    """Return the version that is installed.
-
-    Raises:
-        PeerError: none is.
-    """
-    code = f"import importlib.metadata as m; print(m.version({system.distribution!r}))"
-    found = subprocess.run([system.python, "-c", code], capture_output=True, text=True, check=False)
-    if found.returncode:
-        raise PeerError(f"not installed: {system.how}")
-    return found.stdout.strip()
-
-
-def measure(system: System, minutes: float) -> Result:
-    """Train a system, decode the development set, and score it.
-
-    Raises:
-        PeerError: it is not installed, or fails.
-    """
-    version = version_of(system)
-    folder = system.folder
-    data = system.data
-    for number, command in enumerate(system.prepare()):
-        checked_run(command, folder / f"prepare{number}.log")
-    training = checked_run(system.train(), folder / LOG, 60 * minutes)
-    updates = system.updates()
-    start = decode(system, "one")  # nearly all of it is the start
-    decoding = decode(system, "dev") - start
-    sources = data.lines("dev", "src")
-    predictions = system.predictions(folder / "dev.predicted")
-    score = exact_match(sources, data.lines("dev", "tgt"), predictions)
-    return Result(
-        system=system.name,
-        version=version,
-        parameters=system.parameters(),
-        updates=updates,
-        examples_per_second=updates * system.batch / training.processor,
-        exact_match=score,
-        words_per_second=(len(sources) - 1) / max(decoding, 1 / TICKS),
-        settings=system.settings,
-        training=training,
-    )
-
-
-def decode(system: System, split: str) -> float:
-    """Decode a file, SPLIT.src to SPLIT.predicted; return the seconds of processor time.
-
-    Raises:
-        PeerError: it fails.
-    """
-    output = system.folder / f"{split}.predicted"
-    command = system.decode(system.data.path(split, "src"), output)
-    return checked_run(command, system.folder / f"{split}.log").processor
 
 
 def report(results: Sequence[Result], skipped: Mapping[str, str]) -> str:
     """Return the table, the settings, and why other systems are missing."""
     parts = [aligned_table([_HEAD, *(result.cells() for result in results)])] if results else []
     parts += [
-        f"{each.system}: {each.settings}; {each.training.processor:.0f} s of processor time, "
-        f"{each.training.wall:.0f} s on the clock" + (", stopped" if each.training.stopped else "")
-        for each in results
+        f"{result.system}: {result.settings}; {result.training.processor:.0f} s of processor time, "
+        f"{result.training.wall:.0f} s on the clock{', stopped' if result.training.stopped else ''}"
+        for result in results
     ]
     parts += [f"{name}: {reason}" for name, reason in skipped.items()]
     return "\n".join(parts)
@@ -218,12 +83,17 @@ def prepare_data(options: Namespace) -> Data:
 
 
 def compare(options: Namespace) -> tuple[list[Result], dict[str, str]]:
-    """Measure the systems; return their results, and why others have none."""
+    """Measure the systems, each in a folder of its own; return results, and why others have none.
+
+    Raises:
+        UserError: `prepare table` refuses the tables.
+    """
     options.out.mkdir(parents=True)
     data = prepare_data(options)
     results: list[Result] = []
     skipped: dict[str, str] = {}
-    for number, kind in enumerate(each for each in SYSTEMS if each.name in options.systems):
+    chosen = [kind for kind in SYSTEMS if kind.name in options.systems]
+    for number, kind in enumerate(chosen):
         folder = options.out / f"{number}-{kind.distribution}"
         folder.mkdir()
         system = kind(data, folder, options.peers, options.minutes)
@@ -258,7 +128,7 @@ def on_one_core(core: int | None) -> Iterator[None]:
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> Namespace:
     """Read the command line."""
-    names = [each.name for each in SYSTEMS]
+    names = [system.name for system in SYSTEMS]
     parser: ArgumentParser = argument_parser(__doc__)
     parser.add_argument("--train", nargs="+", type=Path, required=True, help="training tables")
     parser.add_argument("--dev", nargs="+", type=Path, required=True, help="development tables")
@@ -295,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         content = {
             "minutes": options.minutes,
             "train": [str(path) for path in options.train],
-            "results": [asdict(each) for each in results],
+            "results": [asdict(result) for result in results],
             "skipped": skipped,
         }
         write_text(options.json, json_text(content))

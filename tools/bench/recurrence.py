@@ -42,86 +42,77 @@ import argparse
 import json
 import os
 import statistics
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.data.batch import Batch
-from onmt_entmax.opennmt import NMTModel
-from onmt_entmax.rules import SHARE
-from tools.bench import batches as text
-from tools.bench.contenders import Contender, stock_model
-from tools.bench.recurrence_contenders import (
-    SIZES,
-    Variant,
-    contenders,
-    product_speed,
-    products,
+from tools.bench import texts
+from tools.bench.batches import Corpus
+from tools.bench.recurrence_contenders import Variant, Warmup, contenders_of
+from tools.bench.recurrence_work import Work, product_speed, work_of
+from tools.bench.recurrent_models import stock_model
+from tools.bench.runner import COUNT, POSITIVE, choose_clock
+from tools.bench.steps import (
+    BUCKET,
+    Steps,
+    add_step_arguments,
+    clock_of,
+    conditions_of,
+    prepare_process,
+    time_steps,
 )
-from tools.bench.runner import COUNT, POSITIVE, keep_freed_memory
 
 UNTIMED_STEPS = 3  # of each contender, which allocate memory
 COLUMNS = ("contender", "ms", "ratio", "adam_ms", "floor_ms", "GF/s", "support")
 
 
-@dataclass
-class Steps:
-    """What was measured of the steps of one contender.
+@dataclass(frozen=True)
+class Size:
+    """Size of a model, and its text.
 
     Attributes:
-        seconds: of each whole step.
-        adam: seconds of clipping and Adam in each step.
-        supports: nonzero probabilities per token in each step; empty for stock softmax.
+        hidden: size of each layer.
+        text: pairs to train on.
+        warmup: updates before the timing, by default.
     """
 
-    seconds: list[float] = field(default_factory=list)
-    adam: list[float] = field(default_factory=list)
-    supports: list[float] = field(default_factory=list)
+    hidden: int
+    text: texts.Text
+    warmup: int
 
 
-class Work(NamedTuple):
-    """The work of a step, which is the same for all contenders.
-
-    Attributes:
-        gigaflops: operations of a step's products, median.
-        fill: share of the target positions that are no padding, mean.
-    """
-
-    gigaflops: float
-    fill: float
+SIZES = {
+    "pilot": Size(hidden=300, text=texts.INFLECTION, warmup=100),
+    "words": Size(hidden=500, text=texts.WORDS, warmup=40),
+}
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     """Time the contenders; return a result for each."""
     torch.manual_seed(1)
     size = SIZES[options.size]
-    pairs = size.read(options.data)
-    vocabularies = text.vocabularies(pairs, size.vocabulary, size.joint)
-    stream = text.batches(pairs, vocabularies, options.batch, options.bucket)
-    stock = stock_model(size.hidden, vocabularies, options.dropout)
+    corpus = Corpus.read(size.text, options.data)
+    stream = corpus.batches(options.batch, BUCKET)
+    stock = stock_model(size.hidden, corpus.vocabularies, options.dropout)
     names = list(dict.fromkeys([options.against, *options.variants]))
-    running = contenders(names, stock, stream, options)
-    clock = time.process_time if options.clock == "cpu" else time.perf_counter
+    warmup = Warmup(options.warmup, options.support)
+    contenders = contenders_of(names, stock, stream, warmup, stock_optimizer=options.adam == "own")
+    clock = clock_of(options)
     speed = product_speed(clock)
-    for batch in islice(stream, UNTIMED_STEPS):
-        for contender in running.values():
-            contender.step(batch, clock)
+    time_steps(contenders, islice(stream, UNTIMED_STEPS), clock)
     timed_batches = list(islice(stream, options.steps))
-    steps = time_steps(running, timed_batches, clock)
+    steps = time_steps(contenders, timed_batches, clock)
     work = work_of(stock, timed_batches)
-    base = statistics.median(steps[options.against].seconds)
-    conditions = conditions_of(options)
+    reference = statistics.median(steps[options.against].seconds)
+    conditions = all_conditions(options)
     return [
         {
             "contender": name,
-            **figures_of(steps[name], work, base, speed),
-            "loss": round(running[name].loss, 3),
+            **figures_of(steps[name], work, reference, speed),
+            "loss": round(contenders[name].loss, 3),
             "target_fill": round(work.fill, 3),
             **conditions,
         }
@@ -129,55 +120,21 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     ]
 
 
-def time_steps(
-    running: Mapping[str, Contender], batches: Iterable[Batch], clock: Callable[[], float]
-) -> dict[str, Steps]:
-    """Time a step of each contender on each batch.
-
-    Args:
-        running: the contenders by name.
-        batches: of source and target.
-        clock: in seconds.
-    """
-    names = list(running)
-    steps = {name: Steps() for name in names}
-    for number, batch in enumerate(batches):
-        # Every other batch comes to the contenders in reverse, so that none is always first.
-        for name in names if number % 2 else reversed(names):
-            contender = running[name]
-            seconds, adam = contender.step(batch, clock)
-            steps[name].seconds.append(seconds)
-            steps[name].adam.append(adam)
-            if contender.support is not None:
-                steps[name].supports.append(contender.support)
-    return steps
-
-
-def work_of(stock: NMTModel, batches: Iterable[Batch]) -> Work:
-    """Return the work of a step on batches, for a model of the size of all contenders."""
-    operations, fill = [], []
-    for batch in batches:
-        assert batch.target_lengths is not None
-        operations.append(products(stock, batch))
-        fill.append(float((batch.target_lengths / batch.target_lengths.max()).mean()))
-    return Work(statistics.median(operations) / 1e9, statistics.mean(fill))
-
-
-def figures_of(steps: Steps, work: Work, base: float, speed: float) -> dict[str, object]:
+def figures_of(steps: Steps, work: Work, reference: float, speed: float) -> dict[str, object]:
     """Return the figures of a contender.
 
     Args:
         steps: what was measured of it.
         work: of a step.
-        base: median seconds of the reference.
+        reference: median seconds of the reference.
         speed: operations per second of large products.
     """
     seconds = statistics.median(steps.seconds)
     return {
         "ms": round(1000 * seconds, 1),
-        "ratio": round(seconds / base, 3),
+        "ratio": round(seconds / reference, 3),
         "adam_ms": round(1000 * statistics.median(steps.adam), 1),
-        "floor_ms": round(1e12 * work.gigaflops / speed, 1),
+        "floor_ms": round(1000 * work.gigaflops * 1e9 / speed, 1),
         "GF": round(work.gigaflops, 1),
         "GF/s": round(work.gigaflops / seconds, 1),
         "GF/s_of_products": round(speed / 1e9, 1),
@@ -185,71 +142,60 @@ def figures_of(steps: Steps, work: Work, base: float, speed: float) -> dict[str,
     }
 
 
-def conditions_of(options: argparse.Namespace) -> dict[str, object]:
+def all_conditions(options: argparse.Namespace) -> dict[str, object]:
     """Return what the figures depend on."""
     return {
         "against": options.against,
         "size": options.size,
-        "batch": options.batch,
         "updates_before": options.warmup,
         "scaled_to_support": options.support,
-        "text": "real" if options.data else SIZES[options.size].substitute,
-        "threads": torch.get_num_threads(),
-        "clock": options.clock,
         "adam": options.adam,
-        "load": round(os.getloadavg()[0], 2),
+        **conditions_of(options, SIZES[options.size].text.substitute),
     }
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--size", choices=SIZES, default="pilot")
-    parser.add_argument(
-        "--variants",
-        default="1.5,1",
-        help="alphas separated by commas, with or without :bf16",
-    )
-    parser.add_argument("--against", default="stock", help="the reference: stock, or an alpha")
-    parser.add_argument("--data", type=Path, help="folder of real text")
-    parser.add_argument("--batch", type=COUNT, default=64)
-    parser.add_argument("--bucket", type=COUNT, default=2048, help="pairs sorted together")
-    parser.add_argument("--steps", type=COUNT, default=20, help="timed steps of each contender")
+    add = parser.add_argument
+    add("--size", choices=SIZES, default="pilot")
+    variants = "alphas separated by commas, with or without :bf16"
+    add("--variants", default="1.5,1", help=variants)
+    add("--against", default="stock", help="the reference: stock, or an alpha")
+    add_step_arguments(parser, dropout=0.3, fewest=1)
     updates = ", ".join(f"{name} {size.warmup}" for name, size in SIZES.items())
-    parser.add_argument(
-        "--warmup", type=COUNT, help=f"updates before the timing (default: {updates})"
-    )
-    parser.add_argument("--support", type=POSITIVE, help="nonzero outputs per token to scale to")
-    parser.add_argument("--dropout", type=SHARE, default=0.3)
-    parser.add_argument("--adam", choices=("fused", "own"), default="fused")
-    parser.add_argument("--threads", type=COUNT, default=1)
-    parser.add_argument("--clock", choices=("cpu", "wall"), help="default: cpu if one thread")
+    add("--warmup", type=COUNT, help=f"updates before the timing (default: {updates})")
+    add("--support", type=POSITIVE, help="nonzero outputs per token to scale to")
+    add("--adam", choices=("fused", "own"), default="fused")
     options = parser.parse_args(arguments)
+    options.variants = options.variants.split(",")
     try:
-        options.variants = options.variants.split(",")
         for name in (options.against, *options.variants):
             Variant.named(name)
     except ValueError:
         parser.error("--variants and --against: numbers from 1, or stock; 1.5:bf16 for bfloat16")
     if options.warmup is None:
         options.warmup = SIZES[options.size].warmup
-    if options.clock is None:
-        options.clock = "cpu" if options.threads == 1 else "wall"
+    choose_clock(options)
     return options
+
+
+def print_table(results: Sequence[Mapping[str, object]]) -> None:
+    """Print the columns of the results that the docstring of this file explains."""
+    print(" ".join(f"{column:>10}" for column in COLUMNS))
+    for result in results:
+        print(" ".join(f"{result[column]!s:>10}" for column in COLUMNS))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status."""
     options = parse_arguments(arguments)
-    torch.set_num_threads(options.threads)
-    keep_freed_memory()
+    prepare_process(options)
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     results = measure(options)
     for result in results:
         print(json.dumps(result))
-    print(" ".join(f"{column:>10}" for column in COLUMNS))
-    for result in results:
-        print(" ".join(f"{result[column]!s:>10}" for column in COLUMNS))
+    print_table(results)
     print(f"load average {os.getloadavg()[0]:.1f}")
     return 0
 

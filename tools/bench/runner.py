@@ -13,7 +13,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from statistics import median
 
 import torch
@@ -28,20 +29,26 @@ from tools.bench.memory import peak_memory
 COUNT = whole(1, 10**9)
 ALPHA = number(1, 10**6)
 POSITIVE = positive(10**9)
+FEWEST_ROUNDS = 5
+IDLE = 0.5  # largest load average of a machine that does nothing else
 
 _IMPLEMENTATION = "cpu" if cpu.module is not None else "PyTorch"
+
+
+def declare_nothing(parser: argparse.ArgumentParser) -> None:
+    """Add no options."""
 
 
 def run(
     description: str | None,
     cases: Callable[[argparse.Namespace], Iterable[Case]],
-    declare: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
+    declare: Callable[[argparse.ArgumentParser], object] = declare_nothing,
 ) -> None:
     """Run a benchmark from the command line, and exit.
 
     Args:
         description: docstring of the benchmark.
-        cases: returns its cases.
+        cases: returns its cases, from the options of the command line.
         declare: adds options of its own.
     """
 
@@ -86,8 +93,10 @@ def _prepare_process(options: argparse.Namespace) -> None:
 
 
 def keep_freed_memory() -> None:
-    """Tell glibc to keep freed memory, and to map no large blocks."""
-    trim_threshold, mmap_max = -1, -4
+    """Tell glibc to keep freed memory, and to map no large blocks; elsewhere do nothing."""
+    # Parameters of mallopt, in malloc.h.
+    trim_threshold = -1
+    mmap_max = -4
     try:
         library = ctypes.CDLL("libc.so.6")
     except OSError:
@@ -96,47 +105,72 @@ def keep_freed_memory() -> None:
     library.mallopt(trim_threshold, 2**31 - 1)
 
 
+def choose_clock(options: argparse.Namespace) -> None:
+    """Set `--clock` if it was not given: processor time, which other load disturbs least.
+
+    Processor time adds up that of threads, so with several it is wall time.
+    """
+    if options.clock is None:
+        options.clock = "cpu" if options.threads == 1 else "wall"
+
+
 def compare(cases: Iterable[Case], options: argparse.Namespace) -> None:
     """Measure the cases; print a line for each, and write JSON lines if asked to."""
     _print_machine(options)
-    measure = peak_memory if options.memory else time_case
+    measure: Callable[[Case], dict[str, Measured]] = partial(
+        time_case, seconds=options.seconds, clock=options.clock
+    )
+    if options.memory:
+        measure = peak_memory
     with open(options.output or os.devnull, "a", encoding="utf-8") as output:
         for case in cases:
             conditions = " ".join(f"{key}={value}" for key, value in case.conditions.items())
-            if options.only and options.only not in conditions:
+            if options.only not in conditions:
                 continue
-            results = measure(case, options)
+            results = measure(case)
             cells = [f"{name} {measured.text}" for name, measured in results.items()]
             print(f"{conditions:<44} | " + " | ".join(cells), flush=True)
-            record = {
-                **case.conditions,
-                "threads": options.threads,
-                "allocator": options.allocator,
-                "clock": options.clock,
-                "load": os.getloadavg()[0],
-                "torch": torch.__version__,
-                "entmax": _IMPLEMENTATION,
-                "results": {name: measured.values for name, measured in results.items()},
-            }
-            output.write(json.dumps(record) + "\n")
+            output.write(json.dumps(_record(case, results, options)) + "\n")
             output.flush()
 
 
-def time_case(case: Case, options: argparse.Namespace) -> dict[str, Measured]:
-    """Return the median milliseconds of each contender, and the ratio to the first."""
-    clock = time.perf_counter if options.clock == "wall" else time.process_time
+def _record(
+    case: Case, results: Mapping[str, Measured], options: argparse.Namespace
+) -> dict[str, object]:
+    """Return a case with its results, for `--output`."""
+    return {
+        **case.conditions,
+        "threads": options.threads,
+        "allocator": options.allocator,
+        "clock": options.clock,
+        "load": os.getloadavg()[0],
+        "torch": torch.__version__,
+        "entmax": _IMPLEMENTATION,
+        "results": {name: measured.values for name, measured in results.items()},
+    }
+
+
+def time_case(case: Case, *, seconds: float, clock: str) -> dict[str, Measured]:
+    """Return the median milliseconds of each contender, and the ratio to the first.
+
+    Args:
+        case: its contenders take turns; each runs once before the timing.
+        seconds: how long to measure, at least.
+        clock: "cpu" for processor time, else "wall".
+    """
+    now = time.perf_counter if clock == "wall" else time.process_time
     for contender in case.contenders.values():
         contender()
     times: dict[str, list[float]] = {name: [] for name in case.contenders}
-    end = time.perf_counter() + options.seconds
+    end = time.perf_counter() + seconds
     rounds = 0
-    while rounds < 5 or time.perf_counter() < end:
+    while rounds < FEWEST_ROUNDS or time.perf_counter() < end:
         for name, contender in case.contenders.items():
-            begin = clock()
+            begin = now()
             contender()
-            times[name].append(clock() - begin)
+            times[name].append(now() - begin)
         rounds += 1
-    medians = {name: 1e3 * median(seconds) for name, seconds in times.items()}
+    medians = {name: 1e3 * median(of_contender) for name, of_contender in times.items()}
     reference = next(iter(medians.values()))
     results = {}
     for name, milliseconds in medians.items():
@@ -154,7 +188,7 @@ def _print_machine(options: argparse.Namespace) -> None:
         f"allocator {options.allocator}, clock {options.clock}, load {load:.2f}, "
         f"entmax {_IMPLEMENTATION}"
     )
-    if load > 0.5:
+    if load > IDLE:
         advice = "; consider --clock cpu" if options.clock == "wall" else ""
         print(
             f"warning: the machine is not idle (load {load:.2f}): trust ratios, not times{advice}",

@@ -2,6 +2,9 @@
 
 import torch
 
+DEVIATIONS = {"uniform": 0.1, "normal": 1.0, "wide": 4.0}
+STEEPNESS = 1.5  # of Zipf's law, of "trained"
+
 
 def logits(kind: str, rows: int, classes: int) -> torch.Tensor:
     """Return random scores `(rows, classes)`.
@@ -16,5 +19,5 @@ def logits(kind: str, rows: int, classes: int) -> torch.Tensor:
     noise = torch.randn(rows, classes)
     if kind == "trained":
         ranks = torch.rand(rows, classes).argsort(1).add(1)
-        return 1.5 * ranks.log().neg() + noise
-    return noise * {"uniform": 0.1, "normal": 1.0, "wide": 4.0}[kind]
+        return -STEEPNESS * ranks.log() + noise
+    return noise * DEVIATIONS[kind]

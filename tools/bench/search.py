@@ -24,9 +24,7 @@ OpenNMT-py's (only the softmax model has its weights), `optimal` our search with
 from __future__ import annotations
 
 import argparse
-import functools
 import gc
-import io
 import json
 import logging
 import os
@@ -34,71 +32,19 @@ import statistics
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from unittest import mock
 
 import torch
 
-from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.opennmt import ArgumentParser, translate_opts
-from onmt_entmax.rules import whole
-from onmt_entmax.search import SearchConfig, SearchTask
-from onmt_entmax.search.config import Stop
-from onmt_entmax.search.constraints import Constraints
-from onmt_entmax.translator import Translator
 from tools.bench.runner import COUNT
-from tools.bench.search_models import random_lines, write_opennmt_checkpoint, write_word_models
+from tools.bench.search_sides import Side, opennmt_side, our_side
+from tools.bench.word_models import random_lines, write_word_models
 
+MOST_TOKENS = 100  # of an output; the default of both sides
 LENGTH = 15  # tokens of all outputs of `--size words`
-
-Side = Callable[[], list[str]]  # translates the sentences
-
-
-def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> Side:
-    """Return a function that translates the lines with OpenNMT-py's translator."""
-    from onmt.translate.translator import build_translator
-
-    parser = ArgumentParser()
-    translate_opts(parser)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.pt"
-        loaded = load(model)
-        write_opennmt_checkpoint(loaded, path)
-        arguments = ["-model", str(path), "-src", "-", "-beam_size", str(options.beam)]
-        arguments += ["-min_length", str(options.min_length)]
-        arguments += ["-max_length", str(options.max_length)]
-        stock_options = parser.parse_known_args(arguments)[0]
-        # OpenNMT-py unpickles; the file is the one written above.
-        unpickling = functools.partial(torch.load, weights_only=False)
-        with mock.patch.object(torch, "load", unpickling):
-            translator = build_translator(stock_options, report_score=False, out_file=io.StringIO())
-    expected = loaded.model.state_dict()
-    for name, value in translator.model.state_dict().items():
-        ours = expected[name.replace("generator.0.", "generator.")]
-        assert torch.equal(value, ours), f"{name} was not read"
-
-    def run() -> list[str]:
-        _, outputs = translator.translate(lines, batch_size=options.opennmt_batch)
-        return [output[0] for output in outputs]
-
-    return run
-
-
-def our_side(model: Path, lines: list[str], options: argparse.Namespace, stop: Stop) -> Side:
-    """Return a function that translates the lines with our translator."""
-    limits = Constraints(min_length=options.min_length)
-    config = SearchConfig(
-        options.beam, max_length=options.max_length, stop=stop, constraints=limits
-    )
-    translator = Translator([load(model)], SearchTask(config))
-
-    def run() -> list[str]:
-        answers = translator.answers(lines, options.batch)
-        return [answer.hypotheses[0].text if answer.hypotheses else "" for answer in answers]
-
-    return run
+OPENNMT = "OpenNMT-py softmax"  # the reference
 
 
 def lines_of(options: argparse.Namespace) -> list[str]:
@@ -117,9 +63,9 @@ def time_sides(sides: Mapping[str, Side], options: argparse.Namespace) -> dict[s
     gc.freeze()
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(options.rounds):
-        for name, run in sides.items():
+        for name, translate in sides.items():
             begin = clock()
-            run()
+            translate()
             times[name].append(clock() - begin)
     return times
 
@@ -128,31 +74,34 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     """Time the sides; return a result for each."""
     lines = lines_of(options)
     sides = {
-        "OpenNMT-py softmax": opennmt_side(options.softmax, lines, options),
+        OPENNMT: opennmt_side(options.softmax, lines, options),
         "ours softmax": our_side(options.softmax, lines, options, "exhaustive"),
         "ours entmax": our_side(options.entmax, lines, options, "exhaustive"),
         "ours entmax, optimal": our_side(options.entmax, lines, options, "optimal"),
     }
-    outputs = {name: run() for name, run in sides.items()}
+    outputs = {name: translate() for name, translate in sides.items()}
     times = time_sides(sides, options)
-    reference = next(iter(times))
+    conditions = {
+        "size": options.size,
+        "beam": options.beam,
+        "sentences": len(lines),
+        "rounds": options.rounds,
+        "threads": options.threads,
+        "load": round(os.getloadavg()[0], 2),
+    }
+    reference = statistics.median(times[OPENNMT])
     results: list[dict[str, object]] = []
-    for name, taken in times.items():
-        seconds = statistics.median(taken)
-        pairs = zip(outputs[name], outputs[reference], strict=True)
+    for name in sides:
+        seconds = statistics.median(times[name])
+        pairs = zip(outputs[name], outputs[OPENNMT], strict=True)
         results.append(
             {
                 "side": name,
-                "size": options.size,
-                "beam": options.beam,
-                "batch": options.opennmt_batch if name == reference else options.batch,
-                "sentences": len(lines),
-                "rounds": options.rounds,
-                "threads": options.threads,
-                "load": round(os.getloadavg()[0], 2),
+                **conditions,
+                "batch": options.opennmt_batch if name == OPENNMT else options.batch,
                 "per_second": round(len(lines) / seconds, 1),
-                "ratio": round(seconds / statistics.median(times[reference]), 2),
-                "equal": round(sum(one == other for one, other in pairs) / len(lines), 4),
+                "ratio": round(seconds / reference, 2),
+                "equal": round(sum(own == other for own, other in pairs) / len(lines), 4),
             }
         )
     return results
@@ -168,11 +117,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sentences", type=COUNT, default=1000)
     parser.add_argument("--rounds", type=COUNT, default=7)
     parser.add_argument("--beam", type=COUNT, default=5)
-    parser.add_argument("--max-length", type=COUNT, default=100)
-    parser.add_argument("--min-length", type=whole(0, 10**9), default=0)
     parser.add_argument("--batch", type=COUNT, default=64, help="ours; its default is 64")
     parser.add_argument("--opennmt-batch", type=COUNT, default=30, help="its default is 30")
     parser.add_argument("--threads", type=COUNT, default=1)
+    parser.set_defaults(min_length=0, max_length=MOST_TOKENS)
     return parser.parse_args(arguments)
 
 

@@ -36,11 +36,18 @@ from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import LANGUAGE, Query, StringTask
 from onmt_entmax.transducer import Transducer
 
+# Columns of counts, and settings with a column each for accuracy and for proven outputs.
 _COUNTS = ("rows", "gold", "foreign", "changed", "right", "wrong")
+_SETTINGS = ("any", "language")
+_PROVEN_SETTINGS = tuple(f"only {setting}" for setting in _SETTINGS)
 
 
 def rows_by_language(paths: Sequence[Path], model: Transducer) -> dict[str, list[Row]]:
-    """Return the rows of tables, by the name that a model has for the language of their file."""
+    """Return the rows of tables, by the name that a model has for the language of their file.
+
+    Raises:
+        UserError: a table cannot be read, or the model does not know its language.
+    """
     tables = [Table("dev", path) for path in paths]
     name_languages(tables, None, by_name=True)
     read_tables(tables, usual=("source", "target", "tags"))
@@ -64,7 +71,14 @@ def with_symbols(model: LoadedModel, rows: dict[str, list[Row]]) -> LoadedModel:
 
 
 def is_foreign(text: str, row: Row, symbols: frozenset[str], task: StringTask) -> bool:
-    """Return whether a text has a symbol that neither language nor source have."""
+    """Return whether a text has a symbol that neither language nor source have.
+
+    Args:
+        text: a target of the row, or a prediction; empty: none.
+        row: has the source.
+        symbols: of the training targets of the row's language.
+        task: divides texts into symbols.
+    """
     used = {*task.target.encode(text)} if text else set()
     return not symbols.issuperset(used - {*task.source.encode(row.query.source)})
 
@@ -76,7 +90,7 @@ def compare(
     symbols: frozenset[str],
     task: StringTask,
 ) -> Counter[str]:
-    """Return the counts of the table for one language.
+    """Return the counts of the table for one language, by the columns that `line` prints.
 
     Args:
         rows: of the language.
@@ -124,14 +138,14 @@ def predict_restricted(
         unrestricted: their predictions with `any`.
         symbols: of the training targets of the language.
     """
-    again = [
+    may_differ = [
         index
         for index, (prediction, row) in enumerate(zip(unrestricted, rows, strict=True))
         if prediction.level != "only" or is_foreign(prediction.text, row, symbols, restricted.task)
     ]
     predictions = list(unrestricted)
-    changed = restricted.predictions([queries[index] for index in again])
-    for index, prediction in zip(again, changed, strict=True):
+    predicted_again = restricted.predictions([queries[index] for index in may_differ])
+    for index, prediction in zip(may_differ, predicted_again, strict=True):
         predictions[index] = prediction
     return predictions
 
@@ -139,10 +153,10 @@ def predict_restricted(
 def line(name: str, counts: Mapping[str, int]) -> str:
     """Return a line of the table."""
     cells = [f"{counts[column]:,}" for column in _COUNTS]
-    cells += [f"{100 * counts[kind] / counts['rows']:.2f}" for kind in ("any", "language")]
-    for kind in ("only any", "only language"):
-        share = 100 * counts[f"{kind} right"] / max(counts[kind], 1)
-        cells.append(f"{counts[kind]:,} ({share:.2f})")
+    cells += [f"{100 * counts[setting] / counts['rows']:.2f}" for setting in _SETTINGS]
+    for proven in _PROVEN_SETTINGS:
+        share = 100 * counts[f"{proven} right"] / max(counts[proven], 1)
+        cells.append(f"{counts[proven]:,} ({share:.2f})")
     return "\t".join([name, *cells])
 
 
@@ -160,18 +174,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; return the exit status."""
     options = parse_arguments(arguments)
     model = load(options.model)
-    either = Transducer(model, target_symbols="any")
+    unrestricted = Transducer(model, target_symbols="any")
     if options.train:
-        model = with_symbols(model, rows_by_language(options.train, either))
+        model = with_symbols(model, rows_by_language(options.train, unrestricted))
     restricted = Transducer(model, target_symbols="language")
-    print("\t".join(["language", *_COUNTS, "any", "language", "only", "only"]))
+    print("\t".join(["language", *_COUNTS, *_SETTINGS, *("only" for _ in _SETTINGS)]))
     total: Counter[str] = Counter()
-    for language, rows in rows_by_language(options.dev, either).items():
+    for language, rows in rows_by_language(options.dev, unrestricted).items():
         if 0 < options.rows < len(rows):
             rows = random.Random(0).sample(rows, options.rows)
         symbols = model.vocabularies.target.seen[LANGUAGE + language]
         queries = [row.query._replace(language=language) for row in rows]
-        before = list(either.predictions(queries))
+        before = list(unrestricted.predictions(queries))
         after = predict_restricted(restricted, rows, queries, before, symbols)
         counts = compare(rows, before, after, symbols, model.task)
         print(line(language, counts), flush=True)

@@ -37,12 +37,19 @@ from typing import Any
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.prepare_sigmorphon import SETTINGS
 from onmt_entmax.files import write_files
-from tools.papers.corpus_files import getter, members
+from tools.papers.archives import members
+from tools.papers.corpus_files import getter
 from tools.papers.multilabel_corpora import MULTILABEL, multilabel
 from tools.papers.parallel_corpora import PARALLEL, parallel
 from tools.papers.shared_task import sigmorphon
 
 SNLI_URL = "https://nlp.stanford.edu/projects/snli"
+# Options that only some corpora have.
+CORPORA_OF_OPTIONS = {
+    "languages": {"sigmorphon"},
+    "settings": {"sigmorphon"},
+    "test": {"sigmorphon", *MULTILABEL},
+}
 
 
 def snli(options: argparse.Namespace) -> None:
@@ -60,7 +67,7 @@ def snli(options: argparse.Namespace) -> None:
     print(f"{options.out}: {', '.join(files)}")
 
 
-def _check(
+def _check_options(
     parser: argparse.ArgumentParser, options: argparse.Namespace, more: Sequence[str]
 ) -> None:
     """Refuse options that are not of the corpora.
@@ -74,12 +81,8 @@ def _check(
         parser.error(f"unrecognized arguments: {' '.join(more)}")
     if len(options.names) > 1 and {*options.names} & {*PARALLEL}:
         parser.error("a parallel corpus needs a command and a folder of its own")
-    for option, corpora in (
-        ("languages", {"sigmorphon"}),
-        ("settings", {"sigmorphon"}),
-        ("test", {"sigmorphon", *MULTILABEL}),
-    ):
-        is_given = vars(options)[option] != parser.get_default(option)
+    for option, corpora in CORPORA_OF_OPTIONS.items():
+        is_given = getattr(options, option) != parser.get_default(option)
         if is_given and not corpora.intersection(options.names):
             parser.error(f"--{option} is not of {options.names[0]}")
 
@@ -96,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--settings", nargs="+", default=list(SETTINGS), choices=SETTINGS, help="of sigmorphon")
     add("--languages", nargs="+", default=["all"], help="of sigmorphon (default: all)")
     options, more = parser.parse_known_args(arguments)
-    _check(parser, options, more)
+    _check_options(parser, options, more)
     if options.names[0] in PARALLEL:  # it is the only one
         return parallel(options.names[0], options, more)
     for name in options.names:

@@ -1,15 +1,12 @@
-"""Files of corpora: downloaded, or from a folder or an archive, unpacked and checked."""
+"""Files of corpora: downloaded, or from a folder, unpacked and checked."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import http.client
-import io
 import lzma
-import tarfile
 import urllib.request
-import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -20,11 +17,13 @@ from tqdm import tqdm
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 
+# How to unpack a file, by the ending of its name.
 UNPACKED: Mapping[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".xz": lzma.decompress,
     ".gz": gzip.decompress,
-}  # by ending
+}
+SECONDS = 60  # that a server may take to answer
 
 Get = Callable[[str], bytes]  # the content of a file, by name
 
@@ -36,7 +35,7 @@ def download(address: str) -> bytes:
         UserError: it cannot be downloaded.
     """
     try:
-        with urllib.request.urlopen(address, timeout=60) as answer:
+        with urllib.request.urlopen(address, timeout=SECONDS) as answer:
             content: bytes = answer.read()
             return content
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -94,12 +93,21 @@ def _read_from(source: Path, folders: Sequence[str], name: str) -> bytes:
             paths = sorted((source / folder).glob(name + ending))
             if len(paths) > 1:
                 raise UserError(f"{source}: several files are {name}: {paths[0]}, {paths[1]}")
-            for path in paths:
-                try:
-                    return unpack(path.read_bytes())
-                except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-                    raise UserError(f"{path}: cannot be read: {error}") from None
+            if paths:
+                return _unpacked(paths[0], unpack)
     raise UserError(f"{source}: no file {name}")
+
+
+def _unpacked(path: Path, unpack: Callable[[bytes], bytes]) -> bytes:
+    """Return the content of a file, unpacked.
+
+    Raises:
+        UserError: it cannot be read, or is damaged.
+    """
+    try:
+        return unpack(path.read_bytes())
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
 
 
 def check(content: bytes, sha256: str | None, name: str) -> bytes:
@@ -114,7 +122,7 @@ def check(content: bytes, sha256: str | None, name: str) -> bytes:
 
 
 def fetch(out: Path, files: Mapping[str, str | None], get: Get) -> int:
-    """Write the files that are not there with their checksums; return how many these are.
+    """Write the files that are not there with their checksums; return how many were written.
 
     Args:
         out: folder to fill.
@@ -132,35 +140,3 @@ def fetch(out: Path, files: Mapping[str, str | None], get: Get) -> int:
         write_files({path: check(get(name), sha256, name)})
         fetched += 1
     return fetched
-
-
-def members(name: str, content: bytes, inside: str) -> Get:
-    """Return a function that reads the files in a folder of an archive.
-
-    Args:
-        name: of the archive.
-        content: of the archive.
-        inside: the folder in it.
-    """
-    return partial(_member, name, content, inside)
-
-
-def _member(name: str, content: bytes, inside: str, member: str) -> bytes:
-    """Return the content of a file in a folder of an archive; see `members`.
-
-    Raises:
-        UserError: the archive is damaged, or has no such file.
-    """
-    path = f"{inside}/{member}".lstrip("/")
-    try:
-        if name.endswith(".zip"):
-            with zipfile.ZipFile(io.BytesIO(content)) as zipped:
-                return zipped.read(path)
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            file = archive.extractfile(path)
-            return b"" if file is None else file.read()
-    except (
-        zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, OSError, EOFError,
-        KeyError,
-    ) as error:  # fmt: skip
-        raise UserError(f"{name}: is not the archive that was expected: {error}") from None

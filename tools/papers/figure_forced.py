@@ -15,12 +15,9 @@ LINE = 0.155  # height of a line
 GAP = 0.09  # beside a text
 ABOVE = 0.07  # above the first line of a column, and below the last
 BETWEEN = 0.16  # between two bands of columns
-# Of entries, and of the given token.
-STYLES: dict[bool, dict[str, Any]] = {
-    False: {"fontsize": 7.5, "weight": "normal"},
-    True: {"fontsize": 7.5, "weight": "bold"},
-}
-WARN = "#D55E00"  # of a token that the model excludes
+FONT_SIZE = 7.5  # points
+IMPOSSIBLE = "0"  # share of a token that the model excludes
+WARN = "#D55E00"  # its colour
 
 
 class Entry(NamedTuple):
@@ -29,12 +26,17 @@ class Entry(NamedTuple):
     Attributes:
         text: a token, or several that are certain.
         share: its probability; empty for certain ones.
-        gold: whether it is the target's.
+        gold: whether it is the target's, which is in bold.
     """
 
     text: str
     share: str = ""
     gold: bool = False
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """Style of both texts, on which their widths depend."""
+        return {"fontsize": FONT_SIZE, "weight": "bold" if self.gold else "normal"}
 
 
 def columns_of(drawn: Sentence) -> list[list[Entry]]:
@@ -45,11 +47,7 @@ def columns_of(drawn: Sentence) -> list[list[Entry]]:
     """
     columns: list[list[Entry]] = []
     for token, node in zip(drawn.target, drawn.nodes, strict=True):
-        gold = next(
-            branch
-            for branch in node.branches
-            if branch.child is not None or branch.hypothesis is not None
-        )
+        gold = _branch_of_target(node)
         if node.support > 1 or gold.log_prob == -math.inf:
             columns.append(_entries(drawn, token, node, gold))
             continue
@@ -58,6 +56,15 @@ def columns_of(drawn: Sentence) -> list[list[Entry]]:
             text = f"{columns.pop()[0].text} {text}"
         columns.append([Entry(text, gold=True)])
     return columns
+
+
+def _branch_of_target(node: Node) -> Branch:
+    """Return the branch of the target's token: along it, the target goes on or ends."""
+    return next(
+        branch
+        for branch in node.branches
+        if branch.child is not None or branch.hypothesis is not None
+    )
 
 
 def _entries(drawn: Sentence, token: str, node: Node, gold: Branch) -> list[Entry]:
@@ -72,7 +79,7 @@ def _entries(drawn: Sentence, token: str, node: Node, gold: Branch) -> list[Entr
     entries = []
     for branch in node.branches:
         text = token if branch is gold else drawn.names[branch.token]
-        share = "0" if branch.log_prob == -math.inf else percent(math.exp(branch.log_prob))
+        share = IMPOSSIBLE if branch.log_prob == -math.inf else percent(math.exp(branch.log_prob))
         entries.append(Entry(readable(text), share, branch is gold))
     if node.others_count:
         entries.append(Entry(f"{node.others_count:,} more", percent(node.others)))
@@ -118,8 +125,8 @@ def _bands(columns: Sequence[list[Entry]], width_of: Callable[..., float]) -> li
     bands: list[list[Column]] = [[]]
     left = 0.0
     for entries in columns:
-        names = max(width_of(entry.text, **STYLES[entry.gold]) for entry in entries)
-        shares = max(width_of(entry.share, **STYLES[entry.gold]) for entry in entries)
+        names = max(width_of(entry.text, **entry.style) for entry in entries)
+        shares = max(width_of(entry.share, **entry.style) for entry in entries)
         width = names + (shares + GAP if shares else 0) + 2 * GAP
         if left and left + width > PAGE:
             bands.append([])
@@ -140,7 +147,7 @@ def _draw_column(figure: Figure, column: Column, top: float, height: float) -> N
         figure.add_artist(Line2D([side / page_width] * 2, ends, color=SOFT, linewidth=0.5))
     for number, entry in enumerate(column.entries):
         y = (top - ABOVE - LINE * (number + 0.5)) / page_height
-        style: dict[str, Any] = {**STYLES[entry.gold], "va": "center_baseline"}
-        style["color"] = WARN if entry.share == "0" else INK
+        colour = WARN if entry.share == IMPOSSIBLE else INK
+        style = {**entry.style, "va": "center_baseline", "color": colour}
         figure.text((column.left + GAP) / page_width, y, entry.text, **style)
         figure.text((right - GAP) / page_width, y, entry.share, ha="right", **style)

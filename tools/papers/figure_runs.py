@@ -3,58 +3,92 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from onmt_entmax.errors import UserError
 from tools.papers.metrics import MEASURES, choose_measure, read_metrics, series
-from tools.papers.pictures import COLUMN, Figure, plain_numbers, pyplot, ticker
+from tools.papers.pictures import COLUMN, Axes, Figure, plain_numbers, pyplot, ticker
 
-PANELS = {  # of `curves`: kind and name of a measurement
-    ("train", "loss"): "training loss a token",
-    ("valid", "loss"): "validation loss a token",
-    ("valid", "exact_match"): "validation exact match (%)",
-    ("valid", "bleu"): "validation BLEU",
-    ("valid", "macro_accuracy"): "validation macro accuracy (%)",
-    ("valid", "token_accuracy"): "validation token accuracy (%)",
-    ("valid", "support"): "nonzero outputs a token",
-    ("train", "learning_rate"): "learning rate",
+
+class Panel(NamedTuple):
+    """What a panel of `curves` shows: kind and name of a measurement."""
+
+    kind: str
+    name: str
+
+
+TITLES = {
+    Panel("train", "loss"): "training loss a token",
+    Panel("valid", "loss"): "validation loss a token",
+    Panel("valid", "exact_match"): "validation exact match (%)",
+    Panel("valid", "bleu"): "validation BLEU",
+    Panel("valid", "macro_accuracy"): "validation macro accuracy (%)",
+    Panel("valid", "token_accuracy"): "validation token accuracy (%)",
+    Panel("valid", "support"): "nonzero outputs a token",
+    Panel("train", "learning_rate"): "learning rate",
 }
+ACROSS = 3  # panels side by side, at most
+PANEL_SIZE = (3.4, 2.4)  # inches
+LOGARITHMIC = ("loss", "support")  # if their values are more than RANGE apart
+RANGE = 10
 MARKERS = "osD^vP*"
+
+Rows = Sequence[Mapping[str, Any]]  # measurements of a run
+
+# --- curves ----------------------------------------------------------------------------------
 
 
 def draw_curves(runs: Sequence[Path], names: Sequence[str]) -> Figure:
     """Draw a panel for each measurement of the runs.
 
+    Args:
+        runs: folders.
+        names: of the runs.
+
     Raises:
         UserError: measurements cannot be read, or none of them is drawn.
     """
-    measured = [read_metrics(run) for run in runs]
-    shown = [panel for panel in PANELS if any(series(rows, *panel)[0] for rows in measured)]
-    if not shown:
+    measured = {name: read_metrics(run) for name, run in zip(names, runs, strict=True)}
+    panels = [
+        panel for panel in TITLES if any(series(rows, *panel)[0] for rows in measured.values())
+    ]
+    if not panels:
         raise UserError(f"{', '.join(map(str, runs))}: nothing that can be drawn was measured")
-    columns = min(3, len(shown))
-    lines = math.ceil(len(shown) / columns)
-    size = (3.4 * columns, 2.4 * lines)
-    figure, axes = pyplot.subplots(lines, columns, figsize=size, squeeze=False)
-    for panel, axis in zip(shown, axes.flat, strict=False):  # the last axes may stay empty
-        points = [series(rows, *panel) for rows in measured]
-        for name, (steps, values) in zip(names, points, strict=True):
-            axis.plot(steps, values, label=name, marker="o" if panel[0] == "valid" else "")
-        axis.set_title(PANELS[panel])
-        axis.set_xlabel("step")
-        axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k is shorter than 100000
-        axis.grid()
-        all_values = [value for _, values in points for value in values]
-        least, most = min(all_values), max(all_values)
-        if panel[1] in ("loss", "support") and most > 10 * least > 0:
-            axis.set_yscale("log")
-            plain_numbers(axis)
-    for axis in axes.flat[len(shown) :]:
+    columns = min(ACROSS, len(panels))
+    lines = math.ceil(len(panels) / columns)
+    width, height = PANEL_SIZE
+    figure, axes = pyplot.subplots(
+        lines, columns, figsize=(width * columns, height * lines), squeeze=False
+    )
+    for panel, axis in zip(panels, axes.flat, strict=False):  # the last axes may stay empty
+        _draw_panel(axis, panel, measured)
+    for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     handles = axes.flat[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=columns)
     return figure
+
+
+def _draw_panel(axis: Axes, panel: Panel, measured: Mapping[str, Rows]) -> None:
+    """Draw a measurement of runs over their steps."""
+    all_values: list[float] = []
+    for name, rows in measured.items():
+        steps, values = series(rows, *panel)
+        axis.plot(steps, values, label=name, marker="o" if panel.kind == "valid" else "")
+        all_values += values
+    axis.set_title(TITLES[panel])
+    axis.set_xlabel("step")
+    axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k is shorter than 100000
+    axis.grid()
+    least, most = min(all_values), max(all_values)
+    if panel.name in LOGARITHMIC and most > RANGE * least > 0:
+        axis.set_yscale("log")
+        plain_numbers(axis)
+
+
+# --- a measure over time ---------------------------------------------------------------------
 
 
 def draw_time(
@@ -62,27 +96,35 @@ def draw_time(
 ) -> Figure:
     """Draw a development measure over training time; the first run of each name has markers.
 
+    Args:
+        runs: folders.
+        names: of the runs; those of the same name share a colour.
+        measure: its name; None takes the first found.
+        label: of the vertical axis, after "development"; None: that of the measure.
+
     Raises:
         UserError: a run has no measurements, or not this one.
     """
     measured = [[row for row in read_metrics(run) if row["kind"] == "valid"] for run in runs]
     measure = choose_measure([row for rows in measured for row in rows], measure, runs[0])
-    curves = [series(rows, "valid", measure, "seconds") for rows in measured]
+    curves = [series(rows, "valid", measure, over="seconds") for rows in measured]
     for run, (_, values) in zip(runs, curves, strict=True):
         if not values:
             raise UserError(f"{run}: no {measure} was measured on a development set yet")
-    unit, size = _unit_of(max(seconds[-1] for seconds, _ in curves))
+    unit, seconds_of_unit = _unit_of(max(seconds[-1] for seconds, _ in curves))
     figure, axis = pyplot.subplots(figsize=(COLUMN, 2.2))
-    different = list(dict.fromkeys(names))
-    for index, (name, (seconds, values)) in enumerate(zip(names, curves, strict=True)):
-        number = different.index(name)
-        is_repeated = name in names[:index]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    labelled: set[str] = set()
+    for name, (seconds, values) in zip(names, curves, strict=True):
+        number = numbers[name]
+        is_first = name not in labelled
+        labelled.add(name)
         axis.plot(
-            [second / size for second in seconds],
+            [second / seconds_of_unit for second in seconds],
             values,
             color=f"C{number}",
-            marker="" if is_repeated else MARKERS[number % len(MARKERS)],
-            label=None if is_repeated else name,
+            marker=MARKERS[number % len(MARKERS)] if is_first else "",
+            label=name if is_first else None,
         )
     axis.set_xlabel(f"{unit} of training")
     axis.set_ylabel(f"development {label or MEASURES.get(measure, measure)}")

@@ -68,8 +68,10 @@ def draw_sweep(
             f"{paths[0]}: a row without attention_alpha, output_alpha and {measure} as numbers"
         ) from None
     panels = {
-        "attention α": [(p.attention, p.value) for p in points if p.output == fixed],
-        "output α": [(p.output, p.value) for p in points if p.attention == fixed],
+        "attention α": [
+            (point.attention, point.value) for point in points if point.output == fixed
+        ],
+        "output α": [(point.output, point.value) for point in points if point.attention == fixed],
     }
     if not any(panels.values()):
         raise UserError(f"{paths[0]}: no training with attention or output alpha {fixed:g}")
@@ -82,7 +84,13 @@ def draw_sweep(
 
 
 class _Point(NamedTuple):
-    """A training of a sweep: alphas of attention and output, and its measure."""
+    """A training of a sweep.
+
+    Attributes:
+        attention: alpha of attention.
+        output: alpha of the output.
+        value: its measure.
+    """
 
     attention: float
     output: float

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,13 +41,15 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.rules import number, whole
 from tools.papers import sparsity
 from tools.papers.arguments import Add, add_comparison, names_of
+from tools.papers.figure_attention import draw_attention
 from tools.papers.figure_forced import draw_forced
 from tools.papers.figure_mappings import draw_mappings
 from tools.papers.figure_runs import draw_curves, draw_time
-from tools.papers.figure_sentence import Sentence, draw_attention, sentence
-from tools.papers.figure_sparsity import draw_sparsity, table3, write_tables
+from tools.papers.figure_sentence import Sentence, sentence
+from tools.papers.figure_sparsity import draw_sparsity
 from tools.papers.figure_sweep import draw_sweep
 from tools.papers.pictures import Figure, prepare, stem_of, write
+from tools.papers.sparsity_tables import table3, write_tables
 
 ALPHA: Any = number(1, 10**6)
 
@@ -59,16 +62,6 @@ def _sentence_arguments(add: Add, *, target_required: bool) -> None:
     add("--source", required=True, metavar="TEXT")
     add("--target", required=target_required, metavar="TEXT")
     add("--transforms", nargs="*", help="of both texts, instead of training's subwords")
-
-
-def _attention_arguments(add: Add) -> None:
-    """Add the arguments of `attention`."""
-    _sentence_arguments(add, target_required=False)
-
-
-def _forced_arguments(add: Add) -> None:
-    """Add the arguments of `forced`."""
-    _sentence_arguments(add, target_required=True)
 
 
 def _sentence(options: argparse.Namespace) -> Sentence:
@@ -183,8 +176,8 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "attention": Command(_attention_arguments, _attention_figure),
-    "forced": Command(_forced_arguments, _forced_figure),
+    "attention": Command(partial(_sentence_arguments, target_required=False), _attention_figure),
+    "forced": Command(partial(_sentence_arguments, target_required=True), _forced_figure),
     "sweep": Command(_sweep_arguments, _sweep_figure),
     "time": Command(_time_arguments, _time_figure),
     "curves": Command(_run_arguments, _curves_figure),

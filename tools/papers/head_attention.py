@@ -18,8 +18,8 @@ from torch import Tensor
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.nn.transformer import KINDS, attentions
+from tools.papers.forced_steps import Pair
 from tools.papers.metrics import read_metrics
-from tools.papers.sparsity import Pair
 
 Floats = NDArray[np.float64]
 

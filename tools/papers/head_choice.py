@@ -1,20 +1,27 @@
-"""Heads that stand out by a measure: the positional ones, those that merge most, ..."""
+"""Heads that stand out by a measure: the largest value, positional ones, the largest contrast."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tools.papers.head_measures import Measures
+from tools.papers.corpus_measures import Measures
 
 POSITIONAL = 0.9  # share of the tokens at which a positional head's largest weight is (Voita 2019)
 
 
 class Head(NamedTuple):
-    """A head of the encoder, counted from 1 as in the paper."""
+    """A head of the encoder.
+
+    Attributes:
+        layer: counted from 1, as in the paper.
+        head: of the layer, likewise.
+        alpha: of its mapping.
+        score: by which it was chosen.
+    """
 
     layer: int
     head: int
@@ -27,8 +34,8 @@ class Head(NamedTuple):
         return self.layer - 1, self.head - 1
 
 
-def ranked(scores: Any, alphas: Any) -> list[Head]:
-    """Return heads, the largest score first."""
+def ranked(scores: Sequence[Sequence[float]], alphas: Sequence[Sequence[float]]) -> list[Head]:
+    """Return heads, the largest score first; scores and alphas are `[layer][head]`."""
     heads = [
         Head(layer, head, alphas[layer - 1][head - 1], score)
         for layer, row in enumerate(scores, 1)
@@ -41,6 +48,10 @@ def positional_heads(measured: Mapping[str, Any], offset: int) -> list[Head]:
     """Return the heads that are positional at an offset, by their median weight there.
 
     Their largest weight is there for 90 % of the tokens that have one there (Voita et al. 2019).
+
+    Args:
+        measured: what `Measures.summary` returns for the encoder.
+        offset: from a token to the one it attends to; -1: the token before.
     """
     measures = measured["positional"].get(str(offset))
     if measures is None:
@@ -50,29 +61,45 @@ def positional_heads(measured: Mapping[str, Any], offset: int) -> list[Head]:
     return [head for head in heads if shares[head.indices] >= POSITIONAL]
 
 
-def most_varied(measures: Measures, lengths: Mapping[int, int]) -> tuple[Head, int, int] | None:
-    """Return a head, and two sentences of equal length, where its density differs most (Figure 10).
+class Contrast(NamedTuple):
+    """A head whose density differs between two sentences of equal length.
+
+    Attributes:
+        head: scored by the difference.
+        denser: index of the sentence in which it is denser.
+        sparser: index of the other one.
+    """
+
+    head: Head
+    denser: int
+    sparser: int
+
+
+def most_varied(measures: Measures, lengths: Mapping[int, int]) -> Contrast | None:
+    """Return the largest difference of a head's density at equal length; None if there is none.
 
     Args:
         measures: of the encoder.
-        lengths: of the sentences to choose from.
-
-    Returns:
-        The head scored by the difference, the sentence where it is denser, and the other one; None
-        if no density differs.
+        lengths: of the sentences to choose from, by index.
     """
-    groups: dict[int, list[int]] = defaultdict(list)  # by length
-    best: tuple[Head, int, int] | None = None
+    of_length: dict[int, list[int]] = defaultdict(list)
     for index, length in lengths.items():
-        groups[length].append(index)
-    for indices in groups.values():
-        density = np.stack([measures.density[index] for index in indices])
-        differences = np.ptp(density, axis=0)
-        place = np.unravel_index(differences.argmax(), differences.shape)
-        largest = best[0].score if best else 0.0
-        if differences[place] > largest:
-            column = density[:, place[0], place[1]]
-            layer, number = int(place[0]) + 1, int(place[1]) + 1
-            head = Head(layer, number, float(measures.alphas[place]), float(differences[place]))
-            best = head, indices[int(column.argmax())], indices[int(column.argmin())]
-    return best
+        of_length[length].append(index)
+    contrasts = [_most_varied_of(measures, indices) for indices in of_length.values()]
+    largest = max(contrasts, key=lambda contrast: contrast.head.score, default=None)
+    return None if largest is None or largest.head.score == 0 else largest
+
+
+def _most_varied_of(measures: Measures, indices: Sequence[int]) -> Contrast:
+    """Return the largest difference of a head's density between some sentences."""
+    density = np.stack([measures.density[index] for index in indices])  # (sentences, layers, heads)
+    differences = np.ptp(density, axis=0)
+    layer, number = map(int, np.unravel_index(differences.argmax(), differences.shape))
+    of_head = density[:, layer, number]
+    head = Head(
+        layer=layer + 1,
+        head=number + 1,
+        alpha=float(measures.alphas[layer, number]),
+        score=float(differences[layer, number]),
+    )
+    return Contrast(head, indices[int(of_head.argmax())], indices[int(of_head.argmin())])

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onmt_entmax.checkpoint import LoadedModel
+from tools.papers.corpus_measures import Measures
+from tools.papers.forced_steps import Pair
 from tools.papers.head_attention import attend
 from tools.papers.head_choice import Head, most_varied, ranked
-from tools.papers.head_measures import Measures, clusters, interrogation
-from tools.papers.head_pictures import Shown
-from tools.papers.sparsity import Pair
+from tools.papers.head_maps import Shown
+from tools.papers.head_measures import clusters, interrogation
 
 READABLE = range(7, 15)  # source lengths of example sentences; if there are none, all lengths
 
@@ -25,7 +26,9 @@ class Examples:
     """
 
     def __init__(self, name: str, loaded: LoadedModel, pairs: Sequence[Pair]) -> None:
-        self._name, self._loaded, self._pairs = name, loaded, pairs
+        self._name = name
+        self._loaded = loaded
+        self._pairs = pairs
         sources = {index: source for index, (source, _) in enumerate(pairs)}
         readable = {index: source for index, source in sources.items() if len(source) in READABLE}
         self._sources = readable or sources
@@ -39,14 +42,14 @@ class Examples:
     def of_merging_and_position(self, encoder: Mapping[str, Any]) -> dict[str, list[Shown]]:
         """Return the head that merges most, and the surest of the token before, in one sentence.
 
-        It is that with most subwords, the first of several.
+        The sentence is that with the most parts of words, the first of several.
         """
-        richest = max(self._sources, key=self._divided_tokens)
-        merges = ranked(encoder["merging"], encoder["alpha"])[0]
-        before = ranked(encoder["positional"]["-1"]["median_weight"], encoder["alpha"])[0]
+        index = max(self._sources, key=self._divided_tokens)
+        merging = ranked(encoder["merging"], encoder["alpha"])[0]
+        positional = ranked(encoder["positional"]["-1"]["median_weight"], encoder["alpha"])[0]
         return {
-            "merging": [self._shown(merges, richest, f"score {merges.score:.1%}")],
-            "positional": [self._shown(before, richest, f"confidence {before.score:.1%}")],
+            "merging": [self._shown(merging, index, f"score {merging.score:.1%}")],
+            "positional": [self._shown(positional, index, f"confidence {positional.score:.1%}")],
         }
 
     def _divided_tokens(self, index: int) -> int:
@@ -74,12 +77,11 @@ class Examples:
     def of_contrast(self, measures: Measures) -> dict[str, list[Shown]]:
         """Return one head in two sentences of equal length where its density differs most."""
         lengths = {index: len(source) for index, source in self._sources.items()}
-        varied = most_varied(measures, lengths)
-        if varied is None:
+        contrast = most_varied(measures, lengths)
+        if contrast is None:
             return {}
-        head, denser, sparser = varied
         shown = []
-        for index in (denser, sparser):
-            density = measures.density[index][head.indices]
-            shown.append(self._shown(head, index, f"density {density:.0%}"))
+        for index in (contrast.denser, contrast.sparser):
+            density = measures.density[index][contrast.head.indices]
+            shown.append(self._shown(contrast.head, index, f"density {density:.0%}"))
         return {"contrast": shown}

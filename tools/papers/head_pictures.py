@@ -1,20 +1,18 @@
-"""Pictures of attention heads, for `heads.py`: of all heads of models, or of single ones.
+"""Pictures of all attention heads of models, for `heads.py`.
 
 Numbers of figures are those of Correia, Niculae and Martins (2019).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from onmt_entmax.nn.transformer import KINDS
+from tools.papers.corpus_measures import BINS
 from tools.papers.head_attention import Floats
-from tools.papers.head_measures import BINS
-from tools.papers.heat_maps import heat_map, heat_scale
 from tools.papers.pictures import INK, PAGE, Axes, Figure, legend_above, pyplot
 
 TITLES = {
@@ -23,27 +21,7 @@ TITLES = {
     "context": "context attention",
 }
 
-
-# Of heat maps, in inches.
-LARGEST_CELL = 0.17
-BESIDE = 0.75  # room for tokens at the left of a map
-ABOVE = 0.95  # room for title and tokens above it
-
 Measured = Mapping[str, Any]  # what `Measures.summary` returns, by kind of attention
-
-
-class Shown(NamedTuple):
-    """A head's attention in one sentence.
-
-    Attributes:
-        title: of its panel.
-        weights: `(queries, keys)`.
-        tokens: of the sentence, which are queries and keys.
-    """
-
-    title: str
-    weights: Floats
-    tokens: Sequence[str]
 
 
 def panels(height: float, rows: int = 1) -> tuple[Figure, Any]:
@@ -64,9 +42,6 @@ def shade(index: int, count: int) -> Any:
         return INK
     lightest = 0.92  # the last yellow is too light on white
     return pyplot.get_cmap("viridis")(index / (count - 1) * lightest)
-
-
-# --- all heads -------------------------------------------------------------------------------
 
 
 def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Figure:
@@ -168,24 +143,4 @@ def draw_layers(models: Mapping[str, Measured]) -> Figure:
         axes[0].set_ylabel(f"{name}\ndensity")
     for axis in grid[-1]:
         axis.set_xlabel("layer")
-    return figure
-
-
-# --- single heads ----------------------------------------------------------------------------
-
-
-def draw_heads(shown: Sequence[Shown], across: int) -> Figure:
-    """Draw attention of heads, at most `across` side by side (Figures 7 to 10)."""
-    across = min(len(shown), across)
-    rows = math.ceil(len(shown) / across)
-    longest = max(len(example.tokens) for example in shown)
-    cell = min(LARGEST_CELL, (PAGE / across - BESIDE) / longest)
-    size = (PAGE, (cell * longest + ABOVE) * rows)
-    figure, axes = pyplot.subplots(rows, across, figsize=size, squeeze=False)
-    for axis, example in zip(axes.flat, shown, strict=False):  # the last panels may stay empty
-        image = heat_map(axis, example.weights, example.tokens, example.tokens, cell)
-        axis.set_title(example.title, fontsize=7)
-    for axis in axes.flat[len(shown) :]:
-        axis.set_visible(False)
-    heat_scale(figure, image, axes)
     return figure

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from onmt_entmax.nn.transformer import KINDS
+from tools.papers.corpus_measures import OFFSETS
 from tools.papers.head_choice import Head, positional_heads, ranked
-from tools.papers.head_measures import OFFSETS
 from tools.papers.markdown import markdown_table
 
 DEFINITIONS = {
@@ -54,43 +54,44 @@ def overview(models: Mapping[str, Mapping[str, Any]]) -> str:
 
 def specialised(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of positional heads, and one of the heads that merge or question most."""
-    positional = []
-    largest = []
-    for name, model in models.items():
-        encoder = model["encoder"]
-        for offset in OFFSETS:
-            heads = positional_heads(encoder, offset)
-            if heads:
-                sign = f"{offset:+d}" if offset else "0"
-                positional.append([name, sign, ", ".join(map(_described, heads))])
-        largest.append([name, *_largest_of(encoder)])
     head = ["model", "merging", "inside", "interrogation", "elsewhere", "words in questions"]
+    largest = [[name, *_largest_of(model["encoder"])] for name, model in models.items()]
     return "\n\n".join(
         [
             "Positional heads of the encoder, with alpha and confidence:",
-            markdown_table(["model", "offset", "heads"], positional) if positional else "none",
+            _positional(models),
             "Heads of the encoder with the largest value:",
             markdown_table(head, largest),
         ]
     )
 
 
+def _positional(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of positional heads, a line for each model and offset that has some."""
+    lines = []
+    for name, model in models.items():
+        for offset in OFFSETS:
+            heads = positional_heads(model["encoder"], offset)
+            if heads:
+                sign = f"{offset:+d}" if offset else "0"
+                lines.append([name, sign, ", ".join(map(_described, heads))])
+    return markdown_table(["model", "offset", "heads"], lines) if lines else "none"
+
+
 def _largest_of(encoder: Mapping[str, Any]) -> list[str]:
     """Return the cells of a model in the table of heads with the largest values."""
+    alphas = encoder["alpha"]
     questions = encoder["interrogation"]
-    merges, stays, asks = (
-        ranked(scores, encoder["alpha"])[0] if scores else None
-        for scores in (
-            encoder["merging"],
-            encoder["inside_cluster"],
-            questions["weight_on_question_mark"],
-        )
-    )
-    elsewhere = "none"
-    if asks is not None and questions["weight_on_last_token"] is not None:
-        elsewhere = f"{np.array(questions['weight_on_last_token'])[asks.indices]:.1%}"
-    cells = [_described(head) if head else "none" for head in (merges, stays, asks)]
-    return [*cells, elsewhere, str(questions["words_in_questions"])]
+    merging = ranked(encoder["merging"], alphas)[0]
+    inside = ranked(encoder["inside_cluster"], alphas)[0]
+    interrogation, elsewhere = "none", "none"
+    if questions["weight_on_question_mark"] is not None:
+        head = ranked(questions["weight_on_question_mark"], alphas)[0]
+        interrogation = _described(head)
+        if questions["weight_on_last_token"] is not None:
+            elsewhere = f"{np.array(questions['weight_on_last_token'])[head.indices]:.1%}"
+    words = str(questions["words_in_questions"])
+    return [_described(merging), _described(inside), interrogation, elsewhere, words]
 
 
 def _described(head: Head) -> str:

@@ -28,7 +28,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
@@ -39,21 +39,20 @@ from onmt_entmax.rules import whole
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.arguments import add_comparison, names_of
+from tools.papers.corpus_measures import Measures
+from tools.papers.forced_steps import read_pairs
 from tools.papers.head_attention import attend, head_alphas, read_trajectory
 from tools.papers.head_examples import Examples
-from tools.papers.head_measures import Measures
+from tools.papers.head_maps import Shown, draw_heads
 from tools.papers.head_pictures import (
-    Shown,
     draw_alphas,
     draw_densities,
     draw_divergence,
-    draw_heads,
     draw_layers,
     draw_trajectories,
 )
 from tools.papers.head_tables import overview, page, specialised
 from tools.papers.pictures import Figure, prepare, write
-from tools.papers.sparsity import read_pairs
 
 INTERROGATIVES = {
     "de": "wer wen wem wessen was wann wo woher wohin warum wieso weshalb wie welche welcher "
@@ -64,10 +63,23 @@ INTERROGATIVES = {
 # --- one model -------------------------------------------------------------------------------
 
 
+class Analysis(NamedTuple):
+    """The analysis of one model.
+
+    Attributes:
+        measures: of all heads, for heads.json: by kind of attention, with the model's folder and
+            the number of sentences.
+        examples: heads in sentences to draw, by picture.
+    """
+
+    measures: dict[str, Any]
+    examples: dict[str, list[Shown]]
+
+
 def analyse(
     options: argparse.Namespace, folder: Path, name: str, words: frozenset[str]
-) -> tuple[dict[str, Any], dict[str, list[Shown]]]:
-    """Return the measures of one model, and the examples to draw by picture.
+) -> Analysis:
+    """Analyse the heads of one model.
 
     Args:
         options: of the command line.
@@ -94,12 +106,14 @@ def analyse(
             of_kind.add(index, weights[kind], source if kind == "encoder" else target_tokens)
     summaries: dict[str, Any] = {kind: of_kind.summary() for kind, of_kind in measures.items()}
     examples = Examples(name, loaded, pairs)
-    drawn = {
-        **examples.of_merging_and_position(summaries["encoder"]),
-        **examples.of_interrogation(summaries["encoder"], words),
-        **examples.of_contrast(measures["encoder"]),
-    }
-    return {"model": str(folder), "sentences": len(pairs), **summaries}, drawn
+    return Analysis(
+        measures={"model": str(folder), "sentences": len(pairs), **summaries},
+        examples={
+            **examples.of_merging_and_position(summaries["encoder"]),
+            **examples.of_interrogation(summaries["encoder"], words),
+            **examples.of_contrast(measures["encoder"]),
+        },
+    )
 
 
 # --- the command -----------------------------------------------------------------------------
@@ -138,6 +152,7 @@ def draw_all(
     if learned:
         figures["trajectories"] = draw_trajectories(*learned[-1])
     for picture, shown in examples.items():
+        # Those of two sentences stand side by side.
         across = 2 if picture in ("interrogation", "contrast") else 3
         figures[picture] = draw_heads(shown, across)
     return figures
@@ -153,12 +168,14 @@ def main(arguments: Sequence[str]) -> int:
     models: dict[str, Any] = {}
     examples: dict[str, list[Shown]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
-        models[name], of_model = analyse(options, folder, name, words)
-        for picture, shown in of_model.items():
+        analysis = analyse(options, folder, name, words)
+        models[name] = analysis.measures
+        for picture, shown in analysis.examples.items():
             examples[picture] += shown
     print(overview(models), specialised(models), sep="\n\n")
     texts = write_texts(models, out)
-    tokens = [token for shown in examples.values() for each in shown for token in each.tokens]
+    maps = [of_head for shown in examples.values() for of_head in shown]
+    tokens = [token for of_head in maps for token in of_head.tokens]
     prepare([*names, *tokens])
     figures = draw_all(models, examples, options.models)
     pictures = [write(figure, out / name) for name, figure in figures.items()]

@@ -1,66 +1,26 @@
 """Measure test sets, once: what was measured, when and with which files stays recorded.
 
-The record of a matrix is `<run>/test.json`. `--again` adds measurements to it; while it is at work,
-the record also has the names of those still to be measured, so that it can continue after a stop.
+`--again` adds measurements to the record; while it is at work, the record also has the names of
+those still to be measured, so that it can continue after a stop.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import json_text, read_object, write_files
 from onmt_entmax.report.tables import aligned_table
-from tools.papers.evaluation import EVALUATE, figures_of
+from tools.papers.evaluation import EVALUATE
+from tools.papers.held_out_record import read_record
 from tools.papers.matrix import Matrix, Work
 from tools.papers.matrix_file import CHOSEN_TO_DECODE
+from tools.papers.run_figures import figures_of
 from tools.papers.runner import Runner, Stopped, say
-
-# --- the record ------------------------------------------------------------------------------
-
-
-@dataclass
-class Record:
-    """The measurements of the test set of a matrix.
-
-    Attributes:
-        path: of the file.
-        measurements: each has name, date and figures of a training or ensemble, and `measured`,
-            what they depend on.
-        left: names of those that `--again` has still to measure.
-    """
-
-    path: Path
-    measurements: list[dict[str, Any]]
-    left: list[str]
-
-    def last(self, name: str) -> dict[str, Any] | None:
-        """Return the last measurement of a training or ensemble; None if there is none."""
-        entries = [entry for entry in self.measurements if entry["name"] == name]
-        return entries[-1] if entries else None
-
-    def write(self) -> None:
-        """Write the file."""
-        content: dict[str, Any] = {"measurements": self.measurements}
-        if self.left:
-            content["left"] = self.left
-        write_files({self.path: json_text(content)})
-
-
-def read_record(matrix: Matrix) -> Record:
-    """Return the record of a matrix, which may be empty.
-
-    Raises:
-        UserError: the file is damaged.
-    """
-    path = matrix.folder / "test.json"
-    content = read_object(path) if path.is_file() else {}
-    return Record(path, content.get("measurements", []), content.get("left", []))
 
 
 def _conditions(work: Work) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Matrices of trainings: the folders and the options of each training and ensemble.
 
-`matrix_file.py` reads matrices, `running.py` runs them, `evaluation.py` measures the results.
+`matrix_file.py` reads matrices, `running.py` runs them, `run_figures.py` measures the results.
 """
 
 from __future__ import annotations

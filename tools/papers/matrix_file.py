@@ -1,6 +1,8 @@
 """Matrix files: read, and checked before anything is trained. `tools.papers.tables` describes them.
 
-Each error names the file and the place in it.
+A training has the options of the file `base`, changed by `options`, changed by those of its cell.
+A decoding has those of `translate`, changed by those of the cell. Each error names the file and the
+place in it.
 """
 
 from __future__ import annotations
@@ -194,16 +196,17 @@ def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     cells: dict[str, Cell] = {}
     for name, value in _mapping(path, "cells", described).items():
         where = f"cells: {_folder_name(path, name)}"
-        changes = dict(_mapping(path, where, value, CHOSEN_TO_TRAIN))
-        changed_decoding = changes.pop("translate", None)
-        changed_decoding = _mapping(path, f"{where}: translate", changed_decoding, CHOSEN_TO_DECODE)
-        beginning = changes.pop("begin_with", None)
+        training = dict(_mapping(path, where, value, CHOSEN_TO_TRAIN))
+        # Two keys of a cell are no options of training.
+        own_decoding = training.pop("translate", None)
+        beginning = training.pop("begin_with", None)
         if beginning is not None and beginning not in list(cells):
             raise UserError(f"{path}: {where}: begin_with: no cell {beginning!r} before it")
+        changes = _mapping(path, f"{where}: translate", own_decoding, CHOSEN_TO_DECODE)
         cells[name] = Cell(
             name=name,
-            training=_training_options(path, where, base, common, changes),
-            decoding={**decoding, **changed_decoding},
+            training=_training_options(path, where, base, common, training),
+            decoding={**decoding, **changes},
             begin_with=None if beginning is None else cells[beginning],
         )
     if not cells:

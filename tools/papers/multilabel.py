@@ -17,44 +17,29 @@ from torch import Tensor
 
 from onmt_entmax.errors import UserError
 from tools.papers.multilabel_data import Examples
+from tools.papers.multilabel_f1 import f1
 from tools.papers.multilabel_fit import fit
 from tools.papers.multilabel_loss import Grid, Loss
 
-CHOOSERS = ("micro_f1", "macro_f1")  # each takes its own best lambda and setting
+MICRO_F1 = "micro_f1"
+MACRO_F1 = "macro_f1"
+CHOOSERS = (MICRO_F1, MACRO_F1)  # each takes its own best lambda and setting
 
 
-def f1(labels: Tensor, predicted: Tensor) -> dict[str, float]:
-    """Return three averages of F1 over labels, in %.
+class Fold(NamedTuple):
+    """Indices of rows.
 
-    `micro_f1` counts all labels together. `macro_f1` is 2PR / (P + R) of the mean precision P and
-    the mean recall R of the labels, as in the authors' code. `label_mean_f1` is the mean of the
-    labels' F1, which scikit-learn calls macro. 0/0 is 0: the precision of a label that is never
-    predicted, the recall of one that no row has. scikit-learn's functions agree, but take at
-    least 25 times as long, and cross-validation calls this for each point of its grid.
-
-    Args:
-        labels: bool `(rows, labels)`.
-        predicted: likewise.
+    Attributes:
+        training: `(rows outside of the fold,)`.
+        held_out: `(rows of the fold,)`.
     """
-    # By label.
-    hits = (labels & predicted).sum(0).double()
-    true = labels.sum(0).double()
-    chosen = predicted.sum(0).double()
-    precision = float((hits / chosen.clamp_min(1)).mean())
-    recall = float((hits / true.clamp_min(1)).mean())
-    total = true + chosen
-    return {
-        "micro_f1": 200 * float(hits.sum() / total.sum().clamp_min(1)),
-        "macro_f1": 200 * precision * recall / ((precision + recall) or 1),
-        "label_mean_f1": 200 * float((hits / total.clamp_min(1)).mean()),
-    }
+
+    training: Tensor
+    held_out: Tensor
 
 
-def split(rows: int, folds: int, seed: int) -> list[tuple[Tensor, Tensor]]:
+def split(rows: int, folds: int, seed: int) -> list[Fold]:
     """Return a random partition of row indices into folds of almost equal size.
-
-    Returns:
-        For each fold the rows outside and inside.
 
     Raises:
         UserError: there are fewer rows than folds.
@@ -64,14 +49,20 @@ def split(rows: int, folds: int, seed: int) -> list[tuple[Tensor, Tensor]]:
     order = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))
     parts = []
     for held_out in order.tensor_split(folds):
-        kept = torch.ones(rows, dtype=torch.bool)
-        kept[held_out] = False
-        parts.append((kept.nonzero().squeeze(1), held_out))
+        is_outside = torch.ones(rows, dtype=torch.bool)
+        is_outside[held_out] = False
+        parts.append(Fold(is_outside.nonzero().squeeze(1), held_out))
     return parts
 
 
 class Choice(NamedTuple):
-    """What cross-validation chose, and the F1 in % that it had on held-out rows."""
+    """What cross-validation chose.
+
+    Attributes:
+        l2: lambda.
+        setting: how scores become labels; see `Loss.predict`.
+        f1: in %, on held-out rows.
+    """
 
     l2: float
     setting: float
@@ -90,14 +81,14 @@ def choose(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dict[str, C
         seed: of the folds.
     """
     folds = split(len(examples.labels), grid.folds, seed)
-    training = [examples.take(kept) for kept, _ in folds]
-    labels = torch.cat([examples.labels[held_out] for _, held_out in folds])
+    training = [examples.take(fold.training) for fold in folds]
+    labels = torch.cat([examples.labels[fold.held_out] for fold in folds])
     best: dict[str, Choice] = {}
     for l2, models in fit(training, loss, grid.l2, grid.standardise):
         scores = torch.cat(
             [
-                model.scores(examples.features[held_out.numpy()])
-                for model, (_, held_out) in zip(models, folds, strict=True)
+                model.scores(examples.features[fold.held_out.numpy()])
+                for model, fold in zip(models, folds, strict=True)
             ]
         )
         for setting in grid.settings(loss, len(examples.names)):
@@ -173,11 +164,11 @@ def cross_validate(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dic
         )
         for chooser in CHOOSERS
     }
-    for kept, held_out in split(len(examples.labels), grid.folds, seed):
-        features = examples.features[held_out.numpy()]
-        parts = train_and_predict(examples.take(kept), features, loss, grid, seed)
-        for chooser, part in parts.items():
-            outcomes[chooser].predicted[held_out] = part.predicted
-            outcomes[chooser].probabilities[held_out] = part.probabilities
-            outcomes[chooser].choices.extend(part.choices)
+    for fold in split(len(examples.labels), grid.folds, seed):
+        features = examples.features[fold.held_out.numpy()]
+        of_fold = train_and_predict(examples.take(fold.training), features, loss, grid, seed)
+        for chooser, outcome in of_fold.items():
+            outcomes[chooser].predicted[fold.held_out] = outcome.predicted
+            outcomes[chooser].probabilities[fold.held_out] = outcome.probabilities
+            outcomes[chooser].choices.extend(outcome.choices)
     return outcomes

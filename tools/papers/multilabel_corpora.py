@@ -16,6 +16,7 @@ from onmt_entmax.files import write_files
 from tools.papers.corpus_files import Get, fetch, getter
 
 MULAN_URL = "https://raw.githubusercontent.com/tsoumakas/mulan/43f6389/data/multi-label"
+# SHA-256 of published files, by name; those of test files are not known.
 MULAN = {
     "scene.xml": "55d8b247b949ad5c52e5a73d8c6775ec6e5469ce9682465b45b333b68ee4bcc5",
     "scene-train.arff": "b53ba93bdf412de922e3960389bcee24744fa3e872ce610511fc1d750888b64d",
@@ -27,6 +28,7 @@ MULAN = {
 }
 MULTILABEL = ("scene", "emotions", "birds", "cal500", "reuters")
 CAL500_TRAINING = 400  # rows of cal500's training file
+CAL500_SEED = 500
 
 
 def multilabel(name: str, options: argparse.Namespace) -> None:
@@ -53,14 +55,23 @@ def multilabel(name: str, options: argparse.Namespace) -> None:
 
 
 def _cal500(get: Get, file: str) -> bytes:
-    """Return a file of cal500, whose training and test rows are a fixed choice of all rows."""
+    """Return a file of cal500, whose training and test rows are a fixed choice of all rows.
+
+    Args:
+        get: reads the published files, `cal500.xml` and `cal500.arff`.
+        file: `cal500.xml`, `cal500-train.arff` or `cal500-test.arff`.
+
+    Raises:
+        UserError: the published file is cut short.
+    """
     if file == "cal500.xml":
         return get(file)
+    # A file without data has a head alone.
     head, mark, data = re.split(rb"(?im)^(@data.*\n|\Z)", get("cal500.arff"), maxsplit=1)
     rows = [row for row in data.splitlines(keepends=True) if row.strip()]
     if len(rows) < CAL500_TRAINING:
         raise UserError("cal500.arff: cut short")
-    training = set(random.Random(500).sample(range(len(rows)), CAL500_TRAINING))
+    training = set(random.Random(CAL500_SEED).sample(range(len(rows)), CAL500_TRAINING))
     wants_training = file == "cal500-train.arff"
     chosen = (row for index, row in enumerate(rows) if (index in training) is wants_training)
     return head + mark + b"".join(chosen)

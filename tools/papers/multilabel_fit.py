@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,64 +10,28 @@ from torch import Tensor
 
 from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
+from tools.papers.multilabel_model import Linear, moments_of, sparse_tensor, standardised
 
-TOLERANCE = 3e-4  # of L-BFGS: largest entry of the gradient
+# Of L-BFGS: the largest entry of the gradient and the smallest change of the risk with which it
+# goes on, and the most steps.
+TOLERANCE = 3e-4
+SMALLEST_CHANGE = 1e-10
 ITERATIONS = 100
 
 
-class Linear(NamedTuple):
-    """A fitted model.
-
-    Attributes:
-        weights: `(features, labels)`.
-        bias: `(labels,)`.
-        moments: mean and deviation of the features, if they are standardised.
-    """
-
-    weights: Tensor
-    bias: Tensor
-    moments: tuple[np.ndarray, np.ndarray] | None
-
-    def scores(self, features: Any) -> Tensor:
-        """Return the scores `(rows, labels)` of rows."""
-        if self.moments is None:
-            return torch.from_numpy(features @ self.weights.numpy()) + self.bias
-        return standardised(features, *self.moments) @ self.weights + self.bias
-
-
-def standardised(features: Any, mean: np.ndarray, deviation: np.ndarray) -> Tensor:
-    """Return features with mean 0 and variance 1; missing ones become the mean."""
-    return torch.from_numpy(np.nan_to_num((features - mean) / deviation, copy=False, nan=0.0))
-
-
-def moments_of(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and deviation of features without missing values; 1 for constant features."""
-    present = ~np.isnan(features)
-    count = np.maximum(present.sum(0), 1)
-    average = np.where(present, features, 0).sum(0) / count
-    deviation = np.sqrt((np.where(present, features - average, 0) ** 2).sum(0) / count)
-    constant = deviation <= 1e-12 * np.abs(average)
-    return average, np.where(constant, 1.0, deviation)
-
-
-def sparse_tensor(matrix: Any) -> Tensor:
-    """Return a scipy matrix as a sparse tensor."""
-    entries = matrix.tocoo()
-    return torch.sparse_coo_tensor(
-        torch.from_numpy(np.stack([entries.row, entries.col])),
-        torch.from_numpy(entries.data),
-        entries.shape,
-        check_invariants=True,
-    ).coalesce()
-
-
 class TrainingSet:
-    """A training set in coordinates in which L-BFGS needs few steps.
+    r"""A training set in coordinates in which L-BFGS needs few steps.
 
-    With the singular value decomposition :math:`X = U S V^T`, the scores are
-    :math:`(U S D) P + b` for weights :math:`V D P`. The scales :math:`D` make the curvature
-    about 1 in each direction, whatever lambda is. Features that are not standardised keep their
-    own axes, V = 1.
+    Features that differ in size, or go together, make a risk whose curvature differs much between
+    directions, so that L-BFGS takes many steps. The singular value decomposition
+    :math:`X = U S V^T` of the features turns them into directions that do not go together. With
+    scales :math:`D`, a diagonal matrix, and parameters :math:`P`,
+
+    .. math:: W = V D P, \qquad X W + b = (U S D) P + b.
+
+    The curvature of the mean loss in direction i is about :math:`s_i^2 / n`, and that of the
+    penalty :math:`\lambda`, so :math:`d_i = (s_i^2 / n + \lambda)^{-1/2}` makes it about 1 in each
+    direction of :math:`P`. Features that are not standardised keep their own axes, V = 1.
 
     Args:
         examples: all rows have labels.
@@ -184,7 +147,7 @@ def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters]) -> None:
         [*(of_set.matrix for of_set in parameters), *(of_set.bias for of_set in parameters)],
         max_iter=ITERATIONS,
         tolerance_grad=TOLERANCE,
-        tolerance_change=1e-10,
+        tolerance_change=SMALLEST_CHANGE,
         line_search_fn="strong_wolfe",
     )
     labels = torch.cat([of_set.training_set.labels for of_set in parameters])
@@ -196,8 +159,9 @@ def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters]) -> None:
         """Compute the risk and its gradients; L-BFGS calls it several times a step."""
         optimiser.zero_grad()
         weights = [of_set.weights() for of_set in parameters]
-        scores = [of_set.scores(each) for of_set, each in zip(parameters, weights, strict=True)]
-        penalty = torch.stack([each.square().sum() for each in weights]).sum()
+        pairs = zip(parameters, weights, strict=True)
+        scores = [of_set.scores(own_weights) for of_set, own_weights in pairs]
+        penalty = torch.stack([own_weights.square().sum() for own_weights in weights]).sum()
         risk = loss.of(torch.cat(scores), labels) @ shares + l2 / 2 * penalty
         risk.backward()
         return risk

@@ -1,4 +1,4 @@
-"""Training and evaluation of attention classifiers, whose network is in `nli_model.py`.
+"""Training of attention classifiers, whose network is in `nli_model.py`, and their files.
 
 `python -m tools.papers.sparsemax nli -h` is the command.
 """
@@ -18,7 +18,7 @@ from onmt_entmax.data.vectors import read_vectors
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_object, write_files
-from onmt_entmax.sparse import entmax, entmax_loss
+from onmt_entmax.sparse import entmax_loss
 from tools.papers.nli_data import (
     Encoded,
     Pair,
@@ -28,80 +28,10 @@ from tools.papers.nli_data import (
     make_batch,
     read_pairs,
 )
-from tools.papers.nli_model import Classifier, Settings, alpha_of, is_dense
+from tools.papers.nli_model import Classifier, Settings, alpha_of
+from tools.papers.nli_predictions import Measures, measure, predict
 
-_EVALUATED = 256  # pairs in a batch of an evaluation
-_POOL = 50  # batches whose pairs are sorted by length
-
-# --- evaluation ------------------------------------------------------------------------------
-
-
-class Measures(NamedTuple):
-    """Measures of some pairs.
-
-    Attributes:
-        accuracy: percent of right labels.
-        attended: words of a premise with a weight above zero, mean; None without attention.
-            Softmax and the logistic function attend to all, even where a weight rounds to zero.
-        words: of a premise, mean.
-    """
-
-    accuracy: float
-    attended: float | None
-    words: float
-
-    def __str__(self) -> str:
-        text = f"accuracy {self.accuracy:.2f} %"
-        if self.attended is not None:
-            text += f", {self.attended:.2f} of {self.words:.2f} words attended"
-        return text
-
-
-class Prediction(NamedTuple):
-    """Probabilities of the labels, and the attention to each word of the premise."""
-
-    probabilities: list[float]
-    attention: list[float] | None
-
-    @property
-    def label(self) -> int:
-        """The most probable label; of equal ones, the first."""
-        return self.probabilities.index(max(self.probabilities))
-
-
-@torch.no_grad()
-def predict(model: Classifier, settings: Settings, encoded: Sequence[Encoded]) -> list[Prediction]:
-    """Return the predictions of a model for encoded pairs."""
-    model.eval()
-    predictions = []
-    for first in range(0, len(encoded), _EVALUATED):
-        batch = make_batch(encoded[first : first + _EVALUATED])
-        scores, attention = model(batch)
-        probabilities = entmax(scores.double(), alpha_of(settings.output)).tolist()
-        for row, length in enumerate(batch.premise_lengths.tolist()):
-            weights = None if attention is None else attention[row, :length].tolist()
-            predictions.append(Prediction(probabilities[row], weights))
-    model.train()
-    return predictions
-
-
-def measure(
-    settings: Settings, pairs: Sequence[Pair], predictions: Sequence[Prediction]
-) -> Measures:
-    """Return the measures of predictions."""
-    right = sum(p.label == pair.label for p, pair in zip(predictions, pairs, strict=True))
-    words = sum(len(pair.premise) for pair in pairs) / len(pairs)
-    if settings.attention == "none":
-        attended = None
-    elif is_dense(settings.attention):
-        attended = words
-    else:
-        weights = [weight for p in predictions for weight in p.attention or ()]
-        attended = sum(weight > 0 for weight in weights) / len(pairs)
-    return Measures(100 * right / len(pairs), attended, words)
-
-
-# --- training --------------------------------------------------------------------------------
+POOL = 50  # batches whose pairs are sorted by length
 
 
 def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures:
@@ -125,18 +55,20 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
     pairs, selection = _read_data(settings)
     say(f"{counted(len(pairs), 'pair')} to train on, {len(selection):,} to choose the epoch")
     words = count_words(pairs, settings.min_frequency)
-    torch.manual_seed(settings.seed)
-    model = Classifier(settings, len(words))
-    if settings.embeddings:
-        say(f"fixed vectors: {_fix_vectors(model, settings, words):,} of {len(words):,} words")
+    model = _new_model(settings, words, say)
     optimiser = _optimiser_of(model, settings)
     encoded, encoded_selection = encode(pairs, words), encode(selection, words)
     best: Measures | None = None
-    log = ""
+    log = ""  # all of metrics.jsonl
     for epoch in range(1, settings.epochs + 1):
-        loss, accuracy = _one_epoch(model, settings, optimiser, encoded)
+        trained = _one_epoch(model, settings, optimiser, encoded)
         measures = measure(settings, selection, predict(model, settings, encoded_selection))
-        line = {"epoch": epoch, "loss": loss, "train_accuracy": accuracy, **measures._asdict()}
+        line = {
+            "epoch": epoch,
+            "loss": trained.loss,
+            "train_accuracy": trained.accuracy,
+            **measures._asdict(),
+        }
         log += json.dumps(line) + "\n"
         files: dict[Path, str | bytes] = {out / "metrics.jsonl": log}
         if best is None or measures.accuracy > best.accuracy:
@@ -144,10 +76,20 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
             files |= _model_files(out, settings, words, model)
         write_files(files)
         say(
-            f"epoch {epoch}/{settings.epochs}  loss {loss:.4f}  train {accuracy:5.2f} %  {measures}"
+            f"epoch {epoch}/{settings.epochs}  loss {trained.loss:.4f}  "
+            f"train {trained.accuracy:5.2f} %  {measures}"
         )
     assert best is not None, "there is at least one epoch"
     return best
+
+
+def _new_model(settings: Settings, words: Sequence[str], say: Callable[[str], None]) -> Classifier:
+    """Return a model with random weights and, if there are some, given word vectors."""
+    torch.manual_seed(settings.seed)
+    model = Classifier(settings, len(words))
+    if settings.embeddings:
+        say(f"fixed vectors: {_fix_vectors(model, settings, words):,} of {len(words):,} words")
+    return model
 
 
 def _read_data(settings: Settings) -> tuple[list[Pair], list[Pair]]:
@@ -201,10 +143,20 @@ def _fix_vectors(model: Classifier, settings: Settings, words: Sequence[str]) ->
     return len(vectors)
 
 
+class _Epoch(NamedTuple):
+    """Means over the pairs of an epoch, each before its update: loss, and accuracy in percent."""
+
+    loss: float
+    accuracy: float
+
+
 def _one_epoch(
-    model: Classifier, settings: Settings, optimiser: Any, encoded: Sequence[Encoded]
-) -> tuple[float, float]:
-    """Update the model with all pairs in a new order; return loss and accuracy in percent."""
+    model: Classifier,
+    settings: Settings,
+    optimiser: torch.optim.Optimizer,
+    encoded: Sequence[Encoded],
+) -> _Epoch:
+    """Update the model with all pairs in a new order."""
     alpha = alpha_of(settings.output)
     total = 0.0
     right = 0
@@ -217,7 +169,7 @@ def _one_epoch(
         optimiser.step()
         total += loss.item() * len(batch.labels)
         right += int((scores.argmax(1) == batch.labels).sum())
-    return total / len(encoded), 100 * right / len(encoded)
+    return _Epoch(total / len(encoded), 100 * right / len(encoded))
 
 
 def _batches(encoded: Sequence[Encoded], size: int) -> list[list[Encoded]]:
@@ -227,9 +179,9 @@ def _batches(encoded: Sequence[Encoded], size: int) -> list[list[Encoded]]:
     """
     order = torch.randperm(len(encoded)).tolist()
     batches = []
-    for begin in range(0, len(encoded), _POOL * size):
-        pool = [encoded[index] for index in order[begin : begin + _POOL * size]]
-        pool.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
+    for begin in range(0, len(encoded), POOL * size):
+        pool = [encoded[index] for index in order[begin : begin + POOL * size]]
+        pool.sort(key=lambda pair: len(pair.premise) + len(pair.hypothesis))
         batches += [pool[first : first + size] for first in range(0, len(pool), size)]
     return [batches[index] for index in torch.randperm(len(batches)).tolist()]
 

@@ -56,21 +56,28 @@ def read_pairs(path: Path, lowercase: bool) -> list[Pair]:
     """
     pairs = []
     rows = _snli(path) if path.suffix == ".jsonl" else _sick(path)
-    for number, label, *sentences in rows:
-        if label.lower() in LABELS and all(sentences):
+    for row in rows:
+        label = row.label.lower()
+        if label in LABELS and row.premise and row.hypothesis:
             premise, hypothesis = (
                 tuple(word.lower() if lowercase else word for word in sentence)
-                for sentence in sentences
+                for sentence in (row.premise, row.hypothesis)
             )
-            pairs.append(Pair(premise, hypothesis, LABELS.index(label.lower()), number))
+            pairs.append(Pair(premise, hypothesis, LABELS.index(label), row.line))
         elif label != "-":
-            raise UserError(f"{path}:{number}: label {label!r}, or a sentence without words")
+            raise UserError(f"{path}:{row.line}: label {row.label!r}, or a sentence without words")
     if not pairs:
         raise UserError(f"{path}: no pair with a label")
     return pairs
 
 
-_Row = tuple[int, str, list[str], list[str]]  # line, label, words of both sentences
+class _Row(NamedTuple):
+    """A row of a file; its label may be none of `LABELS`, and its sentences empty."""
+
+    line: int
+    label: str
+    premise: list[str]
+    hypothesis: list[str]
 
 
 def _snli(path: Path) -> Iterator[_Row]:
@@ -89,7 +96,7 @@ def _snli(path: Path) -> Iterator[_Row]:
         premise, hypothesis = (
             [word for word in tree.split() if word not in "()"] for tree in trees
         )
-        yield number, label, premise, hypothesis
+        yield _Row(number, label, premise, hypothesis)
 
 
 def _sick(path: Path) -> Iterator[_Row]:
@@ -108,7 +115,8 @@ def _sick(path: Path) -> Iterator[_Row]:
         cells = line.split("\t")
         if len(cells) != len(names):
             raise UserError(f"{path}:{number}: {len(cells)} columns, but line 1 has {len(names)}")
-        yield number, cells[label], _WORD.findall(cells[first]), _WORD.findall(cells[second])
+        premise, hypothesis = (_WORD.findall(cells[column]) for column in (first, second))
+        yield _Row(number, cells[label], premise, hypothesis)
 
 
 def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair]]:
@@ -162,7 +170,18 @@ class Batch(NamedTuple):
     labels: Tensor
 
 
-Encoded = tuple[Tensor, Tensor, int]  # ids of premise and hypothesis, label
+class Encoded(NamedTuple):
+    """A pair as ids.
+
+    Attributes:
+        premise: `(words,)`.
+        hypothesis: `(words + 1,)`, the first that of the delimiter.
+        label: an index of `LABELS`.
+    """
+
+    premise: Tensor
+    hypothesis: Tensor
+    label: int
 
 
 def encode(pairs: Sequence[Pair], words: Sequence[str]) -> list[Encoded]:
@@ -172,7 +191,7 @@ def encode(pairs: Sequence[Pair], words: Sequence[str]) -> list[Encoded]:
     for pair in pairs:
         premise = [ids.get(word, UNKNOWN) for word in pair.premise]
         hypothesis = [DELIMITER, *(ids.get(word, UNKNOWN) for word in pair.hypothesis)]
-        encoded.append((torch.tensor(premise), torch.tensor(hypothesis), pair.label))
+        encoded.append(Encoded(torch.tensor(premise), torch.tensor(hypothesis), pair.label))
     return encoded
 
 

@@ -1,21 +1,39 @@
-"""The picture of the attention of several models to one premise."""
+"""The picture of the attention of several models to one premise.
+
+    hypothesis: ...
+    label: ...
+    model 1     Two  dogs  play  in  the  snow
+    its label        0.61  0.39
+    model 2     ...
+
+The words have the same places for all models, in as many lines as they need.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tools.papers.nli import Prediction
 from tools.papers.nli_data import LABELS, Pair
+from tools.papers.nli_predictions import Prediction
 from tools.papers.pictures import INK, PAGE, SOFT, Figure, measuring_figure, pyplot, readable
 
 # Inches.
-_NAMES = 1.15  # width of the column of names
-_LINE = 0.34  # height of a line of words with their weights
-_TEXT = 0.18  # height of a line of text
-_GAP = 0.09  # between words
-_MIDDLE = 0.17  # from the top of a line to the middle of its words
-_BELOW = 0.16  # from there down to the weight
+NAMES = 1.15  # width of the column of names
+LINE = 0.34  # height of a line of words with their weights
+TEXT = 0.18  # height of a line of text
+GAP = 0.09  # between words
+NARROWEST = 0.17  # width of a word, at which its weight has room
+BETWEEN = 0.12  # between models
+# From the top of a model's part.
+TO_NAME = 0.17  # also to its first line of words
+TO_LABEL = 0.31
+TO_WEIGHT = 0.16  # from a word down to its weight
+
+WORD_SIZE = 8  # points
+# Of the colour map, for weights from just above 0 to 1; the palest one differs from white.
+PALEST, DARKEST = 0.15, 0.9
+DARK = 0.6  # a word of a larger weight is white on its box
 
 
 class _Place(NamedTuple):
@@ -23,6 +41,22 @@ class _Place(NamedTuple):
 
     line: int
     middle: float
+
+
+class _Page(NamedTuple):
+    """A figure on which texts are placed in inches from its left and its top.
+
+    Attributes:
+        figure: to draw on.
+        height: of the figure.
+    """
+
+    figure: Figure
+    height: float
+
+    def text(self, x: float, y: float, text: str, **style: Any) -> Any:
+        """Write a text and return it; the style names the point of it that is placed."""
+        return self.figure.text(x / PAGE, 1 - y / self.height, text, **style)
 
 
 def draw_premise(pair: Pair, models: Mapping[str, Prediction]) -> Figure:
@@ -34,22 +68,22 @@ def draw_premise(pair: Pair, models: Mapping[str, Prediction]) -> Figure:
     """
     figure, width_of = measuring_figure()
     words = [readable(word) for word in pair.premise]
-    places = _placed([max(width_of(word, fontsize=8), 0.17) for word in words])
-    texts = [f"hypothesis: {' '.join(pair.hypothesis)}", f"label: {LABELS[pair.label]}"]
-    block = _LINE * (places[-1].line + 1) + 0.12
-    height = _TEXT * len(texts) + len(models) * block
-    figure.set_size_inches(PAGE, height)
-    for number, text in enumerate(texts):
-        y = 1 - (0.09 + _TEXT * number) / height
-        figure.text(0, y, text, fontsize=8, va="center", wrap=True)
-    for number, (name, prediction) in enumerate(models.items()):
-        top = height - _TEXT * len(texts) - number * block
+    places = _placed([max(width_of(word, fontsize=WORD_SIZE), NARROWEST) for word in words])
+    heads = [f"hypothesis: {' '.join(pair.hypothesis)}", f"label: {LABELS[pair.label]}"]
+    height_of_model = LINE * (places[-1].line + 1) + BETWEEN
+    page = _Page(figure, TEXT * len(heads) + height_of_model * len(models))
+    figure.set_size_inches(PAGE, page.height)
+    for number, head in enumerate(heads):
+        page.text(0, TEXT * (number + 0.5), head, fontsize=WORD_SIZE, va="center", wrap=True)
+    top = TEXT * len(heads)
+    for name, prediction in models.items():
+        page.text(0, top + TO_NAME, name, fontsize=7, va="center", color=INK)
         label = LABELS[prediction.label]
-        for offset, text, colour in ((_MIDDLE, name, INK), (0.31, label, SOFT)):
-            figure.text(0, (top - offset) / height, text, fontsize=7, va="center", color=colour)
-        weights = prediction.attention or []
-        for word, weight, place in zip(words, weights, places, strict=True):
-            _draw_word(figure, word, weight, place, top, height)
+        page.text(0, top + TO_LABEL, label, fontsize=7, va="center", color=SOFT)
+        for word, weight, place in zip(words, prediction.attention or [], places, strict=True):
+            y = top + TO_NAME + LINE * place.line
+            _draw_word(page, NAMES + place.middle, y, word, weight)
+        top += height_of_model
     return figure
 
 
@@ -59,25 +93,20 @@ def _placed(widths: Sequence[float]) -> list[_Place]:
     line = 0
     left = 0.0
     for width in widths:
-        if left and left + width > PAGE - _NAMES:
+        if left and left + width > PAGE - NAMES:
             line += 1
             left = 0.0
         places.append(_Place(line, left + width / 2))
-        left += width + _GAP
+        left += width + GAP
     return places
 
 
-def _draw_word(
-    figure: Figure, word: str, weight: float, place: _Place, top: float, height: float
-) -> None:
-    """Draw a word and its weight, which is below it; `top` and `height` are in inches."""
-    x = (_NAMES + place.middle) / PAGE
-    y = top - _MIDDLE - _LINE * place.line
-    style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 8}
-    text = figure.text(x, y / height, word, **style)
+def _draw_word(page: _Page, x: float, y: float, word: str, weight: float) -> None:
+    """Draw a word whose middle is at a point, in a box unless its weight is zero."""
+    text = page.text(x, y, word, ha="center", va="center_baseline", fontsize=WORD_SIZE)
     if weight > 0:
-        face = pyplot.get_cmap("Blues")(0.15 + 0.75 * min(1.0, weight))
+        shade = PALEST + (DARKEST - PALEST) * min(1.0, weight)
+        face = pyplot.get_cmap("Blues")(shade)
         text.set_bbox({"boxstyle": "square,pad=0.18", "fc": face, "ec": INK, "lw": 0.4})
-        text.set_color("white" if weight > 0.6 else INK)
-        style = {"ha": "center", "fontsize": 5.5, "color": SOFT}
-        figure.text(x, (y - _BELOW) / height, f"{weight:.2f}", **style)
+        text.set_color("white" if weight > DARK else INK)
+        page.text(x, y + TO_WEIGHT, f"{weight:.2f}", ha="center", fontsize=5.5, color=SOFT)

@@ -1,68 +1,32 @@
 """Parallel corpora for `corpora.py`: read in their published forms, and prepared.
 
-`corpora.yaml` says how each is published. A copy is checked by its numbers of lines, a download by
-checksums, too.
+A copy is checked by its numbers of lines, a download by checksums, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import html
 import io
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import yaml
 
 from onmt_entmax.cli import prepare_files
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import text_lines
-from tools.papers.corpus_files import Get, check, getter, members
+from tools.papers.archives import members
+from tools.papers.corpus_files import Get, check, getter
+from tools.papers.parallel_texts import Sides, sentences, split_tatoeba
 
-PARALLEL = yaml.safe_load(Path(__file__).with_name("corpora.yaml").read_text(encoding="utf-8"))
-TATOEBA_VAL = 1500  # pairs in the development set that is split off
-
-Sides = list[list[str]]  # the lines of the source language, and those of the target language
-
-
-def sentences(lines: list[str], name: str) -> list[str]:
-    """Return the sentences of a file of WMT or IWSLT with markup; of any other, all lines."""
-    if name.endswith((".sgm", ".xml")):
-        of_lines = (re.findall(r"<seg\b[^>]*>(.*?)</seg>", line) for line in lines)
-        return [html.unescape(text) for segments in of_lines for text in segments]
-    if name.startswith("train.tags."):
-        return [line for line in lines if not line.lstrip().startswith("<")]
-    return lines
-
-
-def split_tatoeba(lines: Sequence[str]) -> dict[str, Sides]:
-    """Split the distinct pairs of `English<TAB>German<TAB>...` lines by English sentence.
-
-    The sentences with the smallest hashes become the development set, so the split does not depend
-    on the order of lines. No English sentence is in both parts.
-
-    Returns:
-        The German and the English lines of each part.
-    """
-    by_sentence: dict[str, set[str]] = {}
-    for line in lines:
-        english, german, *_ = line.split("\t")
-        by_sentence.setdefault(english, set()).add(german)
-    ranked = sorted(by_sentence, key=lambda text: hashlib.sha256(text.encode()).digest())
-    parts: dict[str, Sides] = {"train": [[], []], "val": [[], []]}
-    for english in ranked:
-        part = parts["val" if len(parts["val"][0]) < TATOEBA_VAL else "train"]
-        for german in sorted(by_sentence[english]):
-            part[0].append(german)
-            part[1].append(english)
-    for side in parts["val"]:
-        del side[TATOEBA_VAL:]  # further translations of the last sentence
-    return parts
+# How each corpus is published, by its name; the file explains its keys.
+PARALLEL: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("corpora.yaml").read_text(encoding="utf-8")
+)
 
 
 def read_parallel(name: str, source: Path | None) -> dict[str, Sides]:
@@ -85,15 +49,14 @@ def _read_copy(name: str, folder: Path) -> dict[str, Sides]:
         UserError: another file is missing, or a part has not its published size.
     """
     corpus = PARALLEL[name]
-    get = getter(folder, "")
+    get = getter(folder, url="")
     parts = {}
     for part, patterns in corpus["files"].items():
         first = patterns[0].format(corpus["languages"][0])
         if part == "test" and not any(folder.glob(f"{first}*")):
             print(f"{folder}: no test set ({first})", file=sys.stderr)
             continue
-        contents = _contents(corpus["languages"], patterns, get)
-        parts[part] = _sides(name, part, contents)
+        parts[part] = _read_part(name, part, patterns, get, sha256={})
     return parts
 
 
@@ -108,48 +71,9 @@ def _downloaded(name: str) -> dict[str, Sides]:
     if "table" in corpus:
         table = corpus["table"]
         return split_tatoeba(list(text_lines(io.BytesIO(get(table)), table)))
-    parts = {}
-    for part, patterns in {**corpus["files"], **corpus.get("remote", {})}.items():
-        contents = _contents(corpus["languages"], patterns, get)
-        for language, files in contents.items():
-            sha256 = corpus.get("sha256", {}).get(f"{part}.{language}")
-            check(b"".join(files.values()), sha256, f"{part}.{language}")
-        parts[part] = _sides(name, part, contents)
-    return parts
-
-
-def _contents(
-    languages: Sequence[str], patterns: Sequence[str], get: Get
-) -> dict[str, dict[str, bytes]]:
-    """Return the content of each file of a part, in order, by language and name.
-
-    Args:
-        languages: their codes, which stand in the place of {} in the patterns.
-        patterns: of the names of files.
-        get: reads a file.
-
-    Raises:
-        UserError: a file cannot be had.
-    """
-    contents: dict[str, dict[str, bytes]] = {}
-    for language in languages:
-        files = [pattern.format(language) for pattern in patterns]
-        contents[language] = {file: get(file) for file in files}
-    return contents
-
-
-def _sides(name: str, part: str, contents: Mapping[str, Mapping[str, bytes]]) -> Sides:
-    """Return the lines of both languages of a part.
-
-    Args:
-        name: of the corpus.
-        part: such as train.
-        contents: of the part's files, by language.
-
-    Raises:
-        UserError: a language has more or fewer lines than published.
-    """
-    return [_lines(name, part, language, files) for language, files in contents.items()]
+    files = {**corpus["files"], **corpus.get("remote", {})}
+    sha256 = corpus.get("sha256", {})
+    return {part: _read_part(name, part, patterns, get, sha256) for part, patterns in files.items()}
 
 
 def _remote(name: str) -> Get:
@@ -168,30 +92,40 @@ def _remote(name: str) -> Get:
     return members(corpus["archive"], get(corpus["archive"]), corpus.get("inside", ""))
 
 
-def _lines(name: str, part: str, language: str, files: Mapping[str, bytes]) -> list[str]:
-    """Return the sentences of one language of a part.
+def _read_part(
+    name: str, part: str, patterns: Sequence[str], get: Get, sha256: Mapping[str, str]
+) -> Sides:
+    """Return the lines of both languages of a part.
 
     Args:
         name: of the corpus.
         part: such as train.
-        language: its code.
-        files: contents by name, in order.
+        patterns: of the names of its files, in order, with {} for the language.
+        get: reads a file.
+        sha256: of the files of a language together, as far as they are known, by `part.language`.
 
     Raises:
-        UserError: there are more or fewer than published.
+        UserError: a file cannot be had or has another checksum, or a language has more or fewer
+            lines than published.
     """
-    lines = [
-        line
-        for file, content in files.items()
-        for line in sentences(list(text_lines(io.BytesIO(content), file)), file)
-    ]
     expected = PARALLEL[name]["counts"][part]
-    if len(lines) != expected:
-        raise UserError(
-            f"{name}: {part}.{language} has {counted(len(lines), 'line')}, expected {expected:,}; "
-            "the copy is cut or another one"
-        )
-    return lines
+    sides = []
+    for language in PARALLEL[name]["languages"]:
+        side = f"{part}.{language}"
+        contents = {file: get(file) for file in (pattern.format(language) for pattern in patterns)}
+        check(b"".join(contents.values()), sha256.get(side), side)
+        lines = [
+            line
+            for file, content in contents.items()
+            for line in sentences(list(text_lines(io.BytesIO(content), file)), file)
+        ]
+        if len(lines) != expected:
+            raise UserError(
+                f"{name}: {side} has {counted(len(lines), 'line')}, expected {expected:,}; "
+                "the copy is cut or another one"
+            )
+        sides.append(lines)
+    return sides
 
 
 def preparation(name: str, folder: Path, out: Path, parts: Sequence[str]) -> list[str]:

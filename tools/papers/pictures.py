@@ -12,15 +12,16 @@ from typing import Any
 try:
     import matplotlib
     from cycler import cycler
-    from matplotlib import font_manager, pyplot, ticker
+    from matplotlib import pyplot, ticker
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 except ImportError as error:
     raise SystemExit(f'matplotlib is missing ({error}): pip install -e ".[papers]"') from None
 
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
+from tools.papers.fonts import families_for
 
 COLUMN = 3.3  # width of a column of a paper, inches
 PAGE = 6.9  # width of its page
@@ -59,39 +60,8 @@ def prepare(texts: Iterable[str] = ()) -> None:
     pyplot.switch_backend("Agg")  # which writes files
     matplotlib.rcParams.update(_SETTINGS)
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no bold letters
-    matplotlib.rcParams["font.family"] = _families_for("".join(texts))
-
-
-def _families_for(text: str) -> list[str]:
-    """Return font families that have the characters of a text together, the usual one first.
-
-    Characters that no font here has are warned of.
-    """
-    families = ["DejaVu Sans"]
-    charmap = font_manager.get_font(font_manager.findfont(families[0])).get_charmap()
-    missing = {
-        character for character in text if ord(character) not in charmap and not character.isspace()
-    } - {JOINER}
-    for entry in sorted(font_manager.fontManager.ttflist, key=lambda font: font.name):
-        if not missing:
-            break
-        regular = entry.style == "normal" and str(entry.weight) in ("400", "normal", "regular")
-        if not regular or "Last Resort" in entry.name:
-            continue
-        try:
-            charmap = font_manager.get_font(entry.fname).get_charmap()
-        except (OSError, RuntimeError):  # a font that FreeType cannot read
-            continue
-        present = {character for character in missing if ord(character) in charmap}
-        if present:
-            families.append(entry.name)
-            missing -= present
-    if missing:
-        shown = " ".join(sorted(missing)[:10])
-        warnings.warn(
-            f"no font here has {counted(len(missing), 'character')}: {shown}", stacklevel=3
-        )
-    return families
+    drawn = "".join(texts).replace(JOINER, "")  # `readable` replaces it
+    matplotlib.rcParams["font.family"] = families_for(drawn)
 
 
 def stem_of(output: Path) -> Path:

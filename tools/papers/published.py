@@ -32,6 +32,8 @@ CERTIFICATES = {
 # Pairs of languages of Correia, Niculae and Martins (2019), Table 1, whose models are Transformers.
 TRANSFORMERS = ("de-en", "ja-en", "ro-en", "en-de")
 
+TABLE3_PAIR = "de-en"  # of Table 3 of Peters et al. (2019)
+
 Alphas = tuple[float | str, float | str]  # of output (or a loss's name) and attention
 
 

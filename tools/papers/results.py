@@ -7,9 +7,10 @@ from math import sqrt
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
-from tools.papers.evaluation import EVALUATE, REPORT_FIGURES, figures_of, tokenizer_of
+from tools.papers.evaluation import EVALUATE, tokenizer_of
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import TRANSFORMERS, Alphas, published, spread
+from tools.papers.run_figures import REPORT_FIGURES, figures_of
 
 
 class Row(NamedTuple):
@@ -37,7 +38,7 @@ class Row(NamedTuple):
         return [figures[name] for figures in self.singles if name in figures]
 
 
-Table = tuple[list[str], list[list[str]]]  # headings, rows
+Table = tuple[list[str], list[list[str]]]  # headings, lines
 
 
 def rows_of(matrix: Matrix) -> list[Row]:
@@ -67,28 +68,43 @@ def one_matrix(matrix: Matrix) -> list[Table]:
 def _results(matrix: Matrix, rows: Sequence[Row]) -> Table:
     """Return the figures of each cell, beside published ones."""
     figure, title = main_figure(matrix)
+    paper = _PublishedColumns(matrix.paper)
     further = {  # headings of figures of the report that a run has
         name: heading
         for name, (_, heading) in REPORT_FIGURES.items()
         if heading and any(row.values(name) for row in rows)
     }
-    paper = published(matrix.paper)
-    columns = len(next(iter(paper.values()), ()))  # its figures of a cell: of runs, of ensembles
-    tokenised = "paper, tokenised" if matrix.paper in TRANSFORMERS else "paper"
-    head = ["cell", "output α", "attention α", *[tokenised, "paper, ens."][:columns], title, "runs"]
+    head = ["cell", "output α", "attention α", *paper.headings, title, "runs"]
     if matrix.ensembles():
         head.append(f"{title}, ens.")
     lines = []
     for row in rows:
         values = row.values(figure)
-        line = [row.cell.name, *_alpha_cells(row.alphas)]
-        of_paper = paper.get(row.alphas, []) if row.alphas is not None else []
-        line += [f"{value:.2f}" for value in of_paper] or ["-"] * columns
+        line = [row.cell.name, *_alpha_cells(row.alphas), *paper.cells(row.alphas)]
         line += [spread(values), str(len(values))]
         if matrix.ensembles():
             line.append(f"{row.ensemble[figure]:.2f}" if row.ensemble else "-")
         lines.append([*line, *(spread(row.values(name)) for name in further)])
     return [*head, *further.values()], lines
+
+
+class _PublishedColumns:
+    """The columns of a published table: of single runs and, if it has them, of ensembles.
+
+    Args:
+        table: its name; of no such table, there are no columns.
+    """
+
+    def __init__(self, table: str) -> None:
+        self._values = published(table)
+        number = len(next(iter(self._values.values()), ()))
+        single = "paper, tokenised" if table in TRANSFORMERS else "paper"
+        self.headings = [single, "paper, ens."][:number]
+
+    def cells(self, alphas: Alphas | None) -> list[str]:
+        """Return the cells of a line, empty ones ("-") if the paper has no such alphas."""
+        values = [] if alphas is None else self._values.get(alphas, [])
+        return [f"{value:.2f}" for value in values] or ["-" for _ in self.headings]
 
 
 def _alpha_cells(alphas: Alphas | None) -> list[str]:

@@ -1,4 +1,8 @@
-"""Train, decode and evaluate what a matrix has, several at a time, until a signal comes."""
+"""Train, decode and evaluate what a matrix has, several at a time, until a signal comes.
+
+Each job of `Runner.do_all` is a thread that waits for one command after the other. The main thread
+gets the signals and passes them on to the commands, which end and leave what is needed to continue.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,10 @@ from onmt_entmax.cli import ending
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 from onmt_entmax.systems import ending_signals
-from tools.papers.evaluation import EVALUATE, dumped, figures_of, measure
+from tools.papers.evaluation import EVALUATE
 from tools.papers.matrix import Work
+from tools.papers.run_figures import figures_of, measure
+from tools.papers.trained_options import dumped
 
 
 class Stopped(Exception):
@@ -42,8 +48,8 @@ class Runner:
     def __init__(self, cores: Sequence[int | None]) -> None:
         self.received = 0
         self._running: set[subprocess.Popen[bytes]] = set()
-        # Guards both: a command that starts must not miss a signal. The handler runs in a thread
-        # that may hold the lock already.
+        # Guards `received` and `_running`: a command that starts must not miss a signal. It can be
+        # acquired twice, since a handler may interrupt a thread that holds it.
         self._changing = threading.RLock()
         self._jobs = len(cores)
         self._free_cores = SimpleQueue[int | None]()
@@ -72,7 +78,12 @@ class Runner:
                 signal.signal(number, handler)
 
     def execute(self, command: Sequence[str], log: Path, core: int | None = None) -> None:
-        """Run a command of `onmt-entmax` to its end; append its output to a log.
+        """Run a command of `onmt-entmax` to its end.
+
+        Args:
+            command: its arguments.
+            log: file to which its output is appended.
+            core: processor on which it runs; None: any.
 
         Raises:
             Stopped: a signal came.
@@ -104,7 +115,11 @@ class Runner:
             raise UserError(f"{command[0]} ended with status {status}: {reason} ({log})")
 
     def decode(self, work: Work, core: int | None = None) -> None:
-        """Decode the source with a training or ensemble.
+        """Decode the text of a training or ensemble with its models.
+
+        Args:
+            work: a training that is done, or an ensemble of such.
+            core: processor on which to decode; None: any.
 
         Raises:
             Stopped: a signal came.
@@ -134,7 +149,10 @@ class Runner:
         self.execute(command, training.folder / "log.txt", core)
 
     def _do(self, work: Work) -> None:
-        """Train, decode and measure, unless that is done; print how it went, also errors."""
+        """Train, decode and measure, unless that is done; print how it went, also errors.
+
+        It waits for a free core, and frees it.
+        """
         started = time.monotonic()
         core = self._free_cores.get()
         try:
@@ -158,7 +176,7 @@ class Runner:
             self._free_cores.put(core)
 
     def do_all(self, works: Sequence[Work]) -> None:
-        """Train, decode and measure, several at a time."""
+        """Train, decode and measure, several at a time; what fails is printed."""
         with ThreadPoolExecutor(self._jobs) as pool:
             for future in [pool.submit(self._do, work) for work in works]:
                 future.result()  # raises what the work raised
@@ -168,7 +186,8 @@ def _error_in(printed: str) -> str:
     """Return the last error that a command printed; without one, its last line."""
     lines = printed.strip().splitlines()
     errors = [line for line in lines if ": error: " in line]
-    return next(reversed(errors or lines), "no message")
+    candidates = errors or lines or ["no message"]
+    return candidates[-1]
 
 
 def say(message: str) -> None:

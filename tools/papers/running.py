@@ -12,9 +12,10 @@ from typing import Any
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
-from tools.papers.evaluation import check_unchanged, dumped, figures_of
 from tools.papers.matrix import Cell, Matrix, Work
+from tools.papers.run_figures import figures_of
 from tools.papers.runner import Runner, say
+from tools.papers.trained_options import check_unchanged, dumped
 
 
 def check(matrix: Matrix, trainings: Sequence[Work]) -> None:
@@ -67,7 +68,7 @@ def processors(names: str, jobs: int) -> list[int | None]:
         UserError: the processors are too few or not there, or the system binds no process to one.
     """
     if not names:
-        return [None] * jobs
+        return [None for _ in range(jobs)]
     if not hasattr(os, "sched_getaffinity"):
         raise UserError("--cores: this system binds no process to a processor; leave it out")
     try:
@@ -75,13 +76,17 @@ def processors(names: str, jobs: int) -> list[int | None]:
     except ValueError:
         raise UserError(f"--cores: expected numbers such as 0,1 not {names}") from None
     available = sorted(os.sched_getaffinity(0))
-    if len(cores) < jobs or not set(cores) <= set(available):
+    if len(cores) < jobs or not {*cores} <= {*available}:
         raise UserError(f"--cores: name {jobs} of the processors {available}")
-    return [*cores[:jobs]]
+    return list(cores[:jobs])
 
 
 def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
-    """Train and measure all unfinished cells, pair by pair; return the exit status.
+    """Train and measure all unfinished cells, pair by pair.
+
+    Returns:
+        The exit status: 0 if all is done; 1 if something failed; 128 and the number of the signal
+        that stopped it, as shells do.
 
     Raises:
         UserError: an option or a matrix is wrong; then nothing runs.
@@ -105,7 +110,10 @@ def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
 
 
 def _run_all(runner: Runner, matrix: Matrix, trainings: Sequence[Work]) -> list[Work]:
-    """Do trainings, those first that others begin with, then ensembles; return both."""
+    """Do trainings, those first that others begin with, then ensembles; return both.
+
+    Only ensembles are done whose members all are, and of the cells of these trainings.
+    """
     for level in sorted({_depth(training.cell) for training in trainings}):
         runner.do_all([training for training in trainings if _depth(training.cell) == level])
     cells = {training.cell.name for training in trainings}

@@ -49,7 +49,7 @@ def search_errors(options: argparse.Namespace) -> str:
     masses: list[float] = []
     for searched in _search(options, lines):
         counts.update({name: int(fact) for name, fact in _facts(searched).items()})
-        masses += [math.exp(each.hypothesis.log_prob) for each in searched.empty.hypotheses]
+        masses += [math.exp(empty.hypothesis.log_prob) for empty in searched.empty.hypotheses]
     rows = [[name, f"{count:,}", f"{count / len(lines):.2%}"] for name, count in counts.items()]
     rows.append(["probability of the empty output: mean", f"{sum(masses) / len(lines):.2g}", ""])
     rows.append(["largest", f"{max(masses, default=0):.2g}", ""])
@@ -60,13 +60,14 @@ def _search(options: argparse.Namespace, lines: Sequence[str]) -> list[Searched]
     """Search the outputs of all sources, exactly where the beam proves nothing."""
     models = [load(folder) for folder in options.models]
     length = options.max_length
-    beam = SearchTask(SearchConfig(options.beam_size, n_best=0, max_length=length))
+    all_outputs = 0  # as n_best
+    beam = SearchTask(SearchConfig(options.beam_size, n_best=all_outputs, max_length=length))
     exact = SearchTask(
         SearchConfig(options.beam_size, n_best=1, stop="optimal", max_length=length),
         "exact",
         Budget(options.budget),
     )
-    empty = SearchTask(SearchConfig(1, max_length=0))
+    empty = SearchTask(SearchConfig(beam_size=1, max_length=0))
 
     def answers(task: SearchTask, sources: Sequence[str]) -> list[Answer]:
         return list(Translator(models, task).answers(sources, options.batch_size))
@@ -83,14 +84,11 @@ def _search(options: argparse.Namespace, lines: Sequence[str]) -> list[Searched]
 
 def _facts(searched: Searched) -> dict[str, bool]:
     """Return what is true of a source, by the names in the table."""
-    output = _best(searched.beam)
-    candidates = [output] if searched.exact is None else [output, _best(searched.exact)]
-    best = max(
-        (each for each in candidates if each is not None),
-        key=lambda hypothesis: hypothesis.log_prob,
-        default=None,
-    )
-    reached = -math.inf if output is None else output.log_prob
+    of_beam = _best(searched.beam)
+    of_exact = _best(searched.exact) if searched.exact is not None else None
+    outputs = [output for output in (of_beam, of_exact) if output is not None]
+    best = max(outputs, key=lambda output: output.log_prob, default=None)
+    reached = -math.inf if of_beam is None else of_beam.log_prob
     proven = searched.exact is None or _is_proven(searched.exact)
     return {
         "most probable output proven by the beam": searched.exact is None,

@@ -54,20 +54,21 @@ def _files_of(
         UserError: there is no such language, or it has not all settings.
     """
     languages = dict.fromkeys(re.sub("-(train-.*|dev)$", "", name) for name in known)
-    chosen = languages if options.languages == ["all"] else options.languages
+    takes_all = options.languages == ["all"]  # also languages that lack a setting
     trains = [f"train-{setting}" for setting in options.settings]
     files: dict[str, str | None] = {}
-    for language in chosen:
+    for language in languages if takes_all else options.languages:
         if language not in languages:
             raise UserError(f"no language {language!r}{nearest(language, languages)}")
-        present = [train for train in trains if f"{language}-{train}" in known]
-        if len(present) < len(trains) and options.languages != ["all"]:
-            lacking = next(train for train in trains if train not in present)
-            raise UserError(f"{language} has no {lacking}; leave it out of --languages")
+        lacking = [train for train in trains if f"{language}-{train}" not in known]
+        if lacking and not takes_all:
+            raise UserError(f"{language} has no {lacking[0]}; leave it out of --languages")
+        present = [train for train in trains if train not in lacking]
         if not present:
             continue
         for part in (*present, "dev"):
-            files[f"{language}-{part}"] = known[f"{language}-{part}"][1]
+            _, sha256 = known[f"{language}-{part}"]
+            files[f"{language}-{part}"] = sha256
         if options.test:
             files[f"{language}-test"] = None
     return files

@@ -35,136 +35,27 @@ sentence_A, sentence_B and entailment_judgment, as SICK's.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.config import ConfigError
-from onmt_entmax.errors import UserError, counted, nearest
-from onmt_entmax.files import refuse_overwriting, write_files
-from onmt_entmax.options.reader import read_yaml
-from onmt_entmax.report.tables import aligned_table
+from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
-from tools.papers import multilabel_table, nli
-from tools.papers.arguments import Add, names_of
-from tools.papers.nli_data import LABELS, Pair, encode, read_pairs
-from tools.papers.nli_model import ATTENTION, Settings
-from tools.papers.nli_picture import draw_premise
-from tools.papers.pictures import prepare, write
-from tools.papers.published import spread
-
-T = TypeVar("T")
-
-
-def read_settings(path: Path, kind: type[T], **changes: object) -> T:
-    """Return the settings of a YAML file, with changes.
-
-    Raises:
-        UserError: it cannot be read, a key is unknown or missing, or a value is wrong.
-    """
-    content = {**read_yaml(str(path)), **changes}
-    defaults: dict[str, Any] = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
-    for name in content:
-        if name not in defaults:
-            raise UserError(f"{path}: {name}: no such key{nearest(str(name), list(defaults))}")
-    for name, default in defaults.items():
-        if default is MISSING and name not in content:
-            raise UserError(f"{path}: {name}: is missing")
-    try:
-        return kind(**content)
-    except ConfigError as error:
-        raise UserError(f"{path}: {error}") from None
+from tools.papers import multilabel_table, nli_commands
+from tools.papers.arguments import Add
+from tools.papers.multilabel_settings import Settings
+from tools.papers.nli_model import ATTENTION
+from tools.papers.settings_file import read_settings
 
 
 def evaluate_labels(options: argparse.Namespace) -> None:
-    """Run `multilabel`."""
+    """Print the table of each configuration: `multilabel`."""
     if options.test and len(options.config) > 1:
         raise UserError("--test: takes one configuration")
     for path in options.config:
-        print(
-            multilabel_table.evaluate(read_settings(path, multilabel_table.Settings), options.test),
-            flush=True,
-        )
-
-
-def train(options: argparse.Namespace) -> None:
-    """Run `nli train`."""
-    chosen = {"attention": options.attention, "seed": options.seed}
-    changes = {name: value for name, value in chosen.items() if value is not None}
-    settings = read_settings(options.config, Settings, **changes)
-    best = nli.train(settings, options.out, lambda line: print(line, file=sys.stderr, flush=True))
-    print(f"{options.out}: best epoch: {best}, on the pairs that chose it")
-
-
-def judge(run: Path, data: Path) -> tuple[Settings, list[Pair], list[nli.Prediction]]:
-    """Return the settings of a run, the pairs of a file, and the run's predictions."""
-    settings, words, model = nli.load(run)
-    pairs = read_pairs(data, settings.lowercase)
-    return settings, pairs, nli.predict(model, settings, encode(pairs, words))
-
-
-def evaluate(options: argparse.Namespace) -> None:
-    """Run `nli evaluate`."""
-    refuse_overwriting([options.data], [options.output])
-    rows = [["run", "attention", "seed", "accuracy", "attended"]]
-    by_attention: dict[str, list[nli.Measures]] = {}
-    for run in options.models:
-        settings, pairs, predictions = judge(run, options.data)
-        measures = nli.measure(settings, pairs, predictions)
-        attention = str(settings.attention)
-        by_attention.setdefault(attention, []).append(measures)
-        rows.append([str(run), attention, str(settings.seed), *_cells([measures])])
-        if options.output:
-            write_files({options.output: _lines(pairs, predictions)})
-    label, count = Counter(pair.label for pair in pairs).most_common(1)[0]
-    print(
-        f"{counted(len(pairs), 'pair')}, {measures.words:.2f} words a premise, "
-        f"{100 * count / len(pairs):.2f} % {LABELS[label]}"
-    )
-    print(aligned_table(rows))
-    if len(options.models) > 1:
-        means = [["attention", "runs", "accuracy", "attended"]]
-        means += [[kind, str(len(runs)), *_cells(runs)] for kind, runs in by_attention.items()]
-        print("\n" + aligned_table(means))
-
-
-def _lines(pairs: Sequence[Pair], predictions: Sequence[nli.Prediction]) -> str:
-    """Return a JSON line for each pair, with its prediction."""
-    records = [
-        {**pair._asdict(), **prediction._asdict()}
-        for pair, prediction in zip(pairs, predictions, strict=True)
-    ]
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-
-
-def _cells(measures: Sequence[nli.Measures]) -> list[str]:
-    """Return accuracy and attended words of runs, for a table."""
-    attended = [each.attended for each in measures if each.attended is not None]
-    return [spread([each.accuracy for each in measures]), spread(attended)]
-
-
-def figures(options: argparse.Namespace) -> None:
-    """Run `nli figures`."""
-    runs = zip(names_of(options), options.models, strict=True)
-    judged = {name: judge(run, options.data) for name, run in runs}
-    pairs = next(iter(judged.values()))[1]
-    index_of = {pair.line: index for index, pair in enumerate(pairs)}
-    for line in options.lines:
-        if line not in index_of:
-            raise UserError(f"{options.data}: line {line} has no pair with a label")
-        index = index_of[line]
-        pair = pairs[index]
-        models = {name: predictions[index] for name, (_, _, predictions) in judged.items()}
-        for name, prediction in models.items():
-            if prediction.attention is None:
-                raise UserError(f"{name}: has no attention to draw")
-        prepare([*pair.premise, *pair.hypothesis, *models])
-        print(write(draw_premise(pair, models), options.out / f"line-{line}"))
+        settings = read_settings(path, Settings)
+        print(multilabel_table.evaluate(settings, options.test), flush=True)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -178,19 +69,19 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--test", type=Path, help="file to evaluate instead of cross-validation")
     actions = commands.add_parser("nli").add_subparsers(required=True)
     command = actions.add_parser("train")
-    command.set_defaults(do=train)
+    command.set_defaults(do=nli_commands.train)
     add = command.add_argument
     add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
     add("--seed", type=whole(0, 2**63 - 1), help="in place of the configuration's")
     add("--attention", type=ATTENTION, help="likewise; a name or alpha")
     command = actions.add_parser("evaluate")
-    command.set_defaults(do=evaluate)
+    command.set_defaults(do=nli_commands.evaluate)
     add = command.add_argument
     _add_runs(add)
     add("--output", type=Path, metavar="FILE", help="predictions (of the last run)")
     command = actions.add_parser("figures")
-    command.set_defaults(do=figures)
+    command.set_defaults(do=nli_commands.figures)
     add = command.add_argument
     _add_runs(add)
     add("--lines", nargs="+", type=int, required=True, metavar="N", help="of that file")

@@ -1,52 +1,27 @@
 """Counts of nonzeros of attention and output at each decoding step (Peters et al. 2019, Table 3).
 
-`figure_sparsity.py` has the tables and the figure of what is counted here.
+`sparsity_tables.py` and `figure_sparsity.py` have the tables and the figure of these counts.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import torch
 
-from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned
 from onmt_entmax.search import SearchConfig, SearchTask
-from onmt_entmax.search.forced import along_targets
 from onmt_entmax.translator import Translator
+from tools.papers.forced_steps import ForcedStep, Pair, read_pairs, steps_of
 
 QUANTILES = (5, 25, 50, 75, 95)
 LAST_POSITION = 30  # later target positions are counted as this one
 RANKS = (10, 100, 1000, 10_000)  # upper limits of the frequency classes
-
-
-Pair = tuple[list[str], list[int]]  # source tokens; target ids without start and end symbol
-
-
-def read_pairs(
-    translator: Translator, source: Path, target: Path, limit: int | None = None
-) -> list[Pair]:
-    """Return the first sentence pairs of two files.
-
-    Raises:
-        UserError: a file cannot be read or is empty, they differ in length, or a line is blank.
-    """
-    reader = translator.reader
-    pairs = []
-    for number, texts in enumerate(zip(*read_aligned(source, target), strict=True), 1):
-        words, target_words = reader.preprocess(*texts)
-        if not words:
-            raise UserError(f"{source}: line {number} is blank, or nothing is left of it")
-        pairs.append((words, translator.vocabularies.target.encode(target_words)))
-    if not pairs:
-        raise UserError(f"{source}: there is no sentence in it")
-    return pairs[:limit]
 
 
 def rank_class(token: int, end: int) -> str:
@@ -62,47 +37,6 @@ def rank_class(token: int, end: int) -> str:
             return f"{low}-{high}"
         low = high + 1
     return f"{low}-"
-
-
-class ForcedStep(NamedTuple):
-    """A step of decoding along a target.
-
-    Attributes:
-        position: in the target, from 1.
-        token: id of the target's token there.
-        attended: source positions with attention.
-        possible: tokens of positive probability.
-    """
-
-    position: int
-    token: int
-    attended: int
-    possible: int
-
-
-@torch.inference_mode()
-def steps_of(
-    translator: Translator, pairs: Sequence[Pair], batch_size: int
-) -> Iterator[ForcedStep]:
-    """Yield each step of decoding along the targets of pairs."""
-    stepper = translator.stepper
-    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]))
-    for first in range(0, len(order), batch_size):
-        chosen = [pairs[i] for i in order[first : first + batch_size]]
-        sources = enumerate(words for words, _ in chosen)
-        examples = [translator.reader.encode(words, i).example for i, words in sources]
-        batch = make_batch(examples, translator.vocabularies)
-        chosen = [chosen[i] for i in batch.indices]
-        walk = along_targets(stepper, batch, [target for _, target in chosen])
-        for position, (sentences, tokens, step) in enumerate(walk, 1):
-            supports = (step.log_probs > -torch.inf).sum(1).tolist()
-            rows = step.attention_rows() or [torch.empty(0)] * len(sentences)
-            for i, token, support, row in zip(sentences, tokens, supports, rows, strict=True):
-                length = len(chosen[i][0])
-                # Softmax attends to every position, even if a weight rounds to zero.
-                dense = translator.dense_attention and len(row)
-                attended = length if dense else int(row[:length].count_nonzero())
-                yield ForcedStep(position, token, attended, support)
 
 
 def summarise(steps: Sequence[ForcedStep], counts: Sequence[int], end: int) -> dict[str, Any]:
@@ -162,6 +96,15 @@ def measure(
 ) -> dict[str, Any]:
     """Return the figures of one model: by mode, then by attention and output.
 
+    Args:
+        folder: of the model.
+        source: file.
+        target: file with a line for each line of it.
+        transforms: of both files, instead of those of the training.
+        limit: number of pairs; None: all.
+        beam_size: of the search for the model's own outputs.
+        batch_size: sentences of a batch.
+
     Raises:
         UserError: something cannot be read, or no output finished.
     """
@@ -171,7 +114,7 @@ def measure(
     lines = read_aligned(source)[0][: len(pairs)]
     answers = translator.answers(lines, batch_size)
     predicted = [
-        (pair[0], list(answer.hypotheses[0].hypothesis.tokens))
+        Pair(pair.source, list(answer.hypotheses[0].hypothesis.tokens))
         for pair, answer in zip(pairs, answers, strict=True)
         if answer.hypotheses
     ]

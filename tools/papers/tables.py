@@ -49,13 +49,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.checkpoint import read_best
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
-from tools.papers.evaluation import EVALUATE, figures_of, measurements
+from tools.papers.evaluation import EVALUATE
 from tools.papers.figure_runs import draw_curves
 from tools.papers.held_out import measure_test_sets
 from tools.papers.latex import latex_table
@@ -66,6 +67,7 @@ from tools.papers.pair_results import several_pairs
 from tools.papers.pictures import prepare, write
 from tools.papers.result_notes import notes
 from tools.papers.results import one_matrix
+from tools.papers.run_figures import figures_of, measurements
 from tools.papers.running import run
 
 
@@ -113,39 +115,49 @@ def status(_: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
 
 
 def _state_of(work: Work) -> list[str]:
-    """Return a line of `status`."""
+    """Return a line of `status`; what is not there yet is an empty cell."""
     figures = figures_of(work)
     best = read_best(work.run_folder)
     rows = measurements(work.run_folder)
-    line = [work.name]
+    state = "begun" if rows else "waiting"
+    step = str(rows[-1]["step"]) if rows else ""
+    best_value = f"{best['metric']} {best['value']:.4g}" if best else ""
+    best_step = str(best["step"]) if best else ""
+    result = ""
     if figures:
-        line.append("done")
-    else:
-        line.append("begun" if rows else "waiting")
-    line.append(str(rows[-1]["step"]) if rows else "")
-    line += [f"{best['metric']} {best['value']:.4g}", str(best["step"])] if best else ["", ""]
-    main = EVALUATE[work.matrix.evaluate].main
-    line.append(f"{figures[main]:.2f}" if figures else "")
-    return line
+        state = "done"
+        result = f"{figures[EVALUATE[work.matrix.evaluate].main]:.2f}"
+    return [work.name, state, step, best_value, best_step, result]
 
 
-COMMANDS: dict[str, tuple[Callable[[argparse.Namespace, Sequence[Matrix]], int], str]] = {
-    "run": (run, "train and measure all unfinished cells"),
-    "status": (status, "print the progress of every run"),
-    "table": (table, "print the results beside the paper's"),
-    "test": (measure_test_sets, "measure the test set once, and record that"),
+class Command(NamedTuple):
+    """A subcommand.
+
+    Attributes:
+        run: does it, with the options and matrices of the command line; returns the exit status.
+        purpose: for the help.
+    """
+
+    run: Callable[[argparse.Namespace, Sequence[Matrix]], int]
+    purpose: str
+
+
+COMMANDS = {
+    "run": Command(run, "train and measure all unfinished cells"),
+    "status": Command(status, "print the progress of every run"),
+    "table": Command(table, "print the results beside the paper's"),
+    "test": Command(measure_test_sets, "measure the test set once, and record that"),
 }
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line; `do` is the function of the command."""
+    """Read the command line."""
     parser = argument_parser(__doc__)
-    commands = parser.add_subparsers(required=True)
-    for name, (function, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose)
-        command.set_defaults(do=function)
-        command.add_argument("matrix", type=Path, help="matrix file")
-        command.add_argument("--pairs", nargs="+", default=[], help="only these pairs of the file")
+    commands = parser.add_subparsers(required=True, dest="command")
+    for name, command in COMMANDS.items():
+        add = commands.add_parser(name, help=command.purpose).add_argument
+        add("matrix", type=Path, help="matrix file")
+        add("--pairs", nargs="+", default=[], help="only these pairs of the file")
     of_run = commands.choices["run"].add_argument
     of_run("--only", nargs="+", default=[], metavar="CELL", help="run only these cells")
     of_run("--seeds", nargs="+", type=int, default=[], help="run only these seeds")
@@ -160,18 +172,24 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run, or print the progress or results; return the exit status."""
-    options = parse_arguments(arguments)
+def chosen_matrices(options: argparse.Namespace) -> list[Matrix]:
+    """Return the matrices of the file, or those of the pairs that `--pairs` names.
+
+    Raises:
+        UserError: the file is wrong, or has no such pair.
+    """
     matrices = read_matrices(options.matrix)
     pairs = [matrix.pair for matrix in matrices]
     for name in options.pairs:
         if name not in pairs:
             raise UserError(f"{options.matrix}: no pair {name!r}{nearest(name, pairs)}")
-    if options.pairs:
-        matrices = [matrix for matrix in matrices if matrix.pair in options.pairs]
-    exit_status: int = options.do(options, matrices)
-    return exit_status
+    return [matrix for matrix in matrices if not options.pairs or matrix.pair in options.pairs]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run, or print the progress or results; return the exit status."""
+    options = parse_arguments(arguments)
+    return COMMANDS[options.command].run(options, chosen_matrices(options))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Words of a development set by kind, and what is wrong with their predictions."""
+"""Tables of the words of a development set by kind, and of what is wrong with predictions."""
 
 from __future__ import annotations
 
@@ -6,18 +6,10 @@ import argparse
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_aligned
-from onmt_entmax.report.measures import is_right
-from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.records import is_only
-from onmt_entmax.strings.task import INFLECTION, language_of
-from onmt_entmax.strings.units import decode_word
+from tools.papers.dev_words import Word, read_words
 from tools.papers.markdown import markdown_table
 
 BANDS = ((0.9, "0.9 or more"), (0.7, "0.7 to 0.9"), (0.5, "0.5 to 0.7"), (0.3, "0.3 to 0.5"))
@@ -28,100 +20,9 @@ CERTIFICATES = {
     "optimal": "the most probable form proven",
     "none": "nothing proven",
 }
-KINDS = (
-    "nothing predicted",
-    "the lemma itself",
-    "accents and other marks only",
-    "small and capital letters only",
-    "one character",
-    "two characters",
-    "three characters or more",
-)
-_NO_RECORD: Mapping[str, Any] = {"hypotheses": [], "certificate": "none"}
+Table = tuple[list[str], list[list[str]]]  # headings, rows
 
-
-class Word(NamedTuple):
-    """A word of the development set.
-
-    Attributes:
-        language: of the word.
-        tags: of the form.
-        lemma: of the word.
-        form: that is right.
-        prediction: the best form of a model; empty: none.
-        level: certificate of the prediction, a key of `CERTIFICATES`.
-        probability: of the prediction.
-        right: whether it is the form.
-    """
-
-    language: str
-    tags: tuple[str, ...]
-    lemma: str
-    form: str
-    prediction: str
-    level: str
-    probability: float
-    right: bool
-
-
-def read_words(prefix: Path, report: Path | None = None) -> list[Word]:
-    """Return the words of a data set, with the predictions of a report.
-
-    Args:
-        prefix: path of the files without .src and .tgt.
-        report: exactness report; without one, nothing is predicted.
-
-    Raises:
-        UserError: a file cannot be read, or they do not belong together.
-    """
-    source, target = (prefix.with_name(f"{prefix.name}{end}") for end in (".src", ".tgt"))
-    lines, references = read_aligned(source, target)
-    for number, line in enumerate(lines, 1):
-        language_of(source, number, line)  # refuses a line without one
-    if report is None:
-        return [_word(*pair, _NO_RECORD) for pair in zip(lines, references, strict=True)]
-    records = list(read_report(report))
-    if [record["source"] for record in records] != lines:
-        raise UserError(f"{report}: not of {source}")
-    return [_word(*row) for row in zip(lines, references, records, strict=True)]
-
-
-def _word(line: str, reference: str, record: Mapping[str, Any]) -> Word:
-    """Return a word.
-
-    Args:
-        line: tokens of its source.
-        reference: tokens of its form.
-        record: of the exactness report.
-    """
-    lemma, tags, language = INFLECTION.decode_source(line.split())
-    best = record["hypotheses"][0] if record["hypotheses"] else {}
-    text = best.get("text", "")
-    return Word(
-        language=language,
-        tags=tags,
-        lemma=lemma,
-        form=decode_word(reference.split()),
-        prediction=decode_word(text.split()),
-        level="only" if is_only(record) else record["certificate"],
-        probability=best.get("prob", 0.0),
-        right=is_right(reference, text),
-    )
-
-
-def error_kind(word: Word) -> str:
-    """Return what is wrong with a prediction: the first of `KINDS` that fits."""
-    distance = Levenshtein.distance(word.form, word.prediction)
-    fits = {
-        "nothing predicted": not word.prediction,
-        "the lemma itself": word.prediction == word.lemma,
-        "accents and other marks only": without_marks(word.prediction) == without_marks(word.form),
-        "small and capital letters only": word.prediction.casefold() == word.form.casefold(),
-        "one character": distance == 1,
-        "two characters": distance == 2,
-        "three characters or more": True,
-    }
-    return next(kind for kind in KINDS if fits[kind])
+# --- kinds of errors -------------------------------------------------------------------------
 
 
 def without_marks(text: str) -> str:
@@ -130,8 +31,43 @@ def without_marks(text: str) -> str:
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
+def distance(word: Word) -> int:
+    """Return how many characters the prediction is away from the form."""
+    return Levenshtein.distance(word.form, word.prediction)
+
+
+# What can be wrong with a prediction. The first that fits counts.
+KINDS: Mapping[str, Callable[[Word], bool]] = {
+    "nothing predicted": lambda word: not word.prediction,
+    "the lemma itself": lambda word: word.prediction == word.lemma,
+    "accents and other marks only": lambda word: (
+        without_marks(word.prediction) == without_marks(word.form)
+    ),
+    "small and capital letters only": lambda word: (
+        word.prediction.casefold() == word.form.casefold()
+    ),
+    "one character": lambda word: distance(word) == 1,
+    "two characters": lambda word: distance(word) == 2,
+    "three characters or more": lambda word: True,
+}
+
+
+def error_kind(word: Word) -> str:
+    """Return what is wrong with a wrong prediction, one of `KINDS`."""
+    return next(kind for kind, fits in KINDS.items() if fits(word))
+
+
+# --- kinds of words --------------------------------------------------------------------------
+
+
 def band(value: float, bands: Sequence[tuple[float, str]], below: str) -> str:
-    """Return the name of the first band whose least value is not above this one."""
+    """Return the name of the first band whose least value is not above this one.
+
+    Args:
+        value: to find a band for.
+        bands: least values with names, the largest first.
+        below: the name if the value is below all bands.
+    """
     return next((name for least, name in bands if value >= least), below)
 
 
@@ -141,7 +77,11 @@ def percent_right(words: Sequence[Word]) -> float:
 
 
 class Characters:
-    """The characters of training, by language."""
+    """The characters of training, by language.
+
+    Args:
+        training: words whose lemmas and forms have them.
+    """
 
     def __init__(self, training: Sequence[Word]) -> None:
         self._of_language: dict[str, set[str]] = {}
@@ -157,34 +97,15 @@ class Characters:
         return "unseen in any language" if characters - self._all else "unseen in its language"
 
 
-def grouped(
-    words: Sequence[Word], title: str, kind: Callable[[Word], str], order: Sequence[str] = ()
-) -> tuple[list[str], list[list[str]]]:
-    """Return heading and rows of a table of words by kind: number, accuracy and share of errors.
-
-    Args:
-        words: of the development set.
-        title: of the kinds.
-        kind: of a word.
-        order: kinds that come first, in this order; without it, the least accurate come first.
-    """
-    groups: dict[str, list[Word]] = {name: [] for name in order}
-    for word in words:
-        groups.setdefault(kind(word), []).append(word)
-    all_errors = max(sum(not word.right for word in words), 1)
-    rows = []
-    for name, group in groups.items():
-        if group:
-            errors = sum(not word.right for word in group)
-            share = f"{100 * errors / all_errors:.1f}"
-            rows.append([name, str(len(group)), f"{percent_right(group):.1f}", share])
-    if not order:
-        rows.sort(key=lambda row: float(row[2]))
-    return [title, "words", "right (%)", "share of errors (%)"], rows
+# --- the tables ------------------------------------------------------------------------------
 
 
 def word_errors(options: argparse.Namespace) -> str:
-    """Return the tables of `words`."""
+    """Return the tables of `words`.
+
+    Raises:
+        UserError: a file cannot be read, or they do not belong together.
+    """
     words = read_words(options.dev, options.report)
     training = read_words(options.train)
     tags = Counter((word.language, word.tags) for word in training)
@@ -215,8 +136,34 @@ def word_errors(options: argparse.Namespace) -> str:
     return "\n\n".join([summary, *(markdown_table(*table) for table in tables)])
 
 
-def _errors_by_kind(wrong: Sequence[Word]) -> tuple[list[str], list[list[str]]]:
-    """Return heading and rows of a table of what is wrong with words."""
+def grouped(
+    words: Sequence[Word], title: str, kind: Callable[[Word], str], order: Sequence[str] = ()
+) -> Table:
+    """Return a table of words by kind: number, accuracy and share of errors.
+
+    Args:
+        words: of the development set.
+        title: of the kinds.
+        kind: of a word.
+        order: kinds that come first, in this order; without it, the least accurate come first.
+    """
+    groups: dict[str, list[Word]] = {name: [] for name in order}
+    for word in words:
+        groups.setdefault(kind(word), []).append(word)
+    all_errors = max(sum(not word.right for word in words), 1)
+    rows = []
+    for name, group in groups.items():
+        if group:
+            errors = sum(not word.right for word in group)
+            share = f"{100 * errors / all_errors:.1f}"
+            rows.append([name, str(len(group)), f"{percent_right(group):.1f}", share])
+    if not order:
+        rows.sort(key=lambda row: float(row[2]))
+    return [title, "words", "right (%)", "share of errors (%)"], rows
+
+
+def _errors_by_kind(wrong: Sequence[Word]) -> Table:
+    """Return a table of what is wrong with words."""
     kinds = Counter(map(error_kind, wrong))
     rows = [
         [kind, str(kinds[kind]), f"{100 * kinds[kind] / max(len(wrong), 1):.1f}"] for kind in KINDS

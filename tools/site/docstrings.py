@@ -1,11 +1,16 @@
-"""Docstrings as the site needs them: formulas as MathML, roles of Sphinx as links."""
+"""Docstrings as the site needs them: formulas as MathML, roles of Sphinx as links.
+
+mkdocs.yml names the extension; griffe, which reads the package for the site, calls `on_package`.
+"""
 
 import re
 
 import griffe
 from latex2mathml.converter import convert
 
+# `:math:` with a formula, or another role with a name, of which `~` shows only the last part.
 ROLE = re.compile(r":(math|func|class|meth):`(?:~[\w.]*\.)?([^`]+)`")
+# A formula of its own, whose further lines are indented.
 FORMULA = re.compile(r"^\.\. math:: (.+(?:\n[ ]+.+)*)", re.MULTILINE)
 
 
@@ -22,7 +27,7 @@ class Docstrings(griffe.Extension):
         self._public: set[str] = set()  # names that the package exports
 
     def on_package(self, *, pkg: griffe.Module, **_: object) -> None:
-        """Rewrite the docstrings of a package that was read."""
+        """Rewrite the docstrings of a package that was read; griffe calls it."""
         self._public = set(map(str, pkg.exports or ()))
         self._rewrite(pkg)
 

@@ -35,7 +35,7 @@ class Ours(System):
         return [Command([*words, "--minutes", f"{self.minutes:g}"])]
 
     def train(self) -> Command:
-        """Train by the plan, which ends in time; `settings` and `batch` are what it says."""
+        """Train by the plan, which ends in time; set `settings` and `batch` to what it says."""
         plan = read_yaml(str(self.folder / "train.yaml"))
         self.batch = int(plan["batch_size"])
         products = plan.get("matmul_dtype", "float32")
@@ -52,11 +52,9 @@ class Ours(System):
 
     def parameters(self) -> int:
         """Add up the shapes of the weights."""
-        total = 0
         with safe_open(self._model() / "model.safetensors", "pt") as weights:
-            for name in weights.keys():  # noqa: SIM118 (it is no mapping)
-                total += prod(weights.get_slice(name).get_shape())
-        return total
+            names = weights.keys()
+            return sum(prod(weights.get_slice(name).get_shape()) for name in names)
 
     def _model(self) -> Path:
         """Return the folder of the best checkpoint.

@@ -16,7 +16,7 @@ from onmt_entmax.files import read_lines
 
 LOG = "train.log"  # of a system's folder
 BEAM = 5
-# Of the peers.
+# What all peers have in common.
 VALIDATE_EVERY = 2_000  # training examples
 VALIDATE_ON = 200  # pairs of the development set
 SIZE = 256  # of states
@@ -71,6 +71,9 @@ class Command:
 class System(ABC):
     """A system in a folder of its own.
 
+    `peer_measures.measure` calls `prepare` first, then `train`; when that has ended or was stopped,
+    `updates`, `decode` (twice), `predictions` and `parameters`.
+
     Args:
         data: to learn from.
         folder: for all files of the system.
@@ -121,7 +124,7 @@ class System(ABC):
     @property
     def log(self) -> str:
         """What the training printed."""
-        return (self.folder / LOG).read_text(encoding="utf-8", errors="replace")
+        return text_of(self.folder / LOG)
 
     def script(self, name: str) -> str:
         """Return the path of a command of its environment."""
@@ -160,6 +163,11 @@ class System(ABC):
     def predictions(self, output: Path) -> list[str]:
         """Return the tokens, between spaces, that `decode` wrote for each line."""
         return [" ".join(line.split()) for line in read_lines(output)]
+
+
+def text_of(log: Path) -> str:
+    """Return what a command printed to a file, whatever its encoding."""
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
 def last_number(pattern: str, text: str) -> int:

@@ -133,13 +133,20 @@ class Yoyodyne(System):
         """Read the number off the log."""
         return last_number(r"Trainable parameters: ([\d,]+)", self.log)
 
-    def decode(self, source: Path, output: Path) -> Command:
-        """Decode with the beam of all systems."""
+    def _best(self) -> Path:
+        """Return the checkpoint of the best validation, whose accuracy ends its name.
+
+        Raises:
+            PeerError: there is no checkpoint.
+        """
         checkpoints = list((self.folder / "checkpoints").glob("*.ckpt"))
         if not checkpoints:
             raise PeerError("no checkpoint in this time")
-        # The accuracy ends the name. There are two if the training was ended before it removed one.
-        best = max(checkpoints, key=lambda path: path.stem.rpartition("=")[2])
+        # There are two if the training was ended before it removed one.
+        return max(checkpoints, key=lambda path: float(path.stem.rpartition("=")[2]))
+
+    def decode(self, source: Path, output: Path) -> Command:
+        """Decode with the beam of all systems."""
         table = output.with_suffix(".tsv")
         lines = [line.rstrip("\n") for line in read_lines(source)]
         self._write_rows(table, lines, [""] * len(lines))
@@ -149,7 +156,7 @@ class Yoyodyne(System):
         configuration["data"]["target_col"] = 0  # there is none
         configuration["prediction"] = {"path": str(output)}
         path = self.write_configuration("predict.yaml", configuration)
-        words = ["predict", "--config", str(path), "--ckpt_path", str(best)]
+        words = ["predict", "--config", str(path), "--ckpt_path", str(self._best())]
         return Command([self.script("yoyodyne"), *words])
 
     def predictions(self, output: Path) -> list[str]:

@@ -1,0 +1,92 @@
+"""The sides of `search.py`: OpenNMT-py's translator and ours, each on the same sentences."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+
+from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.opennmt import ArgumentParser, translate_opts
+from onmt_entmax.search import SearchConfig, SearchTask
+from onmt_entmax.search.config import Stop
+from onmt_entmax.search.constraints import Constraints
+from onmt_entmax.translator import Translator
+from tools.bench.stock_checkpoints import write_opennmt_checkpoint
+
+Side = Callable[[], list[str]]  # translates the sentences
+
+
+def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> Side:
+    """Return a function that translates the lines with OpenNMT-py's translator.
+
+    Args:
+        model: folder of our softmax model.
+        lines: sentences.
+        options: of the command line.
+    """
+    loaded = load(model)
+    translator = _stock_translator(loaded, options)
+    expected = loaded.model.state_dict()
+    for name, value in translator.model.state_dict().items():
+        ours = expected[name.replace("generator.0.", "generator.")]
+        assert torch.equal(value, ours), f"{name} was not read"
+
+    def translate() -> list[str]:
+        _, outputs = translator.translate(lines, batch_size=options.opennmt_batch)
+        return [n_best[0] for n_best in outputs]
+
+    return translate
+
+
+def _stock_translator(loaded: LoadedModel, options: argparse.Namespace) -> Any:
+    """Return OpenNMT-py's translator with the weights of our softmax model."""
+    from onmt.translate.translator import build_translator
+
+    parser = ArgumentParser()
+    translate_opts(parser)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.pt"
+        write_opennmt_checkpoint(loaded, path)
+        flags = {
+            "-model": path,
+            "-src": "-",
+            "-beam_size": options.beam,
+            "-min_length": options.min_length,
+            "-max_length": options.max_length,
+        }
+        words = [str(word) for flag in flags.items() for word in flag]
+        stock_options = parser.parse_known_args(words)[0]
+        # OpenNMT-py unpickles; the file is the one written above.
+        unpickling = functools.partial(torch.load, weights_only=False)
+        with mock.patch.object(torch, "load", unpickling):
+            return build_translator(stock_options, report_score=False, out_file=io.StringIO())
+
+
+def our_side(model: Path, lines: list[str], options: argparse.Namespace, stop: Stop) -> Side:
+    """Return a function that translates the lines with our translator.
+
+    Args:
+        model: folder of the model.
+        lines: sentences.
+        options: of the command line.
+        stop: when the search of a sentence ends.
+    """
+    limits = Constraints(min_length=options.min_length)
+    config = SearchConfig(
+        options.beam, max_length=options.max_length, stop=stop, constraints=limits
+    )
+    translator = Translator([load(model)], SearchTask(config))
+
+    def translate() -> list[str]:
+        answers = translator.answers(lines, options.batch)
+        return [answer.hypotheses[0].text if answer.hypotheses else "" for answer in answers]
+
+    return translate

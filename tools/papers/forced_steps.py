@@ -1,0 +1,106 @@
+"""Steps of decoding along targets, with their nonzeros of attention and output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from onmt_entmax.data.batch import make_batch
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import read_aligned
+from onmt_entmax.search.forced import along_targets
+from onmt_entmax.translator import Translator
+
+
+class Pair(NamedTuple):
+    """A sentence pair.
+
+    Attributes:
+        source: its tokens.
+        target: ids of its tokens, without start and end symbol.
+    """
+
+    source: list[str]
+    target: list[int]
+
+
+def read_pairs(
+    translator: Translator, source: Path, target: Path, limit: int | None = None
+) -> list[Pair]:
+    """Return the first sentence pairs of two files.
+
+    Args:
+        translator: has the tokens and vocabularies of a model.
+        source: file.
+        target: file with a line for each line of it.
+        limit: number of pairs; None: all.
+
+    Raises:
+        UserError: a file cannot be read or is empty, they differ in length, or a line is blank.
+    """
+    reader = translator.reader
+    pairs: list[Pair] = []
+    for number, texts in enumerate(zip(*read_aligned(source, target), strict=True), 1):
+        source_tokens, target_tokens = reader.preprocess(*texts)
+        if not source_tokens:
+            raise UserError(f"{source}: line {number} is blank, or nothing is left of it")
+        target_ids = translator.vocabularies.target.encode(target_tokens)
+        pairs.append(Pair(source_tokens, target_ids))
+    if not pairs:
+        raise UserError(f"{source}: there is no sentence in it")
+    return pairs[:limit]
+
+
+class ForcedStep(NamedTuple):
+    """What is counted at a step of decoding along a target.
+
+    Attributes:
+        position: in the target, from 1.
+        token: id of the target's token there.
+        attended: source positions with attention.
+        possible: tokens of positive probability.
+    """
+
+    position: int
+    token: int
+    attended: int
+    possible: int
+
+
+@torch.inference_mode()
+def steps_of(
+    translator: Translator, pairs: Sequence[Pair], batch_size: int
+) -> Iterator[ForcedStep]:
+    """Yield each step of decoding along the targets of pairs, the shortest source first.
+
+    Args:
+        translator: whose models decode.
+        pairs: sources and targets.
+        batch_size: pairs of a batch.
+    """
+    by_length = sorted(pairs, key=lambda pair: len(pair.source))
+    for first in range(0, len(by_length), batch_size):
+        yield from _steps_of_batch(translator, by_length[first : first + batch_size])
+
+
+def _steps_of_batch(translator: Translator, pairs: Sequence[Pair]) -> Iterator[ForcedStep]:
+    """Yield each step of decoding along the targets of the pairs of a batch."""
+    examples = [
+        translator.reader.encode(pair.source, index).example for index, pair in enumerate(pairs)
+    ]
+    batch = make_batch(examples, translator.vocabularies)
+    in_order = [pairs[index] for index in batch.indices]
+    walk = along_targets(translator.stepper, batch, [pair.target for pair in in_order])
+    for position, (sentences, tokens, step) in enumerate(walk, 1):
+        supports = (step.log_probs > -torch.inf).sum(1).tolist()
+        rows = step.attention_rows() or [torch.empty(0)] * len(sentences)
+        for sentence, token, support, row in zip(sentences, tokens, supports, rows, strict=True):
+            length = len(in_order[sentence].source)
+            if translator.dense_attention and len(row):
+                attended = length  # softmax's, even if a weight rounds to zero
+            else:
+                attended = int(row[:length].count_nonzero())
+            yield ForcedStep(position, token, attended, support)

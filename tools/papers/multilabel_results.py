@@ -1,0 +1,132 @@
+"""The results of a loss of `multilabel.py` on a data set, which stay in files.
+
+A result is measured anew if its data or its settings have changed. The file of predictions has
+those of the first seed, with the choices for micro F1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+from tqdm import tqdm
+
+from onmt_entmax.files import read_object, write_files
+from tools.papers.multilabel import (
+    CHOOSERS,
+    MACRO_F1,
+    MICRO_F1,
+    Outcome,
+    cross_validate,
+    train_and_predict,
+)
+from tools.papers.multilabel_data import Examples
+from tools.papers.multilabel_f1 import f1
+from tools.papers.multilabel_loss import Loss
+from tools.papers.multilabel_settings import Settings
+
+
+def key_of(settings: Settings, test: Path | None) -> dict[str, Any]:
+    """Return what a result depends on, besides the loss, as a file of results has it."""
+    files = [Path(settings.train), Path(settings.labels)]
+    if test:
+        files.append(test)
+    options = {name: value for name, value in asdict(settings).items() if name != "losses"}
+    return {
+        "data": hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest(),
+        "settings": json.loads(json.dumps(options)),  # tuples are lists there
+    }
+
+
+def result_of(
+    settings: Settings,
+    loss: Loss,
+    training: Examples,
+    tested: Examples | None,
+    key: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the result of a loss: that of its file if it has the same key, else measured anew.
+
+    Args:
+        settings: the configuration.
+        loss: to measure.
+        training: rows.
+        tested: rows of a test file; None: cross-validation.
+        key: see `key_of`.
+    """
+    stem = Path(settings.out) / f"{loss.name}{'.test' if tested else ''}"
+    path = stem.with_name(f"{stem.name}.json")
+    recorded = read_object(path) if path.is_file() else {}
+    if all(recorded.get(name) == value for name, value in key.items()):
+        return recorded
+    begin = time.process_time()
+    outcomes = list(_outcomes(settings, loss, training, tested))
+    examples = tested or training
+    result = {**_figures(examples, outcomes), "seconds": time.process_time() - begin}
+    lines = "".join(_prediction_lines(examples, outcomes[0][MICRO_F1]))
+    text = json.dumps({**key, **result}, indent=1) + "\n"
+    write_files({path: text, stem.with_name(f"{stem.name}.predictions.jsonl"): lines})
+    return result
+
+
+def _outcomes(
+    settings: Settings, loss: Loss, training: Examples, tested: Examples | None
+) -> Iterator[dict[str, Outcome]]:
+    """Yield the outcomes of a loss for each seed of the folds, by what chose them."""
+    for seed in tqdm(range(1, settings.seeds + 1), f"{settings.name} {loss.name}", disable=None):
+        if tested is None:
+            yield cross_validate(training, loss, settings, seed)
+        else:
+            yield train_and_predict(training, tested.features, loss, settings, seed)
+
+
+def _figures(examples: Examples, outcomes: Sequence[Mapping[str, Outcome]]) -> dict[str, Any]:
+    """Return F1, choices and labels a row, a value for each seed.
+
+    Rows without labels do not count.
+
+    Args:
+        examples: whose labels were predicted.
+        outcomes: by seed, then by what chose them.
+    """
+    rows = examples.labelled()
+    labels = examples.labels[rows]
+    scores = {
+        chooser: [f1(labels, of_seed[chooser].predicted[rows]) for of_seed in outcomes]
+        for chooser in CHOOSERS
+    }
+    predicted = [of_seed[MICRO_F1].predicted[rows] for of_seed in outcomes]
+    return {
+        **{chooser: [score[chooser] for score in scores[chooser]] for chooser in CHOOSERS},
+        "label_mean_f1": [score["label_mean_f1"] for score in scores[MACRO_F1]],
+        "choices": {
+            chooser: [list(of_seed[chooser].choices) for of_seed in outcomes]
+            for chooser in CHOOSERS
+        },
+        "labels_per_row": [float(of_seed.sum(1).double().mean()) for of_seed in predicted],
+    }
+
+
+def _prediction_lines(examples: Examples, outcome: Outcome) -> Iterator[str]:
+    """Yield a JSON line for each row, with its labels, predictions and nonzero probabilities."""
+    rows = zip(examples.labels, outcome.predicted, outcome.probabilities, strict=True)
+    for row, (labels, predicted, probabilities) in enumerate(rows, 1):
+        content = {
+            "row": row,
+            "labels": [*_nonzero(labels, examples.names)],
+            "predicted": [*_nonzero(predicted, examples.names)],
+            "probabilities": _nonzero(probabilities, examples.names),
+        }
+        yield json.dumps(content, ensure_ascii=False) + "\n"
+
+
+def _nonzero(values: Tensor, names: Sequence[str]) -> dict[str, float]:
+    """Return the nonzero values of a row `(labels,)` by the names of their labels."""
+    indices = values.nonzero().flatten().tolist()
+    return {names[index]: round(float(values[index]), 6) for index in indices}

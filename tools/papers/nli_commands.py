@@ -1,0 +1,121 @@
+"""The commands `nli train`, `nli evaluate` and `nli figures` of `sparsemax.py`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import refuse_overwriting, write_files
+from onmt_entmax.report.tables import aligned_table
+from tools.papers import nli
+from tools.papers.arguments import names_of
+from tools.papers.nli_data import LABELS, Pair, encode, read_pairs
+from tools.papers.nli_model import Settings
+from tools.papers.nli_picture import draw_premise
+from tools.papers.nli_predictions import Measures, Prediction, measure, predict
+from tools.papers.pictures import prepare, write
+from tools.papers.published import spread
+from tools.papers.settings_file import read_settings
+
+
+def train(options: argparse.Namespace) -> None:
+    """Train a classifier: `nli train`."""
+    chosen = {"attention": options.attention, "seed": options.seed}
+    changes = {name: value for name, value in chosen.items() if value is not None}
+    settings = read_settings(options.config, Settings, **changes)
+    best = nli.train(settings, options.out, lambda line: print(line, file=sys.stderr, flush=True))
+    print(f"{options.out}: best epoch: {best}, on the pairs that chose it")
+
+
+class Judged(NamedTuple):
+    """A run's predictions for the pairs of a file."""
+
+    settings: Settings
+    pairs: list[Pair]
+    predictions: list[Prediction]
+
+
+def judge(run: Path, data: Path) -> Judged:
+    """Return a run's predictions for the pairs of a file.
+
+    Raises:
+        UserError: the file cannot be read, or the folder is no run.
+    """
+    settings, words, model = nli.load(run)
+    pairs = read_pairs(data, settings.lowercase)
+    return Judged(settings, pairs, predict(model, settings, encode(pairs, words)))
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Print the measures of runs on the pairs of a file: `nli evaluate`."""
+    refuse_overwriting([options.data], [options.output])
+    rows = [["run", "attention", "seed", "accuracy", "attended"]]
+    by_attention: dict[str, list[Measures]] = {}
+    for run in options.models:
+        settings, pairs, predictions = judge(run, options.data)
+        measures = measure(settings, pairs, predictions)
+        attention = str(settings.attention)
+        by_attention.setdefault(attention, []).append(measures)
+        rows.append([str(run), attention, str(settings.seed), *_cells([measures])])
+        if options.output:
+            write_files({options.output: _lines(pairs, predictions)})
+    print(_described(pairs))  # of the last run; those of all runs differ in small letters alone
+    print(aligned_table(rows))
+    if len(options.models) > 1:
+        means = [["attention", "runs", "accuracy", "attended"]]
+        means += [[kind, str(len(runs)), *_cells(runs)] for kind, runs in by_attention.items()]
+        print("\n" + aligned_table(means))
+
+
+def _described(pairs: Sequence[Pair]) -> str:
+    """Return the number of pairs, the length of premises, and the share of the commonest label."""
+    words = sum(len(pair.premise) for pair in pairs) / len(pairs)
+    label, count = Counter(pair.label for pair in pairs).most_common(1)[0]
+    return (
+        f"{counted(len(pairs), 'pair')}, {words:.2f} words a premise, "
+        f"{100 * count / len(pairs):.2f} % {LABELS[label]}"
+    )
+
+
+def _lines(pairs: Sequence[Pair], predictions: Sequence[Prediction]) -> str:
+    """Return a JSON line for each pair, with its prediction."""
+    records = [
+        {**pair._asdict(), **prediction._asdict()}
+        for pair, prediction in zip(pairs, predictions, strict=True)
+    ]
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def _cells(measures: Sequence[Measures]) -> list[str]:
+    """Return accuracy and attended words of runs, for a table."""
+    attended = [of_run.attended for of_run in measures if of_run.attended is not None]
+    return [spread([of_run.accuracy for of_run in measures]), spread(attended)]
+
+
+def figures(options: argparse.Namespace) -> None:
+    """Draw the attention of runs to the premises of some lines: `nli figures`.
+
+    Raises:
+        UserError: a line has no pair, or a run no attention.
+    """
+    runs = zip(names_of(options), options.models, strict=True)
+    judged = {name: judge(run, options.data) for name, run in runs}
+    pairs = next(iter(judged.values())).pairs
+    index_of = {pair.line: index for index, pair in enumerate(pairs)}
+    for line in options.lines:
+        if line not in index_of:
+            raise UserError(f"{options.data}: line {line} has no pair with a label")
+        index = index_of[line]
+        pair = pairs[index]
+        models = {name: of_run.predictions[index] for name, of_run in judged.items()}
+        for name, prediction in models.items():
+            if prediction.attention is None:
+                raise UserError(f"{name}: has no attention to draw")
+        prepare([*pair.premise, *pair.hypothesis, *models])
+        print(write(draw_premise(pair, models), options.out / f"line-{line}"))

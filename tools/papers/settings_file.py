@@ -1,0 +1,38 @@
+"""Settings of an experiment from a YAML file."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from onmt_entmax.config import ConfigError
+from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.options.reader import read_yaml
+
+T = TypeVar("T")
+
+
+def read_settings(path: Path, kind: type[T], **changes: object) -> T:
+    """Return the settings of a YAML file, with changes.
+
+    Args:
+        path: of the file.
+        kind: a dataclass of settings, which checks their values.
+        changes: values that count instead of those of the file.
+
+    Raises:
+        UserError: it cannot be read, a key is unknown or missing, or a value is wrong.
+    """
+    content = {**read_yaml(str(path)), **changes}
+    defaults: dict[str, Any] = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
+    for name in content:
+        if name not in defaults:
+            raise UserError(f"{path}: {name}: no such key{nearest(str(name), list(defaults))}")
+    for name, default in defaults.items():
+        if default is MISSING and name not in content:
+            raise UserError(f"{path}: {name}: is missing")
+    try:
+        return kind(**content)
+    except ConfigError as error:
+        raise UserError(f"{path}: {error}") from None

@@ -1,0 +1,84 @@
+"""Tables of the nonzeros that `sparsity.py` counts (Peters et al. 2019, Table 3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.errors import counted
+from onmt_entmax.files import write_files
+from tools.papers.markdown import markdown_table
+from tools.papers.sparsity import QUANTILES
+
+# Modes and sides of what `sparsity.measure` returns, and what they are.
+MODES = {"forced": "along the references", "predicted": "along the models' own outputs"}
+SIDES = {"attention": "attended positions", "output": "possible tokens"}
+
+
+def write_tables(figures: Mapping[str, Any], stem: Path) -> None:
+    """Write all figures as STEM.json, and the tables as STEM.md.
+
+    Args:
+        figures: of `sparsity.measure`, by model.
+        stem: path without ending.
+    """
+    texts = {".json": json.dumps(figures, indent=1) + "\n", ".md": markdown(figures)}
+    write_files({Path(f"{stem}{ending}"): text for ending, text in texts.items()})
+
+
+def number(value: float) -> str:
+    """Format a count or mean."""
+    return f"{value:,.0f}" if isinstance(value, int) or value >= 1000 else f"{value:.2f}"
+
+
+def table3(figures: Mapping[str, Any]) -> str:
+    """Return mean nonzeros a step, as in the paper's Table 3, and the share of steps with one."""
+    head = ["model"]
+    for mode in MODES:
+        for side in ("# attended", "# target tokens"):
+            head += [f"{side}, {mode}", "just one"]
+    rows = []
+    for name, model in figures.items():
+        cells = [model[mode][side] for mode in MODES for side in SIDES]
+        texts = [(number(cell["mean"]), f"{cell['share_of_one']:.1%}") for cell in cells]
+        rows.append([name, *(text for pair in texts for text in pair)])
+    return markdown_table(head, rows)
+
+
+def markdown(figures: Mapping[str, Any]) -> str:
+    """Return all tables."""
+    sentences = counted(next(iter(figures.values()))["sentences"], "sentence")
+    modes = "; ".join(f"*{mode}*: {meaning}" for mode, meaning in MODES.items())
+    parts = ["# Nonzeros per step", f"{sentences}. {modes} (beam search).", table3(figures)]
+    for mode, meaning in MODES.items():
+        for side in SIDES:
+            measured = {name: model[mode][side] for name, model in figures.items()}
+            parts += [
+                f"## {side.capitalize()}, {meaning}",
+                _quantile_table(measured),
+                _mean_table("rank of the token", "by_rank", measured),
+                _mean_table("position", "by_position", measured),
+            ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _quantile_table(measured: Mapping[str, Any]) -> str:
+    """Return a table of quantiles of counts; `measured` has summaries by model."""
+    head = ["model", "steps", *(f"{quantile} %" for quantile in QUANTILES), "most"]
+    rows = []
+    for name, summary in measured.items():
+        quantiles = [f"{value:,g}" for value in summary["quantiles"].values()]
+        rows.append([name, str(summary["steps"]), *quantiles, number(summary["most"])])
+    return markdown_table(head, rows)
+
+
+def _mean_table(title: str, key: str, measured: Mapping[str, Any]) -> str:
+    """Return a table of means by rank or position, a column for each model."""
+    rows = []
+    groups = dict.fromkeys(group for summary in measured.values() for group in summary[key])
+    for group in groups:
+        means = [summary[key].get(group, {}).get("mean") for summary in measured.values()]
+        rows.append([group, *("" if mean is None else number(mean) for mean in means)])
+    return markdown_table([title, *measured], rows)
