@@ -121,6 +121,23 @@ def test_the_level_does_not_depend_on_the_number_of_forms_listed(
         assert best.level == everything.level
 
 
+# --- as a transducer -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unsure(tmp_path_factory: pytest.TempPathFactory) -> Inflector:
+    """An inflector with several forms for a query."""
+    return Inflector(write_model(tmp_path_factory.mktemp("inflector") / "model", 4, end=4))
+
+
+def test_an_inflector_is_a_transducer(unsure: Inflector) -> None:
+    """Of a lemma and its tags and language."""
+    form = unsure.inflect("german", "ab", "V;PST").forms[0]
+    assert unsure.predict("ab", "V;PST", "german").text == form.text
+    score = unsure.score("ab", form.text, "V;PST", "german")
+    assert score == pytest.approx(form.log_prob, abs=1e-5)
+
+
 # --- answers as JSON -------------------------------------------------------------------------
 
 
@@ -270,6 +287,7 @@ def test_tags_of_a_language_without_any_are_refused(untagged: Inflector) -> None
         (("germann", "a", "V"), "knows no language 'germann'; did you mean 'german'?"),
         (("geralt", "a", "V"), "knows no language 'geralt'; it knows english, german"),
         (("german", "", "V"), "the lemma is empty"),
+        (("german", " ", "V"), "the lemma is empty"),
         (("german", "a", "V;;PST"), "a tag is empty in 'V;;PST'"),
         (("german", "ab", "v;pst"), "no tag of 'v;pst'; did you mean V;PST?"),
         (("german", "ab", "V PST"), "no tag of 'V PST'; did you mean V;PST?"),
