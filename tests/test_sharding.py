@@ -25,7 +25,7 @@ from onmt_entmax.search import (
 )
 from tests.commands import ENVIRONMENT, succeed
 from tests.reports import certificate
-from tests.test_processes import torchrun
+from tests.torchrun import torchrun
 
 LINES = 2100  # three windows, of which the last is short
 FILE_LENGTHS = st.integers(1, 200_000)
