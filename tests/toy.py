@@ -6,6 +6,7 @@ from pathlib import Path
 import yaml
 
 LETTERS = "abcdef"
+TRAINING_PAIRS, DEVELOPMENT_PAIRS = 240, 40
 
 
 def write_corpus(folder: Path, name: str, size: int, seed: int) -> dict[str, str]:
@@ -26,16 +27,14 @@ def write_corpus(folder: Path, name: str, size: int, seed: int) -> dict[str, str
 def write_config(folder: Path, **changes: object) -> Path:
     """Write the toy corpora and the YAML file of a tiny model; return its path.
 
-    There are 240 training pairs and 40 of the development set.
-
     Args:
         folder: of the corpora, of `toy.yaml` and of the run, `run`.
         changes: options; None leaves one out.
     """
     config: dict[str, object] = {
         "data": {
-            "corpus_1": write_corpus(folder, "train", 240, 1),
-            "valid": write_corpus(folder, "valid", 40, 2),
+            "corpus_1": write_corpus(folder, "train", TRAINING_PAIRS, seed=1),
+            "valid": write_corpus(folder, "valid", DEVELOPMENT_PAIRS, seed=2),
         },
         "save_model": str(folder / "run"),
         "encoder_type": "brnn",
