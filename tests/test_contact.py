@@ -81,7 +81,7 @@ def test_a_process_that_gives_no_sign_is_named(store: dist.TCPStore) -> None:
     first.leave()
 
 
-# --- trainings ------------------------------------------------------------------------------
+# --- trainings -------------------------------------------------------------------------------
 
 # Trains as the command does, but a process is lost after six seconds.
 _TRAIN = """

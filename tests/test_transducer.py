@@ -31,7 +31,7 @@ def all_texts(longest: int = LONGEST) -> list[str]:
     ]
 
 
-# --- one model ------------------------------------------------------------------------------------
+# --- one model -------------------------------------------------------------------------------
 
 
 def test_an_exhaustive_prediction_lists_every_text_of_positive_probability(model: Path) -> None:
@@ -117,7 +117,7 @@ class TestWords:
         assert transducer.score("ein Haus", best.text) == pytest.approx(best.log_prob)
 
 
-# --- several models -------------------------------------------------------------------------------
+# --- several models --------------------------------------------------------------------------
 
 
 def test_a_score_of_models_with_the_same_vocabularies_is_that_of_the_prediction(
@@ -164,7 +164,7 @@ def test_models_of_different_tasks_are_refused(model: Path, tmp_path: Path) -> N
         Transducer([model, characters])
 
 
-# --- what is refused ------------------------------------------------------------------------------
+# --- what is refused -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

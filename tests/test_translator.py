@@ -25,7 +25,7 @@ def model() -> LoadedModel:
     return load_without_warning()
 
 
-# --- models ---------------------------------------------------------------------------------------
+# --- models ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_an_ensemble_gives_each_model_its_own_ids(model: LoadedModel) -> None:
     assert mean.prob == pytest.approx(answer.prob, rel=1e-5)
 
 
-# --- certificates and verification ----------------------------------------------------------------
+# --- certificates and verification -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["beam", "exact"])
@@ -102,7 +102,7 @@ def test_expected_utility_ranks_as_many_as_the_beam_has(model: LoadedModel) -> N
     assert plain.result.finished < 4
 
 
-# --- attention, samples and replaced words --------------------------------------------------------
+# --- attention, samples and replaced words ---------------------------------------------------
 
 
 class TestAttendedPositions:

@@ -28,7 +28,7 @@ def model() -> LoadedModel:
     return load_without_warning()
 
 
-# --- arguments ------------------------------------------------------------------------------------
+# --- arguments -------------------------------------------------------------------------------
 
 
 def test_no_folder_is_an_error() -> None:
@@ -63,7 +63,7 @@ def test_a_translator_is_not_copied(
         duplicate(translator)
 
 
-# --- requests -------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_a_token_to_ignore_that_the_vocabulary_lacks_is_refused(model: LoadedMod
         next(Translator([model], task).answers(["a b c"]))
 
 
-# --- models ---------------------------------------------------------------------------------------
+# --- models ----------------------------------------------------------------------------------
 
 
 class TestModelsThatDoNotFitTogether:
