@@ -20,6 +20,11 @@ from tests.string_models import PHONES, task_options, write_phones
 TASK = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=6), "exact", Budget(500))
 
 
+def listing(models: Path | list[Path]) -> Transducer:
+    """Return a transducer that lists as many outputs as `TASK` does."""
+    return Transducer(models, n_best=4, beam_size=4, max_length=6)
+
+
 def outputs_of(record: dict[str, Any]) -> list[tuple[str, float]]:
     """Return texts and probabilities of a record, to compare with outputs of a transducer."""
     return [
@@ -37,7 +42,7 @@ class TestPronunciation:
 
     @pytest.fixture
     def expected(self, tmp_path: Path) -> Prediction:
-        prediction = Transducer(write_phones(tmp_path / "model", 3), 4, 4, 6).predict("abc")
+        prediction = listing(write_phones(tmp_path / "model", 3)).predict("abc")
         assert len(prediction.outputs) > 1
         assert any(" " in output.text for output in prediction.outputs)
         return prediction
@@ -134,13 +139,13 @@ class TestLanguagesWithoutTags:
 @pytest.mark.parametrize("listed", [1, 4])
 def test_models_of_two_directions_are_averaged(tmp_path: Path, listed: int) -> None:
     folders = [
-        write_phones(tmp_path / "forward", 3, 4),
-        write_phones(tmp_path / "backward", 4, 4, target_order="right_to_left"),
+        write_phones(tmp_path / "forward", 3, end=4),
+        write_phones(tmp_path / "backward", 4, end=4, target_order="right_to_left"),
     ]
     config = SearchConfig(beam_size=4, n_best=listed, max_length=6)
     answering = Answering(folders, SearchTask(config, "exact", Budget(500)))
     answer = answering.answer({"source": "ab"})
-    expected = Transducer(folders, 0, 4, 6, budget=500).predict("ab")
+    expected = Transducer(folders, n_best=0, beam_size=4, max_length=6, budget=500).predict("ab")
     assert len(expected.outputs) > 4
     record = answer["record"]
     assert outputs_of(record) == texts_and_probs(expected.outputs[:listed])
@@ -154,7 +159,7 @@ def test_models_of_two_directions_are_averaged(tmp_path: Path, listed: int) -> N
 def test_models_of_one_vocabulary_have_pictures(tmp_path: Path) -> None:
     folders = [write_phones(tmp_path / str(seed), seed) for seed in (3, 4)]
     answer = Answering(folders, TASK).answer({"source": "ab"})
-    expected = Transducer(folders, 4, 4, 6).predict("ab")
+    expected = listing(folders).predict("ab")
     assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs)
     assert answer["drawing"]["source"] == ["a", "b"]
 
@@ -185,11 +190,19 @@ def test_long_sources_are_refused(tmp_path: Path, separators: dict[str, str], lo
         answering.answer({"source": "a" * (longest + 1)})
 
 
-# --- what the page opens with ---------------------------------------------------------------------
+# --- what the page opens with ----------------------------------------------------------------
 
 
 def answering_of(folder: Path, languages: str, letters: str, tags: str, cells: Any) -> Answering:
-    """Return the answers of a model of inflection that records these cells."""
+    """Return the answers of a random model of inflection.
+
+    Args:
+        folder: of the model.
+        languages: their names, with spaces between them.
+        letters: of both vocabularies.
+        tags: with spaces between them.
+        cells: by language, how often training had each cell; the folder records them.
+    """
     marks = [f"lang={name}" for name in languages.split()] + [f"+{tag}" for tag in tags.split()]
     model = write_model(folder, 3, words((*marks, *letters), letters))
     (model / CELLS).write_text(cells_text(cells), encoding="utf-8")
