@@ -28,6 +28,8 @@ def scores_by_formula(
 ) -> Tensor:
     """Return the scores `(positions,)` of one premise, position by position.
 
+    That of a state h with the query q is w . tanh(W h + U q + b).
+
     Args:
         attention: of size 4.
         states: `(positions, 4)`.
