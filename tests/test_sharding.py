@@ -109,6 +109,7 @@ def write_source(folder: Path, lines: int) -> Path:
 
 
 def translate_options(trained: Path, source: Path, output: Path) -> list[object]:
+    """Return options of a translation with two outputs a line and a report, `OUTPUT.jsonl`."""
     options: list[object] = ["-model", trained / "run", "-src", source, "-output", output]
     return [*options, "-beam_size", 3, "-n_best", 2, "-exactness_report", f"{output}.jsonl"]
 
