@@ -1,4 +1,4 @@
-"""Answers of the page of `serve`: every task of strings, several models, and what it opens with."""
+"""Answers of the page of `serve`: every task of strings, and several models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 
 from onmt_entmax.answering import Answering
-from onmt_entmax.checkpoint import CELLS
 from onmt_entmax.errors import UserError
-from onmt_entmax.files.checksums import write_list
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.transducer import Output, Prediction, Transducer
 from tests.inflection_models import write_model
 from tests.models import words
@@ -188,60 +185,3 @@ def test_long_sources_are_refused(tmp_path: Path, separators: dict[str, str], lo
     assert answering.description()["longest"]["source"] == longest
     with pytest.raises(UserError, match=f"^source: longer than {longest} characters$"):
         answering.answer({"source": "a" * (longest + 1)})
-
-
-# --- what the page opens with ----------------------------------------------------------------
-
-
-def answering_of(folder: Path, languages: str, letters: str, tags: str, cells: Any) -> Answering:
-    """Return the answers of a random model of inflection.
-
-    Args:
-        folder: of the model.
-        languages: their names, with spaces between them.
-        letters: of both vocabularies.
-        tags: with spaces between them.
-        cells: by language, how often training had each cell; the folder records them.
-    """
-    marks = [f"lang={name}" for name in languages.split()] + [f"+{tag}" for tag in tags.split()]
-    model = write_model(folder, 3, words((*marks, *letters), letters))
-    (model / CELLS).write_text(cells_text(cells), encoding="utf-8")
-    write_list(model)
-    return Answering(model, TASK)
-
-
-def test_a_word_whose_cell_the_folder_records(tmp_path: Path) -> None:
-    """In the order of the cell, under the name that the model has for the language."""
-    cells = {"tur": {("N", "DAT"): 9, ("N", "SG", "ACC"): 2}, "aaa": {("V",): 9}}
-    answering = answering_of(tmp_path / "m", "aaa tur", "kitap", "N SG ACC DAT V", cells)
-    assert answering.description()["example"] == {
-        "language": "tur", "source": "kitap", "tags": "N;SG;ACC",
-    }  # fmt: skip
-
-
-def test_else_the_most_frequent_cell_of_the_part_of_speech(tmp_path: Path) -> None:
-    cells = {"turkish": {("V", "X"): 9, ("N", "DAT"): 5, ("N", "GEN"): 2}}
-    answering = answering_of(tmp_path / "m", "turkish", "kitap", "N V X DAT GEN", cells)
-    assert answering.description()["example"]["tags"] == "N;DAT"
-
-
-@pytest.mark.parametrize(("language", "letters"), [("turkish", "kita"), ("aaa", "kitap")])
-def test_without_a_word_language_and_tags_are_filled_in(
-    tmp_path: Path, language: str, letters: str
-) -> None:
-    """No word is known of the language, or one with letters that the model lacks."""
-    cells = {language: {("N", "ACC", "SG"): 9, ("V",): 2}}
-    answering = answering_of(tmp_path / "m", language, letters, "N ACC SG V", cells)
-    assert answering.description()["example"] == {
-        "language": language, "source": "", "tags": "N;ACC;SG",
-    }  # fmt: skip
-
-
-def test_nothing_is_known_of_words_without_a_language(tmp_path: Path) -> None:
-    description = Answering(write_phones(tmp_path / "model", 3), TASK).description()
-    assert description["example"] == {}
-    assert description["source"] == {
-        "label": "Word",
-        "placeholder": "type a word",
-        "kind": "characters",
-    }
