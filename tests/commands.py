@@ -1,4 +1,4 @@
-"""Running the commands of the repository, as a user does."""
+"""Run the commands of the repository, as a user does; files that they read and write."""
 
 import atexit
 import json
@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ ROOT = Path(__file__).parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 CONSOLE = [sys.executable, "-m", "onmt_entmax"]
 
-_SERVER = "ONMT_ENTMAX_TEST_SERVER"  # environment variable: the folder of the server's socket
+_SERVER = "ONMT_ENTMAX_TEST_SERVER"  # environment variable: FOLDER_OF_THE_SOCKET:PID_OF_THE_OWNER
 _PATIENCE = 300  # seconds that a command may take
+_PYTEST_PATIENCE = 1200  # seconds that a run of pytest may take, beside others on a busy machine
+
+# --- the server of commands ------------------------------------------------------------------
 
 
 def offer_server() -> None:
@@ -37,7 +41,7 @@ def offer_server() -> None:
         os.environ[_SERVER] = f"{folder}:{os.getpid()}"
 
 
-def server() -> str | None:
+def server_socket() -> str | None:
     """Return the path of the server's socket, and start the server if it is not running.
 
     None: no server is offered here, and each command is a new process.
@@ -45,21 +49,41 @@ def server() -> str | None:
     if _SERVER not in os.environ:
         return None
     folder, owner = os.environ[_SERVER].rsplit(":", 1)
-    path = Path(folder) / "socket"
+    socket = Path(folder) / "socket"
     with FileLock(Path(folder) / "lock"):
-        if not path.exists():
-            server = subprocess.Popen(
-                [sys.executable, "-m", "tests.warm", "serve", str(path), owner],
+        if not socket.exists():
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.warm", "serve", str(socket), owner],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 env=ENVIRONMENT,
                 cwd=ROOT,
                 start_new_session=True,
             )
-            assert server.stdout is not None
-            assert server.stdout.readline() == b"listening\n"
-            server.stdout.close()
-    return str(path)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"listening\n"
+            process.stdout.close()
+    return str(socket)
+
+
+def _run_in_fork(
+    socket: str, path: str, arguments: Sequence[str], cwd: Path | None
+) -> subprocess.CompletedProcess[str]:
+    """Let the server run a script; return its exit status and what it printed."""
+    with (
+        open(os.devnull) as stdin,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as stdout,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as stderr,
+    ):
+        files = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
+        folder = str(cwd or Path.cwd())
+        status = warm.run(socket, path, arguments, files, folder, ENVIRONMENT, _PATIENCE)
+        stdout.seek(0)
+        stderr.seek(0)
+        return subprocess.CompletedProcess([path, *arguments], status, stdout.read(), stderr.read())
+
+
+# --- commands --------------------------------------------------------------------------------
 
 
 def run(
@@ -75,11 +99,11 @@ def run(
     """
     path = warm.CONSOLE if script == warm.CONSOLE else str(ROOT / script)
     texts = [*map(str, arguments)]
-    path_of_server = None if fresh else server()
-    if path_of_server is None:
-        start = CONSOLE if script == warm.CONSOLE else [sys.executable, path]
-        return execute([*start, *texts], cwd)
-    return _forked(path_of_server, path, texts, cwd)
+    socket = None if fresh else server_socket()
+    if socket is None:
+        program = CONSOLE if script == warm.CONSOLE else [sys.executable, path]
+        return execute([*program, *texts], cwd)
+    return _run_in_fork(socket, path, texts, cwd)
 
 
 def execute(command: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -89,20 +113,14 @@ def execute(command: Sequence[str], cwd: Path | None = None) -> subprocess.Compl
     )
 
 
-def _forked(
-    server: str, path: str, arguments: Sequence[str], cwd: Path | None
-) -> subprocess.CompletedProcess[str]:
-    with (
-        open(os.devnull) as stdin,
-        tempfile.TemporaryFile("w+", encoding="utf-8") as stdout,
-        tempfile.TemporaryFile("w+", encoding="utf-8") as stderr,
-    ):
-        files = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
-        where = str(cwd or Path.cwd())
-        status = warm.run(server, path, arguments, files, where, ENVIRONMENT, _PATIENCE)
-        stdout.seek(0)
-        stderr.seek(0)
-        return subprocess.CompletedProcess([path, *arguments], status, stdout.read(), stderr.read())
+@contextmanager
+def started(command: Sequence[object], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """Start a process with options of `Popen`; it is killed at the end of the block, if need be."""
+    with subprocess.Popen([*map(str, command)], **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def succeed(script: str, *arguments: object, cwd: Path | None = None) -> str:
@@ -131,6 +149,7 @@ def python(*command: str, **environment: str) -> None:
         env={**ENVIRONMENT, **environment},
         capture_output=True,
         text=True,
+        timeout=_PYTEST_PATIENCE,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
@@ -141,25 +160,28 @@ def check_kernels(*arguments: str) -> None:
     python("-m", "pytest", *arguments, **interpreted)
 
 
+# --- files of commands -----------------------------------------------------------------------
+
+
 def json_lines(path: Path) -> list[Any]:
     """Return the objects of a file, one a line."""
     return list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
 
 
 def weights(run_folder: Path, step: int) -> dict[str, torch.Tensor]:
-    """Return the weights of a checkpoint."""
+    """Return the weights of a checkpoint by name."""
     return load_file(run_folder / f"step_{step}" / "model.safetensors")
 
 
 def toy_ende(folder: Path) -> None:
     """Write small files under the names of OpenNMT-py's quick start, in the folder `toy-ende`.
 
-    Targets are the capital letters of their sources.
+    Targets are the capital letters of their sources. There are 300 training pairs and 20 of the
+    development set.
     """
-    generator = random.Random(5)
     (folder / "toy-ende").mkdir()
     for side, letters in (("src", "abcdefgh"), ("tgt", "ABCDEFGH")):
-        generator.seed(5)
+        generator = random.Random(5)  # both sides draw the same numbers
         for name, size in (("train", 300), ("val", 20)):
             lines = [
                 " ".join(generator.choices(letters, k=generator.randint(3, 9))) for _ in range(size)

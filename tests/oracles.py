@@ -1,4 +1,8 @@
-"""Reference implementations, slow and by definition: of entmax in float64 or decimals, of edits."""
+"""Reference implementations, slow and by definition: of entmax in float64 or decimals, of edits.
+
+Entmax of scores z is p = [(alpha - 1) (z - tau)]_+ ^ (1 / (alpha - 1)), with the threshold tau for
+which p sums to 1.
+"""
 
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
@@ -7,16 +11,22 @@ from functools import cache
 import torch
 from torch import Tensor
 
+BISECTIONS = 200  # far more than halve an interval of length 1 down to a bit of float64
+
 
 def entmax_oracle(scores: Tensor, alpha: float) -> Tensor:
-    """Return entmax of scores ``(..., n)``: Algorithm 1 of Peters, Niculae and Martins (2019)."""
+    """Return entmax of scores ``(..., n)``: Algorithm 1 of Peters, Niculae and Martins (2019).
+
+    With z scaled by alpha - 1 and its maximum at 0, tau is between -1, where the largest score
+    alone has probability 1, and -n ** (1 - alpha), where it has the least possible one, 1 / n.
+    """
     if alpha == 1:
         return scores.detach().double().softmax(-1)
     z = scores.detach().double()
     z = (alpha - 1) * (z - z.amax(-1, keepdim=True))
     low = torch.full_like(z[..., :1], -1.0)
     high = torch.full_like(low, -(z.shape[-1] ** (1 - alpha)))
-    for _ in range(200):
+    for _ in range(BISECTIONS):
         tau = (low + high) / 2
         total = (z - tau).clamp_min(0).pow(1 / (alpha - 1)).sum(-1, keepdim=True)
         low, high = torch.where(total < 1, low, tau), torch.where(total < 1, tau, high)
@@ -25,7 +35,11 @@ def entmax_oracle(scores: Tensor, alpha: float) -> Tensor:
 
 
 def entmax15_by_sorting(row: Tensor) -> Tensor:
-    """Return 1.5-entmax of scores ``(n,)``, exactly: Algorithm 2 of the same paper."""
+    """Return 1.5-entmax of scores ``(n,)``, exactly: Algorithm 2 of Peters et al. (2019).
+
+    For each size rho of the support, tau follows from the mean and the squared deviation of the
+    rho largest scores; the right size is the one whose tau divides the scores there.
+    """
     z = row.detach().double() / 2
     ordered = [*z.sort(descending=True).values.tolist(), -float("inf")]
     for rho in range(1, len(ordered)):
@@ -62,14 +76,16 @@ def loss_oracle(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
 def entmax_of_decimals(scores: tuple[float, ...], alpha: float) -> list[float]:
     """Return entmax of a row for alpha above 1, of decimals with 50 digits or more.
 
-    A score depends on its probability p by p ** (alpha - 1), hence more above 2.
+    A score depends on its probability p by p ** (alpha - 1): for p with the 17 digits of a float,
+    that power needs alpha - 1 times as many.
     """
     digits = int(17 * (alpha - 1)) + 50
     with localcontext() as context:
         context.prec = digits
         beta, z = Decimal(alpha) - 1, [Decimal(score) for score in scores]
         low, high = max(z) - 1 / beta, max(z)
-        for _ in range(int(3.4 * digits) + 20):
+        bisections = int(3.4 * digits) + 20  # a digit has 3.33 bits; some more for the interval
+        for _ in range(bisections):
             cut = (low + high) / 2
             total = sum((beta * (x - cut)) ** (1 / beta) for x in z if x > cut)
             low, high = (cut, high) if total >= 1 else (low, cut)

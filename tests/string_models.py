@@ -9,6 +9,7 @@ from tests.models import words
 
 PHONES = ("p", "lʷ", "a", "j")
 LETTERS = "abcd"
+UNKNOWN = "\ufffd"  # how a text shows `<unk>`
 
 
 def task_options(
@@ -16,11 +17,27 @@ def task_options(
     separators: Mapping[str, str] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return options that describe a task."""
+    """Return the options of a model that describe its task.
+
+    Args:
+        columns: of its tables.
+        separators: by column, what stands between symbols; characters are symbols if none is named.
+        more: other options, such as `copy_frequency`.
+    """
     return {"task": {"columns": [*columns], "separators": dict(separators or {})}, **more}
 
 
 def write_phones(folder: Path, seed: int, end: float = 2, **more: Any) -> Path:
-    """Write a random model of pronunciations: letters, and phones between spaces."""
+    """Write a random model of pronunciations: letters to phones between spaces.
+
+    Args:
+        folder: of the model.
+        seed: of its weights.
+        end: added to the score of the end symbol; very negative: outputs never end.
+        more: other options, such as `target_order`.
+
+    Returns:
+        The folder.
+    """
     options = task_options(separators={"target": " "}, **more)
     return write_model(folder, seed, words(LETTERS, PHONES), end, options)

@@ -1,4 +1,4 @@
-"""Answers of the page of `serve`: every task of strings, several models, and what it opens with."""
+"""Answers of the page of `serve`: every task of strings, and several models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,17 +7,19 @@ from typing import Any
 import pytest
 
 from onmt_entmax.answering import Answering
-from onmt_entmax.checkpoint import CELLS
 from onmt_entmax.errors import UserError
-from onmt_entmax.files.checksums import write_list
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.transducer import Output, Prediction, Transducer
 from tests.inflection_models import write_model
 from tests.models import words
 from tests.string_models import PHONES, task_options, write_phones
 
 TASK = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=6), "exact", Budget(500))
+
+
+def listing(models: Path | list[Path]) -> Transducer:
+    """Return a transducer that lists as many outputs as `TASK` does."""
+    return Transducer(models, n_best=4, beam_size=4, max_length=6)
 
 
 def outputs_of(record: dict[str, Any]) -> list[tuple[str, float]]:
@@ -37,7 +39,7 @@ class TestPronunciation:
 
     @pytest.fixture
     def expected(self, tmp_path: Path) -> Prediction:
-        prediction = Transducer(write_phones(tmp_path / "model", 3), 4, 4, 6).predict("abc")
+        prediction = listing(write_phones(tmp_path / "model", 3)).predict("abc")
         assert len(prediction.outputs) > 1
         assert any(" " in output.text for output in prediction.outputs)
         return prediction
@@ -134,13 +136,13 @@ class TestLanguagesWithoutTags:
 @pytest.mark.parametrize("listed", [1, 4])
 def test_models_of_two_directions_are_averaged(tmp_path: Path, listed: int) -> None:
     folders = [
-        write_phones(tmp_path / "forward", 3, 4),
-        write_phones(tmp_path / "backward", 4, 4, target_order="right_to_left"),
+        write_phones(tmp_path / "forward", 3, end=4),
+        write_phones(tmp_path / "backward", 4, end=4, target_order="right_to_left"),
     ]
     config = SearchConfig(beam_size=4, n_best=listed, max_length=6)
     answering = Answering(folders, SearchTask(config, "exact", Budget(500)))
     answer = answering.answer({"source": "ab"})
-    expected = Transducer(folders, 0, 4, 6, budget=500).predict("ab")
+    expected = Transducer(folders, n_best=0, beam_size=4, max_length=6, budget=500).predict("ab")
     assert len(expected.outputs) > 4
     record = answer["record"]
     assert outputs_of(record) == texts_and_probs(expected.outputs[:listed])
@@ -154,7 +156,7 @@ def test_models_of_two_directions_are_averaged(tmp_path: Path, listed: int) -> N
 def test_models_of_one_vocabulary_have_pictures(tmp_path: Path) -> None:
     folders = [write_phones(tmp_path / str(seed), seed) for seed in (3, 4)]
     answer = Answering(folders, TASK).answer({"source": "ab"})
-    expected = Transducer(folders, 4, 4, 6).predict("ab")
+    expected = listing(folders).predict("ab")
     assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs)
     assert answer["drawing"]["source"] == ["a", "b"]
 
@@ -183,52 +185,3 @@ def test_long_sources_are_refused(tmp_path: Path, separators: dict[str, str], lo
     assert answering.description()["longest"]["source"] == longest
     with pytest.raises(UserError, match=f"^source: longer than {longest} characters$"):
         answering.answer({"source": "a" * (longest + 1)})
-
-
-# --- what the page opens with ---------------------------------------------------------------------
-
-
-def answering_of(folder: Path, languages: str, letters: str, tags: str, cells: Any) -> Answering:
-    """Return the answers of a model of inflection that records these cells."""
-    marks = [f"lang={name}" for name in languages.split()] + [f"+{tag}" for tag in tags.split()]
-    model = write_model(folder, 3, words((*marks, *letters), letters))
-    (model / CELLS).write_text(cells_text(cells), encoding="utf-8")
-    write_list(model)
-    return Answering(model, TASK)
-
-
-def test_a_word_whose_cell_the_folder_records(tmp_path: Path) -> None:
-    """In the order of the cell, under the name that the model has for the language."""
-    cells = {"tur": {("N", "DAT"): 9, ("N", "SG", "ACC"): 2}, "aaa": {("V",): 9}}
-    answering = answering_of(tmp_path / "m", "aaa tur", "kitap", "N SG ACC DAT V", cells)
-    assert answering.description()["example"] == {
-        "language": "tur", "source": "kitap", "tags": "N;SG;ACC",
-    }  # fmt: skip
-
-
-def test_else_the_most_frequent_cell_of_the_part_of_speech(tmp_path: Path) -> None:
-    cells = {"turkish": {("V", "X"): 9, ("N", "DAT"): 5, ("N", "GEN"): 2}}
-    answering = answering_of(tmp_path / "m", "turkish", "kitap", "N V X DAT GEN", cells)
-    assert answering.description()["example"]["tags"] == "N;DAT"
-
-
-@pytest.mark.parametrize(("language", "letters"), [("turkish", "kita"), ("aaa", "kitap")])
-def test_without_a_word_language_and_tags_are_filled_in(
-    tmp_path: Path, language: str, letters: str
-) -> None:
-    """No word is known of the language, or one with letters that the model lacks."""
-    cells = {language: {("N", "ACC", "SG"): 9, ("V",): 2}}
-    answering = answering_of(tmp_path / "m", language, letters, "N ACC SG V", cells)
-    assert answering.description()["example"] == {
-        "language": language, "source": "", "tags": "N;ACC;SG",
-    }  # fmt: skip
-
-
-def test_nothing_is_known_of_words_without_a_language(tmp_path: Path) -> None:
-    description = Answering(write_phones(tmp_path / "model", 3), TASK).description()
-    assert description["example"] == {}
-    assert description["source"] == {
-        "label": "Word",
-        "placeholder": "type a word",
-        "kind": "characters",
-    }

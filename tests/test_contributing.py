@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import ENVIRONMENT, ROOT, json_lines
-from tests.toy import write_config
+from tests.toy import DEVELOPMENT_PAIRS, write_config
 
 PAGES = ("CONTRIBUTING.md", "docs/first-change.md")
 TEXTS = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES]
@@ -22,6 +22,7 @@ DIFFS = {
 }
 each_diff = pytest.mark.parametrize("title", DIFFS)
 
+# Titles, and the options with which the change of each is tried.
 CHANGES = [
     ("An attention", {"global_attention": "cosine"}),
     pytest.param("An option", {"least_learning_rate": 0.003}, marks=pytest.mark.slow),
@@ -51,37 +52,44 @@ def test_a_diff_applies(title: str) -> None:
     assert done.returncode == 0, f"mend the diff below '{title}': {done.stderr}"
 
 
+def patched_copy(title: str, folder: Path) -> Path:
+    """Return a copy of the package and its tests to which a diff was applied."""
+    copy = folder / "patched"
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("onmt_entmax", "tests"):
+        shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+    subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
+    subprocess.run(["git", "apply", "-"], input=DIFFS[title], cwd=copy, text=True, check=True)
+    return copy
+
+
+def run_module(copy: Path, *command: object) -> None:
+    """Run a module of Python with the patched package."""
+    done = subprocess.run(
+        [sys.executable, "-m", *map(str, command)],
+        env={**ENVIRONMENT, "PYTHONPATH": str(copy)},
+        cwd=copy,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(("title", "changes"), CHANGES)
 def test_a_diff_trains_and_decodes(title: str, changes: dict[str, object], tmp_path: Path) -> None:
     """Decoding agrees with OpenNMT-py's own step in float64, and the diff's own tests pass."""
     if shutil.which("git") is None:
         pytest.skip("needs git")
-    copy = tmp_path / "patched"
-    ignored = shutil.ignore_patterns("__pycache__")
-    for folder in ("onmt_entmax", "tests"):
-        shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
-    subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
-    subprocess.run(["git", "apply", "-"], input=DIFFS[title], cwd=copy, text=True, check=True)
-    report, source = tmp_path / "report.jsonl", tmp_path / "valid.src"
+    copy = patched_copy(title, tmp_path)
     config = write_config(tmp_path, **changes, train_steps=10, param_init=1.0)
-    commands = [
-        ["onmt_entmax", "train", "-config", config],
-        ["onmt_entmax", "translate", "-model", tmp_path / "run", "-src", source,
-         "-output", tmp_path / "out", "-verify", "-search", "exact", "-exactness_report", report],
-    ]  # fmt: skip
+    run_module(copy, "onmt_entmax", "train", "-config", config)
+    report = tmp_path / "report.jsonl"
+    files = ("-src", tmp_path / "valid.src", "-output", tmp_path / "out")
+    exact = ("-verify", "-search", "exact", "-exactness_report", report)
+    run_module(copy, "onmt_entmax", "translate", "-model", tmp_path / "run", *files, *exact)
+    verified = [row["verified"] for row in json_lines(report) if "verified" in row]
+    assert verified == [True] * DEVELOPMENT_PAIRS
     tests = re.findall(r"^\+\+\+ b/(tests/.+)$", DIFFS[title], re.MULTILINE)
     if tests:
-        word = str(*changes.values())
-        commands.append(["pytest", *tests, "-q", "-k", word, "-p", "no:cacheprovider"])
-    for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", *map(str, command)],
-            env={**ENVIRONMENT, "PYTHONPATH": str(copy)},
-            cwd=copy,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-    verified = [row["verified"] for row in json_lines(report) if "verified" in row]
-    assert len(verified) == 40
-    assert all(verified)
+        (name,) = changes.values()
+        run_module(copy, "pytest", *tests, "-q", "-k", name, "-p", "no:cacheprovider")

@@ -10,16 +10,19 @@ import torch
 import yaml
 
 from onmt_entmax.files.checksums import write_list
-from tests.commands import CONSOLE, ENVIRONMENT, fail, run
+from tests.commands import CONSOLE, ENVIRONMENT, fail, run, started
 from tests.evil import Evil
 from tests.toy import write_config
 
 MODEL = Path(__file__).parent / "data" / "model_1.0"
 
 
+LINES = 400  # of the source
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    (tmp_path / "s").write_text("a b c\nd e\n" * 200)
+    (tmp_path / "s").write_text("a b c\nd e\n" * (LINES // 2))
     return tmp_path / "s"
 
 
@@ -51,16 +54,18 @@ class TestAnOutput:
     def test_is_whole_or_old_after_a_kill_while_it_is_written(
         self, source: Path, output: Path
     ) -> None:
-        process = subprocess.Popen(command(source, output), env=ENVIRONMENT, stdout=-1, stderr=-1)
-        while process.poll() is None and not list(source.parent.glob(".o.*.tmp")):
-            time.sleep(0.01)
-        process.kill()
-        process.communicate()
+        quiet = subprocess.DEVNULL
+        with started(
+            command(source, output), env=ENVIRONMENT, stdout=quiet, stderr=quiet
+        ) as process:
+            while process.poll() is None and not list(source.parent.glob(".o.*.tmp")):
+                time.sleep(0.01)
         text = output.read_text()
-        assert text == "OLD\n" or text.count("\n") == 400
+        assert text == "OLD\n" or text.count("\n") == LINES
         # The next run replaces it.
-        assert run("onmt_entmax", *command(source, output)[len(CONSOLE) :]).returncode == 0
-        assert output.read_text().count("\n") == 400
+        arguments = command(source, output)[len(CONSOLE) :]
+        assert run("onmt_entmax", *arguments).returncode == 0
+        assert output.read_text().count("\n") == LINES
 
 
 @pytest.fixture

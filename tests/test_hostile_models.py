@@ -1,8 +1,7 @@
-"""Configurations of strangers: what is wrong in them is one line, without a hang."""
+"""Models of strangers: what is wrong in a configuration is one line, without a hang."""
 
 import dataclasses
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from onmt_entmax.checkpoint import LoadedModel, load, save
 from onmt_entmax.config import ModelConfig, declared
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.checksums import write_list
-from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import build_model
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
@@ -21,6 +19,7 @@ from tests.models import SMALL, TRANSFORMER, VOCABULARIES
 
 HUGE = 10**400
 RULES = {name: option.rule for name, option in declared(ModelConfig).items()}
+"""What each field of a configuration may be."""
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +32,16 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return folders
 
 
-def refused(work: Callable[[], object], *parts: str) -> None:
-    """Check that the work ends in a short line that has all the parts."""
-    with pytest.raises(UserError) as caught:
-        work()
-    message = str(caught.value)
+def assert_short_line(raised: pytest.ExceptionInfo[UserError], *parts: str) -> None:
+    """Fail unless an error is one short line that has all the parts."""
+    message = str(raised.value)
     assert "\n" not in message
     assert len(message) < 500
     for part in parts:
         assert part in message
 
+
+# --- single values ---------------------------------------------------------------------------
 
 ABSURD: list[Any] = [
     None, True, -1, 0, 0.5, HUGE, -HUGE, float("nan"), float("inf"), -float("inf"), "", "x" * 5000,
@@ -55,9 +54,14 @@ def test_absurd_values_break_the_rules(field: dataclasses.Field) -> None:
     rule = RULES[field.name]
     assert rule.fits(field.default)
     values = [value for value in ABSURD if not rule.fits(value)]
-    assert len(values) >= len(ABSURD) - 4
+    assert len(values) >= len(ABSURD) - 4  # some fit: a flag, a number, none
     for value in values:
-        refused(lambda value=value: ModelConfig(**{field.name: value}), f"{field.name}: must be ")
+        with pytest.raises(UserError) as raised:
+            ModelConfig(**{field.name: value})
+        assert_short_line(raised, f"{field.name}: must be ")
+
+
+# --- networks --------------------------------------------------------------------------------
 
 
 MISFITS = [
@@ -82,54 +86,12 @@ def test_networks_that_do_not_fit(
     content["model"].update(changes)
     (folder / "config.yaml").write_text(yaml.safe_dump(content))
     write_list(folder)
-    refused(lambda: load(folder), str(folder), message)
+    with pytest.raises(UserError) as raised:
+        load(folder)
+    assert_short_line(raised, str(folder), message)
 
 
-def bomb(line: str) -> str:
-    """Return YAML in which each line repeats the one before ten times."""
-    lines = [line.format(n, ", ".join([f"*a{n - 1}"] * 10)) for n in range(1, 30)]
-    return "\n".join(["a0: &a0 {x: 1, y: 2}", *lines])
-
-
-NOT_YAML = [
-    "\ta: {}", bomb("a{0}: &a{0} [{1}]"), bomb("a{0}: &a{0} {{{{<<: [{1}]}}}}"), "a: *b",
-    "[" * 10**5, "[" * 10**5 + "]" * 10**5, "".join(" " * n + "a:\n" for n in range(900)),
-    "a: 1\nb: 2\na: 3", "a: 1\na: 1", "a: 1\n'a': 2", "a: {b: 1, b: 2}",
-    "a: !!python/object/apply:os.system [ls]",
-    "a: !x {}", "a: !!bool x",
-    "? [a]\n: 1", "? {a: 1}\n: 1", "a: 2024-13-45", "a: " + "9" * 5000, 'a: "\\0',
-    "a: 1\n---\nb: 2", "# " + "x" * 2**20,
-]  # fmt: skip
-NOT_JSON = [
-    "", '{"a": [', "[" * 10**6, '{"a":' * 10**5 + "1" + "}" * 10**5, '{"a": 1, "a": 2}',
-    '{"a": NaN}', "[Infinity]", "9" * 10**4,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", NOT_YAML, ids=range(len(NOT_YAML)))
-def test_texts_that_are_not_yaml(text: str) -> None:
-    refused(lambda: parse_yaml(text), "not valid YAML: ")
-
-
-@pytest.mark.parametrize("text", NOT_JSON, ids=range(len(NOT_JSON)))
-def test_texts_that_are_not_json(text: str) -> None:
-    refused(lambda: parse_json(text), "not valid JSON: ")
-
-
-def test_ordinary_yaml_is_read() -> None:
-    """Merged mappings may replace keys, aliases may repeat, and 1e-3 is a number."""
-    text = "x: &x {a: 1, b: [1e-3, -2E5]}\ny: {<<: *x, a: 2}\nz: [*x, *x]"
-    x = {"a": 1, "b": [0.001, -200_000.0]}
-    assert parse_yaml(text) == {"x": x, "y": x | {"a": 2}, "z": [x, x]}
-
-
-def test_ordinary_json_is_read() -> None:
-    assert parse_json('{"a": [1, null, "ä"]}') == {"a": [1, None, "ä"]}
-
-
-def test_a_key_that_is_given_twice_is_named_with_its_line() -> None:
-    with pytest.raises(UserError, match=r"line 3: .* the key 'a' is given twice"):
-        parse_yaml("a: 1\nb: 2\na: 3\n")
+# --- options of transforms -------------------------------------------------------------------
 
 
 OPTIONS = [
@@ -146,6 +108,7 @@ OPTIONS = [
 
 
 def with_options(folder: Path, options: dict[str, Any]) -> LoadedModel:
+    """Return a model whose folder records these options."""
     return dataclasses.replace(load(folder), options=options)
 
 
@@ -154,8 +117,11 @@ def test_wrong_options_of_transforms_are_refused(
     models: dict[str, Path], transform: str, options: dict[str, Any]
 ) -> None:
     """Decoding reads them from the folder, as strictly as training does from YAML."""
-    model, (name,) = with_options(models["rnn"], options), options
-    refused(lambda: Translator([model], SearchTask(), [transform]), name)
+    model = with_options(models["rnn"], options)
+    (name,) = options
+    with pytest.raises(UserError) as raised:
+        Translator([model], SearchTask(), [transform])
+    assert_short_line(raised, name)
 
 
 @pytest.mark.parametrize(("transform", "options"), OPTIONS)

@@ -1,8 +1,9 @@
 """Entmax attention in small random models of Hugging Face `transformers`, without a download."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -12,6 +13,10 @@ from torch import Tensor, nn
 from onmt_entmax import huggingface
 
 PAD = 0
+
+MakeModel = Callable[[str], Any]
+"""Returns a small random model with the attention of a name, such as `entmax`."""
+Alpha = float | Literal["learned"]
 
 
 def bert(name: str) -> Any:
@@ -42,7 +47,7 @@ def llama(name: str) -> Any:
     return transformers.LlamaForCausalLM(config)
 
 
-def build(make: Any, alpha: Any) -> Any:
+def build(make: MakeModel, alpha: Alpha) -> Any:
     """Return a model with entmax of a fixed alpha, or of one that each head learns."""
     torch.manual_seed(0)
     if alpha != "learned":
@@ -65,7 +70,7 @@ def batch() -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, 1.5), (gpt, "learned"), (llama, "learned")])
-def test_it_trains(make: Any, alpha: Any) -> None:
+def test_it_trains(make: MakeModel, alpha: Alpha) -> None:
     model = build(make, alpha).train()
     tokens, mask = batch()
     labels = tokens.masked_fill(mask == 0, -100)
@@ -81,7 +86,7 @@ def test_it_trains(make: Any, alpha: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [gpt, llama])
-def test_learned_alphas_have_gradients(make: Any) -> None:
+def test_learned_alphas_have_gradients(make: MakeModel) -> None:
     model = build(make, "learned").train()
     tokens, mask = batch()
     model(input_ids=tokens, attention_mask=mask, labels=tokens).loss.backward()
@@ -92,7 +97,7 @@ def test_learned_alphas_have_gradients(make: Any) -> None:
 
 @pytest.mark.parametrize("make", [bert, gpt, llama])
 @pytest.mark.parametrize("training", [False, True])
-def test_softmax_equals_the_models_own(make: Any, training: bool) -> None:
+def test_softmax_equals_the_models_own(make: MakeModel, training: bool) -> None:
     ours = build(make, 1.0).train(training)
     theirs = make("eager").eval()
     theirs.load_state_dict(ours.state_dict())
@@ -107,7 +112,7 @@ def test_softmax_equals_the_models_own(make: Any, training: bool) -> None:
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, "learned"), (gpt, 1.5)])
-def test_attentions_are_returned_and_sparse(make: Any, alpha: Any) -> None:
+def test_attentions_are_returned_and_sparse(make: MakeModel, alpha: Alpha) -> None:
     """What bertviz and its like read: a tensor (batch, heads, queries, keys) for each layer."""
     model = build(make, alpha).eval()
     with torch.no_grad():
@@ -126,7 +131,7 @@ def test_attentions_are_returned_and_sparse(make: Any, alpha: Any) -> None:
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(gpt, 1.5), (llama, "learned")])
-def test_generates_with_its_cache_as_without(make: Any, alpha: Any) -> None:
+def test_generates_with_its_cache_as_without(make: MakeModel, alpha: Alpha) -> None:
     model = build(make, alpha).eval()
     tokens = batch()[0][:1]
     options: dict[str, Any] = {"max_new_tokens": 8, "do_sample": False, "num_beams": 2}
@@ -161,7 +166,7 @@ class TestAModelThatHasRun:
     """Transformers saves no attention, and takes softmax by itself."""
 
     @pytest.fixture
-    def model(self, make: Any, tmp_path: Path) -> Any:
+    def model(self, make: MakeModel, tmp_path: Path) -> Any:
         """A model with entmax that has run, and is saved."""
         model = build(make, 1.5)
         logits_of(model)

@@ -1,21 +1,14 @@
-"""Released models and `onmt-entmax fetch-model`: archives are what they say, or refused."""
+"""Released models and `onmt-entmax fetch-model`: the archive is what it says, or refused."""
 
 import hashlib
-import io
-import os
-import signal
-import tempfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax import Inflector
 from onmt_entmax.cli import fetch_model, inflect
-from onmt_entmax.errors import UserError
-from onmt_entmax.files import archives, released
-from onmt_entmax.files.archives import unpack
+from onmt_entmax.files import released
 from onmt_entmax.files.checksums import differences
 from onmt_entmax.files.released import pretrained
 from tests.in_process import exit_status
@@ -26,6 +19,7 @@ NAME = released.PRETRAINED
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model, in a folder with the name of the pretrained one."""
     return write_model(tmp_path_factory.mktemp("released") / NAME, 22)
 
 
@@ -46,130 +40,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         released, "__file__", str(tmp_path / "site-packages/onmt_entmax/files/x.py")
     )
     return tmp_path / "cache/onmt_entmax/models"
-
-
-Files = dict[str, bytes]
-
-
-def repack(archive: Path, change: Callable[[Files], object]) -> bytes:
-    """Return an archive with other files."""
-    with zipfile.ZipFile(archive) as file:
-        files = {name: file.read(name) for name in file.namelist()}
-    change(files)
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, data in files.items():
-            file.writestr(name, data)
-    return content.getvalue()
-
-
-def adding(name: str, content: bytes = b"x") -> Callable[[Files], object]:
-    return lambda files: files.update({name: content})
-
-
-def leaving_out(name: str) -> Callable[[Files], object]:
-    return lambda files: files.pop(name)
-
-
-def test_an_archive_becomes_a_folder(archive: Path, model: Path, tmp_path: Path) -> None:
-    folder = unpack(archive.read_bytes(), "x.zip", tmp_path / "models")
-    assert folder == tmp_path / "models" / NAME
-    assert {p.name: p.read_bytes() for p in folder.iterdir()} == {
-        p.name: p.read_bytes() for p in model.iterdir()
-    }
-    assert os.listdir(folder.parent) == [NAME]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(adding(f"{NAME}/../../escaped"), id="a path out of the folder"),
-        pytest.param(adding("/tmp/escaped"), id="an absolute path"),
-        pytest.param(adding("other/file"), id="another folder"),
-        pytest.param(adding(f"{NAME}/more"), id="a file that is not listed"),
-        pytest.param(adding(f"{NAME}/vocab.json"), id="another content"),
-        pytest.param(adding(f"{NAME}/SHA256SUMS"), id="another list"),
-        pytest.param(dict.clear, id="no file"),
-        pytest.param(leaving_out(f"{NAME}/SHA256SUMS"), id="no list"),
-        pytest.param(leaving_out(f"{NAME}/vocab.json"), id="a file is missing"),
-        pytest.param(adding(f"{NAME}/zeros", b"\0" * 200_000), id="too large"),
-    ],
-)
-def test_an_archive_of_other_files_is_refused(
-    archive: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Files], object],
-) -> None:
-    monkeypatch.setattr(archives, "MOST_BYTES", 200_000)
-    before = sorted(tmp_path.parent.iterdir())
-    with pytest.raises(UserError, match=r"^x.zip: [^\n]+$"):
-        unpack(repack(archive, change), "x.zip", tmp_path / "into")
-    assert not (tmp_path / "into").exists()
-    assert sorted(tmp_path.parent.iterdir()) == before
-    assert not Path("/tmp/escaped").exists()
-
-
-def add_large_file(files: Files) -> None:
-    """Add a large file, with its checksum in order, which packs to nothing."""
-    files[f"{NAME}/zeros"] = content = b"\0" * 200_000
-    files[f"{NAME}/SHA256SUMS"] += f"{hashlib.sha256(content).hexdigest()}  zeros\n".encode()
-
-
-def add_many_files(files: Files) -> None:
-    """Add many files that take no room, with their checksums in order."""
-    digest = hashlib.sha256(b"").hexdigest()
-    for number in range(1001):
-        files[f"{NAME}/{number}"] = b""
-        files[f"{NAME}/SHA256SUMS"] += f"{digest}  {number}\n".encode()
-
-
-def test_a_large_file_is_unpacked(archive: Path, tmp_path: Path) -> None:
-    folder = unpack(repack(archive, add_large_file), "x.zip", tmp_path / "into")
-    assert (folder / "zeros").stat().st_size == 200_000
-
-
-@pytest.mark.parametrize("change", [add_large_file, add_many_files])
-def test_an_archive_that_holds_too_much_is_not_unpacked(
-    archive: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Files], None],
-) -> None:
-    """Though everything else about it is in order."""
-    monkeypatch.setattr(archives, "MOST_BYTES", 200_000)
-    monkeypatch.setattr(zipfile.ZipFile, "extractall", lambda *_: pytest.fail("unpacked"))
-    with pytest.raises(UserError, match=r"x.zip: .*it holds more than [0-9,]+ bytes or 1000 files"):
-        unpack(repack(archive, change), "x.zip", tmp_path / "into")
-
-
-def test_a_full_disk_is_not_taken_for_damage(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(zipfile.ZipFile, "extractall", fail)
-    with pytest.raises(UserError, match=r"x.zip: damaged, or cannot be unpacked .No space left"):
-        unpack(archive.read_bytes(), "x.zip", tmp_path / "into")
-
-
-def test_a_signal_while_unpacking_leaves_nothing(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    extract = zipfile.ZipFile.extractall
-
-    def extract_and_end(*arguments: object) -> None:
-        extract(*arguments)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setattr(zipfile.ZipFile, "extractall", extract_and_end)
-    with pytest.raises(SystemExit) as exit_:
-        unpack(archive.read_bytes(), "x.zip", tmp_path / "into")
-    assert exit_.value.code == 128 + signal.SIGTERM
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["temporary"]
 
 
 def damage(archive: Path, method: int) -> Path:

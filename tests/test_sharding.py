@@ -25,7 +25,7 @@ from onmt_entmax.search import (
 )
 from tests.commands import ENVIRONMENT, succeed
 from tests.reports import certificate
-from tests.test_processes import torchrun
+from tests.torchrun import torchrun
 
 LINES = 2100  # three windows, of which the last is short
 FILE_LENGTHS = st.integers(1, 200_000)
@@ -109,6 +109,7 @@ def write_source(folder: Path, lines: int) -> Path:
 
 
 def translate_options(trained: Path, source: Path, output: Path) -> list[object]:
+    """Return options of a translation with two outputs a line and a report, `OUTPUT.jsonl`."""
     options: list[object] = ["-model", trained / "run", "-src", source, "-output", output]
     return [*options, "-beam_size", 3, "-n_best", 2, "-exactness_report", f"{output}.jsonl"]
 

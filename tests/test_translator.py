@@ -1,191 +1,47 @@
 """`Translator`, with the committed model of letters, which reverses its source."""
 
-import copy
-import pickle
-import warnings
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Literal
 
 import pytest
-import torch
 
 from onmt_entmax import SearchConfig, Translator
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
-from onmt_entmax.errors import UserError
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import LineConstraints, Sampling, SearchTask, is_settled
-from tests.commands import ROOT
-
-FOLDER = ROOT / "tests" / "data" / "model_1.0"
-LINES = ["a b c", "f e d b a c", "b b a", "a a a a a a a a"]
+from tests.reversing_model import (
+    FOLDER,
+    LINES,
+    in_another_order,
+    load_without_warning,
+    with_small_scores,
+    with_softmax_attention,
+)
 
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the folder has no checksums
-        return load(FOLDER)
+    return load_without_warning()
 
 
-def with_small_scores(model: LoadedModel) -> LoadedModel:
-    """Return the model with softmax of small scores, so that many outputs are possible."""
-    other = copy.deepcopy(model.model)
-    with torch.no_grad():
-        other.generator.weight /= 3
-    other.generator.alpha = 1.0
-    return replace(model, model=other)
-
-
-def writing_right_to_left(model: LoadedModel) -> LoadedModel:
-    return replace(model, task=replace(model.task, right_to_left=True))
-
-
-def without_attention(model: LoadedModel) -> LoadedModel:
-    return replace(model, config=replace(model.config, global_attention="none"))
-
-
-# --- folders and arguments -------------------------------------------------------------------
+# --- models ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "folders", [FOLDER, str(FOLDER), [str(FOLDER)]], ids=["path", "text", "list"]
 )
-def test_folders_are_a_path_or_text_or_several(model: LoadedModel, folders: Any) -> None:
+def test_folders_are_a_path_or_text_or_several(
+    model: LoadedModel, folders: Path | str | list[str]
+) -> None:
     (answer,) = Translator.from_folders(folders).answers(LINES[:1])
     (expected,) = Translator([model], SearchTask()).answers(LINES[:1])
-    assert [each.text for each in answer.hypotheses] == [each.text for each in expected.hypotheses]
+    texts = [output.text for output in answer.hypotheses]
+    assert texts == [output.text for output in expected.hypotheses]
 
 
 def test_a_folder_to_load_may_be_text(model: LoadedModel) -> None:
     assert load(str(FOLDER)).vocabularies == model.vocabularies
-
-
-def test_no_folder_is_an_error() -> None:
-    with pytest.raises(UserError, match="no model is named"):
-        Translator.from_folders([])
-
-
-class TestWrongArguments:
-    @pytest.fixture
-    def translator(self, model: LoadedModel) -> Translator:
-        return Translator([model], SearchTask())
-
-    def test_one_line_in_place_of_a_list(self, translator: Translator) -> None:
-        with pytest.raises(TypeError, match="give a list"):
-            next(translator.answers("a b c"))
-
-    def test_a_line_of_bytes(self, translator: Translator) -> None:
-        with pytest.raises(TypeError, match="line 2 is bytes; decode it"):
-            next(translator.answers(["a b c", b"a b c"]))
-
-    def test_a_negative_size_of_batches(self, translator: Translator) -> None:
-        with pytest.raises(ValueError, match="batch_size must be at least 1, not -1"):
-            next(translator.answers(["a b c"], batch_size=-1))
-
-
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickle.dumps])
-def test_a_translator_is_not_copied(
-    model: LoadedModel, duplicate: Callable[[Translator], object]
-) -> None:
-    translator = Translator([model], SearchTask())
-    with pytest.raises(TypeError, match="make one in each process"):
-        duplicate(translator)
-
-
-# --- requests and models that do not fit -----------------------------------------------------
-
-
-class TestRequestsThatDoNotFit:
-    def refusal(
-        self,
-        model: LoadedModel,
-        task: SearchTask | None = None,
-        options: Mapping[str, Any] | None = None,
-        **request: Sequence[Any],
-    ) -> str:
-        """Return the error of a translation of one line, with options of the translator."""
-        with pytest.raises(UserError) as caught:
-            next(
-                Translator([model], task or SearchTask(), **(options or {})).answers(
-                    ["a b c"], **request
-                )
-            )
-        return str(caught.value)
-
-    def test_a_prefix_of_a_right_to_left_model(self, model: LoadedModel) -> None:
-        message = self.refusal(writing_right_to_left(model), prefixes=["c"])
-        assert "cannot begin with a prefix" in message
-
-    def test_a_prefix_longer_than_outputs(self, model: LoadedModel) -> None:
-        task = SearchTask(SearchConfig(max_length=2))
-        message = self.refusal(model, task, prefixes=["c b a"])
-        assert "3 tokens, but max_length is 2" in message
-
-    def test_a_prefix_that_the_vocabulary_lacks(self, model: LoadedModel) -> None:
-        assert "'x' is not in the target" in self.refusal(model, prefixes=["c x"])
-
-    def test_constraints_with_sampling(self, model: LoadedModel) -> None:
-        task = SearchTask(sampling=Sampling(topk=2))
-        message = self.refusal(model, task, constraints=[LineConstraints()])
-        assert "not with sampling" in message
-
-    @pytest.mark.parametrize("option", [{"align": True}, {"unknown": {}}], ids=["align", "unknown"])
-    def test_attention_with_sampling(self, model: LoadedModel, option: dict[str, Any]) -> None:
-        task = SearchTask(sampling=Sampling(topk=2))
-        assert "not with sampling" in self.refusal(model, task, option)
-
-    def test_a_token_to_ignore_that_the_vocabulary_lacks(self, model: LoadedModel) -> None:
-        message = self.refusal(model, SearchTask(ignore_when_blocking=("a", "x")))
-        assert "ignore_when_blocking: 'x' is not in" in message
-
-    @pytest.mark.parametrize("option", [{"align": True}, {"unknown": {}}], ids=["align", "unknown"])
-    def test_attention_of_a_model_without(self, model: LoadedModel, option: dict[str, Any]) -> None:
-        message = self.refusal(without_attention(model), options=option)
-        assert "needs a model with attention" in message
-
-
-class TestModelsThatDoNotFitTogether:
-    @pytest.fixture
-    def other_vocabulary(self, model: LoadedModel) -> LoadedModel:
-        source, target = model.vocabularies
-        changed = Vocabulary((*target.tokens[:-1], "z"))
-        return replace(model, vocabularies=Vocabularies(source, changed))
-
-    def refuse(self, models: list[LoadedModel], message: str) -> None:
-        with pytest.raises(UserError, match=message):
-            Translator(models, SearchTask())
-
-    def test_other_directions(self, model: LoadedModel) -> None:
-        self.refuse([model, writing_right_to_left(model)], "the other from right to left")
-
-    def test_copying_and_not(self, model: LoadedModel) -> None:
-        copying = replace(model, task=replace(model.task, copies=True))
-        self.refuse([model, copying], "one copies unknown symbols, the other does not")
-
-    def test_a_token_that_the_second_lacks(
-        self, model: LoadedModel, other_vocabulary: LoadedModel
-    ) -> None:
-        self.refuse([model, other_vocabulary], "model 1 has 'f', that of model 2 has not")
-
-    def test_a_token_that_the_first_lacks(
-        self, model: LoadedModel, other_vocabulary: LoadedModel
-    ) -> None:
-        self.refuse([other_vocabulary, model], "model 2 has 'f', that of model 1 has not")
-
-
-def in_another_order(model: LoadedModel) -> LoadedModel:
-    """Return the model with its target tokens, but for the special ones, from last to first."""
-    source, target = model.vocabularies
-    order = [*range(4), *range(len(target.tokens) - 1, 3, -1)]
-    network = copy.deepcopy(model.model)
-    output, embeddings = network.generator, network.decoder.embeddings
-    with torch.no_grad():
-        for weight in (output.weight, output.bias, embeddings.word_lut.weight):
-            weight.copy_(weight[order])
-    tokens = tuple(target.tokens[index] for index in order)
-    return replace(model, model=network, vocabularies=Vocabularies(source, Vocabulary(tokens)))
 
 
 def test_an_ensemble_gives_each_model_its_own_ids(model: LoadedModel) -> None:
@@ -200,8 +56,10 @@ def test_an_ensemble_gives_each_model_its_own_ids(model: LoadedModel) -> None:
 
 
 @pytest.mark.parametrize("method", ["beam", "exact"])
-def test_verification_is_of_the_same_request(model: LoadedModel, method: Any) -> None:
-    """With a prefix and a constraint that the most probable output does not have."""
+def test_verification_is_of_the_same_request(
+    model: LoadedModel, method: Literal["beam", "exact"]
+) -> None:
+    """Each line has a prefix or a constraint that its most probable output does not satisfy."""
     config = SearchConfig(n_best=2, max_length=12)
     translator = Translator([model], SearchTask(config, method=method, verify=True))
     constraints = [
@@ -224,6 +82,7 @@ def test_what_is_not_certified_is_not_verified(model: LoadedModel) -> None:
 
 
 def test_an_exact_search_goes_on_until_every_rank_is_proven(model: LoadedModel) -> None:
+    """A beam search ends when the best output is proven."""
     config = SearchConfig(beam_size=4, n_best=3, max_length=8, stop="optimal")
     flat = with_small_scores(model)
     (by_beam,) = Translator([flat], SearchTask(config)).answers(LINES[:1])
@@ -234,7 +93,7 @@ def test_an_exact_search_goes_on_until_every_rank_is_proven(model: LoadedModel) 
 
 
 def test_expected_utility_ranks_as_many_as_the_beam_has(model: LoadedModel) -> None:
-    """One output is wanted, and proven sooner."""
+    """Without it, one output is wanted, and proven before four are finished."""
     config = SearchConfig(beam_size=4, max_length=8, stop="optimal")
     task = SearchTask(config, mbr="edit_distance")
     (answer,) = Translator([model], task).answers(LINES[3:])
@@ -244,12 +103,6 @@ def test_expected_utility_ranks_as_many_as_the_beam_has(model: LoadedModel) -> N
 
 
 # --- attention, samples and replaced words ---------------------------------------------------
-
-
-def with_softmax_attention(model: LoadedModel) -> LoadedModel:
-    other = copy.deepcopy(model.model)
-    other.decoder.attn.alpha = 1.0
-    return replace(model, model=other, config=replace(model.config, global_attention_alpha=1.0))
 
 
 class TestAttendedPositions:

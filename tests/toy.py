@@ -5,12 +5,18 @@ from pathlib import Path
 
 import yaml
 
+LETTERS = "abcdef"
+TRAINING_PAIRS, DEVELOPMENT_PAIRS = 240, 40
+
 
 def write_corpus(folder: Path, name: str, size: int, seed: int) -> dict[str, str]:
-    """Write `name.src` and `name.tgt`; return their entry under `data:`."""
+    """Write `name.src` and `name.tgt`; return their entry under `data:`.
+
+    Sources have two to six letters, and targets the same ones in reverse.
+    """
     generator = random.Random(seed)
     sources = [
-        [generator.choice("abcdef") for _ in range(generator.randint(2, 6))] for _ in range(size)
+        [generator.choice(LETTERS) for _ in range(generator.randint(2, 6))] for _ in range(size)
     ]
     paths = {"path_src": folder / f"{name}.src", "path_tgt": folder / f"{name}.tgt"}
     paths["path_src"].write_text("".join(" ".join(source) + "\n" for source in sources))
@@ -21,12 +27,14 @@ def write_corpus(folder: Path, name: str, size: int, seed: int) -> dict[str, str
 def write_config(folder: Path, **changes: object) -> Path:
     """Write the toy corpora and the YAML file of a tiny model; return its path.
 
-    A change to None leaves the option out.
+    Args:
+        folder: of the corpora, of `toy.yaml` and of the run, `run`.
+        changes: options; None leaves one out.
     """
     config: dict[str, object] = {
         "data": {
-            "corpus_1": write_corpus(folder, "train", 240, 1),
-            "valid": write_corpus(folder, "valid", 40, 2),
+            "corpus_1": write_corpus(folder, "train", TRAINING_PAIRS, seed=1),
+            "valid": write_corpus(folder, "valid", DEVELOPMENT_PAIRS, seed=2),
         },
         "save_model": str(folder / "run"),
         "encoder_type": "brnn",

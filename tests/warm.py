@@ -5,6 +5,17 @@ OpenNMT-py load. One server serves all workers of a run of pytest, and ends with
 
     python -m tests.warm serve SOCKET OWNER     what `tests.commands.run` starts
     python tests/warm.py SOCKET SCRIPT ...      runs a script there; for commands that run commands
+
+A command is one connection to the socket:
+
+    client (`run`)                                   server (`Server`)
+    the descriptors of stdin, stdout and stderr  ->
+    a `Request`, as one line of JSON             ->  forks; the new process becomes the command
+    waits                                            waits for the end of any process it has forked
+                                                 <-  the exit status, in digits
+    closes the connection
+
+A client that closes its connection earlier, as after a timeout, has its command killed.
 """
 
 import atexit
@@ -18,7 +29,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import NamedTuple, NoReturn
 
 CONSOLE = "onmt_entmax"  # as a script: the console command
 
@@ -33,6 +44,20 @@ LIBRARIES = (
     "torch.utils.tensorboard",
     "yaml",
 )
+
+
+class Request(NamedTuple):
+    """What a process is to run."""
+
+    script: str
+    """The path of a Python script, or `CONSOLE`."""
+    arguments: Sequence[str]
+    """What follows it on the command line."""
+    cwd: str
+    environment: Mapping[str, str]
+
+
+# --- the client ------------------------------------------------------------------------------
 
 
 def run(
@@ -59,25 +84,39 @@ def run(
         TimeoutError: it was.
         ConnectionError: the server has died.
     """
-    request = {
-        "script": script,
-        "arguments": list(arguments),
-        "cwd": cwd,
-        "environment": dict(environment),
-    }
+    request = Request(script, list(arguments), cwd, dict(environment))
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout)
         connection.connect(server)
-        socket.send_fds(connection, [b"!"], list(files))
-        connection.sendall(json.dumps(request).encode() + b"\n")
-        answer = connection.recv(16)
-    if not answer:
+        socket.send_fds(connection, [b"!"], list(files))  # descriptors need a byte to go with
+        connection.sendall(json.dumps(request._asdict()).encode() + b"\n")
+        status = connection.recv(16)
+    if not status:
         raise ConnectionError(f"the server of {server} has died")
-    return int(answer)
+    return int(status)
+
+
+# --- the server ------------------------------------------------------------------------------
+
+
+class Command(NamedTuple):
+    """A process that runs a command, and the connection on which its client waits."""
+
+    pid: int
+    connection: socket.socket
 
 
 class Server:
-    """Forks a process for each connection, and sends its exit status there."""
+    """Forks a process for each connection, and sends its exit status there.
+
+    Args:
+        path: of the socket, which is created.
+        owner: the process with which the server ends.
+
+    Attributes:
+        owner: a descriptor of that process, which can be read when it has ended.
+        running: the commands, by such descriptors of their processes.
+    """
 
     def __init__(self, path: str, owner: int) -> None:
         self.listening = socket.socket(socket.AF_UNIX)
@@ -87,10 +126,13 @@ class Server:
         self.selector.register(self.listening, selectors.EVENT_READ)
         self.owner = os.pidfd_open(owner)
         self.selector.register(self.owner, selectors.EVENT_READ)
-        self.running: dict[int, tuple[int, socket.socket]] = {}  # by file descriptor of the process
+        self.running: dict[int, Command] = {}
 
-    def serve(self) -> dict[str, Any] | None:
-        """Serve until the owner ends (None), or, in a new process, return what it is to run."""
+    def serve(self) -> Request | None:
+        """Serve until the owner ends; return None then.
+
+        It returns in each forked process, too: with the request that this process is to run.
+        """
         while True:
             for key, _ in self.selector.select():
                 if key.fileobj is self.listening:
@@ -98,44 +140,48 @@ class Server:
                     if request is not None:
                         return request
                 elif key.fd == self.owner:
-                    for pid, _connection in self.running.values():
-                        _kill(pid)
+                    for command in self.running.values():
+                        _kill(command.pid)
                     return None
                 elif key.fd in self.running:
-                    self._ended(key.fd)
-                else:  # whoever asked has gone, or waits no longer
-                    pid = key.data
+                    self._send_status(key.fd)
+                else:  # a connection: its client has gone, or waits no longer
                     self.selector.unregister(key.fileobj)
-                    _kill(pid)
+                    _kill(key.data)
 
-    def _accept(self) -> dict[str, Any] | None:
+    def _accept(self) -> Request | None:
+        """Fork for a client; return its request in the new process, and None in the server."""
         connection, _ = self.listening.accept()
         _, files, _, _ = socket.recv_fds(connection, 1, 3)
-        request = json.loads(connection.makefile("rb").readline())
+        request = Request(**json.loads(connection.makefile("rb").readline()))
         pid = os.fork()
         if pid == 0:
             for number, file in enumerate(files):
                 os.dup2(file, number)
                 os.close(file)
             connection.close()
-            self.listening.close()
-            for process in self.running:
-                os.close(process)
-            for _, other in self.running.values():
-                other.close()
-            self.selector.close()
-            os.close(self.owner)
-            os.setsid()
+            self._close()
+            os.setsid()  # so that the command can be killed with all processes it starts
             return request
         for file in files:
             os.close(file)
         process = os.pidfd_open(pid)
-        self.running[process] = (pid, connection)
+        self.running[process] = Command(pid, connection)
         self.selector.register(process, selectors.EVENT_READ)
         self.selector.register(connection, selectors.EVENT_READ, data=pid)
         return None
 
-    def _ended(self, process: int) -> None:
+    def _close(self) -> None:
+        """Close all that a forked process has of the server's."""
+        self.listening.close()
+        for process, command in self.running.items():
+            os.close(process)
+            command.connection.close()
+        self.selector.close()
+        os.close(self.owner)
+
+    def _send_status(self, process: int) -> None:
+        """Tell the client of a process that has ended, unless it has gone."""
         pid, connection = self.running.pop(process)
         self.selector.unregister(process)
         os.close(process)
@@ -147,6 +193,7 @@ class Server:
 
 
 def _kill(pid: int) -> None:
+    """Kill a command and the processes that it has started."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -169,7 +216,10 @@ def _load() -> None:
     assert threads == 1, f"{threads} threads in a process that is to be forked"
 
 
-def _become(request: dict[str, Any], server: str) -> None:
+# --- a forked process ------------------------------------------------------------------------
+
+
+def _become(request: Request, server: str) -> NoReturn:
     """Run a script in this process, a fork of the server, as the interpreter would."""
     import runpy
 
@@ -179,18 +229,17 @@ def _become(request: dict[str, Any], server: str) -> None:
 
     random.seed()
     numpy.random.seed()
-    os.chdir(request["cwd"])
+    os.chdir(request.cwd)
     os.environ.clear()
-    os.environ.update(request["environment"])
-    script = request["script"]
-    sys.argv = [script, *request["arguments"]]
+    os.environ.update(request.environment)
+    sys.argv = [request.script, *request.arguments]
     # Commands that this one starts are run by the same server.
     ending.CONSOLE = (sys.executable, "-S", "-E", __file__, server, CONSOLE)
     try:
-        if script == CONSOLE:
-            runpy.run_module(script, run_name="__main__", alter_sys=True)
+        if request.script == CONSOLE:
+            runpy.run_module(CONSOLE, run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(script, run_name="__main__")
+            runpy.run_path(request.script, run_name="__main__")
         _exit(0)
     except SystemExit as end:
         if isinstance(end.code, str):
@@ -209,7 +258,7 @@ def _exit(status: int) -> NoReturn:
         sys.stdout.flush()
     except BaseException:
         traceback.print_exc()
-        status = 120
+        status = 120  # the interpreter's own, where it cannot flush
     sys.stderr.flush()
     os._exit(status & 0xFF)
 
@@ -226,6 +275,7 @@ def main() -> None:
     _load()
     import gc
 
+    # What is loaded stays: no fork looks through it, which would copy its memory.
     gc.collect()
     gc.freeze()
     request = listener.serve()

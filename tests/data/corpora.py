@@ -1,13 +1,15 @@
-"""Small corpora."""
+"""Small corpora, and the streams of batches of these."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
+from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.corpus import build_pipe, pair_of, read_lines
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.data.training import TrainingData
 
+# Options with which the transform `tokendrop` drops a token of each side at random.
 TOKENDROP = {"src_subword_type": "none", "tgt_subword_type": "none", "tokendrop_temperature": 1.0}
 
 
@@ -52,3 +54,10 @@ def pairs_of(
     pipe = build_pipe(corpus, config)
     pairs = (pair_of(line, pipe, config, is_train) for line in read_lines(corpus))
     return [pair for pair in pairs if pair is not None]
+
+
+def equal_batches(one: Batch, other: Batch) -> bool:
+    """Return whether two batches have the same pairs and tensors."""
+    names = ("source", "source_lengths", "target", "target_lengths")
+    tensors = (getattr(one, name).equal(getattr(other, name)) for name in names)
+    return one.indices == other.indices and all(tensors)

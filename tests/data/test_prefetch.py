@@ -6,17 +6,19 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from onmt_entmax.config import DataConfig
 from onmt_entmax.data import prefetch
 from onmt_entmax.data.corpus import CorpusError
-from onmt_entmax.data.stream import TrainingBatches
+from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.errors import UserError
-from tests.commands import ENVIRONMENT
+from tests.commands import ENVIRONMENT, started
 from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, stream
 
 
@@ -29,10 +31,20 @@ def config(folder: Path, **changes: object) -> DataConfig:
     return data_config(small, large, bucket_size=35, transform_options=options, **changes)
 
 
-def first_batches(batches: TrainingBatches, count: int) -> list[object]:
-    """Return what identifies a stream: ids, positions and ends of epochs."""
+class Read(NamedTuple):
+    """A batch of a stream, to compare, and the position after it."""
+
+    indices: Sequence[int]
+    source: list[object]
+    target: list[object]
+    source_lengths: list[int]
+    position: Position
+
+
+def first_batches(batches: TrainingBatches, count: int) -> list[Read]:
+    """Return the first batches of a stream."""
     return [
-        (
+        Read(
             batch.indices,
             batch.source.tolist(),
             batch.target.tolist(),
@@ -43,23 +55,34 @@ def first_batches(batches: TrainingBatches, count: int) -> list[object]:
     ]
 
 
+def workers_of(pid: int) -> list[int]:
+    """Return the live child processes of `pid`."""
+    if not Path("/proc/self/task").is_dir():
+        pytest.skip("finds processes through /proc")
+    children = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        children += [int(child) for child in (task / "children").read_text().split()]
+    return [pid for pid in children if " Z " not in Path(f"/proc/{pid}/stat").read_text()]
+
+
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_any_number_of_workers_gives_the_same_batches(tmp_path: Path, workers: int) -> None:
     """From the beginning, and from a position on."""
-    here = first_batches(stream(config(tmp_path)), 60)
-    assert here[-1][-1].epoch > 2, "some epochs should end among so many batches"
-    assert first_batches(stream(config(tmp_path, queue_size=3), workers=workers), 60) == here
+    expected = first_batches(stream(config(tmp_path)), 60)
+    assert expected[-1].position.epoch > 2, "some epochs should end among so many batches"
+    prefetched = stream(config(tmp_path, queue_size=3), workers=workers)
+    assert first_batches(prefetched, 60) == expected
     for number in (0, 8, 16):
-        batches = stream(config(tmp_path), here[number][-1], workers)
-        assert first_batches(batches, 20) == here[number + 1 : number + 21]
+        resumed = stream(config(tmp_path), expected[number].position, workers)
+        assert first_batches(resumed, 20) == expected[number + 1 : number + 21]
 
 
 def test_spawned_workers_give_the_same_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = first_batches(stream(config(tmp_path)), 30)
+    expected = first_batches(stream(config(tmp_path)), 30)
     monkeypatch.setattr(prefetch, "START_METHOD", "spawn")
-    assert first_batches(stream(config(tmp_path), workers=1), 30) == here
+    assert first_batches(stream(config(tmp_path), workers=1), 30) == expected
 
 
 def test_errors_come_as_they_are(tmp_path: Path) -> None:
@@ -75,35 +98,25 @@ def test_a_worker_that_dies_is_one_line(tmp_path: Path) -> None:
     before = set(workers_of(os.getpid()))
     batches = iter(stream(config(tmp_path, queue_size=1), workers=1))
     next(batches)
-    (started,) = set(workers_of(os.getpid())) - before
-    os.kill(started, signal.SIGKILL)
+    (worker,) = set(workers_of(os.getpid())) - before
+    os.kill(worker, signal.SIGKILL)
     with pytest.raises(UserError, match="exit code -9"):
         list(islice(batches, 1000))
-    assert started not in workers_of(os.getpid())
-
-
-def workers_of(pid: int) -> list[int]:
-    """Return the live child processes of `pid`."""
-    if not Path("/proc/self/task").is_dir():
-        pytest.skip("finds processes through /proc")
-    children = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        children += [int(child) for child in (task / "children").read_text().split()]
-    return [pid for pid in children if " Z " not in Path(f"/proc/{pid}/stat").read_text()]
+    assert worker not in workers_of(os.getpid())
 
 
 def test_closing_the_stream_ends_its_workers(tmp_path: Path) -> None:
     before = set(workers_of(os.getpid()))
     batches = iter(stream(config(tmp_path), workers=3))
     next(batches)
-    started = set(workers_of(os.getpid())) - before
-    assert len(started) == 3
-    for pid in started:
+    workers = set(workers_of(os.getpid())) - before
+    assert len(workers) == 3
+    for pid in workers:
         for number in (signal.SIGTERM, signal.SIGHUP):
             os.kill(pid, number)  # they leave it to this process when to end
     assert len(list(islice(batches, 40))) == 40
     batches.close()
-    assert not set(workers_of(os.getpid())) & started
+    assert not set(workers_of(os.getpid())) & workers
 
 
 _PARENT = """
@@ -124,21 +137,19 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize(("how", "start"), [("kill", "spawn"), ("term", "fork"), ("end", "fork")])
 def test_no_worker_outlives_its_parent(tmp_path: Path, start: str, how: str) -> None:
+    """Where the parent ends by itself, it waits for its workers: it would not end without them."""
     (tmp_path / "parent.py").write_text(_PARENT)
-    process = subprocess.Popen(
-        [sys.executable, str(tmp_path / "parent.py"), str(tmp_path), start, how],
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "ready\n"
-    started = workers_of(process.pid) if how != "end" else []
-    if how != "end":
-        assert len(started) >= 2
-        process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGTERM)
-    process.wait(30)
+    command = [sys.executable, tmp_path / "parent.py", tmp_path, start, how]
+    workers: list[int] = []
+    with started(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        if how != "end":
+            workers = workers_of(process.pid)
+            assert len(workers) >= 2
+            process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGTERM)
+        process.wait(30)
     deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in started):
+    while any(Path(f"/proc/{pid}").exists() for pid in workers):
         assert time.monotonic() < deadline, "a worker lives on"
         time.sleep(0.05)
 

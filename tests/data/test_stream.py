@@ -2,10 +2,10 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,6 +18,7 @@ from onmt_entmax.data.stream import Position, TrainingBatches
 from tests.data.corpora import (
     TOKENDROP,
     data_config,
+    equal_batches,
     numbered_corpus,
     pairs_of,
     stream,
@@ -25,20 +26,12 @@ from tests.data.corpora import (
 )
 
 
-def epoch_of(batches: TrainingBatches, epochs: int = 1) -> list[Batch]:
-    """Return the batches up to the end of some epochs."""
-    of_epochs = []
+def until_epoch(batches: TrainingBatches, epoch: int = 1) -> Iterator[Batch]:
+    """Yield the batches before an epoch, which are all of the first by default."""
     for batch in batches:
-        of_epochs.append(batch)
-        if batches.position.epoch == epochs:
-            break
-    return of_epochs
-
-
-def equal_batches(one: Batch, other: Batch) -> bool:
-    names = ("source", "source_lengths", "target", "target_lengths")
-    tensors = (getattr(one, name).equal(getattr(other, name)) for name in names)
-    return one.indices == other.indices and all(tensors)
+        yield batch
+        if batches.position.epoch == epoch:
+            return
 
 
 def sentence(side: str, number: int, length: int) -> str:
@@ -47,7 +40,7 @@ def sentence(side: str, number: int, length: int) -> str:
 
 
 def mixed_lengths(size: int) -> tuple[list[str], list[str]]:
-    """Return pairs of which source and target have 1 to 8 tokens, in another order each."""
+    """Return sources and targets of 1 to 8 tokens; those of a pair have different lengths."""
     sources = [sentence("src", n, 1 + n * 3 % 8) for n in range(size)]
     return sources, [sentence("tgt", n, 1 + n * 2 % 8) for n in range(size)]
 
@@ -71,8 +64,12 @@ def two_corpora(tmp_path: Path) -> DataConfig:
     )
 
 
-@pytest.mark.parametrize("changes", [{}, {"batch_type": "tokens", "batch_size": 20}])
-@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"batch_type": "tokens", "batch_size": 20}],
+    ids=["batches of sentences", "batches of tokens"],
+)
+@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 def test_pairs_in_memory_give_the_batches_of_the_files(
     two_corpora: DataConfig,
     monkeypatch: pytest.MonkeyPatch,
@@ -103,19 +100,23 @@ def test_pairs_in_memory_give_the_batches_of_the_files(
 
 @pytest.mark.parametrize("bucket_size", [1000, 20, 7])
 def test_an_epoch_holds_every_pair_once(tmp_path: Path, bucket_size: int) -> None:
-    corpus, indices = numbered_corpus(tmp_path), []
+    corpus = numbered_corpus(tmp_path)
     batches = stream(data_config(corpus, bucket_size=bucket_size))
     vocabularies = batches.data.vocabularies
     examples = [
         Example(vocabularies.source.encode(source), vocabularies.target.encode(target), number)
         for number, (source, target) in enumerate(pairs_of(corpus))
     ]
-    for batch in epoch_of(batches):
+    indices: list[int] = []
+    for batch in until_epoch(batches):
         expected = make_batch([examples[index] for index in batch.indices], vocabularies)
         assert equal_batches(batch, expected)
         indices += batch.indices
     assert sorted(indices) == list(range(50))
     assert batches.position == Position(epoch=1)
+
+
+# --- resuming --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("consumed", [0, 3, 23])
@@ -154,6 +155,8 @@ def test_the_epoch_is_a_fraction_between_batches(tmp_path: Path) -> None:
 
 
 class TestTheOrder:
+    """Of 200 pairs, in 25 batches of an epoch."""
+
     @pytest.fixture
     def config(self, tmp_path: Path) -> DataConfig:
         return data_config(numbered_corpus(tmp_path, size=200))
@@ -177,6 +180,9 @@ class TestTheOrder:
         assert lengths not in (sorted(lengths), sorted(lengths, reverse=True))
 
 
+# --- corpora of different weights ------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("sizes", "weights", "expected"),
     [
@@ -190,7 +196,7 @@ class TestTheOrder:
 def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
     tmp_path: Path, sizes: tuple[int, int], weights: tuple[int, int], expected: tuple[int, int]
 ) -> None:
-    """`expected` is how many pairs of each corpus an epoch has."""
+    """A turn reads `weights` lines of each corpus; an epoch has `expected` pairs of each."""
     corpora = [
         numbered_corpus(tmp_path, name, size, weight=weight)
         for name, size, weight in zip("xy", sizes, weights, strict=True)
@@ -198,7 +204,7 @@ def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
     batches = stream(data_config(*corpora))
     names = batches.data.vocabularies.source.encode("xy")
     firsts = Counter(
-        first for batch in epoch_of(batches) for first in batch.source[0, :, 0].tolist()
+        first for batch in until_epoch(batches) for first in batch.source[0, :, 0].tolist()
     )
     assert tuple(firsts[name] for name in names) == expected
 
@@ -208,93 +214,35 @@ def test_shorter_corpora_are_read_evenly_over_epochs(tmp_path: Path) -> None:
     config = data_config(
         numbered_corpus(tmp_path, "long", 100, weight=2), numbered_corpus(tmp_path, "short", 32)
     )
-    batches, counts = stream(config), Counter[str]()
+    batches = stream(config)
+    counts = Counter[str]()
     vocabulary = batches.data.vocabularies.source
-    for batch in epoch_of(batches, 6):
+    for batch in until_epoch(batches, 6):
         sources = batch.source[:, :, 0].t().tolist()
         for ids, length in zip(sources, batch.source_lengths.tolist(), strict=True):
             name, *_, number = vocabulary.decode(ids[:length])
             if name == "short":
                 counts[number] += 1
     assert len(counts) == 32
-    # The long one has its last line in a turn of the short one.
+    # An epoch has 50 turns, two lines of the long corpus and one of the short; in the last turn,
+    # the long one ends the epoch.
     assert counts.total() == 6 * 49
     assert max(counts.values()) - min(counts.values()) <= 1
 
 
 def test_target_frequencies_are_those_of_the_training_batches(tmp_path: Path) -> None:
     """With a corpus of weight 2 that restarts within an epoch, and tokens dropped at random."""
-    hidden = numbered_corpus(tmp_path, "other", size=30, transforms=("tokendrop",), weight=2)
-    config = data_config(
-        numbered_corpus(tmp_path, size=40), hidden, bucket_size=32, transform_options=TOKENDROP
-    )
-    batches, counts = stream(config), Counter[int]()
-    for batch in epoch_of(batches):
+    whole = numbered_corpus(tmp_path, size=40)
+    dropped = numbered_corpus(tmp_path, "other", size=30, transforms=("tokendrop",), weight=2)
+    config = data_config(whole, dropped, bucket_size=32, transform_options=TOKENDROP)
+    batches = stream(config)
+    counts = Counter[int]()
+    for batch in until_epoch(batches):
         counts.update(batch.target[1:].flatten().tolist())
     target = batches.data.vocabularies.target
     del counts[target.pad]
     for token, share in enumerate(target_frequencies(batches.data).tolist()):
         assert share == pytest.approx(counts[token] / counts.total())
     assert counts[target.bos] == 0
-    # 39 turns without those whose token was dropped
+    # OTHER begins each target of the second corpus: two in each of 39 turns, unless it is dropped.
     assert 39 < counts[target.encode(["OTHER"])[0]] < 78
-
-
-# --- BPE of pyonmttok with dropout -----------------------------------------------------------
-
-TEXT = "abcabc cabcab bacbac aabbcc abc bca"
-
-
-class TestSampledSubwords:
-    """The seed decides which merges are left out, whoever reads from wherever."""
-
-    @pytest.fixture(scope="class")
-    def config(self, tmp_path_factory: pytest.TempPathFactory, pyonmttok: Any) -> DataConfig:
-        """A corpus of sixty equal lines, with half of the text's merges in a model."""
-        folder = tmp_path_factory.mktemp("subwords")
-        (folder / "bpe.text").write_text(f"{TEXT}\n" * 50)
-        learner = pyonmttok.BPELearner(tokenizer=pyonmttok.Tokenizer("space"), symbols=6)
-        learner.ingest_file(str(folder / "bpe.text"))
-        learner.learn(str(folder / "model"))
-        options: dict[str, object] = {"share_vocab": False}
-        for side in ("src", "tgt"):
-            options |= {
-                f"{side}_subword_model": str(folder / "model"),
-                f"{side}_subword_type": "bpe",
-                f"{side}_subword_alpha": 0.3,
-                f"{side}_subword_nbest": 1,
-                f"{side}_subword_vocab": "",
-                f"{side}_vocab_threshold": 0,
-                f"{side}_onmttok_kwargs": "{'mode': 'space', 'joiner_annotate': True}",
-            }
-        text = write_corpus(folder, "text", [TEXT] * 60, [TEXT] * 60, transforms=("onmt_tokenize",))
-        return data_config(text, bucket_size=25, transform_options=options)
-
-    @pytest.fixture(scope="class")
-    def batches(self, config: DataConfig) -> list[Batch]:
-        return list(islice(stream(config), 20))
-
-    def test_differ_between_batches_of_equal_lines(self, batches: list[Batch]) -> None:
-        assert len({str(batch.source.tolist()) for batch in batches}) == 20
-
-    def test_are_the_same_from_a_position_on(
-        self, config: DataConfig, batches: list[Batch]
-    ) -> None:
-        beginning = stream(config)
-        list(islice(beginning, 7))
-        rest = islice(stream(config, beginning.position), 13)
-        assert all(map(equal_batches, rest, batches[7:]))
-
-    def test_are_the_same_in_other_processes(
-        self, config: DataConfig, batches: list[Batch]
-    ) -> None:
-        assert all(map(equal_batches, islice(stream(config, workers=2), 20), batches))
-
-    def test_differ_for_another_seed(self, config: DataConfig, batches: list[Batch]) -> None:
-        other = islice(stream(replace(config, seed=5)), 20)
-        assert not all(map(equal_batches, other, batches))
-
-    def test_are_not_sampled_for_validation(self, config: DataConfig) -> None:
-        (corpus,) = config.corpora
-        pairs = pairs_of(corpus, is_train=False, transform_options=config.transform_options)
-        assert pairs == [pairs[0]] * 60

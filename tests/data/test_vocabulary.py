@@ -1,7 +1,5 @@
-"""Vocabularies: order, sizes, files, and the tokens that training saw of each language."""
+"""Vocabularies: ids, sizes and files."""
 
-import json
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -13,25 +11,17 @@ from onmt_entmax.config import VocabularyConfig
 from onmt_entmax.data.vocabulary import (
     SOURCE_SPECIALS,
     TARGET_SPECIALS,
-    Vocabularies,
     Vocabulary,
     VocabularyError,
 )
-from onmt_entmax.data.vocabulary_content import as_content, read_vocabularies
 from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
 from onmt_entmax.files import write_files
 
 TOKENS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=4)
-TARGET = Vocabulary(TARGET_SPECIALS)
 COUNTS = Counter("abbcb"), Counter("xyx")
 
 
-def count() -> tuple[Counter[str], Counter[str]]:
-    return COUNTS
-
-
-def must_not_count() -> tuple[Counter[str], Counter[str]]:
-    raise AssertionError("counted although every file is there")
+# --- tokens and ids --------------------------------------------------------------------------
 
 
 @given(st.dictionaries(TOKENS, st.integers(1, 9)))
@@ -41,16 +31,37 @@ def test_decoding_undoes_encoding(counts: dict[str, int]) -> None:
     assert vocabulary.decode(vocabulary.encode(tokens)) == tokens
 
 
-@given(st.dictionaries(TOKENS, st.integers(1, 9)), st.integers(1, 5), st.integers(1, 8))
-def test_size_and_frequency_are_respected(counts: dict[str, int], size: int, multiple: int) -> None:
-    vocabulary = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, 3, multiple)
-    frequent = [token for token in counts if counts[token] >= 3]
-    kept = [token for token in frequent if token in vocabulary]
+SIZED = st.tuples(st.dictionaries(TOKENS, st.integers(1, 9)), st.integers(1, 5))
+"""Counts of tokens, and the size of a vocabulary."""
+MIN_FREQUENCY = 3
+
+
+@given(SIZED)
+def test_a_vocabulary_has_the_most_frequent_tokens(sized: tuple[dict[str, int], int]) -> None:
+    """As many as its size, of those that are frequent enough."""
+    counts, size = sized
+    vocabulary = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, MIN_FREQUENCY)
+    frequent = [token for token, number in counts.items() if number >= MIN_FREQUENCY]
+    kept = [token for token in counts if token in vocabulary]
+    assert {*kept} <= {*frequent}
     assert len(kept) == min(size, len(frequent))
-    assert not [token for token in counts if counts[token] < 3 and token in vocabulary]
-    assert len(vocabulary) % multiple == 0
-    left_out = [counts[token] for token in frequent if token not in vocabulary]
+    left_out = [counts[token] for token in frequent if token not in kept]
     assert not left_out or max(left_out) <= min(counts[token] for token in kept)
+
+
+@given(SIZED, st.integers(1, 8))
+def test_the_length_of_a_vocabulary_is_a_multiple(
+    sized: tuple[dict[str, int], int], multiple: int
+) -> None:
+    """The length counts special tokens, and tokens that nothing has fill it up."""
+    counts, size = sized
+    without = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, MIN_FREQUENCY)
+    vocabulary = Vocabulary.from_counts(
+        Counter(counts), SOURCE_SPECIALS, size, MIN_FREQUENCY, multiple
+    )
+    assert len(vocabulary) % multiple == 0
+    assert vocabulary.tokens[: len(without)] == without.tokens
+    assert len(vocabulary) - len(without) < multiple
 
 
 def test_special_tokens_have_the_ids_of_opennmt() -> None:
@@ -80,6 +91,18 @@ def test_tokens_of_equal_counts_are_in_alphabetical_order(order: str) -> None:
 def test_broken_lists_are_refused(tokens: tuple[str, ...], message: str) -> None:
     with pytest.raises(VocabularyError, match=message):
         Vocabulary(tokens)
+
+
+# --- files -----------------------------------------------------------------------------------
+
+
+def count() -> tuple[Counter[str], Counter[str]]:
+    """Return the counts of source and target tokens, as of a corpus."""
+    return COUNTS
+
+
+def must_not_count() -> tuple[Counter[str], Counter[str]]:
+    raise AssertionError("counted although every file is there")
 
 
 class TestNewFiles:
@@ -153,89 +176,6 @@ def test_a_new_shared_vocabulary_is_one_file_as_of_onmt_build_vocab(tmp_path: Pa
     config = VocabularyConfig(str(source), str(target), share_vocab=True)
     _, files = build_vocabularies(config, count)
     assert list(files) == [source]
-
-
-# --- tokens that training saw of each language -------------------------------------------------
-
-
-def test_a_vocabulary_without_languages_writes_none() -> None:
-    source = Vocabulary((*SOURCE_SPECIALS, "a"))
-    assert list(as_content(Vocabularies(source, TARGET))) == ["source", "target"]
-
-
-class TestSeenTokens:
-    @pytest.fixture
-    def source(self) -> Vocabulary:
-        tokens = (*SOURCE_SPECIALS, "lang=x", "lang=y", "a", "b")
-        return Vocabulary(tokens, seen={"lang=y": frozenset("ba"), "lang=x": frozenset()})
-
-    @pytest.fixture
-    def content(self, source: Vocabulary) -> dict[str, object]:
-        """What the file has."""
-        return json.loads(json.dumps(as_content(Vocabularies(source, TARGET))))
-
-    def test_are_written_in_order(self, content: dict[str, object]) -> None:
-        assert content["seen"] == {"lang=x": "", "lang=y": "a b"}
-
-    def test_are_read_back(self, source: Vocabulary, content: dict[str, object]) -> None:
-        again = read_vocabularies(**content)
-        assert again == (source, TARGET)
-        assert again.source.seen == source.seen
-
-    def test_tell_which_tokens_of_a_source_are_new_to_its_language(
-        self, source: Vocabulary
-    ) -> None:
-        assert source.unseen(["lang=x", "a", "c"]) == (("lang=x", "a"),)
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_target_tokens_of_languages_are_written_and_read(shared: bool) -> None:
-    """Beside those of sources, also if both sides have the same tokens."""
-    tokens = (*TARGET_SPECIALS, "lang=x", "a", "b")
-    source = Vocabulary(tokens, seen={"lang=x": frozenset("a")})
-    target = Vocabulary(tokens if shared else tokens[:-2], seen={"lang=x": frozenset(["</s>"])})
-    content = json.loads(json.dumps(as_content(Vocabularies(source, target))))
-    assert content["seen_targets"] == {"lang=x": "</s>"}
-    again = read_vocabularies(**content)
-    assert (again.source.seen, again.target.seen) == (source.seen, target.seen)
-
-
-SOURCE_TOKENS, TARGET_TOKENS = [*SOURCE_SPECIALS, "lang=x", "a"], [*TARGET_SPECIALS, "a"]
-
-
-@pytest.mark.parametrize(
-    ("seen", "message"),
-    [
-        ([], "seen: must map languages to tokens between spaces, not []"),
-        ({"lang=x": ["a"]}, "seen: must map languages to tokens between spaces"),
-        ({"lang=z": "a"}, "seen: 'lang=z' is not in the source vocabulary"),
-        ({"lang=x": "a c"}, "seen: 'c' is not in the source vocabulary"),
-    ],
-)
-def test_seen_tokens_of_sources_are_checked(seen: object, message: str) -> None:
-    with pytest.raises(VocabularyError, match=re.escape(message)):
-        read_vocabularies(SOURCE_TOKENS, TARGET_TOKENS, seen)
-
-
-@pytest.mark.parametrize(
-    ("seen", "message"),
-    [
-        ([], "seen_targets: must map languages to tokens between spaces, not []"),
-        ({"lang=x": ["a"]}, "seen_targets: must map languages to tokens between spaces"),
-        # Languages are tokens of sources.
-        ({"lang=z": "a"}, "seen_targets: 'lang=z' is not in the source vocabulary"),
-        ({"lang=x": "a c"}, "seen_targets: 'c' is not in the target vocabulary"),
-    ],
-)
-def test_seen_tokens_of_targets_are_checked(seen: object, message: str) -> None:
-    with pytest.raises(VocabularyError, match=re.escape(message)):
-        read_vocabularies(SOURCE_TOKENS, TARGET_TOKENS, None, seen)
-
-
-def test_what_is_no_mapping_is_cut_in_the_error() -> None:
-    with pytest.raises(VocabularyError, match="seen: must map languages") as raised:
-        read_vocabularies(SOURCE_TOKENS, TARGET_TOKENS, "x" * 1000)
-    assert len(str(raised.value)) < 200
 
 
 @pytest.mark.parametrize(

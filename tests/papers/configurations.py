@@ -1,4 +1,4 @@
-"""What the tests of `config/` share: corpora of one line, networks without weights, heads."""
+"""What the tests of `config/` share: its files, corpora of one line, networks without weights."""
 
 import re
 import shlex
@@ -10,17 +10,33 @@ import torch
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import build_model
+from tests.commands import ROOT
 
+CONFIG = ROOT / "config"
+LINE = "lang=english +V d r a w"
+"""What the corpora here have."""
 KEYS = ("path_src", "path_tgt")
 
 
-def write_corpora(corpora: Iterable[Mapping[str, str]], line: str) -> None:
+def name_of(path: Path) -> str:
+    """Return the path of a configuration below `config/`, without its ending."""
+    return str(path.relative_to(CONFIG).with_suffix(""))
+
+
+def files_with(key: str) -> list[Path]:
+    """Return the configurations that have a key, such as `data` of trainings."""
+    pattern = re.compile(rf"^{key}:", re.MULTILINE)
+    paths = sorted(CONFIG.glob("**/*.yaml"))
+    return [path for path in paths if pattern.search(path.read_text(encoding="utf-8"))]
+
+
+def write_corpora(corpora: Iterable[Mapping[str, str]]) -> None:
     """Write the files of the entries under `data:`, each with one line."""
     for corpus in corpora:
         for key in KEYS:
             path = Path(corpus[key])
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{line}\n", encoding="utf-8")
+            path.write_text(f"{LINE}\n", encoding="utf-8")
 
 
 def build_without_weights(config: ModelConfig) -> torch.nn.Module:
@@ -31,7 +47,13 @@ def build_without_weights(config: ModelConfig) -> torch.nn.Module:
 
 
 def commands_of(path: Path) -> dict[str, list[str]]:
-    """Return the arguments of the last call of each command in the head of a configuration."""
+    """Return the arguments of the last call of each command in the head of a configuration.
+
+    Such as `{"train": ["-config", "config/x.yaml"]}` of the comment
+
+        # onmt-entmax train \\
+        #   -config config/x.yaml
+    """
     head = path.read_text(encoding="utf-8").partition("\n\n")[0]
     unbroken = re.sub(r" \\\n# +", " ", head)
     calls = re.findall(r"(?:onmt-entmax |python -m tools\.papers\.)(\S+)(.*)", unbroken)

@@ -1,4 +1,4 @@
-"""A matrix that was run, for the tests of `tools.papers.tables`."""
+"""A matrix that was run, for the tests of `tools.papers.tables`, and quick commands."""
 
 import shutil
 import sys
@@ -9,16 +9,17 @@ import pytest
 
 from onmt_entmax.cli import ending
 from tests import warm
-from tests.commands import server
+from tests.commands import server_socket
 from tools.papers import tables
 
 
 @pytest.fixture(scope="session", autouse=True)
 def forked_commands() -> Iterator[None]:
-    """Let commands that scripts start be forks of a warm process."""
+    """Let commands that scripts start be forks of a warm process, where `tests.warm` offers one."""
     before = ending.CONSOLE
-    if (path := server()) is not None:
-        ending.CONSOLE = (sys.executable, "-S", "-E", warm.__file__, path, warm.CONSOLE)
+    socket = server_socket()
+    if socket is not None:
+        ending.CONSOLE = (sys.executable, "-S", "-E", warm.__file__, socket, warm.CONSOLE)
     yield
     ending.CONSOLE = before
 
@@ -35,7 +36,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(finished: Path, tmp_path: Path) -> Iterator[Path]:
-    """The matrix that was run, to change: its files say where they were, so they stay there."""
+    """The matrix that was run, to change; afterwards its runs are as they were.
+
+    Its files name their own folder, so that a copy elsewhere would not be the same matrix.
+    """
     shutil.copytree(finished.parent / "runs", tmp_path / "kept")
     yield finished
     shutil.rmtree(finished.parent / "runs")

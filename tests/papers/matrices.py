@@ -5,6 +5,8 @@ from pathlib import Path
 import yaml
 
 from tests.toy import write_config
+from tools.papers.matrix import Matrix
+from tools.papers.matrix_file import read_matrices
 
 
 def write_matrix(folder: Path, **changes: object) -> Path:
@@ -33,3 +35,9 @@ def write_matrix(folder: Path, **changes: object) -> Path:
     settings = {key: value for key, value in content.items() if value is not None}
     path.write_text(yaml.safe_dump(settings, sort_keys=False))
     return path
+
+
+def read_matrix(path: Path) -> Matrix:
+    """Return the only matrix of a file."""
+    (matrix,) = read_matrices(path)
+    return matrix

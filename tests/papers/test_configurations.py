@@ -1,49 +1,45 @@
-"""YAML files of `config/`: they are valid, agree with their heads, have the papers' settings."""
+"""YAML files of `config/` for a training or a classifier: valid, and with the papers' settings."""
 
-import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from torch import nn
 
 from onmt_entmax.cli import bleu
-from onmt_entmax.config import ModelConfig
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from tests.commands import ROOT
-from tests.papers.configurations import build_without_weights, commands_of, write_corpora
+from tests.papers.configurations import (
+    CONFIG,
+    build_without_weights,
+    commands_of,
+    files_with,
+    name_of,
+    write_corpora,
+)
 from tools.papers import multilabel_settings, nli
-from tools.papers.matrix import Cell, Matrix
-from tools.papers.matrix_file import read_matrices
 from tools.papers.published import published
-from tools.papers.settings_file import read_settings
+from tools.papers.sparsemax import read_settings
 
-CONFIG = ROOT / "config"
-TEXTS = {path: path.read_text(encoding="utf-8") for path in sorted(CONFIG.glob("**/*.yaml"))}
-TRAININGS = [path for path, text in TEXTS.items() if re.search(r"^data:", text, re.M)]
-MATRICES = [path for path, text in TEXTS.items() if re.search(r"^cells:", text, re.M)]
-MULTILABEL = [path for path in TEXTS if path.parent.name == "multilabel"]
-NLI = [path for path in TEXTS if path.parent.name == "nli"]
-LINE = "lang=english +V d r a w"
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(CONFIG).with_suffix(""))
+TRAININGS, MATRICES = files_with("data"), files_with("cells")
+MULTILABEL = sorted(CONFIG.glob("multilabel/*.yaml"))
+NLI = sorted(CONFIG.glob("nli/*.yaml"))
 
 
 def file_of_cells(matrix: Path) -> Path:
     """Return the file that has the cells of a matrix: another one, if `cells` names it."""
-    cells = yaml.safe_load(TEXTS[matrix])["cells"]
+    cells = yaml.safe_load(matrix.read_text(encoding="utf-8"))["cells"]
     return (matrix.parent / cells).resolve() if isinstance(cells, str) else matrix
 
 
 def test_every_file_is_of_one_kind() -> None:
+    """A file of cells is of no kind itself: matrices name it."""
     cells = {file_of_cells(path) for path in MATRICES} - {*MATRICES}
-    assert sorted([*TRAININGS, *MATRICES, *MULTILABEL, *NLI, *cells]) == sorted(TEXTS)
+    of_a_kind = [*TRAININGS, *MATRICES, *MULTILABEL, *NLI, *cells]
+    assert sorted(of_a_kind) == sorted(CONFIG.glob("**/*.yaml"))
 
 
-# --- classifiers ---
+# --- classifiers -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", MULTILABEL, ids=name_of)
@@ -63,7 +59,7 @@ def test_a_classifier_of_sentence_pairs_is_built(path: Path) -> None:
     nli.Classifier(read_settings(path, nli.Settings), 10)
 
 
-# --- trainings ---
+# --- trainings -------------------------------------------------------------------------------
 
 
 class Training(NamedTuple):
@@ -78,10 +74,10 @@ class Training(NamedTuple):
 @pytest.fixture(scope="module", params=TRAININGS, ids=name_of)
 def training(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Training:
     path = request.param
-    values = yaml.safe_load(TEXTS[path])
+    values = yaml.safe_load(path.read_text(encoding="utf-8"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("training"))
-        write_corpora(values["data"].values(), LINE)
+        write_corpora(values["data"].values())
         return Training(path, values, commands_of(path), training_setup(["-config", str(path)]))
 
 
@@ -142,109 +138,3 @@ def test_the_head_of_a_training_measures_what_validation_measures(training: Trai
     options = bleu.parse_arguments(training.commands["bleu"])
     tokenizer = training.values.get("valid_bleu_tokenize", "13a")
     assert options.tokenize == [tokenizer]
-
-
-# --- matrices of trainings ---
-
-
-class BuiltCell(NamedTuple):
-    """A cell of a matrix, and its network."""
-
-    name: str
-    model: ModelConfig
-    network: nn.Module
-
-
-class MatrixFile(NamedTuple):
-    """All cells of a file of matrices."""
-
-    path: Path
-    cells: list[BuiltCell]
-    missing: list[Path]
-    """Sources and references that are no files of the cells' corpora."""
-
-
-def built(matrix: Matrix, cell: Cell) -> BuiltCell:
-    """Write one-line corpora of a cell to the working directory, and build its network."""
-    options = matrix.training(cell, 1).training_options()
-    write_corpora(options["data"].values(), LINE)
-    Path("config.yaml").write_text(yaml.safe_dump(options))
-    model = training_setup(["-config", "config.yaml"]).model
-    return BuiltCell(cell.name, model, build_without_weights(model))
-
-
-@pytest.fixture(scope="module", params=MATRICES, ids=name_of)
-def matrix_file(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> MatrixFile:
-    matrices = list(read_matrices(request.param))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("matrix"))
-        cells = [built(matrix, cell) for matrix in matrices for cell in matrix.cells]
-        texts = [text for matrix in matrices for text in (matrix.source, matrix.reference)]
-        missing = [path for path in texts if not path.is_file()]
-    return MatrixFile(request.param, cells, missing)
-
-
-def matrix_files(paths: list[Path]) -> pytest.MarkDecorator:
-    """Run a test for some files of matrices only."""
-    return pytest.mark.parametrize("matrix_file", paths, ids=name_of, indirect=True)
-
-
-ALPHA_IN_NAME = re.compile(r"(output|attention)-([\d.]+)")
-
-
-def names_of_cells(matrix: Path) -> list[str]:
-    """Return the names of the cells of a file of matrices."""
-    return [cell.name for each in read_matrices(matrix) for cell in each.cells]
-
-
-NAMED_BY_ALPHAS = [
-    path for path in MATRICES if any(map(ALPHA_IN_NAME.search, names_of_cells(path)))
-]
-ADAPTIVE_MATRICES = [path for path in MATRICES if path.parent.name == "adaptive"]
-ADAPTIVE_ALPHAS = {"softmax": 1.0, "entmax15": 1.5, "learned": "learned"}
-
-
-def test_every_cell_of_a_matrix_is_a_valid_training(matrix_file: MatrixFile) -> None:
-    assert matrix_file.cells
-
-
-@matrix_files(NAMED_BY_ALPHAS)
-def test_cells_have_the_alphas_of_their_names(matrix_file: MatrixFile) -> None:
-    for cell in matrix_file.cells:
-        alphas = {
-            "output": cell.model.generator_alpha,
-            "attention": cell.model.global_attention_alpha,
-        }
-        for layer, alpha in ALPHA_IN_NAME.findall(cell.name):
-            assert float(alpha) == alphas[layer]
-
-
-@matrix_files(ADAPTIVE_MATRICES)
-def test_cells_of_adaptive_transformers_have_the_alphas_of_their_names(
-    matrix_file: MatrixFile,
-) -> None:
-    for cell in matrix_file.cells:
-        alpha = ADAPTIVE_ALPHAS[cell.name.split("-")[0]]
-        assert {*cell.model.attention_alphas.values()} == {alpha}
-
-
-@matrix_files(ADAPTIVE_MATRICES)
-def test_learned_alphas_are_a_number_for_each_head_of_the_three_attentions(
-    matrix_file: MatrixFile,
-) -> None:
-    for cell in matrix_file.cells:
-        parameters = cell.network.named_parameters()
-        learned = sum(weight.numel() for name, weight in parameters if name.endswith(".a"))
-        heads = 3 * cell.model.heads * cell.model.enc_layers
-        assert learned == (heads if cell.name.startswith("learned") else 0)
-
-
-def test_a_matrix_is_measured_on_a_text_of_its_corpora(matrix_file: MatrixFile) -> None:
-    assert matrix_file.missing == []
-
-
-def test_the_head_of_a_matrix_runs_it(matrix_file: MatrixFile) -> None:
-    commands = commands_of(matrix_file.path)
-    assert str(matrix_file.path.relative_to(ROOT)) in commands["tables"]

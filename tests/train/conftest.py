@@ -1,12 +1,14 @@
-"""A run of six updates, to continue; files of tests share it."""
+"""What files of tests share: a run of six updates, to continue, and padded batches."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.cli.train import main as train
 from tests.toy import write_config
+from tests.train.trainers import on_padded_batches
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +38,10 @@ def run(six_updates: Path) -> Path:
 def arguments(six_updates: Path, run: Path) -> list[str]:
     """The arguments of that run."""
     return ["-config", str(six_updates / "toy.yaml")]
+
+
+@pytest.fixture(params=[False, True], ids=["packed", "padded"])
+def padded(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Whether trainings have padded batches, as on a GPU: a test runs without and with them."""
+    with on_padded_batches(request.param):
+        yield bool(request.param)

@@ -6,23 +6,26 @@ import pytest
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.train import main as train
-from tests.toy import write_config
+from tests.toy import LETTERS, write_config
 from tests.train.runs import train_again
 
 
-def train_and_add_tokens(folder: Path, rare: int = 0, tags: int = 1) -> list[str]:
-    """Train one update; then add a language, tags and a target token to the first pair.
+def train_and_add_tokens(folder: Path, min_frequency: int = 0, tags: int = 1) -> list[str]:
+    """Train one update with the language x; then add other tokens to the first pair.
+
+    Its source gets the language y and the tag +z, its target the token z.
 
     Args:
         folder: of the corpora and the run.
-        rare: source tokens of lower frequency are not in the vocabulary.
-        tags: how often the first source has the new tag.
+        min_frequency: source tokens of lower frequency are not in the vocabulary.
+        tags: how often the source has the tag.
 
     Returns:
         The arguments of the training.
     """
     changes = {"train_steps": 1, "save_checkpoint_steps": 1, "valid_steps": 1, "rnn_size": 8}
-    arguments = ["-config", str(write_config(folder, src_words_min_frequency=rare, **changes))]
+    config = write_config(folder, src_words_min_frequency=min_frequency, **changes)
+    arguments = ["-config", str(config)]
     source, target = folder / "train.src", folder / "train.tgt"
     _, *lines = source.read_text().splitlines(keepends=True)
     others = "".join(f"lang=x {line}" for line in lines)
@@ -34,15 +37,22 @@ def train_and_add_tokens(folder: Path, rare: int = 0, tags: int = 1) -> list[str
 
 
 @pytest.mark.parametrize(
-    ("rare", "tags", "tokens"),
-    [(0, 1, "'lang=y', '+z'"), (2, 1, "'lang=y'"), (2, 99, "'+z' (99), 'lang=y'")],
-    ids=["all tokens", "not a rare tag", "a frequent tag"],
+    ("min_frequency", "tags", "tokens"),
+    [
+        pytest.param(0, 1, "'lang=y', '+z'", id="all tokens"),
+        pytest.param(2, 1, "'lang=y'", id="the language, but not a rare tag"),
+        pytest.param(2, 99, "'+z' (99), 'lang=y'", id="a tag that is frequent"),
+    ],
 )
 def test_new_tokens_of_the_data_are_warned_of(
-    rare: int, tags: int, tokens: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    min_frequency: int,
+    tags: int,
+    tokens: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A resumed run keeps its vocabulary, which may lack rare tokens on purpose."""
-    arguments = train_and_add_tokens(tmp_path, rare, tags)
+    arguments = train_and_add_tokens(tmp_path, min_frequency, tags)
     assert "only a new run" not in capsys.readouterr().err
     assert train_again(arguments, "-train_from", tmp_path / "run") == 0
     printed = capsys.readouterr().err
@@ -53,9 +63,8 @@ def test_new_tokens_of_the_data_are_warned_of(
 def test_a_language_that_is_not_in_the_vocabulary_is_not_recorded(tmp_path: Path) -> None:
     arguments = train_and_add_tokens(tmp_path)
     assert train_again(arguments, "-train_from", tmp_path / "run", "-train_steps", 2) == 0
-    assert load(tmp_path / "run" / "step_2").vocabularies.source.seen == {
-        "lang=x": frozenset("abcdef")
-    }
+    seen = load(tmp_path / "run" / "step_2").vocabularies.source.seen
+    assert seen == {"lang=x": frozenset(LETTERS)}
 
 
 def test_damaged_cells_are_counted_again_with_a_warning(

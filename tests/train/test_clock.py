@@ -9,33 +9,28 @@ import pytest
 from onmt_entmax.train import clock as clock_module
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
+from tests.train.clocks import Clock, replace_clock
 from tests.train.trainers import after_each_update, give_dev_losses, resumed_trainer, trainer_of
 
 TIMED = {"rnn_size": 8, "decay_method": "cosine", "warmup_steps": 2, "train_steps": None}
 
 
-class Clock:
-    """Seconds that pass only when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1e6
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of trainings."""
-    clock = Clock()
-    monkeypatch.setattr(clock_module.time, "monotonic", lambda: clock.now)
-    return clock
+    return replace_clock(monkeypatch, clock_module, now=1e6)
 
 
-def take_time(
-    run: Trainer,
-    clock: Clock,
-    update: Callable[[], float],
-    validation: Callable[[], float],
-) -> list[float]:
-    """Make updates and validations take some seconds; return the learning rates of the updates."""
+Seconds = Callable[[], float]
+"""Returns how long something takes that begins now."""
+
+
+def take_time(run: Trainer, clock: Clock, update: Seconds, validation: Seconds) -> list[float]:
+    """Make updates and validations take some seconds.
+
+    Returns:
+        A list to which each update adds its learning rate.
+    """
     rates: list[float] = []
 
     def after_an_update() -> None:
@@ -51,9 +46,8 @@ def take_time(
     return rates
 
 
-def let_saving_take_time(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: Callable[[], float]
-) -> None:
+def let_saving_take_time(monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: Seconds) -> None:
+    """Make checkpoints take some seconds."""
     save = RunFolder.save
 
     def save_slowly(*arguments: object) -> None:
@@ -69,29 +63,36 @@ def test_a_run_ends_in_time_at_rate_zero(
 ) -> None:
     """The last validation and checkpoint have their time, and so has the command's beginning.
 
-    From the middle on, updates take longer, or less.
+    After 100 seconds, updates take `load` times as long.
     """
-    command_began, training_began = clock.now - 5.0, clock.now
-    let_saving_take_time(monkeypatch, clock, lambda: 2.0)
+    limit, beginning, update, validation, saving = 200, 5.0, 3.0, 6.0, 2.0  # seconds
+    command_began, training_began = clock.now - beginning, clock.now
+    let_saving_take_time(monkeypatch, clock, lambda: saving)
     run = trainer_of(
-        tmp_path, command_began, max_seconds=200, valid_steps=20, report_every=1000, **TIMED
+        tmp_path, command_began, max_seconds=limit, valid_steps=20, report_every=1000, **TIMED
     )
 
     def seconds_of_update() -> float:
-        return 3.0 if clock.now < training_began + 100 else 3.0 * load
+        return update if clock.now < training_began + 100 else update * load
 
-    rates = take_time(run, clock, seconds_of_update, lambda: 6.0)
+    rates = take_time(run, clock, seconds_of_update, lambda: validation)
     outcome = run.train()
     assert outcome.reason == "max_seconds"
     assert run.state.validated == outcome.step
-    assert 200 <= clock.now - command_began < 200 + 2 * 3 * load
+    assert limit <= clock.now - command_began < limit + 2 * update * load
     assert rates[-1] < 0.02 * max(rates)
-    # Half of the time is over after 96 seconds, of which 5 + 6 + 2 were for other things.
-    assert sum(rate > 0.5 * max(rates) for rate in rates) == pytest.approx((96 - 13) / 3, abs=1.5)
-    assert all(later <= earlier for earlier, later in pairwise(rates[2:]))
+    # The cosine is at a half when half of the time before the last validation and checkpoint is
+    # over. Until then, a validation and a checkpoint took time, and the command's beginning.
+    half = (limit - validation - saving) / 2
+    updates = (half - beginning - validation - saving) / update
+    assert sum(rate > 0.5 * max(rates) for rate in rates) == pytest.approx(updates, abs=1.5)
+    warm_up = TIMED["warmup_steps"]
+    assert all(later <= earlier for earlier, later in pairwise(rates[warm_up:]))
 
 
 def test_a_resumed_run_continues_at_its_time(tmp_path: Path, clock: Clock) -> None:
+    """The time between the two runs does not count."""
+
     def rates_of(run: Trainer) -> list[float]:
         rates = take_time(run, clock, lambda: 1.0, lambda: 4.0)
         run.train()
@@ -116,8 +117,11 @@ def test_a_run_that_ended_by_time_has_nothing_left(
     last_validation: float,
     last_save: float,
 ) -> None:
-    """Though its end took less time than was kept for it, or more."""
-    the_end = clock.now + 45  # of 60 seconds, before the last validation and checkpoint
+    """Though its end took less time than was kept for it, or more.
+
+    Before the end, a validation takes nine seconds and a checkpoint one; those are kept of sixty.
+    """
+    the_end = clock.now + 45  # no update begins later
 
     def seconds_of_save() -> float:
         return 1.0 if clock.now < the_end else last_save

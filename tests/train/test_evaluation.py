@@ -23,6 +23,7 @@ from tests.train.trainers import setup_of
 
 
 def examples_of(first_tokens: list[int]) -> list[Example]:
+    """Return an example for each of these first tokens of a source."""
     return [Example([first, 9], [n], n) for n, first in enumerate(first_tokens)]
 
 
@@ -48,16 +49,16 @@ def test_a_sample_is_the_same_again(first_tokens: list[int], size: int, evenly: 
 def test_an_even_sample_has_as_many_of_each_first_token_as_there_are(
     first_tokens: list[int], size: int
 ) -> None:
+    """Where examples of a token are left over, no other one has two more."""
     sample = sample_examples(examples_of(first_tokens), size, evenly=True)
-    sampled, existing = Counter(example.source[0] for example in sample), Counter(first_tokens)
-    for first, count in existing.items():
+    sampled = Counter(example.source[0] for example in sample)
+    for first, count in Counter(first_tokens).items():
         assert sampled[first] == count or sampled[first] >= max(sampled.values()) - 1
 
 
 # --- measures are those of translating -------------------------------------------------------
 
-# Of a sample that is even over first tokens, which decide the groups of macro accuracy.
-SAMPLED = 33  # of forty
+SAMPLED = 33  # of forty pairs: a sample that is even over first tokens
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def outputs(model: LoadedModel, pairs: list[tuple[str, str]]) -> list[str]:
 def right(
     model: LoadedModel, pairs: list[tuple[str, str]], outputs: list[str]
 ) -> dict[str, list[bool]]:
-    """Whether the outputs of the sample are right, by first token."""
+    """Whether the outputs of the sample are right, by first token: the groups of macro accuracy."""
     source, target = model.vocabularies
     examples = [
         Example(source.encode(line.split()), target.encode(reference.split()), number)

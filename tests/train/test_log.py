@@ -13,31 +13,28 @@ from onmt_entmax.train import log
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.progress import Progress
 from tests.commands import json_lines
+from tests.train.clocks import Clock, replace_clock
 
 CONFIG = TrainingConfig(OptimizerConfig(), train_steps=4000, selection="exact_match")
 RATE = {"learning_rate": 0.001949, "epoch": 1}
 MEASURES = {"loss": 0.0828, "token_accuracy": 94.46, "support": 2.038, "exact_match": 61.957}
 
 
-class Clock:
-    """Stands still until a test moves it."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of logs."""
-    clock = Clock()
-    monkeypatch.setattr(log.time, "monotonic", lambda: clock.now)
-    return clock
+    return replace_clock(monkeypatch, log, now=100.0)
 
 
 @pytest.fixture
 def printed(capsys: pytest.CaptureFixture[str]) -> Callable[[], list[str]]:
     """Return the lines on stderr since the last call, without the time of day."""
     return lambda: [line.split("  ", 1)[1] for line in capsys.readouterr().err.splitlines()]
+
+
+def open_log(folder: Path, first: int = 0, config: TrainingConfig = CONFIG) -> Log:
+    """Return the log of a training of an output with alpha 1.5, which starts from a step."""
+    return Log(folder, first, config, alpha=1.5, tensorboard=None)
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -49,11 +46,10 @@ class TestRows:
 
     @pytest.fixture(autouse=True)
     def write_log(self, tmp_path: Path, clock: Clock, printed: object) -> None:
-        with closing(Log(tmp_path, 0, CONFIG, 1.5, None)) as writer:
+        with closing(open_log(tmp_path)) as writer:
             writer.advance(Progress(50, 0.2, 3.0))
-            # Loss, tokens, correct tokens and support.
-            writer.add(60.0, 400, 350, 1500)
-            writer.add(27.126, 200, 192.8, 700.2)
+            writer.add(loss=60.0, tokens=400, correct=350, support=1500)
+            writer.add(loss=27.126, tokens=200, correct=192.8, support=700.2)
             writer.waited(1.3)
             clock.now += 75
             writer.paused(10)
@@ -72,11 +68,11 @@ class TestRows:
             "kind": "train",
             "step": 250,
             **RATE,
-            "loss": 87.126 / 600,
-            "token_accuracy": 100 * 542.8 / 600,
-            "support": 2200.2 / 600,
+            "loss": (60.0 + 27.126) / 600,
+            "token_accuracy": 100 * (350 + 192.8) / 600,
+            "support": (1500 + 700.2) / 600,
             "tokens_per_second": 600 / 65,
-            "input_percent": 2.0,
+            "input_percent": 100 * 1.3 / 65,
         }
 
     def test_of_validations_are_measures(self, tmp_path: Path) -> None:
@@ -89,7 +85,7 @@ def test_the_time_left_is_that_of_the_first_limit(
 ) -> None:
     """A limit of time needs no speed."""
     config = replace(CONFIG, max_seconds=100.0)
-    with closing(Log(tmp_path, 0, config, 1.5, None)) as writer:
+    with closing(open_log(tmp_path, config=config)) as writer:
         writer.validation(Progress(0, 0.0, 30.0), MEASURES, 0)
         writer.advance(Progress(0, 0.0, 30.0))
         clock.now += 10
@@ -103,25 +99,26 @@ class TestTheHistoryOfARun:
     @pytest.fixture(autouse=True)
     def write_history(self, tmp_path: Path) -> None:
         """Two validations, then damage, and a line of which a kill left the half."""
-        with closing(Log(tmp_path, 0, CONFIG, 1.5, None)) as writer:
+        with closing(open_log(tmp_path)) as writer:
             for step in (10, 20):
                 writer.validation(Progress(step, 0.1, 1.0), MEASURES, step)
+        damage = [b"\0\0}", b"\xff}", b"[1]}", b'{"step": null}', b'{"kind": "train", "st']
         with open(tmp_path / "metrics.jsonl", "ab") as file:
-            file.write(b'\0\0}\n\xff}\n[1]}\n{"step": null}\n{"kind": "train", "st')
+            file.write(b"\n".join(damage))
 
     def steps(self, folder: Path) -> list[int]:
         return [row["step"] for row in rows(folder)]
 
     def test_is_on_disk_before_the_first_new_line(self, tmp_path: Path) -> None:
         """Up to the step of resuming; nothing is lost by a kill then."""
-        with closing(Log(tmp_path, 10, CONFIG, 1.5, None)):
+        with closing(open_log(tmp_path, first=10)):
             assert self.steps(tmp_path) == [10]
 
     def test_is_continued(self, tmp_path: Path) -> None:
-        with closing(Log(tmp_path, 10, CONFIG, 1.5, None)) as writer:
+        with closing(open_log(tmp_path, first=10)) as writer:
             writer.validation(Progress(15, 0.1, 1.0), MEASURES, 15)
         assert self.steps(tmp_path) == [10, 15]
 
     def test_is_left_out_by_a_run_from_the_beginning(self, tmp_path: Path) -> None:
-        Log(tmp_path, 0, CONFIG, 1.5, None).close()
+        open_log(tmp_path).close()
         assert rows(tmp_path) == []

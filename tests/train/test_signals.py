@@ -21,11 +21,12 @@ from onmt_entmax.checkpoint import checkpoint_steps, load
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.files import locked
 from onmt_entmax.train import run as training_run
-from onmt_entmax.train import trainer
 from onmt_entmax.train.contexts import collected_signals
-from tests.commands import CONSOLE, ENVIRONMENT, weights
+from onmt_entmax.train.trainer import Evaluate
+from tests.commands import CONSOLE, ENVIRONMENT, started, weights
 from tests.in_process import exit_status
 from tests.toy import write_config
+from tests.train.trainers import on_padded_batches
 
 
 def endless(folder: Path, **changes: object) -> list[str]:
@@ -35,11 +36,11 @@ def endless(folder: Path, **changes: object) -> list[str]:
     return ["-config", str(path)]
 
 
-def while_evaluating(monkeypatch, do: Callable[[], object]) -> None:
-    """Do something once, in the first validation."""
+def while_evaluating(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
+    """Do something once, in the first validation; validations measure nothing."""
     validations = count(1)
 
-    def make_evaluate(*_: object) -> object:
+    def make_evaluate(*_: object) -> Evaluate:
         def evaluate(model: object) -> dict[str, float]:
             if next(validations) == 1:
                 do()
@@ -54,7 +55,7 @@ def while_evaluating(monkeypatch, do: Callable[[], object]) -> None:
 def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
     """All processes get SIGHUP, and nothing can be printed any more."""
     terminal, inner = pty.openpty()
-    process = subprocess.Popen(
+    with started(
         [*CONSOLE, "train", *endless(tmp_path)],
         stdin=inner,
         stdout=inner,
@@ -62,17 +63,13 @@ def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
         env=ENVIRONMENT,
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    )
-    os.close(inner)
-    try:
+    ) as process:
+        os.close(inner)
         shown = b""
         while b"validation  step      10/1000000" not in shown:
             shown += os.read(terminal, 10_000)
         os.close(terminal)
         assert process.wait(60) == 128 + signal.SIGHUP
-    finally:
-        process.kill()
-        process.wait()
     run = tmp_path / "run"
     last = run / f"step_{checkpoint_steps(run)[-1]}"
     assert int(last.name.removeprefix("step_")) > 10
@@ -80,21 +77,23 @@ def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
     assert (last / "training" / "state.pt").is_file()
 
 
+def kill_training(arguments: list[str], checkpoint: Path) -> None:
+    """Start a training, and kill it when it has written a checkpoint, or at its end."""
+    with started(
+        [*CONSOLE, "train", *arguments], env=ENVIRONMENT, stderr=subprocess.DEVNULL
+    ) as process:
+        end = time.monotonic() + 60
+        while process.poll() is None and not checkpoint.is_dir():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+
 def test_kills_lose_no_update(tmp_path: Path) -> None:
     """SIGKILL at any time: the run continues, and its weights are those of an uninterrupted one."""
     changes = {"valid_steps": 8, "save_checkpoint_steps": 4, "train_steps": 24, "dropout": 0.3}
     arguments, run = endless(tmp_path, **changes), tmp_path / "run"
-    for step in (4, 12):
-        more = ["-train_from", str(run)] if checkpoint_steps(run) else []
-        process = subprocess.Popen(
-            [*CONSOLE, "train", *arguments, *more], env=ENVIRONMENT, stderr=subprocess.DEVNULL
-        )
-        end = time.monotonic() + 60
-        while process.poll() is None and not (run / f"step_{step}").is_dir():
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        process.kill()
-        process.wait()
+    kill_training(arguments, run / "step_4")
+    kill_training([*arguments, "-train_from", str(run)], run / "step_12")
     assert train([*arguments, "-train_from", str(run)]) == 0
     assert train([*arguments, "-save_model", str(tmp_path / "whole")]) == 0
     whole = weights(tmp_path / "whole", 24)
@@ -104,15 +103,18 @@ def test_kills_lose_no_update(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "padded"),
     [(signal.SIGINT, False), (signal.SIGTERM, True), (signal.SIGHUP, False)],
+    ids=["SIGINT", "SIGTERM, padded", "SIGHUP"],
 )
 def test_a_signal_in_a_validation_ends_the_run_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, padded: bool
 ) -> None:
-    monkeypatch.setattr(trainer, "PADDED_ON_CPU", padded)
+    """The validation is that of step 5; the signal is acted on after the next update."""
     while_evaluating(monkeypatch, lambda: os.kill(os.getpid(), number))
-    assert train(endless(tmp_path)) == 128 + number
-    assert checkpoint_steps(tmp_path / "run")[-1] == 6
-    assert train([*endless(tmp_path, train_steps=7), "-train_from", str(tmp_path / "run")]) == 0
+    with on_padded_batches(padded):
+        assert train(endless(tmp_path)) == 128 + number
+        assert checkpoint_steps(tmp_path / "run")[-1] == 6
+        more = ["-train_from", str(tmp_path / "run")]
+        assert train([*endless(tmp_path, train_steps=7), *more]) == 0
 
 
 def test_after_nohup_a_closed_terminal_changes_nothing(
@@ -127,7 +129,7 @@ def test_after_nohup_a_closed_terminal_changes_nothing(
     assert checkpoint_steps(tmp_path / "run")[-1] == 7
 
 
-def while_saving(monkeypatch, *numbers: signal.Signals) -> None:
+def while_saving(monkeypatch: pytest.MonkeyPatch, *numbers: signal.Signals) -> None:
     """Send signals to this process while it writes its second checkpoint."""
     save, checkpoints = torch.save, count(1)
 

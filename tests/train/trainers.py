@@ -1,8 +1,10 @@
 """Trainers of the toy task, and changes to them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -12,11 +14,13 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.parallel.processes import Processes
+from onmt_entmax.train import trainer as trainer_module
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
 from tests.toy import write_config
 
+# A small Transformer all of whose attention has learned alphas.
 LEARNED = {
     "encoder_type": "transformer",
     "decoder_type": "transformer",
@@ -41,14 +45,26 @@ def setup_of(folder: Path, **changes: object) -> TrainingSetup:
 def _build_trainer(
     setup: TrainingSetup, data: TrainingData, model: SparseNMTModel, began: float | None
 ) -> Trainer:
-    run = RunFolder(Path(setup.run.save_model), setup.model, data.vocabularies, setup.record)
-    evaluate = make_evaluate(data, setup.validation)
-    batches = TrainingBatches(data)
-    return Trainer(model, batches, setup.training, evaluate, run, None, Processes(), began)
+    return Trainer(
+        model,
+        TrainingBatches(data),
+        setup.training,
+        evaluate=make_evaluate(data, setup.validation),
+        run=RunFolder(Path(setup.run.save_model), setup.model, data.vocabularies, setup.record),
+        log=None,
+        processes=Processes(),
+        began=began,
+    )
 
 
 def trainer_of(folder: Path, began: float | None = None, **changes: object) -> Trainer:
-    """Return a trainer for the toy task, which began at a time of `time.monotonic`."""
+    """Return a trainer for the toy task.
+
+    Args:
+        folder: of the corpora and the run.
+        began: when its command began, in seconds of `time.monotonic`; None: when it trains.
+        changes: options of `tests.toy.write_config`.
+    """
     setup = setup_of(folder, **changes)
     data = TrainingData(setup.data, setup.vocabulary)
     torch.manual_seed(1)
@@ -61,7 +77,7 @@ def resumed_trainer(folder: Path, step: int, **changes: object) -> Trainer:
     checkpoint = folder / "run" / f"step_{step}"
     loaded = load(checkpoint)
     data = TrainingData(setup.data, setup.vocabulary, loaded.vocabularies)
-    trainer = _build_trainer(setup, data, loaded.model, None)
+    trainer = _build_trainer(setup, data, loaded.model, began=None)
     trainer.load_state_dict(read_training_state(checkpoint))
     return trainer
 
@@ -72,8 +88,17 @@ def weights(model: SparseNMTModel) -> list[Tensor]:
 
 
 def assert_equal(one: list[Tensor], other: list[Tensor]) -> None:
+    """Fail unless two models' weights are the same, bit for bit."""
     assert len(one) == len(other)
     assert all(a.equal(b) for a, b in zip(one, other, strict=True))
+
+
+@contextmanager
+def on_padded_batches(padded: bool) -> Iterator[None]:
+    """Let trainings have padded batches, as on a GPU; plain calls stand in for CUDA graphs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer_module, "PADDED_ON_CPU", padded)
+        yield
 
 
 def after_each_update(trainer: Trainer, do: Callable[[], object]) -> None:
@@ -88,7 +113,7 @@ def after_each_update(trainer: Trainer, do: Callable[[], object]) -> None:
 
 
 def make_losses_nan(trainer: Trainer, steps: set[int]) -> None:
-    """Make the training losses of some updates nan."""
+    """Make the training losses of some updates nan; the first update is step 1."""
     loss = trainer.update.loss
 
     def loss_or_nan(batch: object) -> object:

@@ -1,0 +1,102 @@
+"""Model folders that are damaged, or have wrong content: one line names the file and the fault."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onmt_entmax.checkpoint import load, read_training_state
+from onmt_entmax.files.checksums import write_list
+from tests.checkpoint.refusals import change_config, refusal
+from tests.models import SMALL
+
+CONTENT = ["config.yaml", "vocab.json", "model.safetensors", "training/state.pt"]
+FILES = [*CONTENT, "SHA256SUMS"]
+
+
+def read_all(folder: Path) -> None:
+    """Read every file of a folder, as resuming does."""
+    load(folder)
+    assert read_training_state(folder) == {"step": 3}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_flipped_bit_is_noticed(folder: Path, name: str) -> None:
+    """Twenty bits of each file, each by itself; without a flipped bit, all is read."""
+    path, generator = folder / name, random.Random(name)
+    whole = path.read_bytes()
+    for _ in range(20):
+        bit = generator.randrange(8 * len(whole))
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        assert str(folder) in refusal(lambda: read_all(folder))
+    path.write_bytes(whole)
+    read_all(folder)
+
+
+@pytest.mark.parametrize("name", CONTENT)
+@pytest.mark.parametrize("damage", ["half", "garbage", "nothing", "missing"])
+def test_damage_that_is_listed_is_one_line_that_names_the_file(
+    folder: Path, name: str, damage: str
+) -> None:
+    """The list of checksums was written after the damage, so that it does not show it."""
+    path = folder / name
+    whole = path.read_bytes()
+    contents = {"half": whole[: len(whole) // 2], "garbage": b"\x00\xff\xfe", "nothing": b""}
+    path.unlink()
+    if damage in contents:
+        path.write_bytes(contents[damage])
+    write_list(folder)
+    message = refusal(lambda: read_all(folder))
+    assert (str(folder) if damage == "missing" else name) in message
+
+
+def test_a_folder_without_a_list_loads_with_a_warning(folder: Path) -> None:
+    (folder / "SHA256SUMS").unlink()
+    change_config(folder, lambda content: content["model"].update(tag_head=None), listed=False)
+    with pytest.warns(UserWarning, match="model: has no SHA256SUMS: its files are not checked"):
+        assert load(folder).config == SMALL
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format_version": "2.0"}, "format 2.0 is newer"),
+        ({"format_version": None}, "no format_version"),
+        ({"model": []}, "model: must be a mapping"),
+        ({"options": None}, "options: must be a mapping"),
+        ({"options": {"target_order": "up"}}, "target_order: "),
+        ({"model": {"encoder_type": "tree"}}, "encoder_type: must be"),
+        ({"model": {"rnn_size": 0.5}}, "rnn_size: must be"),
+        ({"model": {"head": 8}}, "head: no such key; did you mean 'heads'?"),
+    ],
+)
+def test_configurations_that_are_refused(
+    folder: Path, change: dict[str, object], message: str
+) -> None:
+    change_config(folder, lambda content: content.update(change))
+    line = refusal(lambda: load(folder))
+    assert line.startswith(f"{folder}/config.yaml: ")
+    assert message in line
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        pytest.param(None, id="null"),
+        pytest.param("abc", id="no list"),
+        pytest.param([1], id="a number"),
+        pytest.param(["a", "a"], id="a token twice"),
+        pytest.param(["<unk>"], id="too few special tokens"),
+    ],
+)
+def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any) -> None:
+    content = json.loads((folder / "vocab.json").read_text())
+    content[side] = tokens
+    (folder / "vocab.json").write_text(json.dumps(content))
+    write_list(folder)
+    assert str(folder) in refusal(lambda: load(folder))

@@ -1,0 +1,74 @@
+"""Reading of lines, bytes and JSON: what a line is, and files that cannot be read."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.files import (
+    FileError,
+    count_lines,
+    read_aligned,
+    read_bytes,
+    read_lines,
+    read_object,
+)
+from tests.files.folders import make_unreadable_files
+
+
+class TestLines:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        """A file of four lines with other marks of lines in them, and two byte order marks."""
+        path = tmp_path / "text"
+        path.write_bytes("\ufeffa b\rc\r\nd\u2028e\x0bf\n\n\ufeffg".encode())
+        return path
+
+    def test_end_at_line_feeds_only(self, path: Path) -> None:
+        """The byte order mark at the beginning is no text."""
+        assert list(read_lines(path)) == ["a b\rc", "d\u2028e\x0bf", "", "\ufeffg"]
+
+    def test_are_counted_as_they_are_read(self, path: Path) -> None:
+        assert count_lines(path) == 4
+
+    def test_of_two_files_are_read_together(self, path: Path, tmp_path: Path) -> None:
+        (tmp_path / "b").write_text("1\n2\n3\n4")
+        assert read_aligned(path, tmp_path / "b")[1] == ["1", "2", "3", "4"]
+
+    def test_of_two_files_are_as_many(self, path: Path, tmp_path: Path) -> None:
+        (tmp_path / "b").write_text("1\n2\n3")
+        with pytest.raises(FileError, match=r"b: 3 lines, but .*text has 4"):
+            read_aligned(path, tmp_path / "b")
+
+    def test_that_are_no_text_are_named(self, tmp_path: Path) -> None:
+        (tmp_path / "bytes").write_bytes(b"a\n\xff")
+        with pytest.raises(FileError, match=r"bytes:2: not UTF-8 text"):
+            list(read_lines(tmp_path / "bytes"))
+
+
+@pytest.mark.parametrize(
+    "name", ["none", "large", "pipe", "folder", "loop", "device", "a\0b"], ids=repr
+)
+def test_a_file_that_cannot_be_read_is_one_line_that_names_it(tmp_path: Path, name: str) -> None:
+    make_unreadable_files(tmp_path)
+    path = tmp_path / name
+    with pytest.raises(FileError) as raised:
+        read_bytes(path, 10)
+    assert str(raised.value).startswith((str(path), repr(str(path))))
+    assert "\n" not in str(raised.value)
+
+
+def test_links_to_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "link").symlink_to("file")
+    assert read_bytes(tmp_path / "link", 7) == b"content"
+
+
+def test_an_object_is_read_from_json(tmp_path: Path) -> None:
+    (tmp_path / "object").write_text('{"a": [1]}')
+    assert read_object(tmp_path / "object") == {"a": [1]}
+
+
+def test_json_that_is_no_text_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"a\n\xff")
+    with pytest.raises(FileError, match=r"bytes: damaged"):
+        read_object(tmp_path / "bytes")

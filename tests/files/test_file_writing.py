@@ -1,0 +1,161 @@
+"""Writing of files and folders: the old one or the whole new one, whatever ends the writing."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.files import FileError, replaced_when_done, write_files, write_folder, write_text
+from tests.commands import ENVIRONMENT, started
+from tests.files.folders import make_unreadable_files, names
+
+
+class TestSeveralFiles:
+    @pytest.fixture
+    def paths(self, tmp_path: Path) -> list[Path]:
+        """A file in a new folder, and one that is there, for its owner and group."""
+        old = tmp_path / "b"
+        old.write_text("before")
+        old.chmod(0o640)
+        return [tmp_path / "new" / "a", old]
+
+    def test_stay_as_they_were_after_an_error(self, paths: list[Path], tmp_path: Path) -> None:
+        def stop_halfway() -> None:
+            with replaced_when_done(paths) as files:
+                files[1].write("half")
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            stop_halfway()
+        assert paths[1].read_text() == "before"
+        assert names(tmp_path) <= {"b", "new"}
+
+    def test_take_their_names_together(self, paths: list[Path], tmp_path: Path) -> None:
+        write_files(dict.fromkeys(paths, "whole"))
+        assert [path.read_text() for path in paths] == ["whole", "whole"]
+        assert names(tmp_path) == {"b", "new", "new/a"}
+
+    def test_keep_their_permissions_and_new_ones_have_the_usual(self, paths: list[Path]) -> None:
+        write_files(dict.fromkeys(paths, "whole"))
+        umask = os.umask(0)
+        os.umask(umask)
+        new, old = (stat.S_IMODE(path.stat().st_mode) for path in paths)
+        assert (new, old) == (0o666 & ~umask, 0o640)
+
+
+# --- an end while something is written -------------------------------------------------------
+
+# Writes `file` or `folder`, and waits in the middle.
+_WRITING = """
+import sys, time
+from pathlib import Path
+from onmt_entmax.files import replaced_when_done, write_folder
+
+def wait():
+    print("ready", flush=True)
+    time.sleep(60)
+
+def fill(folder):
+    folder.mkdir()
+    wait()
+
+if sys.argv[1] == "file":
+    with replaced_when_done([Path("file")]) as (file,):
+        file.write("half")
+        wait()
+else:
+    write_folder(Path("folder"), fill)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "temporary_files"),
+    [
+        (signal.SIGKILL, -signal.SIGKILL, 1),  # nobody can remove the temporary file
+        (signal.SIGTERM, 128 + signal.SIGTERM, 0),
+        (signal.SIGHUP, 128 + signal.SIGHUP, 0),
+        (signal.SIGINT, -signal.SIGINT, 0),
+    ],
+    ids=lambda value: value.name if isinstance(value, signal.Signals) else "",
+)
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_process_that_is_ended_leaves_the_old(
+    tmp_path: Path, number: signal.Signals, status: int, temporary_files: int, kind: str
+) -> None:
+    (tmp_path / "file").write_text("before")
+    (tmp_path / "folder").mkdir()
+    with started(
+        [sys.executable, "-c", _WRITING, kind],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert process.wait(30) == status
+    assert (tmp_path / "file").read_text() == "before"
+    temporary = names(tmp_path) - {"file", "folder"}
+    assert len(temporary) == temporary_files
+    assert all(name.startswith(f".{kind}.") and name.endswith(".tmp") for name in temporary)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_folder_that_cannot_take_its_place_leaves_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def write(text: str) -> None:
+        def fill(path: Path) -> None:
+            path.mkdir()
+            (path / "weights").write_text(text)
+
+        write_folder(tmp_path / "step_1", fill)
+
+    write("old")
+    write("newer")
+    replace = os.replace
+
+    def replace_or_fail(source: Path, target: Path) -> None:
+        if str(source).endswith(".tmp"):
+            raise error
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replace_or_fail)
+    with pytest.raises((FileError, KeyboardInterrupt), match=r"No space left|^$"):
+        write("newest")
+    assert (tmp_path / "step_1" / "weights").read_text() == "newer"
+    assert names(tmp_path) == {"step_1", "step_1/weights"}
+
+
+# --- links, open files, and what cannot be written -------------------------------------------
+
+
+def test_an_open_file_is_written_where_it_stands(tmp_path: Path) -> None:
+    """As of a shell's `-output /dev/stdout >> all`: nothing before or after it is lost."""
+    with open(tmp_path / "all", "w") as file:
+        print("before", file=file, flush=True)
+        write_text(Path(f"/dev/fd/{file.fileno()}"), "text\n")
+        print("after", file=file)
+    assert (tmp_path / "all").read_text() == "before\ntext\nafter\n"
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_text("old")
+    (tmp_path / "link").symlink_to("there/file")
+    write_text(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "file").read_text() == "new"
+
+
+@pytest.mark.parametrize("name", ["folder", "loop/x", "large/x", "a\0b", "x" * 300], ids=repr)
+def test_a_file_that_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, name: str) -> None:
+    make_unreadable_files(tmp_path)
+    with pytest.raises(FileError, match=r"^[^\n]+$") as raised:
+        write_text(tmp_path / name, "text")
+    assert repr(name)[1:-1] in str(raised.value)

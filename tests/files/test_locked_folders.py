@@ -1,0 +1,138 @@
+"""Locks of folders, in which one process works at a time, and temporary folders."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.files import FileError, locked, temporary_folder, write_files
+from tests.commands import ENVIRONMENT, started
+
+# --- locks -----------------------------------------------------------------------------------
+
+_WORKING = """
+import sys, time
+from pathlib import Path
+from onmt_entmax.files import locked
+with locked(Path(sys.argv[1])):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_one_process_works_in_a_folder(tmp_path: Path) -> None:
+    """After it was killed, another one may."""
+    run = tmp_path / "run"
+    command = [sys.executable, "-c", _WORKING, run]
+    with started(command, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        with pytest.raises(FileError, match="run: another process works here"), locked(run):
+            pytest.fail("both work there")
+    with locked(run):
+        (run / "file").touch()
+
+
+def test_a_lock_notices_that_its_folder_was_replaced(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with locked(run) as check:
+        check()
+        shutil.rmtree(run)
+        with pytest.raises(FileError, match="run: was deleted or replaced"):
+            check()
+        with locked(run) as other:
+            other()
+            with pytest.raises(FileError, match="run: was deleted or replaced"):
+                check()
+
+
+def test_a_lock_does_not_tidy_up_in_another_folder(tmp_path: Path) -> None:
+    """The folder that took the place of the locked one keeps its lock file."""
+
+    def fail() -> None:
+        with locked(tmp_path / "run"):
+            shutil.rmtree(tmp_path / "run")
+            write_files({tmp_path / "run" / ".lock": ""})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert (tmp_path / "run" / ".lock").exists()
+
+
+def fail_in(folder: Path) -> None:
+    """Raise an error while the folder is locked, and catch it."""
+    with pytest.raises(ZeroDivisionError), locked(folder):
+        raise ZeroDivisionError
+
+
+def test_a_new_folder_that_is_empty_is_removed_after_an_error(tmp_path: Path) -> None:
+    fail_in(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_with_a_file_stays_after_an_error(tmp_path: Path) -> None:
+    write_files({tmp_path / "run" / "file": ""})
+    fail_in(tmp_path / "run")
+    assert (tmp_path / "run" / "file").exists()
+
+
+def test_a_link_to_an_empty_folder_stays_after_an_error(tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "link").symlink_to("scratch")
+    fail_in(tmp_path / "link")
+    assert (tmp_path / "link").is_dir()
+
+
+# --- temporary folders -----------------------------------------------------------------------
+
+_UNPACKING = """
+import sys, time
+from pathlib import Path
+from onmt_entmax.files import temporary_folder
+with temporary_folder() as folder:
+    (folder / "file").write_text("x")
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name
+)
+def test_a_temporary_folder_is_removed_when_a_signal_ends_the_process(
+    number: signal.Signals,
+) -> None:
+    with started(
+        [sys.executable, "-c", _UNPACKING],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=ENVIRONMENT,
+        text=True,
+    ) as process:
+        folder = Path(process.stdout.readline().strip())
+        assert (folder / "file").exists()
+        process.send_signal(number)
+        process.wait(30)
+    assert not folder.exists()
+
+
+def test_a_second_signal_does_not_end_the_removal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rmtree = shutil.rmtree
+
+    def remove_under_a_signal(*arguments: object, **keywords: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        rmtree(*arguments, **keywords)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(shutil, "rmtree", remove_under_a_signal)
+    with pytest.raises(SystemExit), temporary_folder():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

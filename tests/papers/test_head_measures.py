@@ -1,0 +1,154 @@
+"""Measures of attention heads, `tools.papers.head_measures`, against plain loops."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from tools.papers import corpus_measures, head_measures
+from tools.papers.head_choice import positional_heads
+
+
+def sparse_weights(seed: int, head_count: int, size: int, causal: bool = False) -> np.ndarray:
+    """Return random distributions of two layers, with zeros; causal ones have nothing ahead.
+
+    Returns:
+        Weights (layers, heads, queries, keys).
+    """
+    generator = np.random.default_rng(seed)
+    weights = generator.random((2, head_count, size, size))
+    weights[generator.random(weights.shape) < 0.5] = 0.0
+    weights[..., range(size), range(size)] += 0.1
+    weights = np.tril(weights) if causal else weights
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def entropy(distribution: np.ndarray) -> float:
+    return -sum(p * math.log(p) for p in distribution if p > 0)
+
+
+class Summary(NamedTuple):
+    """Weights of two layers with three heads, and what the measures say of them."""
+
+    weights: np.ndarray
+    """(layers, heads, queries, keys)"""
+    available: list[int]
+    """Keys that each query may attend to."""
+    measured: Mapping[str, Any]
+
+
+@pytest.fixture(params=[False, True], ids=["encoder", "causal decoder"])
+def summary(request: pytest.FixtureRequest) -> Summary:
+    causal = request.param
+    weights = sparse_weights(1, 3, 5, causal)
+    measures = corpus_measures.Measures("decoder" if causal else "encoder", np.full((2, 3), 1.5))
+    measures.add(0, weights, ["a"] * 5)
+    return Summary(weights, [1, 2, 3, 4, 5] if causal else [5] * 5, measures.summary())
+
+
+def test_divergence_is_that_of_plain_loops(summary: Summary) -> None:
+    for layer in range(2):
+        divergences = []
+        for query, keys in enumerate(summary.available):
+            rows = summary.weights[layer, :, query]
+            if keys > 1:  # a single key leaves no choice
+                spread = entropy(rows.mean(0)) - np.mean([entropy(row) for row in rows])
+                divergences.append(spread / math.log(keys))
+        assert summary.measured["divergence"][layer] == pytest.approx(np.mean(divergences))
+
+
+def test_density_is_that_of_plain_loops(summary: Summary) -> None:
+    for layer, head in np.ndindex(2, 3):
+        counts = [(row > 0).sum() for row in summary.weights[layer, head]]
+        shares = [count / keys for count, keys in zip(counts, summary.available, strict=True)]
+        assert summary.measured["density"][layer][head] == pytest.approx(np.mean(shares))
+        assert summary.measured["attended"][layer][head] == pytest.approx(np.mean(counts))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "clusters"),
+    [
+        pytest.param(
+            "ein Fuß￭ ball￭ er ￭, rot￭ ￭-￭ weiß ￭.", [0, 1, 1, 1, 4, 5, 5, 5, 8], id="joiners"
+        ),
+        pytest.param("▁ein ▁Fuß ball er . ▁ja", [0, 1, 1, 1, 4, 5], id="spacers"),
+        pytest.param("a fo@@ x @-@ y .", [0, 1, 1, 1, 1, 5], id="continuation marks"),
+        pytest.param("a - b", [0, 1, 2], id="a dash between words"),
+        pytest.param("name ￭@￭ host", [0, 1, 2], id="a mark that is no hyphen"),
+    ],
+)
+def test_clusters_are_words_of_subwords_with_their_hyphens(
+    tokens: str, clusters: list[int]
+) -> None:
+    assert head_measures.clusters(tokens.split()) == clusters
+
+
+def test_weight_inside_clusters() -> None:
+    """Of the second token, to itself and to the third, which is of the same word."""
+    weights = sparse_weights(4, 2, 4)
+    inside = head_measures.inside(weights, [0, 1, 1, 3])
+    assert inside[..., 1] == pytest.approx(weights[..., 1, 1] + weights[..., 1, 2])
+
+
+def test_merging_is_the_largest_weight_within_a_word() -> None:
+    """Of a word of one token, what it gives itself."""
+    weights = sparse_weights(4, 2, 4)
+    merging = head_measures.merging(weights, [0, 1, 1, 3])
+    assert merging.shape == (2, 2, 3)  # layers, heads, words
+    assert (merging[..., 0] == weights[..., 0, 0]).all()
+    assert merging[..., 1] == pytest.approx(np.maximum(weights[..., 1, 2], weights[..., 2, 1]))
+
+
+# --- positional heads ------------------------------------------------------------------------
+
+
+def attend_to_previous(size: int, elsewhere: Mapping[int, Mapping[int, float]]) -> np.ndarray:
+    """Return the weights (queries, keys) of a head that attends to the token before.
+
+    Args:
+        size: number of tokens; the first attends to itself.
+        elsewhere: by query, the weights of keys instead.
+    """
+    weights = np.eye(size, k=-1)
+    weights[0, 0] = 1.0
+    for query, row in elsewhere.items():
+        weights[query] = 0.0
+        for key, weight in row.items():
+            weights[query, key] = weight
+    return weights
+
+
+@pytest.fixture
+def positional() -> Mapping[str, Any]:
+    """Measures of two heads of eleven tokens, of which ten have one before.
+
+    The largest weight is there for 9 of the 10 in the first head, for 8 in the second.
+    """
+    nine = attend_to_previous(11, {1: {5: 1.0}, 2: {1: 0.6, 5: 0.4}})
+    eight = attend_to_previous(11, {1: {5: 1.0}, 2: {5: 1.0}})
+    measures = corpus_measures.Measures("encoder", np.array([[1.0, 1.5]]))
+    measures.add(0, np.stack([nine, eight])[None], ["a"] * 11)
+    measured: Mapping[str, Any] = measures.summary()
+    return measured
+
+
+def test_a_head_is_positional_if_its_largest_weight_is_there_for_nine_tenths(
+    positional: Mapping[str, Any],
+) -> None:
+    (head,) = positional_heads(positional, offset=-1)
+    assert (head.layer, head.head, head.alpha) == (1, 1, 1.0)
+    assert head.score == pytest.approx((8 + 0.6 + 0) / 10)
+
+
+def test_no_head_is_positional_for_another_offset(positional: Mapping[str, Any]) -> None:
+    assert positional_heads(positional, offset=1) == []
+
+
+def test_softmax_is_dense_even_where_a_weight_rounds_to_zero(
+    positional: Mapping[str, Any],
+) -> None:
+    ((softmax, sparse),) = positional["density"]
+    assert softmax == 1.0
+    assert sparse < 1

@@ -1,0 +1,90 @@
+"""Warnings of `Inflector`: tags, letters and scripts that training did not have."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax import Inflector
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from tests.inflection_models import VOCABULARIES, write_model
+from tests.models import words
+
+NORMAL = "the lemma is not in Unicode's normal form {}, in which training has {}: normalise it"
+COMPOSED, DECOMPOSED = NORMAL.format("NFC", "ä"), NORMAL.format("NFD", "U+0308, o")
+
+
+@pytest.fixture(scope="module")
+def inflector(tmp_path_factory: pytest.TempPathFactory) -> Inflector:
+    """A random model of the standard vocabularies of tests."""
+    return Inflector([write_model(tmp_path_factory.mktemp("inflection") / "model", 22)])
+
+
+def test_a_query_like_those_of_training_has_no_warning(inflector: Inflector) -> None:
+    assert inflector.inflect("german", "a b", "V;PST").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "tags", "warnings"),
+    [
+        ("german", "V;SBVJ", ["unknown tag SBVJ (did you mean SBJV?)"]),
+        ("german", "V;sbjv", ["unknown tag sbjv (did you mean SBJV?)"]),
+        ("german", "V;SUBJ", ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"]),
+        (
+            "english",
+            "V;SBJV",
+            ["not seen in training for english: '+SBJV' (did you mean SUBJ?)"],
+        ),
+        ("english", "V;SUBJ", []),
+    ],
+)
+def test_a_tag_that_is_near_is_named(
+    tmp_path: Path, language: str, tags: str, warnings: list[str]
+) -> None:
+    """Only tags that training saw in the language are suggested."""
+    tokens = dict.fromkeys((*VOCABULARIES.source.tokens, "+V", "+PST", "+SBJV", "+SUBJ"))
+    seen = {
+        "lang=german": frozenset({"+V", "+PST", "+SBJV", "a"}),
+        "lang=english": frozenset({"+V", "+PST", "+SUBJ", "a"}),
+    }
+    source = Vocabulary(tuple(tokens), seen)
+    folder = write_model(tmp_path / "tags", 3, Vocabularies(source, VOCABULARIES.target))
+    assert list(Inflector([folder]).inflect(language, "a", tags).warnings) == warnings
+
+
+@pytest.mark.parametrize(
+    ("lemma", "warnings"),
+    [
+        pytest.param("a", (), id="seen"),
+        pytest.param("ä", (), id="seen, composed"),
+        pytest.param("a\u0308", (COMPOSED,), id="decomposed"),
+        pytest.param("x\u0308", (), id="seen accent on a letter without a composed form"),
+        pytest.param("ö", ("unknown character ö", DECOMPOSED), id="composed"),
+        pytest.param("а", ("unknown character а",), id="Cyrillic"),
+        pytest.param(
+            "bа",
+            ("unknown character а", "'bа' mixes scripts: Latin with Cyrillic а (U+0430)"),
+            id="Latin and Cyrillic",
+        ),
+    ],
+)
+def test_a_lemma_in_other_letters_is_named(
+    tmp_path: Path, lemma: str, warnings: tuple[str, ...]
+) -> None:
+    source = ("lang=german", "+V", "a", "b", "x", "o", "ä", "\u0308")
+    folder = write_model(tmp_path / "model", 3, words(source, "ab"), end=3)
+    answer = Inflector([folder]).inflect("german", lemma, "V")
+    # The model is random: its form may have fewer scripts than the lemma.
+    texts = tuple(text for text in answer.warnings if "its lemma" not in text)
+    assert texts == warnings
+
+
+def test_a_form_in_other_scripts_is_named_with_the_number_of_others(tmp_path: Path) -> None:
+    """Of a lemma in Latin, forms in Cyrillic count as those that mix both."""
+    folder = write_model(tmp_path / "model", 4, words(("lang=x", "+V", "a", "б"), "aб"), end=1)
+    answer = Inflector([folder], n_best=10, beam_size=10).inflect("x", "aa", "V")
+    strange = [form.text for form in answer.forms if "б" in form.text]
+    mixed = [text for text in strange if "a" in text]
+    assert len(strange) > len(mixed) > 1
+    (warning,) = answer.warnings
+    assert warning.startswith(repr(strange[0]))
+    assert warning.endswith(f" (and {len(strange) - 1} other forms)")

@@ -1,0 +1,106 @@
+"""Symbols of the model's own, such as `</s>`, in what a user asks for: no text has them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onmt_entmax import load
+from onmt_entmax.cli import score
+from onmt_entmax.data.reader import Reader
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.errors import UserError
+from onmt_entmax.search import LineConstraints, SearchTask
+from onmt_entmax.suggester import suggest
+from onmt_entmax.translator import Translator
+from tests.certain_models import write_model_of
+from tests.commands import json_lines
+
+SYMBOLS = ["<s>", "</s>", "<blank>"]
+
+
+def test_symbols_of_a_source_are_read_as_unknown() -> None:
+    shared = Vocabulary(("<unk>", "<blank>", "<s>", "</s>", "a"))
+    source = Reader(Vocabularies(shared, shared)).encode(["<s>", "a", "</s>", "<blank>", "<unk>"])
+    assert list(source.example.source) == [0, 4, 0, 0, 0]
+    assert source.unknown == ("<s>", "</s>", "<blank>")
+
+
+def test_symbols_that_the_training_sources_had_are_read() -> None:
+    """In a vocabulary that is not shared; `<blank>` is padding in any case."""
+    vocabularies = Vocabularies(
+        Vocabulary(("<unk>", "<blank>", "<s>", "a")),
+        Vocabulary(("<unk>", "<blank>", "<s>", "</s>", "a", "b")),
+    )
+    source = Reader(vocabularies).encode(["<s>", "a", "<blank>"])
+    assert list(source.example.source) == [2, 3, 0]
+    assert source.unknown == ("<blank>",)
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+class TestRefused:
+    """In what a user asks of outputs."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        return write_model_of(tmp_path / "model", "x", "</s>")
+
+    @pytest.fixture
+    def message(self, symbol: str) -> str:
+        return f"'{symbol}' is a symbol of the model's own, and no part of a text"
+
+    def test_in_a_prefix(self, folder: Path, symbol: str, message: str) -> None:
+        translator = Translator.from_folders([folder])
+        with pytest.raises(UserError, match=f"prefix of line 1: {message}"):
+            list(translator.answers(["a"], prefixes=[f"x {symbol}"]))
+
+    @pytest.mark.parametrize("kind", ["contain", "avoid", "regex"])
+    def test_in_constraints_of_a_line(
+        self, folder: Path, symbol: str, message: str, kind: str
+    ) -> None:
+        constraints = {
+            "contain": LineConstraints(((f"x {symbol}",),)),
+            "avoid": LineConstraints(avoid=(symbol,)),
+            "regex": LineConstraints(regex=f"x {symbol}"),
+        }[kind]
+        translator = Translator.from_folders([folder])
+        with pytest.raises(UserError, match=f"constraints of line 1: {message}"):
+            list(translator.answers(["a"], constraints=[constraints]))
+
+    def test_in_a_constraint_of_all_lines(self, folder: Path, symbol: str, message: str) -> None:
+        with pytest.raises(UserError, match=f"constraint_regex: {message}"):
+            Translator.from_folders([folder], SearchTask(regex=f". {symbol}"))
+
+    def test_in_a_prefix_to_continue(self, folder: Path, symbol: str, message: str) -> None:
+        with pytest.raises(UserError, match=f"^{message}"):
+            suggest(load(folder), "a", symbol)
+
+
+class TestScoring:
+    """A target with a symbol is scored as one with an unknown token."""
+
+    def record(self, folder: Path, target: str) -> dict[str, Any]:
+        """Return what `score` writes of a target."""
+        folder.mkdir(exist_ok=True)
+        model = write_model_of(folder / "model", "x", "y", "</s>")
+        source, reference, output = folder / "src", folder / "tgt", folder / "out"
+        source.write_text("a\n")
+        reference.write_text(f"{target}\n")
+        files = ["-model", model, "-src", source, "-tgt", reference, "-output", output]
+        assert score.main([*map(str, files)]) == 0
+        (record,) = json_lines(output)
+        return record
+
+    @pytest.mark.parametrize("token", ["</s>", "?"])
+    def test_names_the_token(self, tmp_path: Path, token: str) -> None:
+        record = self.record(tmp_path, f"x {token} y")
+        assert record["excluded_at"] == 1
+        assert list(record["unknown_target"]) == [token]
+
+    def test_gives_the_same_numbers(self, tmp_path: Path) -> None:
+        def steps(name: str, token: str) -> list[dict[str, Any]]:
+            """Return the steps of a target with a token, without the names of tokens."""
+            record = self.record(tmp_path / name, f"x {token} y")
+            return [{**step, "token": ""} for step in record["steps"]]
+
+        assert steps("symbol", "</s>") == steps("unknown", "?")

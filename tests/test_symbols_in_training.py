@@ -1,0 +1,92 @@
+"""Symbols of the model's own, such as `</s>`, in training data: no text may have them."""
+
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import prepare_files
+from onmt_entmax.cli.train import main as train
+from onmt_entmax.data.training import TrainingData
+from onmt_entmax.data.transforms import build_transforms
+from onmt_entmax.options.train import training_setup
+from tests.in_process import refusal
+from tests.models import words
+from tests.toy import TRAINING_PAIRS, write_config
+
+SYMBOLS = ["<s>", "</s>", "<blank>"]
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+@pytest.mark.parametrize("side", ["src", "tgt"])
+def test_training_refuses_texts_with_symbols(tmp_path: Path, side: str, symbol: str) -> None:
+    path = write_config(tmp_path)
+    file = tmp_path / f"train.{side}"
+    lines = file.read_text().splitlines()
+    number = 7
+    lines[number - 1] = f"a {symbol} b"
+    file.write_text("\n".join(lines) + "\n")
+    line = refusal(train, ["-config", path])
+    assert f"{file}: line {number}: {symbol!r} is a symbol of the model's own" in line
+    assert not list((tmp_path / "run").glob("step_*"))
+
+
+def test_a_development_set_with_symbols_is_refused_too(tmp_path: Path) -> None:
+    path = write_config(tmp_path)
+    file = tmp_path / "valid.tgt"
+    file.write_text("".join(f"<s> {line} </s>\n" for line in file.read_text().splitlines()))
+    assert f"{file}: line 1: '</s>' is a symbol" in refusal(train, ["-config", path], progress=True)
+
+
+@pytest.mark.usefixtures("pyonmttok")
+def test_a_text_whose_transforms_divide_symbols_is_one_like_others(tmp_path: Path) -> None:
+    joined = "{'mode': 'aggressive', 'joiner_annotate': True}"
+    options = {f"{side}_onmttok_kwargs": joined for side in ("src", "tgt")}
+    path = write_config(tmp_path, transforms=["onmt_tokenize"], **options)
+    (tmp_path / "train.tgt").write_text("a </s> b\n" * TRAINING_PAIRS)
+    setup = training_setup(["-config", str(path)])
+    assert "￭/￭" in TrainingData(setup.data, setup.vocabulary).vocabularies.target
+
+
+def test_switchout_never_writes_symbols() -> None:
+    """It replaces words by others of the vocabulary at random."""
+    vocabularies = words("ab", "xyz")
+    options = Namespace(switchout_temperature=0.0)
+    pipe = build_transforms(["switchout"], options, vocabularies)
+    (transform,) = pipe.transforms
+    for side, vocabulary in zip(("src", "tgt"), vocabularies, strict=True):
+        assert {*transform.vocabs[side].itos} == {*vocabulary.tokens} - {*SYMBOLS}
+
+
+def test_unknown_tokens_that_a_model_learns_to_write_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_config(tmp_path, train_steps=1, rnn_size=8, valid_steps=1)
+    (tmp_path / "train.tgt").write_text("a <unk> b\n" * TRAINING_PAIRS)
+    assert train(["-config", str(path)]) == 0
+    counts = f"{TRAINING_PAIRS} of {3 * TRAINING_PAIRS} target tokens"
+    assert f"warning: {counts} of the training data are <unk>" in capsys.readouterr().err
+
+
+PREPARE = "--out data --languages de en --train train.de train.en --val_size 5 --symbols 20"
+
+
+@pytest.fixture
+def text_with_symbols(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write train.de and train.en into the working directory; line 61 has symbols."""
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"a b c {n}\n" for n in range(60))
+    Path("train.de").write_text(f"{lines}a\n")
+    Path("train.en").write_text(f"{lines}<s> a </s>\n")
+
+
+@pytest.mark.usefixtures("text_with_symbols")
+def test_prepared_tokens_have_no_symbols() -> None:
+    line = refusal(prepare_files.main, [*PREPARE.split(), "--tokens"])
+    assert "train.en: line 61: '</s>' is a symbol of the model's own" in line
+    assert not Path("data").exists()
+
+
+@pytest.mark.usefixtures("text_with_symbols")
+def test_prepared_text_is_divided_into_subwords() -> None:
+    assert prepare_files.main(PREPARE.split()) == 0

@@ -1,0 +1,155 @@
+"""`target_symbols` of a `Transducer`: ensembles, warnings, and when an output is the only one."""
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+import torch
+
+from onmt_entmax import Inflector, Query, Transducer
+from onmt_entmax.checkpoint import load, save
+from onmt_entmax.transducer import Prediction
+from tests.letter_models import LETTERS, write_letters
+from tests.string_models import UNKNOWN
+
+LONGEST = 3  # tokens of an output
+QUERY = Query("a", ("V",), "x")
+
+# Warnings are errors, except those of a test that expects them and of the language z, of which no
+# symbols are recorded.
+pytestmark = pytest.mark.filterwarnings("error::UserWarning", "ignore:.*of z:UserWarning")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_letters(tmp_path_factory.mktemp("letters") / "model")
+
+
+class TestEnsembles:
+    """All models exclude the same symbols, so that their mean is over the same texts."""
+
+    @pytest.fixture(
+        params=["left_to_right", "right_to_left"], ids=["token-level", "sequence-level"]
+    )
+    def transducer(self, request: pytest.FixtureRequest, tmp_path: Path) -> Transducer:
+        """Two models with different symbols recorded; the second may write in another order.
+
+        Of the language x, one records a and the other b; of y, only one records symbols.
+        """
+        folders = [
+            write_letters(tmp_path / "model", 0, {"lang=x": "a", "lang=y": "c"}),
+            write_letters(tmp_path / "other", 1, {"lang=x": "b"}, target_order=request.param),
+        ]
+        return Transducer(
+            folders, n_best=0, beam_size=200, max_length=LONGEST, budget=0,
+            target_symbols="language",
+        )  # fmt: skip
+
+    def texts(self, transducer: Transducer, language: str) -> list[str]:
+        """Return the texts predicted for the source a."""
+        return [output.text for output in transducer.predict("a", "V", language).outputs]
+
+    def test_have_the_symbols_of_any_of_their_models(self, transducer: Transducer) -> None:
+        assert {*"".join(self.texts(transducer, "x"))} - {UNKNOWN} == {"a", "b"}
+
+    def test_have_texts_with_symbols_of_both_models(self, transducer: Transducer) -> None:
+        assert any({"a", "b"} <= {*text} for text in self.texts(transducer, "x"))
+
+    def test_have_all_symbols_where_a_model_records_none(self, transducer: Transducer) -> None:
+        with pytest.warns(UserWarning, match="does not record the target symbols of y"):
+            texts = self.texts(transducer, "y")
+        assert {*"".join(texts)} - {UNKNOWN} == {*LETTERS}
+
+
+# --- warnings --------------------------------------------------------------------------------
+
+
+def warnings_of(work: Callable[[], object]) -> list[str]:
+    """Return the texts of all warnings of some work."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        work()
+    return [str(warning.message) for warning in caught]
+
+
+def test_a_language_without_recorded_symbols_is_warned_of_once(model: Path) -> None:
+    transducer = Transducer(model, n_best=0, budget=0, target_symbols="language")
+    queries = [Query("ab", ("V",), "z")] * 3
+
+    def predict_twice() -> None:
+        list(transducer.predictions(queries))
+        list(transducer.predictions(queries))
+
+    assert warnings_of(predict_twice) == [
+        "target_symbols: the model does not record the target symbols of z: its outputs may have "
+        "any"
+    ]
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A model folder in which no symbols are recorded; other than that, the same as `model`."""
+    return write_letters(tmp_path / "old", seen=None)
+
+
+def test_a_model_without_recorded_symbols_is_warned_of(old: Path) -> None:
+    (line,) = warnings_of(lambda: Inflector(old, target_symbols="language").inflect("x", "ab", "V"))
+    assert re.search("old does not record .*: no symbols are excluded", line)
+
+
+def test_a_model_without_recorded_symbols_gives_no_warning_if_all_are_allowed(old: Path) -> None:
+    assert warnings_of(lambda: Transducer(old).predict("ab", "V", "x")) == []
+
+
+@pytest.mark.parametrize("source", ["ab", "d"])
+def test_recorded_symbols_change_no_prediction_if_all_are_allowed(
+    model: Path, old: Path, source: str
+) -> None:
+    expected = Transducer(old).predict(source, "V", "x")
+    assert Transducer(model, target_symbols="any").predict(source, "V", "x") == expected
+
+
+@pytest.mark.parametrize(("option", "warned"), [("any", False), ("language", True)])
+@pytest.mark.parametrize("seen", ["a", "ab"])
+def test_excluded_probability_is_warned_of(
+    tmp_path: Path, option: str, warned: bool, seen: str
+) -> None:
+    """With one allowed letter, and with two."""
+    folder = write_letters(tmp_path / "model", seen={"lang=x": seen})
+    transducer = Transducer(folder, n_best=0, max_length=LONGEST, target_symbols=option)
+    (prediction,) = transducer.predictions([QUERY])
+    lines = [text for text in prediction.warnings if text.startswith("excluded with symbols")]
+    assert bool(lines) is warned
+
+
+# --- a single output -------------------------------------------------------------------------
+
+
+def predict_without(folder: Path, tokens: Iterable[str], target_symbols: str) -> Prediction:
+    """Predict with a model that gives these target tokens no probability."""
+    write_letters(folder)
+    loaded = load(folder)
+    with torch.no_grad():
+        loaded.model.generator.bias[loaded.vocabularies.target.encode(tokens)] = -100.0
+    save(folder, loaded.model, loaded.config, loaded.vocabularies, loaded.options)
+    transducer = Transducer(folder, n_best=0, max_length=LONGEST, target_symbols=target_symbols)
+    (prediction,) = transducer.predictions([QUERY])
+    return prediction
+
+
+def test_the_only_allowed_output_is_not_called_the_only_one(tmp_path: Path) -> None:
+    """Of the allowed outputs the empty one alone is possible, of others those with c and d."""
+    prediction = predict_without(tmp_path / "model", ["<unk>", "a", "b"], "language")
+    assert [output.text for output in prediction.outputs] == [""]
+    assert prediction.certificate.level == "exhaustive"
+    assert prediction.certificate.log_excluded_bound > -math.inf
+    assert not prediction.only
+
+
+def test_the_only_possible_output_is_called_the_only_one(tmp_path: Path) -> None:
+    prediction = predict_without(tmp_path / "model", ["<unk>", *LETTERS], "any")
+    assert [output.text for output in prediction.outputs] == [""]
+    assert prediction.only

@@ -1,0 +1,151 @@
+"""What a `Translator` refuses: arguments, requests and models that do not fit, in one line."""
+
+import copy
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from onmt_entmax import SearchConfig, Translator
+from onmt_entmax.checkpoint import LoadedModel
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.errors import UserError
+from onmt_entmax.search import LineConstraints, Sampling, SearchTask
+from tests.reversing_model import load_without_warning, without_attention, writing_right_to_left
+
+SAMPLING = SearchTask(sampling=Sampling(topk=2))
+
+needs_attention = pytest.mark.parametrize(
+    "option", [{"align": True}, {"unknown": {}}], ids=["align", "unknown"]
+)
+"""Options for which a translator has to know the attention of outputs."""
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load_without_warning()
+
+
+# --- arguments -------------------------------------------------------------------------------
+
+
+def test_no_folder_is_an_error() -> None:
+    with pytest.raises(UserError, match="no model is named"):
+        Translator.from_folders([])
+
+
+class TestWrongArguments:
+    @pytest.fixture
+    def translator(self, model: LoadedModel) -> Translator:
+        return Translator([model], SearchTask())
+
+    def test_one_line_in_place_of_a_list(self, translator: Translator) -> None:
+        with pytest.raises(TypeError, match="give a list"):
+            next(translator.answers("a b c"))
+
+    def test_a_line_of_bytes(self, translator: Translator) -> None:
+        with pytest.raises(TypeError, match="line 2 is bytes; decode it"):
+            next(translator.answers(["a b c", b"a b c"]))
+
+    def test_a_negative_size_of_batches(self, translator: Translator) -> None:
+        with pytest.raises(ValueError, match="batch_size must be at least 1, not -1"):
+            next(translator.answers(["a b c"], batch_size=-1))
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickle.dumps])
+def test_a_translator_is_not_copied(
+    model: LoadedModel, duplicate: Callable[[Translator], object]
+) -> None:
+    translator = Translator([model], SearchTask())
+    with pytest.raises(TypeError, match="make one in each process"):
+        duplicate(translator)
+
+
+# --- requests --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def translator(model: LoadedModel) -> Translator:
+    return Translator([model], SearchTask())
+
+
+def refusal(translator: Translator, **requests: Sequence[Any]) -> str:
+    """Return the error of a translation of one line; requests are those of `answers`."""
+    with pytest.raises(UserError) as caught:
+        next(translator.answers(["a b c"], **requests))
+    return str(caught.value)
+
+
+def test_a_prefix_of_a_right_to_left_model_is_refused(model: LoadedModel) -> None:
+    translator = Translator([writing_right_to_left(model)], SearchTask())
+    assert "cannot begin with a prefix" in refusal(translator, prefixes=["c"])
+
+
+def test_a_prefix_longer_than_outputs_is_refused(model: LoadedModel) -> None:
+    translator = Translator([model], SearchTask(SearchConfig(max_length=2)))
+    assert "3 tokens, but max_length is 2" in refusal(translator, prefixes=["c b a"])
+
+
+def test_a_prefix_that_the_vocabulary_lacks_is_refused(translator: Translator) -> None:
+    assert "'x' is not in the target" in refusal(translator, prefixes=["c x"])
+
+
+def test_constraints_with_sampling_are_refused(model: LoadedModel) -> None:
+    translator = Translator([model], SAMPLING)
+    assert "not with sampling" in refusal(translator, constraints=[LineConstraints()])
+
+
+@needs_attention
+def test_attention_with_sampling_is_refused(model: LoadedModel, option: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="not with sampling"):
+        next(Translator([model], SAMPLING, **option).answers(["a b c"]))
+
+
+@needs_attention
+def test_attention_of_a_model_without_is_refused(
+    model: LoadedModel, option: dict[str, Any]
+) -> None:
+    with pytest.raises(UserError, match="needs a model with attention"):
+        next(Translator([without_attention(model)], SearchTask(), **option).answers(["a b c"]))
+
+
+def test_a_token_to_ignore_that_the_vocabulary_lacks_is_refused(model: LoadedModel) -> None:
+    task = SearchTask(ignore_when_blocking=("a", "x"))
+    with pytest.raises(UserError, match="ignore_when_blocking: 'x' is not in"):
+        next(Translator([model], task).answers(["a b c"]))
+
+
+# --- models ----------------------------------------------------------------------------------
+
+
+class TestModelsThatDoNotFitTogether:
+    @pytest.fixture
+    def other_vocabulary(self, model: LoadedModel) -> LoadedModel:
+        """The model with z in place of its last target token, f."""
+        source, target = model.vocabularies
+        changed = Vocabulary((*target.tokens[:-1], "z"))
+        return replace(model, vocabularies=Vocabularies(source, changed))
+
+    def refuse(self, models: list[LoadedModel], message: str) -> None:
+        """Fail unless an ensemble is refused with this message."""
+        with pytest.raises(UserError, match=message):
+            Translator(models, SearchTask())
+
+    def test_other_directions(self, model: LoadedModel) -> None:
+        self.refuse([model, writing_right_to_left(model)], "the other from right to left")
+
+    def test_copying_and_not(self, model: LoadedModel) -> None:
+        copying = replace(model, task=replace(model.task, copies=True))
+        self.refuse([model, copying], "one copies unknown symbols, the other does not")
+
+    def test_a_token_that_the_second_lacks(
+        self, model: LoadedModel, other_vocabulary: LoadedModel
+    ) -> None:
+        self.refuse([model, other_vocabulary], "model 1 has 'f', that of model 2 has not")
+
+    def test_a_token_that_the_first_lacks(
+        self, model: LoadedModel, other_vocabulary: LoadedModel
+    ) -> None:
+        self.refuse([other_vocabulary, model], "model 2 has 'f', that of model 1 has not")

@@ -1,0 +1,72 @@
+"""The moving average of a model's weights: its formula, and where it stands for the weights."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax.checkpoint import load
+from onmt_entmax.train.trainer import Trainer
+from tests.train.trainers import after_each_update, assert_equal, trainer_of, weights
+
+STEPS, DECAY = 14, 0.3
+
+
+class Averaged(NamedTuple):
+    """A training with an average of weights, which has ended."""
+
+    trainer: Trainer
+    after_updates: list[list[Tensor]]
+    """The weights after each update."""
+
+
+def trained_with_average(folder: Path, **changes: object) -> Averaged:
+    run = trainer_of(folder, average_decay=DECAY, train_steps=STEPS, valid_steps=100, **changes)
+    averaged = Averaged(run, [])
+    after_each_update(run, lambda: averaged.after_updates.append(weights(run.model)))
+    run.train()
+    return averaged
+
+
+def average_by_formula(after_updates: list[list[Tensor]], every: int) -> list[Tensor]:
+    """Return the average of weights, updated with those after steps 1, 1 + every, ...
+
+    The newest weights count by 1 - (step + 1) / (step + 10), and later by `DECAY`, if that is
+    more.
+    """
+    average = [weight.double() for weight in after_updates[0]]
+    for step in range(1 + every, STEPS + 1, every):
+        share = max(DECAY, 1 - (step + 1) / (step + 10))
+        average = [
+            (1 - share) * before + share * weight
+            for before, weight in zip(average, after_updates[step - 1], strict=True)
+        ]
+    return average
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_the_average_is_the_formula(tmp_path: Path, every: int) -> None:
+    run, after_updates = trained_with_average(tmp_path, average_every=every)
+    expected = average_by_formula(after_updates, every)
+    with run.average.applied():
+        average = [weight.double() for weight in weights(run.model)]
+    torch.testing.assert_close(average, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_average_is_applied_for_a_while(tmp_path: Path) -> None:
+    """Meanwhile the context yields the weights without it, which the model has afterwards."""
+    run, after_updates = trained_with_average(tmp_path)
+    with run.average.applied() as raw:
+        assert_equal(raw, after_updates[-1])
+    assert_equal(weights(run.model), after_updates[-1])
+
+
+def test_the_average_is_saved_and_validated(tmp_path: Path) -> None:
+    run, _ = trained_with_average(tmp_path)
+    saved = load(tmp_path / "run" / f"step_{STEPS}").model
+    with run.average.applied():
+        assert_equal(weights(saved), weights(run.model))
+    with torch.no_grad():
+        assert run.evaluate(saved)["loss"] == run.selection.best

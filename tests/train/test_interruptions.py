@@ -1,0 +1,107 @@
+"""A run that was interrupted and resumed ends as the run that was not."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.checkpoint import best_step, checkpoint_steps
+from onmt_entmax.train import trainer
+from onmt_entmax.train.trainer import Trainer
+from tests.train.trainers import (
+    LEARNED,
+    assert_equal,
+    give_dev_losses,
+    resumed_trainer,
+    trainer_of,
+    weights,
+)
+
+
+def assert_same_end(resumed: Trainer, whole: Trainer) -> None:
+    """Fail unless two trainings that have ended have the same weights and state."""
+    assert_equal(weights(resumed.model), weights(whole.model))
+    with whole.average.applied(), resumed.average.applied():
+        assert_equal(weights(resumed.model), weights(whole.model))
+    assert resumed.batches.position == whole.batches.position
+    assert resumed.selection.state_dict() == whole.selection.state_dict()
+    assert resumed.state.decay == whole.state.decay
+    assert resumed.state.previous_loss == whole.state.previous_loss
+
+
+@pytest.mark.usefixtures("padded")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param(
+            {"average_decay": 0.05, "accum_count": 2, "decay_method": "plateau", "dropout": 0.2},
+            id="average, several batches, plateau, dropout",
+        ),
+        pytest.param(
+            {"average_decay": 0.3, "average_every": 2, "attention_warmup_steps": 15,
+             "bucket_size": 50, "optim": "adafactor"},
+            id="average of every second update, warm-up, buckets, Adafactor",
+        ),
+        pytest.param(
+            {**LEARNED, "alpha_learning_rate": 0.05, "average_decay": 0.05}, id="learned alphas"
+        ),
+        pytest.param(
+            {"optim": "adagrad", "transforms": ["tokendrop"], "tokendrop_temperature": 5.0},
+            id="Adagrad, a random transform",
+        ),
+    ],
+)  # fmt: skip
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path, changes: dict[str, object]) -> None:
+    """From the checkpoint that is saved at step 7, and from the best one, if that is step 10."""
+    changes = {"save_checkpoint_steps": 7, "train_steps": 18, "valid_steps": 5, **changes}
+    whole = trainer_of(tmp_path, **changes)
+    whole.train()
+    steps = {7, 10}.intersection(checkpoint_steps(tmp_path / "run"))
+    assert 7 in steps
+    for step in steps:
+        resumed = resumed_trainer(tmp_path, step, **changes)
+        assert resumed.state.step == step
+        resumed.train()
+        assert_same_end(resumed, whole)
+
+
+# The validation at step 5 takes place only where a run of 5 updates ends.
+LOSSES = {2: 1.0, 4: 0.9, 5: 0.5, 6: 0.91, 8: 0.7, 10: 0.6, 12: 0.8, 14: 0.9, 16: 0.1}
+
+
+def test_the_validation_at_an_interruption_decides_nothing_for_what_follows(
+    tmp_path: Path,
+) -> None:
+    """The extra validation at step 5 may find the best model.
+
+    It does not count for early stopping and the plateau, as if the run had not been interrupted.
+    """
+    changes = {"rnn_size": 8, "valid_steps": 2, "early_stopping": 2, "save_checkpoint_steps": 5}
+    changes |= {"decay_method": "plateau"}
+
+    def end_of(run: Trainer) -> tuple[int, str]:
+        run.evaluate = lambda model: {"loss": LOSSES[run.state.step]}
+        outcome = run.train()
+        return outcome.step, outcome.reason
+
+    whole = trainer_of(tmp_path / "whole", train_steps=20, **changes)
+    assert end_of(whole) == (14, "early_stopping")
+    beginning = trainer_of(tmp_path / "parts", train_steps=5, **changes)
+    assert end_of(beginning) == (5, "train_steps")
+    resumed = resumed_trainer(tmp_path / "parts", 5, train_steps=20, **changes)
+    assert end_of(resumed) == (14, "early_stopping")
+    assert resumed.selection.best_step == 5
+    assert resumed.state.decay == whole.state.decay < 1
+
+
+def test_a_kill_before_the_best_is_named_is_repaired_on_resuming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = {"train_steps": 4, "valid_steps": 2, "save_checkpoint_steps": 2}
+    monkeypatch.setattr(trainer, "remember_best", lambda *_: None)
+    run = trainer_of(tmp_path, **changes)
+    give_dev_losses(run, 2.0, 1.0)
+    run.train()
+    assert best_step(tmp_path / "run") is None
+    monkeypatch.undo()
+    assert resumed_trainer(tmp_path, 4, **changes).train().step == 4
+    assert best_step(tmp_path / "run") == 4

@@ -1,0 +1,112 @@
+"""Losses that are not finite: an error, or updates that are skipped."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from torch import Tensor
+
+from onmt_entmax.checkpoint import checkpoint_steps, read_training_state
+from onmt_entmax.errors import UserError
+from onmt_entmax.train.trainer import MAX_SKIPPED, Trainer
+from tests.train.trainers import (
+    after_each_update,
+    assert_equal,
+    give_dev_losses,
+    make_losses_nan,
+    on_padded_batches,
+    read_reports_late,
+    trainer_of,
+    weights,
+)
+
+
+@pytest.mark.usefixtures("padded")
+@pytest.mark.parametrize("optim", ["adam", "sgd"])
+def test_a_loss_of_nan_stops_and_changes_nothing(tmp_path: Path, optim: str) -> None:
+    """The last checkpoint is that of step 10, as if the run had been killed."""
+    run = trainer_of(
+        tmp_path, batch_size=8, optim=optim, learning_rate=0.01, save_checkpoint_steps=10
+    )
+    make_losses_nan(run, {12})
+    message = r"the (loss|gradient norm) is nan at step 12; lower the learn"
+    with pytest.raises(UserError, match=message):
+        run.train()
+    assert all(weight.isfinite().all() for weight in weights(run.model))
+    assert checkpoint_steps(tmp_path / "run") == [10]
+
+
+# --- on_nonfinite: skip ----------------------------------------------------------------------
+
+STEPS = 13
+NAN_STEPS = (3, 4, 13)
+
+
+class Skipping(NamedTuple):
+    """A training of which three updates have a loss of nan and are skipped."""
+
+    trainer: Trainer
+    weights: list[list[Tensor]]
+    """Those before the first update, and after each."""
+    averages: list[list[Tensor]]
+    """Those after each update."""
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["packed", "padded"])
+def padding(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.fixture(scope="module", params=[("adam", 3), ("sgd", 0)], ids=["late", "at once"])
+def skipping(
+    request: pytest.FixtureRequest, padding: bool, tmp_path_factory: pytest.TempPathFactory
+) -> Skipping:
+    """Losses are read some updates later, as on a GPU, or at once."""
+    optim, delay = request.param
+    with on_padded_batches(padding):
+        run = trainer_of(
+            tmp_path_factory.mktemp("skipping"), on_nonfinite="skip", average_decay=0.3,
+            optim=optim, train_steps=STEPS, valid_steps=100,
+        )  # fmt: skip
+        read_reports_late(run, delay)
+        give_dev_losses(run, 1.0)
+        make_losses_nan(run, {*NAN_STEPS})
+        result = Skipping(run, [weights(run.model)], [])
+
+        def note_weights() -> None:
+            result.weights.append(weights(run.model))
+            with run.average.applied():
+                result.averages.append(weights(run.model))
+
+        after_each_update(run, note_weights)
+        assert run.train().step == STEPS
+    return result
+
+
+def test_a_skipped_update_changes_no_weight(skipping: Skipping) -> None:
+    """And every other one changes some."""
+    unchanged = [
+        step
+        for step in range(1, STEPS + 1)
+        if all(map(Tensor.equal, skipping.weights[step], skipping.weights[step - 1]))
+    ]
+    assert unchanged == [*NAN_STEPS]
+
+
+def test_a_skipped_update_changes_no_average(skipping: Skipping) -> None:
+    for step in NAN_STEPS:
+        assert_equal(skipping.averages[step - 1], skipping.averages[step - 2])
+
+
+def test_skipped_updates_are_counted_and_saved(skipping: Skipping) -> None:
+    assert skipping.trainer.state.skipped == len(NAN_STEPS)
+    checkpoint = skipping.trainer.run.path / f"step_{STEPS}"
+    assert read_training_state(checkpoint)["run"]["skipped"] == len(NAN_STEPS)
+
+
+def test_a_run_that_skips_every_update_ends(tmp_path: Path) -> None:
+    """A skipped update among others, step 2, does not count: so many in a row end the run."""
+    run = trainer_of(tmp_path, on_nonfinite="skip", train_steps=1000, valid_steps=1000, rnn_size=4)
+    make_losses_nan(run, {2, *range(10, 1000)})
+    with pytest.raises(UserError, match=f"at step {9 + MAX_SKIPPED} and {MAX_SKIPPED} upd"):
+        run.train()

@@ -1,0 +1,125 @@
+"""Which updates are recorded as CUDA graphs; on a CPU plain calls stand in for these.
+
+A graph holds its settings fixed: the shape of the batch, alphas and dropout. The first update with
+some settings is a plain one, and the second is recorded.
+"""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.nn.transformer import attentions
+from onmt_entmax.train import graphs as graphs_module
+from onmt_entmax.train.update import Update
+from tests.train.updates import TRANSFORMER, batch_of, model_of, update_of
+
+SIZE = 5  # what the losses of an update are divided by
+
+
+def make_update(update: Update, seed: int = 0, longest: int = 7) -> Tensor:
+    """Make an update with one batch; return its report."""
+    update.add(batch_of(seed, longest), SIZE)
+    return update.step((0.01,))
+
+
+def record_steps(update: Update) -> None:
+    """Record the optimiser's step, which has a graph of its own, without a batch."""
+    for _ in range(2):
+        update.step((0.01,))
+
+
+def test_there_is_a_largest_number_of_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs_module, "MOST_GRAPHS", 2)
+    update = update_of(model_of())
+    for longest in (3, 3, 7, 7, 7, 12, 12, 3):
+        make_update(update, seed=longest, longest=longest)
+    assert update.recorder.captured == 2
+
+
+def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stub of a recording works on the sentences of its batch in another order."""
+    model = model_of()
+    model.encoder.fixed_shapes = model.decoder.fixed_shapes = True  # as on a GPU
+    update = update_of(model, "check")
+    make_update(update)
+
+    def record_on_stale_memory(function: Callable[[], object]) -> Callable[[], object]:
+        (ids,) = update._inputs.values()
+        recorded = ids.clone()
+
+        def replay() -> None:
+            ids.copy_(recorded.roll(1))
+            function()
+            ids.copy_(recorded)
+
+        return replay
+
+    monkeypatch.setattr(update.recorder, "_capture", record_on_stale_memory)
+    with pytest.raises(UserError, match="differs from a plain update"):
+        update.add(batch_of(0), SIZE)
+
+
+@pytest.mark.parametrize("mode", ["off", "check"])
+def test_dropout_is_the_same_with_graphs_and_without(mode: str) -> None:
+    def last_report(mode: str) -> Tensor:
+        """Return the report of the last of four updates with two batches in turn."""
+        update = update_of(model_of(dropout=0.3), mode)
+        torch.manual_seed(5)
+        *_, report = (make_update(update, seed=step % 2) for step in range(4))
+        return report
+
+    assert last_report(mode).equal(last_report("on"))
+
+
+# --- settings --------------------------------------------------------------------------------
+
+
+def change_nothing(model: SparseNMTModel) -> None:
+    pass
+
+
+def change_dropout(model: SparseNMTModel) -> None:
+    model.update_dropout(0.2, 0.0)
+
+
+def change_alpha_of_attention(model: SparseNMTModel) -> None:
+    attentions(model)["context"][1].alpha = 1.4
+
+
+def change_alpha_of_the_output(model: SparseNMTModel) -> None:
+    model.generator.alpha = 1.4
+
+
+def test_alphas_and_dropout_have_graphs_of_their_own() -> None:
+    """Two updates after each change record one graph."""
+    model = model_of(TRANSFORMER, dropout=0.1)
+    update = update_of(model)
+    record_steps(update)
+    for change in (
+        change_nothing,
+        change_dropout,
+        change_alpha_of_attention,
+        change_alpha_of_the_output,
+    ):
+        before = update.recorder.captured
+        change(model)
+        for _ in range(2):
+            make_update(update)
+        assert update.recorder.captured == before + 1
+
+
+def test_settings_that_change_in_each_update_have_no_graphs() -> None:
+    """As while attention warms up; graphs are few, and these would never serve again."""
+    model = model_of(TRANSFORMER, dropout=0.1)
+    update = update_of(model)
+    record_steps(update)
+    before = update.recorder.captured
+    for number in range(3):
+        attentions(model)["context"][1].alpha = 1.2 + number / 10
+        update.add(batch_of(0), SIZE)  # twice of one shape, as with accum_count 2
+        make_update(update)
+    assert update.recorder.captured == before

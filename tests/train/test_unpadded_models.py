@@ -1,0 +1,53 @@
+"""Why a model cannot train on padded batches, and hence with CUDA graphs."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from onmt_entmax.config import ModelConfig
+from onmt_entmax.sparse import backends
+from onmt_entmax.train import padded as padded_module
+from onmt_entmax.train.padded import reason_against
+from tests.train.updates import RECURRENT, TRANSFORMER, model_of
+
+
+def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's operations in their place wait for the GPU, which cannot be recorded."""
+    assert reason_against(model_of()) is None
+    monkeypatch.setattr(padded_module, "device_of", lambda model: torch.device("cuda"))
+    monkeypatch.setattr(backends, "of", lambda *_: backends.reference)
+    assert reason_against(model_of()) == "Triton starts no kernels here"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(TRANSFORMER, id="Transformer"),
+        pytest.param(replace(RECURRENT, dec_layers=2, enc_layers=2), id="two LSTM layers"),
+    ],
+)
+def test_other_models_can_be_padded(config: ModelConfig) -> None:
+    assert reason_against(model_of(config)) is None
+
+
+NO_LSTM = "the encoder is not an LSTM"
+NO_INPUT_FEEDING = "the decoder is not an input-feeding LSTM"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"rnn_type": "GRU"}, NO_LSTM),
+        ({"position_encoding": True}, NO_LSTM),
+        ({"encoder_type": "mean"}, NO_LSTM),
+        ({"context_gate": "both"}, NO_INPUT_FEEDING),
+        ({"input_feed": False}, NO_INPUT_FEEDING),
+        ({"global_attention": "none"}, NO_INPUT_FEEDING),
+    ],
+)
+def test_the_part_that_cannot_be_padded_is_the_reason(
+    changes: dict[str, object], reason: str
+) -> None:
+    config = replace(RECURRENT, **changes)
+    assert str(reason_against(model_of(config))).startswith(reason)

@@ -1,0 +1,63 @@
+"""Small models in float64, batches, and updates of these, for tests of `Update`."""
+
+import random
+from dataclasses import replace
+
+import torch
+
+from onmt_entmax.config import ModelConfig, OptimizerConfig, TrainingConfig
+from onmt_entmax.data.batch import Batch, Example, Shapes, make_batch
+from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.train.optimiser import build_optimizer
+from onmt_entmax.train.update import Update
+from tests.models import small, small_transformer
+
+WORDS = Vocabulary((*map(str, TARGET_SPECIALS), *(f"t{n}" for n in range(16))))
+VOCABULARIES = Vocabularies(WORDS, WORDS)
+RECURRENT = small(
+    encoder_type="brnn", global_attention_alpha=1.5, generator_alpha=1.5, param_init=0.4
+)
+TRANSFORMER = small_transformer(
+    attention_dropout=0.0,
+    encoder_attention_alpha="learned",
+    context_attention_alpha=1.5,
+    generator_alpha=1.5,
+    param_init=0.4,
+)
+
+
+def model_of(config: ModelConfig = RECURRENT, dropout: float = 0.0) -> SparseNMTModel:
+    """Return the model of a configuration, with the same weights each time."""
+    torch.manual_seed(1)
+    return build_model(replace(config, dropout=dropout), VOCABULARIES).double().train()
+
+
+def batch_of(seed: int, longest: int = 7, sentences: int = 5) -> Batch:
+    """Return random sentence pairs of 1 to `longest` tokens."""
+    generator = random.Random(seed)
+
+    def tokens() -> list[int]:
+        length = generator.randint(1, longest)
+        return [generator.randrange(len(TARGET_SPECIALS), len(WORDS)) for _ in range(length)]
+
+    return make_batch([Example(tokens(), tokens(), n) for n in range(sentences)], VOCABULARIES)
+
+
+def update_of(
+    model: SparseNMTModel, mode: str = "on", norm: float = 5.0, optim: str = "adam"
+) -> Update:
+    """Return the updates of a model.
+
+    Args:
+        model: trained in place.
+        mode: of CUDA graphs, for which plain calls stand in on a CPU; `packed`: batches are not
+            padded, and there are no graphs.
+        norm: the largest norm of a gradient.
+        optim: the optimiser.
+    """
+    optimizer = OptimizerConfig(optim, learning_rate=1.0, max_grad_norm=norm)
+    config = TrainingConfig(optimizer, cuda_graphs=mode)
+    shapes = None if mode == "packed" else Shapes(5)
+    pads = WORDS.pad, WORDS.pad
+    return Update(model, build_optimizer(model, optimizer), config, pads, shapes)
