@@ -7,7 +7,8 @@ from typing import Any, get_args
 
 from onmt_entmax.report.records import text_probabilities
 from onmt_entmax.search.certificate import ROUNDING
-from onmt_entmax.search.mbr import Decision, MbrLevel, Utility, decide
+from onmt_entmax.search.mbr import Decision, MbrLevel, decide
+from onmt_entmax.search.utilities import Utility
 
 
 def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:

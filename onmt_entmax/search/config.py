@@ -11,8 +11,8 @@ from torch import Tensor
 from onmt_entmax.config import FEW, LIMIT, TARGET_SYMBOLS, Checked, TargetSymbols, option
 from onmt_entmax.rules import FLAG, number, one_of, positive, whole
 from onmt_entmax.search.constraints import Constraints
-from onmt_entmax.search.mbr import UTILITIES, Utility
 from onmt_entmax.search.sampling import Sampling
+from onmt_entmax.search.utilities import UTILITIES, Utility
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn.support import as_support
+from onmt_entmax.search import EnsembleStepper
 from onmt_entmax.search.stepper import Step
 
 BOS, EOS = 0, 1
@@ -145,3 +147,19 @@ class TableStepper:
 
     def double(self) -> TableStepper:
         return self
+
+
+class MemberStepper(TableStepper):
+    """A member of an ensemble: each has a table of its own, whatever the batch."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table.vocabulary_size)
+        self.table = table
+
+    def start(self, batch: list[Any]) -> Any:
+        return super().start([self.table] * len(batch))
+
+
+def ensemble_of(tables: Sequence[Table]) -> EnsembleStepper:
+    """Return the ensemble of some tables; the sentences of its batches may be anything."""
+    return EnsembleStepper([MemberStepper(table) for table in tables])

@@ -20,7 +20,7 @@ from onmt_entmax.search.state import SearchState
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
 from tests.search.expressions import compiled
-from tests.search.tables import EOS, Fixed, Table, TableStepper
+from tests.search.tables import EOS, Fixed, Table, TableStepper, ensemble_of
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0)
 
@@ -44,21 +44,6 @@ def test_sentences_may_join_a_search_that_is_under_way() -> None:
     while len(search):
         results.update(search.advance())
     assert [results[i] for i in range(40)] == beam_search(TableStepper(), tables, config)
-
-
-class OneOf(TableStepper):
-    """A member of an ensemble with a table of its own, whatever the batch."""
-
-    def __init__(self, models: list[Table], member: int) -> None:
-        super().__init__(models[member].vocabulary_size)
-        self.model = models[member]
-
-    def start(self, batch: list[Any]) -> Any:
-        return super().start([self.model] * len(batch))
-
-
-def ensemble_of(models: list[Table]) -> EnsembleStepper:
-    return EnsembleStepper([OneOf(models, member) for member in range(len(models))])
 
 
 ENSEMBLES = [

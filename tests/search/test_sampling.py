@@ -1,6 +1,5 @@
 """Samples against the distribution that they are drawn from, spelt out over all outputs."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,108 +10,10 @@ import torch
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.search import ModelStepper, Sample, Sampling, sample
-from onmt_entmax.search.stepper import SearchError, Stepper
+from onmt_entmax.search.stepper import SearchError
 from tests.search.networks import VOCABULARIES, network, sentences, stepper, together
+from tests.search.samples import Outcome, check_frequencies, distribution, first_two, outcome
 from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
-
-Outcome = tuple[tuple[int, ...], bool]  # tokens, complete
-
-
-def outcome(output: Sample) -> Outcome:
-    """Return what tells samples apart."""
-    return output.tokens, output.complete
-
-
-def truncated(probabilities: dict[int, float], sampling: Sampling) -> dict[int, float]:
-    """Return the tokens that one step may draw, in plain Python."""
-    ranked = sorted(probabilities.items(), key=lambda pair: -pair[1])
-    if sampling.topp:
-        reached, count = 0.0, 0
-        for _, p in ranked:
-            count += 1
-            reached += p
-            if reached >= sampling.topp * sum(probabilities.values()):
-                break
-        ranked = ranked[:count]
-    if sampling.topk > 0:
-        least = ranked[: sampling.topk][-1][1]
-        ranked = [pair for pair in ranked if pair[1] >= least]
-    total = sum(p for _, p in ranked)
-    return {token: p / total for token, p in ranked}
-
-
-def distribution(
-    model: Stepper, batch: Any, sampling: Sampling, max_length: int, prefix: tuple[int, ...] = ()
-) -> dict[Outcome, float]:
-    """Return the probability of every outcome, following one prefix at a time."""
-    outcomes: dict[Outcome, float] = Counter()
-
-    def follow(state: Any, last: int, tokens: tuple[int, ...], probability: float) -> None:
-        step = model.step(state, torch.tensor([last]))
-        row = step.log_probs[0].double().exp().tolist()
-        options = {t: p for t, p in enumerate(row) if p > 0 and t not in model.excluded}
-        if len(tokens) < len(prefix):
-            token = prefix[len(tokens)]
-            if token in options:
-                follow(step.state, token, (*tokens, token), probability)
-            return
-        if not options:
-            outcomes[tokens, False] += probability
-            return
-        options = truncated(options, sampling)
-        for token, p in options.items():
-            if token == model.eos:
-                outcomes[tokens, True] += probability * p
-            elif len(tokens) == max_length:
-                outcomes[tokens, False] += probability * p
-            else:
-                follow(step.state, token, (*tokens, token), probability * p)
-
-    with torch.inference_mode():
-        follow(model.start(batch), model.bos, (), 1.0)
-    return outcomes
-
-
-def least_likely(number: int, expected: float) -> float:
-    """Return the probability of seeing so many rare outcomes or more (Poisson)."""
-    if number == 0:
-        return 1.0
-    logs = (k * math.log(expected) - math.lgamma(k + 1) for k in range(number, number + 100))
-    return math.exp(-expected) * sum(map(math.exp, logs))
-
-
-def check_frequencies(counts: Counter[Any], probabilities: dict[Any, float]) -> None:
-    """Refuse counts that would come about once in a million times (five sigma)."""
-    assert set(counts) <= set(probabilities)
-    total = counts.total()
-    expected = {key: total * p for key, p in probabilities.items()}
-    assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
-    # Rare outcomes count as one. If it is rare too, its count is not nearly normal.
-    rare = [key for key, number in expected.items() if number < 5]
-    rare_count, rare_expected = sum(counts[k] for k in rare), sum(expected[k] for k in rare)
-    cells = [(counts[key], number) for key, number in expected.items() if number >= 5]
-    if rare_expected >= 5:
-        cells.append((rare_count, rare_expected))
-    elif rare:
-        assert least_likely(rare_count, rare_expected) > 1e-6
-    if len(cells) < 2:
-        return
-    # Wilson and Hilferty (1931): the cube root of chi squared is nearly normal.
-    freedom = len(cells) - 1
-    statistic = sum((n - e) ** 2 / e for n, e in cells)
-    root, mean = (statistic / freedom) ** (1 / 3), 1 - 2 / (9 * freedom)
-    assert (root - mean) / math.sqrt(2 / (9 * freedom)) < 5
-
-
-def first_two(probabilities: dict[Any, float]) -> dict[Any, float]:
-    """Return the probabilities of the first two draws without replacement."""
-    return {
-        (first, second): p * q / (1 - p)
-        for first, p in probabilities.items()
-        for second, q in probabilities.items()
-        if first != second
-    }
-
 
 OPTIONS = [Sampling(), Sampling(topk=2), Sampling(topp=0.7), Sampling(3, 0.9)]
 
