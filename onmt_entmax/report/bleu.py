@@ -12,7 +12,7 @@ from sacrebleu.significance import PairedTest
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.libraries import pyonmttok
-from onmt_entmax.search.config import Penalties
+from onmt_entmax.search.penalties import Penalties
 
 # A larger reward buys improbable tokens, which lists made without it do not show.
 REWARDS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onmt_entmax.nn.support import Distribution, Support
-from onmt_entmax.search.expansion import Flags, Ints
+from onmt_entmax.search.arrays import Flags, Ints
 
 VIOLATED, SATISFIED = 0, 1
 """The states after which no output satisfies the expression, or every output does."""

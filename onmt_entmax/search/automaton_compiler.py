@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from onmt_entmax.search.arrays import Flags, Ints
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton
-from onmt_entmax.search.expansion import Flags, Ints
 from onmt_entmax.search.expression import (
     Complement,
     Concatenation,

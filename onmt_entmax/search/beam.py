@@ -15,11 +15,11 @@ import numpy as np
 import torch
 
 from onmt_entmax.errors import counted
+from onmt_entmax.search.arrays import Flags, Ints
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
-from onmt_entmax.search.expansion import Flags, Ints
 from onmt_entmax.search.prefixes import Continuations, Sentence
 from onmt_entmax.search.state import SearchState, source_lengths
 from onmt_entmax.search.stepper import Stepper

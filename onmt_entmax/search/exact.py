@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from onmt_entmax.search.arrays import Floats, Ints
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
-from onmt_entmax.search.expansion import Floats, Ints
 from onmt_entmax.search.prefixes import Continuations, Sentence
 from onmt_entmax.search.state import SearchState, source_lengths
 from onmt_entmax.search.stepper import Stepper

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from onmt_entmax.search.expansion import Floats
+from onmt_entmax.search.arrays import Floats
 from onmt_entmax.search.utilities import Utility, most_utility, utilities
 
 MbrLevel = Literal["exact", "proven", "found", "none"]

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from onmt_entmax.search.arrays import Floats, Ints
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import Hypothesis, Proof
-from onmt_entmax.search.expansion import Expansion, Floats, Ints
+from onmt_entmax.search.expansion import Expansion
 
 
 class Prefix(NamedTuple):

@@ -20,8 +20,8 @@ from onmt_entmax.config import Checked, option
 from onmt_entmax.errors import counted
 from onmt_entmax.nn.support import Distribution, Support, as_support
 from onmt_entmax.rules import FLAG, number, positive, whole
+from onmt_entmax.search.arrays import Floats, Ints
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
-from onmt_entmax.search.expansion import Floats, Ints
 from onmt_entmax.search.stepper import Stepper, no_support
 
 _CUT = -1  # stands for all tokens where the length limit, or that none is allowed, ends an output

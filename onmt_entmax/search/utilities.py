@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
-from onmt_entmax.search.expansion import Floats
+from onmt_entmax.search.arrays import Floats
 
 Utility = Literal["exact_match", "edit_distance", "chrf"]
 
@@ -83,7 +84,7 @@ def _chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:
     return np.where(empty[:count, None] & empty[count:], 1.0, table)
 
 
-def _occurrences(texts: Sequence[str], n: int) -> Floats:
+def _occurrences(texts: Sequence[str], n: int) -> NDArray[np.float32]:
     """Return `(texts, columns)` of 0 and 1: the first, second, ... occurrences of all n-grams.
 
     The k-th occurrence of an n-gram in a text is a column. So the product of two rows counts the

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from onmt_entmax.nn.support import as_support
-from onmt_entmax.search.expansion import expand, largest_within, rank_within, remove
+from onmt_entmax.search.arrays import largest_within, rank_within
+from onmt_entmax.search.expansion import expand
+from onmt_entmax.search.log_probs import remove
 
 SCORED_GROUPS = st.lists(st.tuples(st.integers(0, 3), st.floats(-5, 5)), max_size=30)
 SEEDS = st.integers(0, 2**16)
