@@ -30,6 +30,7 @@ from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import (
     ConstraintCompiler,
     LineConstraints,
+    Request,
     Sampling,
     SearchConfig,
     SearchResult,
@@ -313,17 +314,17 @@ class Translator:
         sentences = self._sentences(batch_size, config.beam_size)
         longest_first = [*self._batches(lines, sentences)][::-1]
         order = [line for _, group in longest_first for line in group]
-        batches = (
-            (
+        requests = (
+            Request(
                 batch,
-                [line.prefix for line in group],
-                [line.automaton for line in group],
-                [line.source.banned for line in group],
+                prefixes=[line.prefix for line in group],
+                automata=[line.automaton for line in group],
+                banned=[line.source.banned for line in group],
             )
             for batch, group in longest_first
         )
         with self.readable([line.source.example for line in lines], sentences):
-            for number, result in stream_search(self.stepper, batches, config, 4 * sentences):
+            for number, result in stream_search(self.stepper, requests, config, 4 * sentences):
                 line = order[number]
                 if self.task.method == "exact" and not is_settled(result, config.n_best):
                     result = self._exact(line, result)

@@ -2,6 +2,7 @@
 
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search, stream_search
+from onmt_entmax.search.beam_steps import Request
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig, SearchTask
 from onmt_entmax.search.constraints import Constraints
@@ -33,6 +34,7 @@ __all__ = [
     "ListedSequences",
     "ModelStepper",
     "Penalties",
+    "Request",
     "Sample",
     "Sampling",
     "SearchConfig",

@@ -8,13 +8,14 @@ import torch
 
 from onmt_entmax.search import (
     EnsembleStepper,
+    Request,
     SearchConfig,
     SearchResult,
     Step,
     beam_search,
     stream_search,
 )
-from onmt_entmax.search.beam import BeamSearch
+from onmt_entmax.search.beam_steps import BeamSearch
 from onmt_entmax.search.expression_parser import parse_expression
 from onmt_entmax.search.state import SearchState
 from tests.search.checks import check
@@ -39,7 +40,7 @@ def test_sentences_may_join_a_search_that_is_under_way() -> None:
     search = BeamSearch(TableStepper(), config)
     results: dict[int, SearchResult] = {}
     for table in tables:
-        search.admit([table])
+        search.admit(Request([table]))
         results.update(search.advance())
     while len(search):
         results.update(search.advance())
@@ -150,11 +151,9 @@ class Watched(TableStepper):
 def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
     """Those of at most `rows` sentences, and of one more batch."""
     model, beam_size, batch_size = Watched(), 3, 2
-    batches: list[tuple[Any, None, None, None]] = [
-        ([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)], None, None, None) for i in range(15)
-    ]
+    requests = [Request([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)]) for i in range(15)]
     config = SearchConfig(beam_size, max_length=6)
-    assert len(dict(stream_search(model, batches, config, rows))) == 30
+    assert len(dict(stream_search(model, requests, config, rows))) == 30
     assert rows < model.most_alive <= beam_size * (rows + batch_size)
 
 
