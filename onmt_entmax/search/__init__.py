@@ -8,7 +8,7 @@ from onmt_entmax.search.config import Budget, SearchConfig, SearchTask
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.ensemble import EnsembleStepper
 from onmt_entmax.search.exact import exact_search, is_settled
-from onmt_entmax.search.forced import TargetScore, TokenScore, score_targets, suggest
+from onmt_entmax.search.forced import TargetScore, TokenScore, score_targets
 from onmt_entmax.search.lexical import ConstraintCompiler, LineConstraints
 from onmt_entmax.search.mbr import Decision, decide
 from onmt_entmax.search.model_stepper import ModelStepper
@@ -19,6 +19,7 @@ from onmt_entmax.search.sequence_ensemble import (
     average_sequences,
 )
 from onmt_entmax.search.stepper import Step, Stepper
+from onmt_entmax.search.suggestions import suggest
 from onmt_entmax.search.verify import Verification, verify
 
 __all__ = [
