@@ -30,7 +30,8 @@ from onmt_entmax.search.expression import (
     named_tokens,
 )
 
-_MOST_TRANSITIONS = 200_000
+_MOST_TRANSITIONS = 200_000  # compiled in less than a second
+_DECIDED = 2  # the states VIOLATED and SATISFIED; those that are explored are numbered after them
 
 State = TypeVar("State", bound=Hashable)
 
@@ -53,13 +54,14 @@ def compile_expression(
     assert eos not in named, "the end symbol is no token of an output"
     column = {token: named.index(number) for token, number in ids.items() if number is not None}
     tokens = _compile(expression, column, len(named) + 1)
+    # The end symbol gets a column of its own, in the order of the ids.
     place = int(np.searchsorted(named, eos))
     ends = np.where(tokens.accepts, SATISFIED, VIOLATED)
     return Automaton(
-        np.insert(np.array(named, dtype=np.int64), place, eos),
-        np.insert(tokens.table, place, ends, axis=1),
-        tokens.start,
-        tokens.distance(),
+        named=np.insert(np.array(named, dtype=np.int64), place, eos),
+        table=np.insert(tokens.table, place, ends, axis=1),
+        start=tokens.start,
+        distance=tokens.distance(),
     )
 
 
@@ -81,9 +83,15 @@ class _Dfa:
 
     def complement(self) -> _Dfa:
         """Return the automaton that accepts what this one does not."""
-        order = np.arange(len(self.table))
-        order[[VIOLATED, SATISFIED]] = SATISFIED, VIOLATED  # change places
-        return _Dfa(order[self.table[order]], ~self.accepts[order], int(order[self.start]))
+        # VIOLATED and SATISFIED change places, so that each keeps its meaning. `swapped` gives both
+        # the old number of a new state and the new one of an old state.
+        swapped = np.arange(len(self.table))
+        swapped[[VIOLATED, SATISFIED]] = SATISFIED, VIOLATED
+        return _Dfa(
+            table=swapped[self.table[swapped]],
+            accepts=~self.accepts[swapped],
+            start=int(swapped[self.start]),
+        )
 
     def distance(self) -> Ints:
         """Return the fewest tokens `(states,)` to one that accepts, or the number of states."""
@@ -111,7 +119,7 @@ def _product(parts: Sequence[_Dfa], columns: int) -> _Dfa:
     if len(parts) == 1:
         return parts[0]
     tables = [part.table.tolist() for part in parts]
-    violated = (VIOLATED,) * len(parts)
+    violated = (VIOLATED,) * len(parts)  # one state for all in which any part is violated
 
     def follow(states: tuple[int, ...]) -> list[tuple[int, ...]]:
         rows = (table[state] for table, state in zip(tables, states, strict=True))
@@ -154,15 +162,16 @@ def _explore(
     Raises:
         ExpressionError: there are too many states.
     """
-    numbers = {start: 2}  # after VIOLATED and SATISFIED
-    table, accepting = [[VIOLATED] * columns, [SATISFIED] * columns], [False, True]
+    numbers = {start: _DECIDED}
+    table = [[VIOLATED] * columns, [SATISFIED] * columns]
+    accepting = [False, True]
     waiting = deque([start])
     while waiting:
         state = waiting.popleft()
         followers = follow(state)
         for follower in followers:
             if follower not in numbers:
-                numbers[follower] = len(numbers) + 2
+                numbers[follower] = len(numbers) + _DECIDED
                 waiting.append(follower)
         table.append([numbers[follower] for follower in followers])
         accepting.append(accepts(state))
@@ -180,7 +189,8 @@ def _minimal(table: Ints, accepts: Flags, start: int) -> _Dfa:
     States are told apart first by whether they accept, then by the classes of the states that
     follow, until no class is divided any more.
     """
-    classes, count = accepts.astype(np.int64), 0
+    classes = accepts.astype(np.int64)
+    count = 0  # of classes in the round before
     while True:
         signatures = np.column_stack([classes, classes[table]])
         _, first, classes = np.unique(signatures, axis=0, return_index=True, return_inverse=True)
@@ -190,9 +200,14 @@ def _minimal(table: Ints, accepts: Flags, start: int) -> _Dfa:
         count = len(first)
     # Number the classes in the order of their first states: VIOLATED and SATISFIED stay.
     order = np.argsort(first)
-    number = np.argsort(order)
-    merged = number[classes]
-    return _Dfa(merged[table[first[order]]], accepts[first[order]], int(merged[start]))
+    first_states = first[order]
+    number_of_class = np.argsort(order)
+    number_of_state = number_of_class[classes]
+    return _Dfa(
+        table=number_of_state[table[first_states]],
+        accepts=accepts[first_states],
+        start=int(number_of_state[start]),
+    )
 
 
 # --- nondeterministic automata ---------------------------------------------------------------
