@@ -5,11 +5,12 @@ from onmt_entmax.search.beam import beam_search, stream_search
 from onmt_entmax.search.beam_steps import Request
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig, SearchTask
+from onmt_entmax.search.constraint_compiler import ConstraintCompiler
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.ensemble import EnsembleStepper
 from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.forced import TargetScore, TokenScore, score_targets
-from onmt_entmax.search.lexical import ConstraintCompiler, LineConstraints
+from onmt_entmax.search.line_constraints import LineConstraints
 from onmt_entmax.search.mbr import Decision, decide
 from onmt_entmax.search.model_stepper import ModelStepper
 from onmt_entmax.search.penalties import Penalties
