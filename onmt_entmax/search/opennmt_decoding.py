@@ -1,7 +1,12 @@
 """Steps of a search with any of OpenNMT-py's decoders, which keep their state inside the module.
 
 The state is taken out after each step, so that a search can select rows, and go back to earlier
-ones.
+ones. What the decoder reads of a source is the same for all rows of its sentence, and kept once:
+
+    source          owner of each row       source.rows(owner), for one step
+    sentence 0      row 0: 0                source of sentence 0
+    sentence 1      row 1: 0                source of sentence 0
+    sentence 2      row 2: 2                source of sentence 2
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -47,13 +53,14 @@ class DecoderSource:
         def pick(tensor: Tensor, dim: int) -> Tensor:
             if len(self) > 1:
                 return tensor.index_select(dim, index)
+            # All rows are of the one sentence: views of it, without a copy.
             return tensor.expand([len(owner) if d == dim else -1 for d in range(tensor.dim())])
 
         return DecoderSource(
-            pick(self.memory_bank, 1),
-            pick(self.lengths, 0),
-            None if self.src is None else pick(self.src, 1),
-            {
+            memory_bank=pick(self.memory_bank, 1),
+            lengths=pick(self.lengths, 0),
+            src=None if self.src is None else pick(self.src, 1),
+            cache={
                 layer: {name: pick(tensor, 0) for name, tensor in tensors.items()}
                 for layer, tensors in self.cache.items()
             },
@@ -72,7 +79,8 @@ class DecoderState:
     length: int = 0
     """Tokens taken so far, `bos` included."""
     spread: list[DecoderSource] = field(default_factory=list, repr=False)
-    """A cache, empty or of one element; shared by the states with the same `owner`."""
+    """A cache of `source_rows`, empty or of one element. States with the same `source` and `owner`
+    share the list, so that the first of them that needs the rows computes them for all."""
 
     def source_rows(self) -> DecoderSource:
         """Return the source of each row."""
@@ -152,7 +160,11 @@ class OpenNMTDecoding:
         return replace(after, source=source, spread=[])
 
     def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
-        """Return the state of `rows` `(new rows,)` int64, on the CPU."""
+        """Return the state of `rows` `(new rows,)` int64, on the CPU.
+
+        The decoder selects what it keeps inside. The sources stay as they are if the owners of the
+        rows do; otherwise those that few rows need are left out.
+        """
         owner = state.owner[rows]
         decoder = with_empty_state(self._decoder)
         decoder.state = {"src": None, **_copy_dicts(state.inside)}
@@ -175,8 +187,7 @@ class OpenNMTDecoding:
         states = [state.compact() for state in states]
         banks = [state.source.memory_bank for state in states]
         longest = max(len(bank) for bank in banks)
-        sizes = [0, *(len(state.source) for state in states)]
-        starts = torch.tensor(sizes).cumsum(0).tolist()
+        *starts, _ = accumulate((len(state.source) for state in states), initial=0)
         hidden = zip(*(state.inside["hidden"] for state in states), strict=True)
         inside = {
             "hidden": tuple(torch.cat(layers, 1) for layers in hidden),
@@ -184,11 +195,12 @@ class OpenNMTDecoding:
             "coverage": None,
         }
         source = DecoderSource(
+            # Padding goes to the end of the first dimension, the positions of the source.
             torch.cat([pad(bank, (0, 0, 0, 0, 0, longest - len(bank))) for bank in banks], 1),
             torch.cat([state.source.lengths for state in states]),
         )
         owner = torch.cat(
-            [state.owner + start for state, start in zip(states, starts, strict=False)]
+            [state.owner + start for state, start in zip(states, starts, strict=True)]
         )
         return DecoderState(inside, source, owner, max(state.length for state in states))
 
