@@ -81,6 +81,13 @@ class Fixed(Table):
         ]
 
 
+class RoundedUp(Fixed):
+    """A model whose probabilities are rounded above 1."""
+
+    def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
+        return [value + 1e-7 for value in super().log_probs(prefix)]
+
+
 # d r a w | n, and its rivals: the paper's Figure 1 with letters as numbers.
 W, N, E, D = 2, 3, 4, 5
 DRAW = Fixed(

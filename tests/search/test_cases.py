@@ -19,7 +19,7 @@ from onmt_entmax.search.certificate import Proof
 from onmt_entmax.search.expression_parser import parse_expression
 from tests.search.cases import BEAM, COVERED, EXACT, Case, Model
 from tests.search.expressions import compiled
-from tests.search.tables import EOS, Fixed, TableStepper
+from tests.search.tables import EOS, Fixed, RoundedUp, TableStepper
 
 A, B = 2, 3  # the tokens of the documentation's example
 
@@ -109,11 +109,7 @@ def test_forced_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
 
 @pytest.mark.parametrize("config", [SearchConfig(1, stop="first"), SearchConfig(1, n_best=0)])
 def test_a_probability_rounded_above_one_does_not_break_the_bound(config: SearchConfig) -> None:
-    class Rounded(Fixed):
-        def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
-            return [value + 1e-7 for value in super().log_probs(prefix)]
-
-    model = Rounded({(): {2: 1.0}, (2,): {2: 0.5, 3: 0.5}})
+    model = RoundedUp({(): {2: 1.0}, (2,): {2: 0.5, 3: 0.5}})
     (result,) = beam_search(TableStepper(7), [model], config)
     assert result.hypotheses[0].log_prob <= result.certificate.log_bound
     assert result.certificate.level == "optimal"

@@ -1,6 +1,7 @@
 """Invalid input to a search is refused, never certified."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from onmt_entmax.search import (
     beam_search,
     exact_search,
     score_targets,
+    suggest,
 )
 from onmt_entmax.search.expansion import expand
 from onmt_entmax.search.stepper import SearchError
@@ -129,3 +131,31 @@ def test_an_exact_search_is_of_one_sentence() -> None:
 def test_as_many_targets_as_sentences() -> None:
     with pytest.raises(ValueError, match="targets has 1 for 2 sentences"):
         score_targets(TableStepper(), [TABLE, TABLE], [[2]])
+
+
+# --- a model that diverged ---
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+@pytest.mark.parametrize(
+    "search",
+    [
+        pytest.param(lambda: score_targets(TableStepper(), [TABLE], [[2, 2]]), id="score"),
+        pytest.param(lambda: suggest(TableStepper(), [TABLE], [2]), id="suggest"),
+        pytest.param(
+            lambda: beam_search(TableStepper(), [TABLE], SearchConfig(2, 2, 4)), id="beam"
+        ),
+        pytest.param(
+            lambda: exact_search(TableStepper(), [TABLE], SearchConfig(2, 2, 4)), id="exact"
+        ),
+    ],
+)
+def test_a_model_that_diverged_is_told(
+    search: Callable[[], object], value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first token, it gives nan, or no token any probability."""
+    half = math.log(0.5)
+    first = [-math.inf, half, half, -math.inf, -math.inf]
+    monkeypatch.setattr(Table, "log_probs", lambda _, prefix: [value] * 5 if prefix else first)
+    with pytest.raises(SearchError, match="gives no token a positive probability"):
+        search()
