@@ -2,7 +2,6 @@
 
 import itertools
 import random
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,11 +16,12 @@ from onmt_entmax.search.expression import (
     reverse,
 )
 from onmt_entmax.search.expression_parser import parse_expression
-from tests.search.expressions import Tokens, after, compiled, random_expression
+from tests.search.automata import after, compiled
+from tests.search.enumeration import Tokens
+from tests.search.expressions import Matcher, random_expression
 from tests.search.tables import EOS
 
 WORDS = [2, 3, 4]
-Matches = Callable[[Tokens], bool]
 
 
 def outputs_of_up_to_three_tokens() -> list[Tokens]:
@@ -32,20 +32,20 @@ def outputs_of_up_to_three_tokens() -> list[Tokens]:
 
 
 @pytest.fixture(scope="module", params=range(40))
-def expression(request: pytest.FixtureRequest) -> tuple[Automaton, Matches]:
+def expression(request: pytest.FixtureRequest) -> tuple[Automaton, Matcher]:
     """The automaton of a random expression, and what Python's `re` says of an output."""
     expression, matches = random_expression(random.Random(request.param), WORDS)
     return compiled(expression, WORDS, EOS), matches
 
 
-def test_automata_accept_what_python_matches(expression: tuple[Automaton, Matches]) -> None:
+def test_automata_accept_what_python_matches(expression: tuple[Automaton, Matcher]) -> None:
     automaton, matches = expression
     for output in outputs_of_up_to_three_tokens():
         accepts = after(automaton, (*output, EOS))
         assert accepts == (SATISFIED if matches(output) else VIOLATED), output
 
 
-def test_an_accepted_output_needs_no_more_tokens(expression: tuple[Automaton, Matches]) -> None:
+def test_an_accepted_output_needs_no_more_tokens(expression: tuple[Automaton, Matcher]) -> None:
     automaton, matches = expression
     for output in outputs_of_up_to_three_tokens():
         needed = automaton.distance[after(automaton, output)]
@@ -53,7 +53,7 @@ def test_an_accepted_output_needs_no_more_tokens(expression: tuple[Automaton, Ma
 
 
 def test_no_output_differs_from_what_its_prefix_decided(
-    expression: tuple[Automaton, Matches],
+    expression: tuple[Automaton, Matcher],
 ) -> None:
     automaton, matches = expression
     for output in outputs_of_up_to_three_tokens():
@@ -62,7 +62,7 @@ def test_no_output_differs_from_what_its_prefix_decided(
         assert SATISFIED not in prefixes or matches(output)
 
 
-def test_only_states_with_one_outcome_decide(expression: tuple[Automaton, Matches]) -> None:
+def test_only_states_with_one_outcome_decide(expression: tuple[Automaton, Matcher]) -> None:
     automaton, matches = expression
     for state, path in shortest_paths(automaton, automaton.start).items():
         continuations = shortest_paths(automaton, state).values()

@@ -17,9 +17,9 @@ from onmt_entmax.search.beam_steps import BeamSearch
 from onmt_entmax.search.config import Stop
 from onmt_entmax.search.expression_parser import parse_expression
 from onmt_entmax.search.state import SearchState
+from tests.search.automata import compiled
 from tests.search.checks import check
 from tests.search.enumeration import Tokens, enumerate_support
-from tests.search.expressions import compiled
 from tests.search.tables import EOS, Fixed, Table, TableStepper
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0)
