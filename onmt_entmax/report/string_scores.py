@@ -27,8 +27,8 @@ class Guess:
     """Of its certificate; empty if the table has none."""
 
 
-def is_right(gold: Sequence[str], guess: Guess | None) -> bool:
-    """Whether a prediction is one of the gold targets; without a prediction, nothing is right."""
+def _is_right(gold: Sequence[str], guess: Guess | None) -> bool:
+    """Tell whether a prediction is one of the gold targets; a missing one is not."""
     return guess is not None and guess.text in gold
 
 
@@ -61,7 +61,7 @@ class QueryCounts:
             guess: None counts as wrong, and as an empty text.
             unit: of the targets.
         """
-        right = is_right(gold, guess)
+        right = _is_right(gold, guess)
         distance, length = _nearest(gold, "" if guess is None else guess.text, unit)
         self.queries += 1
         self.right += right
@@ -172,4 +172,4 @@ def score_strings(
 
 def answered(gold: Mapping[Query, Sequence[str]], guesses: Mapping[Query, Guess]) -> Iterator[bool]:
     """Yield for each gold query whether its prediction is right."""
-    return (is_right(targets, guesses.get(query)) for query, targets in gold.items())
+    return (_is_right(targets, guesses.get(query)) for query, targets in gold.items())
