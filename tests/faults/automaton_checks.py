@@ -10,15 +10,19 @@ import torch
 from onmt_entmax.search import Budget, EnsembleStepper, Stepper, beam_search, exact_search
 from onmt_entmax.search.certificate import Level
 from tests.faults.definitions import most_excluded
-from tests.faults.draws import draw_alpha, draw_config, draw_network
+from tests.faults.draws import (
+    ENOUGH_EXPANSIONS,
+    FEW_EXPANSIONS,
+    draw_alpha,
+    draw_config,
+    draw_network,
+)
 from tests.search.automata import check_probability, compiled, satisfying
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
 from tests.search.expressions import random_expression
 from tests.search.networks import sentences
 from tests.search.tables import BOS, EOS, Table, TableStepper, ensemble_of
-
-FEW_EXPANSIONS, ENOUGH_EXPANSIONS = 5, 10_000
 
 
 def check_table(seed: int, rng: random.Random) -> list[Level]:

@@ -17,6 +17,8 @@ from tests.search.networks import DECODERS, network, stepper
 from tests.search.tables import Table, TableStepper
 
 STOPS: tuple[Stop, ...] = ("exhaustive", "optimal", "first")
+# Expansions of an exact search: it ends early, or has enough for every model that is drawn.
+FEW_EXPANSIONS, ENOUGH_EXPANSIONS = 5, 10_000
 
 
 def draw_alpha(rng: random.Random) -> float:

@@ -14,7 +14,15 @@ from onmt_entmax.search import (
 from onmt_entmax.search.certificate import Level
 from tests.faults.claims import check_result, check_scores
 from tests.faults.definitions import allowed_part, most_excluded, scores_of
-from tests.faults.draws import STOPS, draw_alpha, draw_config, draw_reward, draw_table
+from tests.faults.draws import (
+    ENOUGH_EXPANSIONS,
+    FEW_EXPANSIONS,
+    STOPS,
+    draw_alpha,
+    draw_config,
+    draw_reward,
+    draw_table,
+)
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
 from tests.search.tables import Table
@@ -38,8 +46,7 @@ PENALTIES = (
     Penalties(coverage_penalty="summary", beta=0.01),
     Penalties("wu", alpha=0.5, coverage_penalty="wu", beta=0.1),
 )
-# Budgets of an exact search: one that ends early, and one that suffices for every table.
-FEW_EXPANSIONS, ENOUGH_EXPANSIONS = 5, 10_000
+# Decoder states that an exact search may keep: too few, or enough for every table.
 FEW_STATES, ENOUGH_STATES = 3, 20_000
 
 
