@@ -19,31 +19,34 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.expansion import expand
 from onmt_entmax.search.stepper import SearchError
-from tests.search.tables import EOS, Table, TableStepper
+from tests.search.tables import BOS, EOS, Table, TableStepper
 
 TABLE = Table(0, 1.5)
 
 
 @pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize("token", range(3))
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense rows", "a support"])
 def test_a_nan_is_not_taken_for_impossible(width: int, token: int, sparse: bool) -> None:
     log_probs = torch.tensor([[-0.7, -0.8, -0.9, -torch.inf, -torch.inf]])
     log_probs[0, token] = math.nan
     with pytest.raises(SearchError, match="nan"):
-        expand(as_support(log_probs) if sparse else log_probs, 2, width)
+        expand(as_support(log_probs) if sparse else log_probs, eos=2, width=width)
+
+
+Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 class ChangedSteps(TableStepper):
     """A stepper whose steps are not log-probabilities of its vocabulary."""
 
-    def __init__(self, change: Any) -> None:
+    def __init__(self, change: Change) -> None:
         super().__init__()
         self.change = change
 
     def step(self, state: Any, tokens: torch.Tensor) -> Step:
         step = super().step(state, tokens)
-        return Step(self.change(step.log_probs), None, step.state)
+        return Step(self.change(step.log_probs), attention=None, state=step.state)
 
 
 def probabilities_above_1(log_probs: torch.Tensor) -> torch.Tensor:
@@ -62,12 +65,14 @@ def a_part_of_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (probabilities_above_1, "must return natural logarithms"),
-        (twice_the_vocabulary, "size 10, the vocabulary has 5"),
-        (a_part_of_the_vocabulary, "of size 3, "),
+        pytest.param(probabilities_above_1, "must return natural logarithms", id="above 1"),
+        pytest.param(twice_the_vocabulary, "size 10, the vocabulary has 5", id="too many"),
+        pytest.param(a_part_of_the_vocabulary, "of size 3, ", id="too few"),
     ],
 )
-def test_steps_that_are_no_log_probabilities(search: Any, change: Any, message: str) -> None:
+def test_steps_that_are_no_log_probabilities(
+    search: Callable[..., object], change: Change, message: str
+) -> None:
     with pytest.raises(SearchError, match=message):
         search(ChangedSteps(change), [TABLE], SearchConfig(beam_size=20))
 
@@ -95,9 +100,9 @@ class TestTokensOutsideTheVocabulary:
 wrong_prefixes = pytest.mark.parametrize(
     ("prefix", "message"),
     [
-        ([2, EOS, 3], "end symbol"),
-        ([2, 0], "token 0, which no output has"),
-        ([2, 3, 2, 3], "4 tokens, max_length is 3"),
+        pytest.param([2, EOS, 3], "end symbol", id="an end"),
+        pytest.param([2, BOS], "token 0, which no output has", id="a start symbol"),
+        pytest.param([2, 3, 2, 3], "4 tokens, max_length is 3", id="too long"),
     ],
 )
 
@@ -142,12 +147,8 @@ def test_as_many_targets_as_sentences() -> None:
     [
         pytest.param(lambda: score_targets(TableStepper(), [TABLE], [[2, 2]]), id="score"),
         pytest.param(lambda: suggest(TableStepper(), [TABLE], [2]), id="suggest"),
-        pytest.param(
-            lambda: beam_search(TableStepper(), [TABLE], SearchConfig(2, 2, 4)), id="beam"
-        ),
-        pytest.param(
-            lambda: exact_search(TableStepper(), [TABLE], SearchConfig(2, 2, 4)), id="exact"
-        ),
+        pytest.param(lambda: beam_search(TableStepper(), [TABLE], SearchConfig(2, 2)), id="beam"),
+        pytest.param(lambda: exact_search(TableStepper(), [TABLE], SearchConfig(2, 2)), id="exact"),
     ],
 )
 def test_a_model_that_diverged_is_told(
