@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from onmt_entmax.errors import counted
-from onmt_entmax.search.arrays import Flags, Ints
+from onmt_entmax.search.arrays import Flags, Floats, Ints
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
@@ -165,7 +165,7 @@ class BeamSearch:
 
     def _keep(self, continuations: Continuations) -> Selection:
         """Select the candidates that become live prefixes, unless their sentence is done."""
-        state, config = self._state, self._config
+        state = self._state
         rows, options, sentences = state.rows, continuations.options, state.sentences
         cut = state.cut(continuations)
         position, rank = state.rank(continuations)
@@ -173,16 +173,12 @@ class BeamSearch:
         sentence = rows.sentence[row]
         total = state.count(rows.sentence, options.continuations)
         may_exhaust = self._may_exhaust(total)
-        beam = np.array([sentence.beam for sentence in sentences])
-        kept = (rank < beam[sentence]) & ~cut[row]
-        if config.n_best:
-            # What cannot beat the n-th best is dropped, unless the support may be exhausted.
-            worst = np.array([sentence.score(config.n_best) for sentence in sentences])
-            attainable = state.attainable(log_prob, state.source_lengths[sentence])
-            kept &= may_exhaust[sentence] | (attainable > worst[sentence])
+        kept = self._is_promising(sentence, rank, log_prob, may_exhaust) & ~cut[row]
         # All rows of a sentence are of one length.
-        at_limit, length = np.zeros(len(sentences), dtype=bool), np.zeros(len(sentences), np.int64)
-        at_limit[rows.sentence], length[rows.sentence] = cut, rows.length
+        at_limit = np.zeros(len(sentences), dtype=bool)
+        at_limit[rows.sentence] = cut
+        length = np.zeros(len(sentences), dtype=np.int64)
+        length[rows.sentence] = rows.length
         kept_counts = state.count(sentence[kept])
         best_kept = state.largest(sentence[kept], log_prob[kept])
         # Candidates that are not kept, and tokens that are no candidates.
@@ -201,6 +197,28 @@ class BeamSearch:
             for index in range(len(sentences))
         ]
         return Selection(position, sentence, kept, steps)
+
+    def _is_promising(
+        self, sentence: Ints, rank: Ints, log_prob: Floats, may_exhaust: Flags
+    ) -> Flags:
+        """Return which candidates `(candidates,)` are in the beam and may still be of use.
+
+        What cannot beat the n-th best is of none, unless the support may be exhausted.
+
+        Args:
+            sentence: `(candidates,)` index of each candidate's sentence.
+            rank: `(candidates,)` rank in it.
+            log_prob: `(candidates,)`.
+            may_exhaust: `(sentences,)`.
+        """
+        state, n_best = self._state, self._config.n_best
+        beam = np.array([active.beam for active in state.sentences])
+        in_beam = rank < beam[sentence]
+        if n_best == 0:
+            return in_beam
+        worst = np.array([active.score(n_best) for active in state.sentences])
+        attainable = state.attainable(log_prob, state.source_lengths[sentence])
+        return in_beam & (may_exhaust[sentence] | (attainable > worst[sentence]))
 
     def _may_exhaust(self, total: Sequence[int]) -> Flags:
         """Return whether the whole support `(sentences,)` may still be found.
