@@ -87,6 +87,9 @@ def test_a_sentence_unproven_by_one_prefix_starts_again_with_the_full_beam(
     assert sum(result.rows for result in results) == stepper.rows, "the first try is counted too"
     # One prefix: the start and (2,), then nothing can be proven. Two: the start, (2,) and (3,).
     assert results[0].rows == (3 if stop == "first" else 2 + 3)
+    # Tokens of positive probability: 3 after the start, 2 after (2,), the end after (3,).
+    full_beam = 3 + 2 + 1
+    assert results[0].support == (full_beam if stop == "first" else 3 + 2 + full_beam)
 
 
 @pytest.mark.parametrize(
