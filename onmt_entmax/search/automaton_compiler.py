@@ -1,14 +1,20 @@
 """Compile an expression over tokens into its minimal deterministic automaton.
 
-The steps are those of textbooks (Hopcroft, Motwani and Ullman 2006): Thompson's construction,
-subset construction, products, and Moore's minimisation. A regular expression is compiled alone, and
-minimised, before it becomes a factor of a product, which keeps products small.
+The steps are those of textbooks (Hopcroft, Motwani and Ullman 2006):
+
+    regular expression    Thompson's construction  ->  Nfa  (nondeterministic.py)
+    Nfa                   subset construction      ->  states that can be reached
+    intersection          product                  ->  states that can be reached
+    these states          Moore's minimisation     ->  the minimal automaton
+
+A regular expression is compiled alone, and minimised, before it becomes a factor of a product,
+which keeps products small.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,17 +24,12 @@ from onmt_entmax.search.arrays import Flags, Ints
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton
 from onmt_entmax.search.expression import (
     Complement,
-    Concatenation,
     Expression,
     ExpressionError,
     Intersection,
-    NoneOf,
-    OneOf,
-    Regular,
-    Star,
-    Union,
     named_tokens,
 )
+from onmt_entmax.search.nondeterministic import Nfa
 
 _MOST_TRANSITIONS = 200_000  # compiled in less than a second
 _DECIDED = 2  # the states VIOLATED and SATISFIED; those that are explored are numbered after them
@@ -63,9 +64,6 @@ def compile_expression(
         start=tokens.start,
         distance=tokens.distance(),
     )
-
-
-# --- deterministic automata ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +109,7 @@ def _compile(expression: Expression, column: Mapping[str, int], columns: int) ->
         case Complement(part):
             return _compile(part, column, columns).complement()
         case _:
-            return _subsets(_Nfa(expression, column, columns), columns)
+            return _subsets(Nfa(expression, column, columns), columns)
 
 
 def _product(parts: Sequence[_Dfa], columns: int) -> _Dfa:
@@ -132,7 +130,7 @@ def _product(parts: Sequence[_Dfa], columns: int) -> _Dfa:
     return _explore(tuple(part.start for part in parts), follow, accepts, columns)
 
 
-def _subsets(nfa: _Nfa, columns: int) -> _Dfa:
+def _subsets(nfa: Nfa, columns: int) -> _Dfa:
     """Return the deterministic automaton of a nondeterministic one (subset construction)."""
 
     def follow(states: frozenset[int]) -> list[frozenset[int]]:
@@ -208,87 +206,3 @@ def _minimal(table: Ints, accepts: Flags, start: int) -> _Dfa:
         accepts=accepts[first_states],
         start=int(number_of_state[start]),
     )
-
-
-# --- nondeterministic automata ---------------------------------------------------------------
-
-
-class _Nfa:
-    """A nondeterministic automaton with empty moves (Thompson's construction).
-
-    A state either reads a token of certain columns and goes to one state, or reads nothing.
-
-    Args:
-        expression: a regular expression.
-        column: of each token that is named.
-        columns: their number; the last is for tokens that are not named.
-
-    Attributes:
-        reads: columns of the tokens that each state reads.
-        follower: the state to which each goes then.
-        start: the first state.
-        end: the only state that accepts.
-        anything: the state from which every output is accepted. Every `.*` at the end is this one;
-            else subsets would tell which alternatives of `.* a .* | .* b .* | ...` were found.
-    """
-
-    def __init__(self, expression: Regular, column: Mapping[str, int], columns: int) -> None:
-        self._column, self._all = column, frozenset(range(columns))
-        self.reads: list[frozenset[int]] = []
-        self.follower: list[int] = []
-        self._empty_moves: list[list[int]] = []
-        self._closures: dict[int, frozenset[int]] = {}
-        self.end = self._add()
-        self.anything = self._repeat(NoneOf(), self.end)
-        self.start = self._build(expression, self.end)
-
-    def _add(
-        self,
-        empty_moves: Iterable[int] = (),
-        reads: frozenset[int] = frozenset(),
-        follower: int = -1,
-    ) -> int:
-        """Add a state; return its number."""
-        self._empty_moves.append([*empty_moves])
-        self.reads.append(reads)
-        self.follower.append(follower)
-        return len(self.reads) - 1
-
-    def _build(self, expression: Regular, end: int) -> int:
-        """Add an expression; return the state from which what it describes leads to `end`."""
-        match expression:
-            case OneOf(tokens):
-                return self._add(reads=self._columns(tokens), follower=end)
-            case NoneOf(tokens):
-                return self._add(reads=self._all - self._columns(tokens), follower=end)
-            case Concatenation(parts):
-                for part in reversed(parts):
-                    end = self._build(part, end)
-                return end
-            case Union(parts):
-                return self._add(self._build(part, end) for part in parts)
-            case Star(NoneOf(tokens)) if end == self.end and not self._columns(tokens):
-                return self.anything
-            case Star(part):
-                return self._repeat(part, end)
-
-    def _repeat(self, part: Regular, end: int) -> int:
-        """Add a part that may repeat; return the state before and after each of its turns."""
-        again = self._add([end])
-        self._empty_moves[again].append(self._build(part, again))
-        return again
-
-    def _columns(self, tokens: frozenset[str]) -> frozenset[int]:
-        """Return the columns of tokens; those that no output has are left out."""
-        return frozenset(self._column[token] for token in tokens if token in self._column)
-
-    def closure(self, state: int) -> frozenset[int]:
-        """Return what empty moves reach from a state, itself included."""
-        if state not in self._closures:
-            reached, waiting = {state}, [state]
-            while waiting:
-                new = set(self._empty_moves[waiting.pop()]) - reached
-                reached |= new
-                waiting += new
-            self._closures[state] = frozenset(reached)
-        return self._closures[state]
