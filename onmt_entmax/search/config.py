@@ -154,6 +154,9 @@ class SearchTask(Checked):
     def _has_search_options(self) -> bool:
         """Return whether an option is set that sampling does not read; `beam_size` is ignored."""
         config = self.config
-        plain = SearchConfig(config.beam_size, max(config.n_best, 1), config.max_length)
-        options = (config, self.method, self.verify, self.ban_unknown, self.regex, self.mbr)
-        return options != (plain, "beam", False, False, None, None)
+        read = SearchConfig(
+            beam_size=config.beam_size, n_best=max(config.n_best, 1), max_length=config.max_length
+        )
+        if config != read or self.method != "beam" or self.verify or self.ban_unknown:
+            return True
+        return self.regex is not None or self.mbr is not None
