@@ -27,7 +27,7 @@ def mcnemar(won: int, lost: int) -> float:
     return min(1.0, 2 * tail)
 
 
-_EXACT = 1000  # words up to which binomials are integers: 2^1000 is still below the largest float
+_EXACT = 1000  # words up to which binomials are integers, of at most 300 digits
 _NEGLIGIBLE = 1e-17  # share of a sum of floats that does not change it
 
 
@@ -35,7 +35,7 @@ def _binomial(number: int, k: int) -> float:
     """Return the probability of k heads of a fair coin that is thrown so many times."""
     if number <= _EXACT:
         return math.comb(number, k) / 2**number
-    # By logarithms: the integers of a large table have millions of digits.
+    # By logarithms: the integers of a large table may have millions of digits.
     logs = math.lgamma(number + 1) - math.lgamma(k + 1) - math.lgamma(number - k + 1)
     return math.exp(logs - number * math.log(2))
 
