@@ -55,7 +55,7 @@ def test_an_enumeration_lists_all() -> None:
         SearchTask(SearchConfig(n_best=1), method="enumerate")
 
 
-class Compared(NamedTuple):
+class OfTable(NamedTuple):
     """A beam search of a random table, and exact searches after it."""
 
     beam: SearchResult
@@ -65,51 +65,66 @@ class Compared(NamedTuple):
     """Of budgets that end soon after the beam search."""
 
 
-@pytest.mark.parametrize("n_best", [1, 3, 5], scope="class")
-@pytest.mark.parametrize(
-    "penalties",
-    [pytest.param(Penalties(), id="plain"), pytest.param(Penalties("wu", alpha=0.6), id="wu")],
-    scope="class",
+class Searches(NamedTuple):
+    """The same searches of many tables."""
+
+    n_best: int
+    penalties: Penalties
+    tables: list[OfTable]
+
+
+LENGTH_PENALTY = Penalties("wu", alpha=0.6)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((n_best, penalties), id=f"{name}-{n_best}")
+        for name, penalties in (("plain", Penalties()), ("wu", LENGTH_PENALTY))
+        for n_best in (1, 3, 5)
+    ],
 )
-class TestExactSearchAfterABeam:
-    @pytest.fixture(scope="class")
-    def compared(self, n_best: int, penalties: Penalties) -> list[Compared]:
-        searches = []
-        stepper = TableStepper(6)
-        config = SearchConfig(
-            beam_size=4, n_best=n_best, max_length=6, stop="optimal", penalties=penalties
-        )
-        for seed in range(100):
-            tables = [Table(seed, alpha=1.0, vocabulary_size=6, spread=1.0, end=1.0)]
-            (beam,) = beam_search(stepper, tables, config)
-            budgets = [Budget(expansions=beam.rows + more) for more in (1, 5, 30)]
-            short = [exact_search(stepper, tables, config, b, start=beam) for b in budgets]
-            whole = exact_search(stepper, tables, config, Budget(expansions=1_000_000))
-            searches.append(Compared(beam, whole, short))
-        return searches
+def searches(request: pytest.FixtureRequest) -> Searches:
+    n_best, penalties = request.param
+    of_tables, stepper = [], TableStepper(6)
+    config = SearchConfig(
+        beam_size=4, n_best=n_best, max_length=6, stop="optimal", penalties=penalties
+    )
+    for seed in range(100):
+        tables = [Table(seed, alpha=1.0, vocabulary_size=6, spread=1.0, end=1.0)]
+        (beam,) = beam_search(stepper, tables, config)
+        budgets = [Budget(expansions=beam.rows + more) for more in (1, 5, 30)]
+        short = [exact_search(stepper, tables, config, budget, start=beam) for budget in budgets]
+        whole = exact_search(stepper, tables, config, Budget(expansions=1_000_000))
+        of_tables.append(OfTable(beam, whole, short))
+    return Searches(n_best, penalties, of_tables)
 
-    def test_proves_no_less(self, compared: list[Compared]) -> None:
-        for searches in compared:
-            least = min(exact.certificate.proven for exact in searches.short)
-            assert least >= searches.beam.certificate.proven
 
-    def test_proves_the_best_scores(self, compared: list[Compared]) -> None:
-        for searches in compared:
-            best = [hypothesis.score for hypothesis in searches.whole.hypotheses]
-            for exact in searches.short:
-                proven = exact.certificate.proven
-                scores = [hypothesis.score for hypothesis in exact.hypotheses[:proven]]
-                assert scores == pytest.approx(best[:proven])
+def test_exact_search_proves_no_less_than_the_beam(searches: Searches) -> None:
+    for table in searches.tables:
+        least = min(exact.certificate.proven for exact in table.short)
+        assert least >= table.beam.certificate.proven
 
-    def test_has_no_larger_bound(self, compared: list[Compared], penalties: Penalties) -> None:
-        if penalties.any:
-            pytest.skip("the beam's bound does not hold for hypotheses that another score ranks")
-        for searches in compared:
-            largest = max(exact.certificate.log_bound for exact in searches.short)
-            assert largest <= searches.beam.certificate.log_bound
 
-    def test_has_something_left_to_prove(self, compared: list[Compared], n_best: int) -> None:
-        if n_best == 1:
-            pytest.skip("one rank is proven or not")
-        proven = [searches.beam.certificate.proven for searches in compared]
-        assert sum(0 < ranks < n_best for ranks in proven) > 5
+def test_exact_search_proves_the_best_scores(searches: Searches) -> None:
+    for table in searches.tables:
+        best = [hypothesis.score for hypothesis in table.whole.hypotheses]
+        for exact in table.short:
+            proven = exact.certificate.proven
+            scores = [hypothesis.score for hypothesis in exact.hypotheses[:proven]]
+            assert scores == pytest.approx(best[:proven])
+
+
+def test_exact_search_has_no_larger_bound_than_the_beam(searches: Searches) -> None:
+    if searches.penalties.any:
+        pytest.skip("the beam's bound does not hold for hypotheses that another score ranks")
+    for table in searches.tables:
+        largest = max(exact.certificate.log_bound for exact in table.short)
+        assert largest <= table.beam.certificate.log_bound
+
+
+def test_the_beam_leaves_ranks_to_prove(searches: Searches) -> None:
+    if searches.n_best == 1:
+        pytest.skip("one rank is proven or not")
+    proven = [table.beam.certificate.proven for table in searches.tables]
+    assert sum(0 < ranks < searches.n_best for ranks in proven) > 5
