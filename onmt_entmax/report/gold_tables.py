@@ -30,11 +30,11 @@ class Gold:
 
     Attributes:
         task: units and columns of the tables.
-        columns: of the last table.
-        targets: by query, whose language is that of its table.
-        names: the languages of the files.
-        tags: known to the model, if one says the columns.
-        languages: known to the model, if one says the columns.
+        columns: of the last table; predicted tables are expected to have them.
+        targets: by query; queries of a table without a column of languages have its language.
+        names: the language of each table by its file's name, or `ALL`.
+        tags: that the model has, if the columns come from a model; they tell tags from sources.
+        languages: of that model; they tell languages from other words in names of files.
     """
 
     task: StringTask
@@ -93,8 +93,8 @@ def read_gold(
         paths: of the tables.
         task: of all of them.
         columns: of the tables, if somebody named them.
-        tags: known to a model that says the columns.
-        languages: known to a model that says the columns.
+        tags: see `Gold`.
+        languages: see `Gold`.
 
     Raises:
         UserError: a row cannot be read, or a table has no targets.
