@@ -17,6 +17,7 @@ from onmt_entmax.exhaustion import check_free, named_exhaustion
 from onmt_entmax.line_answers import Line
 from onmt_entmax.memory import search_bytes
 from onmt_entmax.search import (
+    Request,
     Sample,
     Sampling,
     SearchConfig,
@@ -84,18 +85,18 @@ class LineSearch:
         sentences = self._sentences(batch_size, self.config.beam_size)
         longest_first = list(self._batches(lines, sentences))[::-1]
         order = [line for _, group in longest_first for line in group]
-        work = (
-            (
+        requests = (
+            Request(
                 batch,
-                [line.prefix for line in group],
-                [line.automaton for line in group],
-                [line.source.banned for line in group],
+                prefixes=[line.prefix for line in group],
+                automata=[line.automaton for line in group],
+                banned=[line.source.banned for line in group],
             )
             for batch, group in longest_first
         )
         rows = _REFILL_PREFIXES * sentences
         with self.readable([line.source.example for line in lines], sentences):
-            for number, result in stream_search(self.stepper, work, self.config, rows):
+            for number, result in stream_search(self.stepper, requests, self.config, rows):
                 line = order[number]
                 needs_more = not is_settled(result, self.config.n_best)
                 if self.task.method == "exact" and needs_more:

@@ -107,7 +107,7 @@ def _train(folder: Path) -> None:
     assert "validation  step 400/400" in printed
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")

@@ -31,8 +31,10 @@ from typing import NamedTuple
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from tests.commands import offer_server
-from tests.faults.attacks import ATTACKS, build, try_case
-from tests.faults.certificates import check_models
+from tests.faults.attacked_calls import build
+from tests.faults.attacks import ATTACKS, try_case
+from tests.faults.certificates import CHECKS
+from tests.faults.runner import check_models
 
 CERTIFICATES = "certificates"
 NAMES = (*ATTACKS, CERTIFICATES)
@@ -106,7 +108,7 @@ def attempt(case: Case, world: Path) -> tuple[str, str | None]:
     """Return what a case did, and what went wrong if anything did."""
     if case.name != CERTIFICATES:
         return try_case(case.name, world, case.seed)
-    _, failed_seeds = check_models(MODELS, case.seed)
+    _, failed_seeds = check_models(MODELS, case.seed, CHECKS)
     description = f"{MODELS} models of seed {case.seed}"
     return description, str(failed_seeds) if failed_seeds else None
 

@@ -44,17 +44,11 @@ from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
-from onmt_entmax.report.bleu import (
-    ONMT,
-    Measure,
-    SystemScore,
-    compare,
-    make_metrics,
-    quality_of,
-    tune_reward,
-)
+from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
 from onmt_entmax.report.coverage import coverage, coverage_text
 from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.reward_tuning import tune_reward
+from onmt_entmax.report.system_comparison import Measure, SystemScore, compare
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 

@@ -33,7 +33,7 @@ from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
 from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.report.records import is_blank, output_of
 from onmt_entmax.report.writers import one_line, with_summary
-from onmt_entmax.search.mbr import UTILITIES, Utility
+from onmt_entmax.search.utilities import UTILITIES, Utility
 
 # An option that takes several paths, and may be repeated.
 SEVERAL: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}

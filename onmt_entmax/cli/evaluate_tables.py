@@ -10,13 +10,10 @@ from onmt_entmax.cli.ending import warn
 from onmt_entmax.cli.tables import separators_of
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.gold_tables import Gold, guessed_task, read_gold
-from onmt_entmax.report.guess_tables import (
-    Predicted,
-    named_together,
-    read_predicted,
-    refuse_other_queries,
-)
+from onmt_entmax.report.guess_tables import Predicted, read_predicted
 from onmt_entmax.report.mcnemar import comparison, comparison_text
+from onmt_entmax.report.same_queries import named_together, refuse_other_queries
+from onmt_entmax.report.score_tables import scores_text
 from onmt_entmax.report.string_scores import Scores, answered, score_strings
 from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import (
@@ -79,7 +76,7 @@ def evaluate_tables(options: argparse.Namespace) -> str:
         _warn_of_several(predicted, f"{named_together(paths)}: ")
         _warn_of_several(other, f"{named_together(others)}: ")
     content = {**scores.as_dict(), "missing": missing}
-    texts.append(scores.text())
+    texts.append(scores_text(scores))
     if other is not None:
         languages = [query.language for query in gold.targets]
         right = answered(gold.targets, predicted.guesses)

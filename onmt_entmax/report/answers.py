@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from onmt_entmax.report.alignment import Alignment
 from onmt_entmax.report.records import chosen_output
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
-from onmt_entmax.search.config import Penalties
 from onmt_entmax.search.mbr import Decision
+from onmt_entmax.search.penalties import Penalties
 from onmt_entmax.search.sampling import Sample
 from onmt_entmax.search.verify import Verification
 

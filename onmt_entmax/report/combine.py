@@ -25,9 +25,9 @@ def combined(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dic
         weights: of the models, positive, with sum 1.
     """
     ensemble = ensemble_of(records, weights)
-    # Vocabularies may differ: report the unknown tokens of the model that knows the fewest.
-    worst = max(records, key=lambda record: sum(record.get("unknown", {}).values()))
     record = {key: records[0][key] for key in ("id", "source")}
+    # Vocabularies may differ: report the unknown tokens of the model that knows the fewest.
+    worst = max(records, key=lambda part: sum(part.get("unknown", {}).values()))
     record |= {key: worst[key] for key in ("source_tokens", "unknown", "unseen") if key in worst}
     pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
     record |= {
@@ -59,7 +59,10 @@ def ensemble_of(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> 
 
 def excluded_by(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> float:
     """Return the average probability that the constraints of several records ruled out."""
-    return sum(w * r.get("excluded", 0.0) for w, r in zip(weights, records, strict=True))
+    return sum(
+        weight * record.get("excluded", 0.0)
+        for weight, record in zip(weights, records, strict=True)
+    )
 
 
 def _listed(record: dict[str, Any]) -> ListedSequences:

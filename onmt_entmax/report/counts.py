@@ -82,18 +82,19 @@ class CertificateCounts:
         }
 
     def advice(self) -> dict[str, str]:
-        """Return why most outputs are no use (none, empty or not proven), and what to do."""
+        """Return what makes most outputs useless, if anything does, and what to do about each."""
         if 2 * self.unfinished > self.sentences:
-            advice = "train longer, or raise -max_length"
-            return {"most sentences have no finished output": advice}
-        advice_by_fact = {}
+            return {"most sentences have no finished output": "train longer, or raise -max_length"}
+        advice = {}
         if 2 * self.empty > self.sentences:
-            advice = "try -length_reward 1 or -min_length 1, or train longer"
-            advice_by_fact["most outputs are empty"] = advice
+            advice["most outputs are empty"] = (
+                "try -length_reward 1 or -min_length 1, or train longer"
+            )
         if self.sentences and self.levels["none"] == self.sentences:
-            advice = "try -search exact, with a larger -budget if need be, or train longer"
-            advice_by_fact["nothing is certified"] = advice
-        return advice_by_fact
+            advice["nothing is certified"] = (
+                "try -search exact, with a larger -budget if need be, or train longer"
+            )
+        return advice
 
 
 def rate_lines(rates: Mapping[str, Any], best: str = "most probable") -> list[str]:

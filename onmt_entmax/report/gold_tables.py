@@ -21,7 +21,7 @@ from onmt_entmax.strings.units import Unit
 
 ALL = "all"
 """Language of a table that has none"""
-_LISTED = 10  # bad rows that are named
+_MOST_NAMED = 10  # bad rows that an error names
 
 
 @dataclass
@@ -30,11 +30,11 @@ class Gold:
 
     Attributes:
         task: units and columns of the tables.
-        columns: of the last table.
-        targets: by query, whose language is that of its table.
-        names: the languages of the files.
-        tags: known to the model, if one says the columns.
-        languages: known to the model, if one says the columns.
+        columns: of the last table; predicted tables are expected to have them.
+        targets: by query; queries of a table without a column of languages have its language.
+        names: the language of each table by its file's name, or `ALL`.
+        tags: that the model has, if the columns come from a model; they tell tags from sources.
+        languages: of that model; they tell languages from other words in names of files.
     """
 
     task: StringTask
@@ -62,20 +62,22 @@ def guessed_task(
     layout = guess_layout(sample, str(path), columns)
     if TARGET not in layout.columns:
         raise UserError(f"{path}: {layout}; no targets, so nothing is right")
-    table = readable_cells(layout, filter(str.strip, sample))[bool(layout.heading) :]
-    rows = [cells for cells in table if len(cells) == len(layout.columns)]
-
-    def texts(column: str) -> list[str]:
-        if column not in layout.columns:
-            return []
-        position = layout.columns.index(column)
-        return [cells[position] for cells in rows]
-
-    target = separators.get(TARGET, guess_separator(texts(TARGET)))
-    tags = separators.get(TAGS) or guess_tag_separator(texts(TAGS))
+    table = readable_cells(layout, filter(str.strip, sample))
+    rows = table[1:] if layout.heading else table
+    target_texts = _cells_of(TARGET, layout.columns, rows)
+    target = separators.get(TARGET, guess_separator(target_texts))
+    tags = separators.get(TAGS) or guess_tag_separator(_cells_of(TAGS, layout.columns, rows))
     task = StringTask(layout.columns, target=Unit.between(target), tag_separator=tags)
     guess = "" if TARGET in separators else " (guessed; --separator names another)"
     return task, f"{layout}; target: {task.target}{guess}"
+
+
+def _cells_of(column: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the cells of a column, if the table has it; rows of another length are left out."""
+    if column not in columns:
+        return []
+    position = columns.index(column)
+    return [cells[position] for cells in rows if len(cells) == len(columns)]
 
 
 def read_gold(
@@ -91,8 +93,8 @@ def read_gold(
         paths: of the tables.
         task: of all of them.
         columns: of the tables, if somebody named them.
-        tags: known to a model that says the columns.
-        languages: known to a model that says the columns.
+        tags: see `Gold`.
+        languages: see `Gold`.
 
     Raises:
         UserError: a row cannot be read, or a table has no targets.
@@ -136,6 +138,6 @@ def table_rows(
         else:
             bad.append(row)
     if bad:
-        listed = "; ".join(f"line {row.number}: {row.reason}" for row in bad[:_LISTED])
-        more = f" and {len(bad) - _LISTED:,} more" if len(bad) > _LISTED else ""
+        listed = "; ".join(f"line {row.number}: {row.reason}" for row in bad[:_MOST_NAMED])
+        more = f" and {len(bad) - _MOST_NAMED:,} more" if len(bad) > _MOST_NAMED else ""
         raise UserError(f"{path}: {counted(len(bad), 'row')} cannot be read: {listed}{more}")

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.report.gold_tables import ALL, Gold, table_rows
 from onmt_entmax.report.string_scores import Guess
@@ -18,7 +19,7 @@ from onmt_entmax.strings.guessing import (
     refuse_misplaced_tags,
 )
 from onmt_entmax.strings.languages import known_as, language_of_file
-from onmt_entmax.strings.tables import Layout, readable_cells
+from onmt_entmax.strings.tables import Layout, Row, readable_cells
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, TARGET, Query
 
 
@@ -48,114 +49,58 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
         UserError: a row cannot be read, or has no gold target; or a table has no gold table.
     """
     predicted = Predicted()
-    languages = {query.language for query in gold.targets}
     for path in paths:
         layout, detailed = _predicted_layout(path, gold)
-        if len(paths) == len(gold.names) == 1:
-            language = gold.names[0]
-            if LANGUAGE_COLUMN not in layout.columns:
-                _check_pair(path, gold)
-        else:
-            language = known_as(language_of_file(path.name) or ALL, languages)
-        if LANGUAGE_COLUMN not in layout.columns and language not in languages:
-            raise UserError(
-                f"{path}: of the language {language} by its name, of which there is no gold table; "
-                f"these are of {', '.join(sorted(languages))}"
-            )
-        if not _add_table(predicted, path, gold, layout, detailed, language):
+        language = _language_of(path, layout, gold, is_only=len(paths) == 1)
+        table = _Table(path, layout, detailed, language)
+        if not _add_predictions(predicted, table, gold):
             predicted.unwritten.append(path)
     return predicted
 
 
-def _add_table(
-    predicted: Predicted, path: Path, gold: Gold, layout: Layout, detailed: bool, language: str
-) -> bool:
-    """Add the predictions of a table; return whether it has any.
+class _Table(NamedTuple):
+    """A predicted table."""
+
+    path: Path
+    layout: Layout
+    detailed: bool
+    """Whether it ends with `DETAILS`."""
+    language: str
+    """Of rows without a column of languages."""
+
+
+def _language_of(path: Path, layout: Layout, gold: Gold, *, is_only: bool) -> str:
+    """Return the language of a table's rows that have no column of languages.
+
+    If there is one predicted and one gold table, it is that of the gold table, whatever the name of
+    the file; otherwise the name says it.
 
     Args:
-        predicted: receives them.
         path: of the table.
-        gold: the gold targets.
         layout: of the table.
-        detailed: whether the table ends with `DETAILS`; only outputs of rank 1 count then.
-        language: of rows without a column of languages.
+        gold: the gold targets.
+        is_only: whether it is the only predicted table.
 
     Raises:
-        UserError: a row cannot be read, or has no gold target.
+        UserError: there is no gold table of this language.
     """
-    has_predictions = False
-    for row in table_rows(path, layout, gold.task, language, needs=False):
-        targets = gold.targets.get(row.query)
-        if targets is None:
-            columns = layout.columns[: -len(DETAILS)] if detailed else layout.columns
-            raise UserError(
-                f"{path}:{row.number}: no gold row has this query: {_named(row.query)}; the "
-                f"columns are read as {', '.join(columns)}"
-            )
-        if detailed and row.cells[-len(DETAILS)] not in ("", "1"):
-            continue
-        has_predictions = has_predictions or detailed or bool(row.target)
-        first = predicted.guesses.get(row.query)
-        if first is None:
-            # A table may have millions of rows: equal texts are kept once.
-            text = targets[0] if row.target == targets[0] else row.target
-            level = sys.intern(row.cells[-2]) if detailed else ""
-            predicted.guesses[row.query] = Guess(text, level)
-        elif first.text != row.target:
-            predicted.several.add(row.query)
-    return has_predictions
-
-
-def refuse_other_queries(
-    first: Predicted, second: Predicted, paths: Sequence[Path], others: Sequence[Path]
-) -> None:
-    """Refuse to compare predictions of different rows.
-
-    Args:
-        first: of the tables `paths`.
-        second: of the tables `others`.
-        paths: the tables that are evaluated.
-        others: those that they are compared with.
-
-    Raises:
-        UserError: one side has a query that the other lacks.
-    """
-    _refuse_missing_queries(first, paths, second, others)
-    _refuse_missing_queries(second, others, first, paths)
-
-
-def _refuse_missing_queries(
-    complete: Predicted, paths: Sequence[Path], other: Predicted, other_paths: Sequence[Path]
-) -> None:
-    """Refuse predictions that lack a query of others.
-
-    Raises:
-        UserError: `other` has no prediction for a query of `complete`.
-    """
-    missing = [query for query in complete.guesses if query not in other.guesses]
-    if missing:
+    languages = {query.language for query in gold.targets}
+    has_column = LANGUAGE_COLUMN in layout.columns
+    if is_only and len(gold.names) == 1:
+        language = gold.names[0]
+        if not has_column:
+            _refuse_other_language(path, gold)
+    else:
+        language = known_as(language_of_file(path.name) or ALL, languages)
+    if not has_column and language not in languages:
         raise UserError(
-            f"{named_together(other_paths)}: has no prediction for {len(missing):,} of "
-            f"{counted(len(complete.guesses), 'row')} of {named_together(paths)}, such as "
-            f"{_named(missing[0])}; --against compares predictions of the same rows"
+            f"{path}: of the language {language} by its name, of which there is no gold table; "
+            f"these are of {', '.join(sorted(languages))}"
         )
+    return language
 
 
-def named_together(paths: Sequence[Path]) -> str:
-    """Return the name of tables for people: that of their folder if there are several."""
-    if len(paths) == 1:
-        return str(paths[0])
-    folders = {path.parent for path in paths}
-    return str(paths[0].parent) if len(folders) == 1 else f"{paths[0]}, ..."
-
-
-def _named(query: Query) -> str:
-    """Return a query for people."""
-    tags = f", {';'.join(query.tags)}" if query.tags else ""
-    return f"{query.source}{tags} ({query.language})"
-
-
-def _check_pair(path: Path, gold: Gold) -> None:
+def _refuse_other_language(path: Path, gold: Gold) -> None:
     """Refuse a predicted table of another language than the only gold table.
 
     Without a model, the name of a file may be any word.
@@ -169,6 +114,52 @@ def _check_pair(path: Path, gold: Gold) -> None:
         raise UserError(
             f"{path}: of the language {named} by its name, and the gold table is of {right}"
         )
+
+
+def _add_predictions(predicted: Predicted, table: _Table, gold: Gold) -> bool:
+    """Add the predictions of a table to `predicted`; return whether it has any.
+
+    Of a table with details, only outputs of rank 1 count, or those without a rank.
+
+    Raises:
+        UserError: a row cannot be read, or has no gold target.
+    """
+    has_predictions = False
+    for row in table_rows(table.path, table.layout, gold.task, table.language, needs=False):
+        targets = gold.targets.get(row.query)
+        if targets is None:
+            raise _no_gold_row(table, row)
+        rank, level = "", ""
+        if table.detailed:
+            rank, _, level, _ = row.cells[-len(DETAILS) :]
+        if rank not in ("", "1"):
+            continue
+        has_predictions = has_predictions or table.detailed or bool(row.target)
+        first = predicted.guesses.get(row.query)
+        if first is None:
+            # A table may have millions of rows: equal texts are kept once.
+            text = targets[0] if row.target == targets[0] else row.target
+            predicted.guesses[row.query] = Guess(text, sys.intern(level))
+        elif first.text != row.target:
+            predicted.several.add(row.query)
+    return has_predictions
+
+
+def _no_gold_row(table: _Table, row: Row) -> UserError:
+    """Return the error for a row whose query no gold table has."""
+    columns = table.layout.columns
+    if table.detailed:
+        columns = columns[: -len(DETAILS)]
+    return UserError(
+        f"{table.path}:{row.number}: no gold row has this query: {query_text(row.query)}; the "
+        f"columns are read as {', '.join(columns)}"
+    )
+
+
+def query_text(query: Query) -> str:
+    """Return a query for people."""
+    tags = f", {';'.join(query.tags)}" if query.tags else ""
+    return f"{query.source}{tags} ({query.language})"
 
 
 def _predicted_layout(path: Path, gold: Gold) -> tuple[Layout, bool]:

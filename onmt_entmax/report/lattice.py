@@ -8,15 +8,14 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from onmt_entmax.search import Stepper
 
-# Less probable tokens of a dense model (softmax) go into `others`.
-_DENSE_MINIMUM = 1e-3
+_DENSE_MINIMUM = 1e-3  # less probable tokens of a dense model (softmax) go into `others`
 
 
 @dataclass(frozen=True)
@@ -93,9 +92,9 @@ def build_lattice(
         sorted({sequence[:length] for sequence in sequences if len(sequence) >= length})
         for length in range(1 + max(len(sequence) for sequence in sequences))
     ]
-    kept = _continuations(levels, sequences, stepper.eos)
+    leads_to = _continuations(levels, sequences, stepper.eos)
     nodes: list[Node] = []
-    log_probs: dict[tuple[int, ...], float] = {(): 0.0}
+    log_probs: dict[_Tokens, float] = {(): 0.0}
     state = stepper.start(batch)
     for length, level in enumerate(levels):
         if length:
@@ -105,55 +104,90 @@ def build_lattice(
         last = [prefix[-1] if prefix else stepper.bos for prefix in level]
         step = stepper.step(state, torch.tensor(last))
         state = step.state
+        attention: list[tuple[float, ...] | None] = [None] * len(level)
+        if step.attention is not None:
+            attention = [tuple(weights) for weights in step.attention.tolist()]
         for row, prefix in enumerate(level):
-            branches, others, count = _listed(stepper, kept[prefix], step.log_probs[row], limit)
-            attention = None if step.attention is None else tuple(step.attention[row].tolist())
-            nodes.append(Node(prefix, log_probs[prefix], branches, others, count, attention))
-            for branch in branches:
+            listing = _list_tokens(stepper, leads_to[prefix], step.log_probs[row], limit)
+            nodes.append(
+                Node(
+                    prefix,
+                    log_probs[prefix],
+                    branches=listing.branches,
+                    others=listing.others,
+                    others_count=listing.others_count,
+                    attention=attention[row],
+                )
+            )
+            for branch in listing.branches:
                 log_probs[(*prefix, branch.token)] = log_probs[prefix] + branch.log_prob
     return Lattice(tuple(nodes))
 
 
+_Tokens = tuple[int, ...]
+
+
+class _Target(NamedTuple):
+    """Where a next token of a given hypothesis leads; see `Branch`."""
+
+    child: int | None = None
+    hypothesis: int | None = None
+
+
 def _continuations(
-    levels: Sequence[Sequence[tuple[int, ...]]], sequences: Sequence[tuple[int, ...]], eos: int
-) -> dict[tuple[int, ...], dict[int, dict[str, int]]]:
-    """Return, for each prefix, the next tokens of hypotheses, and where they lead."""
-    # By prefix and next token, the fields of `Branch` that say where it leads.
-    continuations: dict[tuple[int, ...], dict[int, dict[str, int]]] = {}
+    levels: Sequence[Sequence[_Tokens]], sequences: Sequence[_Tokens], eos: int
+) -> dict[_Tokens, dict[int, _Target]]:
+    """Return for each prefix the next tokens of hypotheses, and where they lead.
+
+    Args:
+        levels: the prefixes of each length, in the order of the nodes.
+        sequences: the hypotheses.
+        eos: id of the end symbol.
+    """
+    continuations: dict[_Tokens, dict[int, _Target]] = {}
     for index, prefix in enumerate(prefix for level in levels for prefix in level):
         continuations[prefix] = {}
         if prefix:
-            continuations[prefix[:-1]][prefix[-1]] = {"child": index}
+            continuations[prefix[:-1]][prefix[-1]] = _Target(child=index)
     for index, sequence in enumerate(sequences):
-        continuations[sequence][eos] = {"hypothesis": index}
+        continuations[sequence][eos] = _Target(hypothesis=index)
     return continuations
 
 
-def _listed(
-    stepper: Stepper,
-    kept: Mapping[int, Mapping[str, int]],
-    log_probs: Tensor,
-    limit: int,
-) -> tuple[tuple[Branch, ...], float, int]:
-    """Return the branches of a prefix, and probability and number of the other tokens.
+class _Listing(NamedTuple):
+    """The next tokens of a prefix; see the fields of `Node`."""
+
+    branches: tuple[Branch, ...]
+    others: float
+    others_count: int
+
+
+def _list_tokens(
+    stepper: Stepper, leads_to: Mapping[int, _Target], log_probs: Tensor, limit: int
+) -> _Listing:
+    """List the next tokens of a prefix, and sum up those that are not listed.
 
     Args:
         stepper: the model.
-        kept: the next tokens of hypotheses, and where they lead.
+        leads_to: the next tokens of hypotheses, which are always listed.
         log_probs: `(vocabulary,)` of the next tokens.
         limit: see `build_lattice`.
     """
     values = log_probs.double().cpu().clamp(max=0.0)  # a sum may round above 1, as in search
-    inside = values > -torch.inf
-    free = inside.clone()
-    free[[*stepper.excluded, *kept]] = False
+    possible = values > -torch.inf
+    may_be_listed = possible.clone()
+    may_be_listed[[*stepper.excluded, *leads_to]] = False
     if stepper.dense:
-        free &= values >= math.log(_DENSE_MINIMUM)
-    tokens = free.nonzero()[:, 0]
-    order = values[tokens].argsort(descending=True, stable=True)
-    others = max(limit - len(kept), 0)  # that are listed beside those of hypotheses
-    listed = [*kept, *tokens[order[:others]].tolist()]
-    inside[listed] = False
-    branches = [Branch(token, float(values[token]), **kept.get(token, {})) for token in listed]
+        may_be_listed &= values >= math.log(_DENSE_MINIMUM)
+    tokens = may_be_listed.nonzero()[:, 0]
+    best_first = values[tokens].argsort(descending=True, stable=True)
+    more = max(limit - len(leads_to), 0)
+    listed = [*leads_to, *tokens[best_first[:more]].tolist()]
+    branches = []
+    for token in listed:
+        child, hypothesis = leads_to.get(token, _Target())
+        branches.append(Branch(token, float(values[token]), child, hypothesis))
     branches.sort(key=lambda branch: (-branch.log_prob, branch.token))
-    return tuple(branches), float(values[inside].exp().sum()), int(inside.sum())
+    is_other = possible.clone()
+    is_other[listed] = False
+    return _Listing(tuple(branches), float(values[is_other].exp().sum()), int(is_other.sum()))

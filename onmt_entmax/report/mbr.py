@@ -1,4 +1,9 @@
-"""Choose among the hypotheses of a report's record by expected utility; count what is proven."""
+"""Choose among the hypotheses of a report's record by expected utility; count what is proven.
+
+`search/mbr.py` decides. It needs three bounds of what the record does not list, which this file
+derives from the certificate: of all other texts together (`left`), of any other text (`bound`), and
+of what a listed text may have more (`slack`).
+"""
 
 import sys
 from collections import Counter
@@ -7,7 +12,8 @@ from typing import Any, get_args
 
 from onmt_entmax.report.records import text_probabilities
 from onmt_entmax.search.certificate import ROUNDING
-from onmt_entmax.search.mbr import Decision, MbrLevel, Utility, decide
+from onmt_entmax.search.mbr import Decision, MbrLevel, decide
+from onmt_entmax.search.utilities import Utility
 
 
 def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
@@ -23,34 +29,48 @@ def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
     probabilities = text_probabilities(record["hypotheses"])
     if not probabilities:
         return None
-    all_listed = record["finished"] == len(record["hypotheses"])
-    left = _bound_of_others(record, sum(probabilities.values()), all_listed)
+    left = _bound_of_others(record, sum(probabilities.values()))
     return decide(
         utility,
         probabilities,
         left=left,
         slack=record.get("slack", 0.0),
-        bound=_bound_of_another(record) if all_listed else left,
+        # A finished text that is not listed may have all that is left.
+        bound=_bound_of_another(record) if _all_listed(record) else left,
     )
 
 
-def _bound_of_others(record: dict[str, Any], listed: float, all_listed: bool) -> float:
+def _all_listed(record: dict[str, Any]) -> bool:
+    """Return whether every hypothesis that finished is listed."""
+    return bool(record["finished"] == len(record["hypotheses"]))
+
+
+def _bound_of_others(record: dict[str, Any], listed: float) -> float:
     """Return a bound of the probability of all texts together that are not listed.
+
+    The probabilities of all texts sum to 1, of which the listed ones have `listed` at least, and
+    no text has what was excluded. This sum is of floats, and may be lost in rounding: so the bound
+    is never below that of a single text, and has a margin. It is 0 only if the list is known to be
+    complete: the search was exhaustive, all that it finished is listed, and no other token sequence
+    can become a listed text.
 
     Args:
         record: of a line.
         listed: probability of its texts.
-        all_listed: whether every hypothesis that finished is listed.
     """
     slack = record.get("slack", 0.0)
-    if record["certificate"] == "exhaustive" and all_listed and not slack:
+    if record["certificate"] == "exhaustive" and _all_listed(record) and not slack:
         return 0.0
     rest = 1 - listed - record.get("excluded", 0.0)
     return max(rest, record["bound"], slack, 0.0) + ROUNDING
 
 
 def _bound_of_another(record: dict[str, Any]) -> float:
-    """Return a bound of the probability of any one text that did not finish."""
+    """Return a bound of the probability of any one text that did not finish.
+
+    Without `slack`, a text is one token sequence, and one that did not finish has at most `bound`.
+    With it, several sequences may become one text: together they have at most `slack`.
+    """
     bound: float = max(record["bound"], record.get("slack", 0.0))
     if record["certificate"] == "exhaustive":
         return bound

@@ -16,20 +16,28 @@ def mcnemar(won: int, lost: int) -> float:
         lost: words that only the second does.
     """
     number, fewer = won + lost, min(won, lost)
-    # Terms of the binomial tail from the largest one down, in floats: the integers of a large table
-    # have millions of digits.
-    if number <= 1000:
-        term = math.comb(number, fewer) / 2**number
-    else:
-        logs = math.lgamma(number + 1) - math.lgamma(fewer + 1) - math.lgamma(number - fewer + 1)
-        term = math.exp(logs - number * math.log(2))
+    # Terms of the binomial tail, C(number, k) / 2^number, from the largest one down.
+    term = _binomial(number, fewer)
     tail = 0.0
     for k in range(fewer, -1, -1):
         tail += term
-        term = term * k / (number - k + 1)
-        if term < 1e-17 * tail:  # too small for the sum of floats to change
+        term = term * k / (number - k + 1)  # C(n, k - 1) = C(n, k) k / (n - k + 1)
+        if term < _NEGLIGIBLE * tail:
             break
     return min(1.0, 2 * tail)
+
+
+_EXACT = 1000  # words up to which binomials are integers, of at most 300 digits
+_NEGLIGIBLE = 1e-17  # share of a sum of floats that does not change it
+
+
+def _binomial(number: int, k: int) -> float:
+    """Return the probability of k heads of a fair coin that is thrown so many times."""
+    if number <= _EXACT:
+        return math.comb(number, k) / 2**number
+    # By logarithms: the integers of a large table may have millions of digits.
+    logs = math.lgamma(number + 1) - math.lgamma(k + 1) - math.lgamma(number - k + 1)
+    return math.exp(logs - number * math.log(2))
 
 
 def comparison(

@@ -16,7 +16,7 @@ from onmt_entmax.strings.units import UNKNOWN
 
 
 def is_right(reference: str, output: str) -> bool:
-    """Whether an output has the tokens, between spaces, of its reference.
+    """Tell whether an output has the tokens, between spaces, of its reference.
 
     Training, `evaluate` and `report` count so. `<unk>` stands for many tokens, so a reference with
     it has no right output.
@@ -73,12 +73,13 @@ def score_words(pairs: Sequence[tuple[str, str]]) -> WordScore:
     """Return the scores of pairs of reference and prediction, of which there is at least one."""
     return WordScore(
         words=len(pairs),
-        accuracy=fmean(is_right(*pair) for pair in pairs),
-        edit_distance=fmean(_distance(*pair) for pair in pairs),
+        accuracy=fmean(is_right(reference, prediction) for reference, prediction in pairs),
+        edit_distance=fmean(_distance(reference, prediction) for reference, prediction in pairs),
     )
 
 
 def _distance(reference: str, prediction: str) -> int:
+    """Return the Levenshtein distance in tokens."""
     if reference == prediction:  # as most are, which takes no time
         return 0
     return Levenshtein.distance(reference.split(), prediction.split())

@@ -1,4 +1,4 @@
-"""Read an exactness report."""
+"""Read an exactness report, which may be a stranger's: every field that is used is checked."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from onmt_entmax.search.certificate import Level
 _MOST = 1 + 2e-5  # a sum of float32 probabilities and a slack may exceed 1
 _COUNT, _PROBABILITY = whole(0, 10**15), Rule(float, 0, _MOST)
 _TEXT, _OBJECT = Rule(str), Rule(dict)
-# Rules for the fields of a record and of its hypotheses.
+# Rules for the fields of a record, and for those that only some records have.
 _RECORD = {
     "id": _COUNT,
     "source": _TEXT,
@@ -36,6 +36,7 @@ _IN_SOME = {
     "unseen": _OBJECT,
     "mbr": _OBJECT,
 }
+# The same of a hypothesis.
 _HYPOTHESIS = {"text": _TEXT, "prob": _PROBABILITY}
 _IN_SOME_HYPOTHESES = {"tokens": _TEXT, "log_prob": Rule(float, -1e9, _MOST, off=None)}
 
@@ -97,20 +98,21 @@ def count_record(counts: CertificateCounts, record: dict[str, Any]) -> None:
 
 def _is_record(record: Any) -> bool:
     """Tell whether an object is a record of a report."""
-    return (
-        _has(record, _RECORD, _IN_SOME)
-        and record["finished"] >= len(record["hypotheses"])
-        and all(
-            _has(hypothesis, _HYPOTHESIS, _IN_SOME_HYPOTHESES)
-            for hypothesis in record["hypotheses"]
-        )
-        and all(
-            token and _COUNT.fits(number) and number > 0
-            for name in ("unknown", "unseen")
-            for token, number in record.get(name, {}).items()
-        )
-        and ("mbr" not in record or _is_decision(record["mbr"].get("ranking")))
-    )
+    if not _has(record, _RECORD, _IN_SOME):
+        return False
+    hypotheses = record["hypotheses"]
+    if len(hypotheses) > record["finished"]:
+        return False
+    if not all(_has(hypothesis, _HYPOTHESIS, _IN_SOME_HYPOTHESES) for hypothesis in hypotheses):
+        return False
+    if not all(_is_token_counts(record.get(name, {})) for name in ("unknown", "unseen")):
+        return False
+    return "mbr" not in record or _is_decision(record["mbr"].get("ranking"))
+
+
+def _is_token_counts(counts: Mapping[str, Any]) -> bool:
+    """Tell whether an object has a count of at least 1 for each of its tokens."""
+    return all(token and _COUNT.fits(count) and count > 0 for token, count in counts.items())
 
 
 def _is_decision(ranking: Any) -> bool:

@@ -14,8 +14,6 @@ from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from onmt_entmax.report.tables import aligned_table
-from onmt_entmax.strings.details import LEVELS
 from onmt_entmax.strings.task import Query
 from onmt_entmax.strings.units import Unit
 
@@ -29,9 +27,17 @@ class Guess:
     """Of its certificate; empty if the table has none."""
 
 
-def is_right(gold: Sequence[str], guess: Guess | None) -> bool:
-    """Whether a prediction is one of the gold targets; without a prediction, nothing is right."""
+def _is_right(gold: Sequence[str], guess: Guess | None) -> bool:
+    """Tell whether a prediction is one of the gold targets; a missing one is not."""
     return guess is not None and guess.text in gold
+
+
+@dataclass
+class LevelCounts:
+    """Queries of one level of a certificate."""
+
+    queries: int = 0
+    right: int = 0
 
 
 @dataclass
@@ -41,9 +47,11 @@ class QueryCounts:
     queries: int = 0
     right: int = 0
     distance: int = 0
+    """To the nearest gold targets, in units."""
     length: int = 0
-    levels: dict[str, list[int]] = field(default_factory=dict)
-    """For each level of a certificate, the queries and those that are right."""
+    """Of these targets, in units."""
+    levels: dict[str, LevelCounts] = field(default_factory=dict)
+    """By the level of the certificate, of queries that have one."""
 
     def add(self, gold: Sequence[str], guess: Guess | None, unit: Unit) -> None:
         """Count a query.
@@ -53,16 +61,16 @@ class QueryCounts:
             guess: None counts as wrong, and as an empty text.
             unit: of the targets.
         """
-        right = is_right(gold, guess)
+        right = _is_right(gold, guess)
         distance, length = _nearest(gold, "" if guess is None else guess.text, unit)
         self.queries += 1
         self.right += right
         self.distance += distance
         self.length += length
         if guess is not None and guess.level:
-            level = self.levels.setdefault(guess.level, [0, 0])
-            level[0] += 1
-            level[1] += right
+            level = self.levels.setdefault(guess.level, LevelCounts())
+            level.queries += 1
+            level.right += right
 
     @property
     def accuracy(self) -> float:
@@ -76,20 +84,26 @@ class QueryCounts:
 
 
 def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
-    """Return the distance to the nearest gold target, and its length; of several, the longest."""
+    """Return the distance to the nearest gold target, and its length; of several, the longest.
+
+    Args:
+        gold: the targets of a query; at least one.
+        text: the prediction.
+        unit: of the targets.
+    """
     units = _units(text, unit)
-    nearest: tuple[int, int] | None = None
+    candidates = []
     for target in gold:
         target_units = _units(target, unit)
         equal = units == target_units  # as most are, which takes no time
         distance = 0 if equal else Levenshtein.distance(target_units, units)
-        candidate = distance, -len(target_units)
-        nearest = candidate if nearest is None else min(nearest, candidate)
-    assert nearest is not None, "each query has a target"
-    return nearest[0], -nearest[1]
+        candidates.append((distance, -len(target_units)))
+    distance, minus_length = min(candidates)
+    return distance, -minus_length
 
 
 def _units(text: str, unit: Unit) -> list[str]:
+    """Return the units of a text; an empty one has none."""
     return unit.split(text) if text else []
 
 
@@ -113,50 +127,12 @@ class Scores:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores as JSON has them, as shares of 1."""
-        average = {"accuracy": self.accuracy, "error_rate": self.error_rate}
         return {
             "unit": str(self.unit),
             "languages": {name: _content(counts) for name, counts in self.languages.items()},
-            "average": average,
+            "average": {"accuracy": self.accuracy, "error_rate": self.error_rate},
             "all": _content(self.all),
         }
-
-    def text(self) -> str:
-        """Return the scores as tables, in percent."""
-        tables = [self._rates_table()]
-        if self.all.levels:
-            heading = "certificates: percent of the queries, and of these right"
-            tables.append(f"{heading}\n\n{self._levels_table()}")
-        return "\n\n".join(tables)
-
-    def _rates_table(self) -> str:
-        """Return accuracy and error rate of each language, and their averages."""
-        symbols = self.unit.kind == "symbols"
-        error_rate = {"symbols": "PER", "characters": "CER", "text": "word errors"}[self.unit.kind]
-        heading = ["language", "queries", "accuracy"]
-        rows = [heading + (["WER", error_rate] if symbols else [error_rate])]
-
-        def add(name: str, queries: int, accuracy: float, errors: float) -> None:
-            row = [name, str(queries), f"{100 * accuracy:.2f}"]
-            if symbols:
-                row.append(f"{100 - 100 * accuracy:.2f}")
-            rows.append([*row, f"{100 * errors:.2f}"])
-
-        for language, counts in self.languages.items():
-            add(language, counts.queries, counts.accuracy, counts.error_rate)
-        add("average", self.all.queries, self.accuracy, self.error_rate)
-        lines = aligned_table(rows).splitlines()
-        lines.insert(-1, "-" * max(map(len, lines)))
-        return "\n".join(lines)
-
-    def _levels_table(self) -> str:
-        """Return for each language which certificates its queries have."""
-        rows = [["language", *(text for level in LEVELS for text in (level, "right"))]]
-        for language, counts in self.languages.items():
-            rows.append([language, *_levels(counts)])
-        if len(self.languages) > 1:
-            rows.append(["all", *_levels(self.all)])
-        return aligned_table(rows)
 
 
 def _content(counts: QueryCounts) -> dict[str, Any]:
@@ -168,20 +144,10 @@ def _content(counts: QueryCounts) -> dict[str, Any]:
     }
     if counts.levels:
         content["certificates"] = {
-            level: {"share": number / counts.queries, "accuracy": right / number}
-            for level, (number, right) in counts.levels.items()
+            name: {"share": level.queries / counts.queries, "accuracy": level.right / level.queries}
+            for name, level in counts.levels.items()
         }
     return content
-
-
-def _levels(counts: QueryCounts) -> list[str]:
-    """Return for each level the share of the queries, and how many of these are right."""
-    cells = []
-    for level in LEVELS:
-        number, right = counts.levels.get(level, (0, 0))
-        cells.append(f"{100 * number / max(counts.queries, 1):.2f}")
-        cells.append(f"{100 * right / number:.2f}" if number else "-")
-    return cells
 
 
 def score_strings(
@@ -206,4 +172,4 @@ def score_strings(
 
 def answered(gold: Mapping[Query, Sequence[str]], guesses: Mapping[Query, Guess]) -> Iterator[bool]:
     """Yield for each gold query whether its prediction is right."""
-    return (is_right(targets, guesses.get(query)) for query, targets in gold.items())
+    return (_is_right(targets, guesses.get(query)) for query, targets in gold.items())

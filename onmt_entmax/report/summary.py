@@ -26,11 +26,12 @@ class Summary(CertificateCounts):
         steps: of the best hypotheses.
         attended: source positions of nonzero weight, summed over these steps.
         verified: sentences that were searched again in float64.
-        disagreements: of these, those whose certificates were not confirmed.
-        undecided: of these, those for which the budget ended before that was decided.
+        disagreements: verified sentences whose certificates were not confirmed.
+        undecided: verified sentences for which the budget ended before that was decided.
         scored: whether hypotheses are ranked by scores with penalties.
         constrained: sentences whose outputs must satisfy something.
-        satisfied: sums of the least and the most probability that they do.
+        least_satisfied: sum of the least probabilities that they do.
+        most_satisfied: sum of the most probabilities that they do.
         mbr: decisions by minimum Bayes risk.
         ruled_out: sentences without a possible output, by what the user asked of the outputs.
         sampled: whether sentences were sampled.
@@ -49,7 +50,8 @@ class Summary(CertificateCounts):
     undecided: int = 0
     scored: bool = False
     constrained: int = 0
-    satisfied: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    least_satisfied: float = 0.0
+    most_satisfied: float = 0.0
     mbr: MbrCounts = field(default_factory=MbrCounts)
     ruled_out: Counter[tuple[str, ...]] = field(default_factory=Counter)
     sampled: bool = False
@@ -100,7 +102,8 @@ class Summary(CertificateCounts):
         if certificate.satisfied is not None:
             least, most = certificate.satisfied
             self.constrained += 1
-            self.satisfied = [self.satisfied[0] + least, self.satisfied[1] + most]
+            self.least_satisfied += least
+            self.most_satisfied += most
         if answer.mbr is not None:
             self.mbr.add(answer.mbr, answer.hypotheses[0].text)
         self.steps += len(answer.attended)
@@ -126,7 +129,8 @@ class Summary(CertificateCounts):
         if self.steps:
             summary["mean_attention_support"] = round(self.attended / self.steps, 3)
         if self.constrained:
-            limits = [round(100 * limit / self.constrained, 2) for limit in self.satisfied]
+            sums = self.least_satisfied, self.most_satisfied
+            limits = [round(100 * total / self.constrained, 2) for total in sums]
             summary |= {"constrained": self.constrained, "satisfied_percent": limits}
         if self.mbr.levels:
             summary |= self.mbr.as_dict()
@@ -144,10 +148,10 @@ class Summary(CertificateCounts):
         best = "highest scored" if self.scored else "most probable"
         lines = [self._numbers(), *rate_lines(rates, best)]
         if "satisfied_percent" in rates:
-            least, most = (f"{percent:6.2f}" for percent in rates["satisfied_percent"])
-            until = f" to {most.strip()} %" if most != least else ""
             label = "mean probability that the constraints hold"
-            lines.append(f"  {label:43} {least} %{until}")
+            least, most = (f"{percent:.2f}" for percent in rates["satisfied_percent"])
+            until = f" to {most} %" if most != least else ""
+            lines.append(f"  {label:43} {least:>6} %{until}")
         lines += [f"{fact}: {advice}" for fact, advice in self.advice().items()]
         return "\n".join(lines)
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from onmt_entmax.nn.support import Distribution, Support
-from onmt_entmax.search.expansion import Flags, Ints
+from onmt_entmax.search.arrays import Flags, Ints
 
 VIOLATED, SATISFIED = 0, 1
-"""The states after which no output satisfies the expression, or every output does."""
+"""The states after which no output satisfies the expression, or every output does: of all states,
+those that decide, so `state <= SATISFIED` asks whether one does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,8 @@ class Automaton:
 class RowAutomata:
     """The automata of the active sentences, applied to rows: prefixes of these sentences.
 
-    Everywhere `sentence` `(rows,)` is the index of each row's sentence, and `state` `(rows,)` that
-    of its automaton, 0 without one.
+    Everywhere `sentence` `(rows,)` is the index of each row's sentence, and `state` `(rows,)` the
+    state of its automaton, 0 without one.
 
     Args:
         automata: of the sentences, which may share one; None without one.
@@ -88,10 +89,13 @@ class RowAutomata:
     ) -> tuple[Ints, Ints, Flags]:
         """Return the tokens after which it is decided whether an output satisfies its automaton.
 
+        A row whose state is `SATISFIED` has been decided before; none is in `VIOLATED`.
+
         Args:
-            sentence: see above.
-            state: see above; a row in `SATISFIED` has been decided.
-            distribution: of the rows; a token without a probability may be among the result.
+            sentence: `(rows,)`.
+            state: `(rows,)`.
+            distribution: of the rows. Of a support, only its tokens are returned; otherwise tokens
+                of probability 0 may be among them.
 
         Returns:
             Pairs of a row and a token, as two arrays `(pairs,)`, and whether it is satisfied.
@@ -99,9 +103,11 @@ class RowAutomata:
         if isinstance(distribution, Support):
             row, token = distribution.row.numpy(), distribution.token.numpy()
         else:
-            row, token = self._tokens(
-                sentence, state, lambda automaton, state: automaton.table[state] <= SATISFIED
-            )
+
+            def decides(automaton: Automaton, state: int) -> Flags:
+                return automaton.table[state] <= SATISFIED
+
+            row, token = self._tokens(sentence, state, decides)
         after = self.step(sentence[row], state[row], token)
         undecided = (self._of_sentence[sentence] >= 0) & (state != SATISFIED)
         decided = (after <= SATISFIED) & undecided[row]
@@ -118,7 +124,14 @@ class RowAutomata:
     def _tokens(
         self, sentence: Ints, state: Ints, choose: Callable[[Automaton, int], Flags]
     ) -> tuple[Ints, Ints]:
-        """Return pairs of a row and a token; `choose` flags the columns of an automaton's state."""
+        """Return pairs of a row that is not decided and a token.
+
+        Args:
+            sentence: `(rows,)`.
+            state: `(rows,)`.
+            choose: flags the columns of an automaton's state, whose tokens are returned for all
+                rows in that state.
+        """
         rows, tokens = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for automaton, group in self._groups(sentence):
             for number in np.unique(state[group]).tolist():

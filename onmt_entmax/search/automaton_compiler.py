@@ -1,36 +1,38 @@
 """Compile an expression over tokens into its minimal deterministic automaton.
 
-The steps are those of textbooks (Hopcroft, Motwani and Ullman 2006): Thompson's construction,
-subset construction, products, and Moore's minimisation. A regular expression is compiled alone, and
-minimised, before it becomes a factor of a product, which keeps products small.
+The steps are those of textbooks (Hopcroft, Motwani and Ullman 2006):
+
+    regular expression    Thompson's construction  ->  Nfa  (nondeterministic.py)
+    Nfa                   subset construction      ->  states that can be reached
+    intersection          product                  ->  states that can be reached
+    these states          Moore's minimisation     ->  the minimal automaton
+
+A regular expression is compiled alone, and minimised, before it becomes a factor of a product,
+which keeps products small.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
+from onmt_entmax.search.arrays import Flags, Ints
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, Automaton
-from onmt_entmax.search.expansion import Flags, Ints
 from onmt_entmax.search.expression import (
     Complement,
-    Concatenation,
     Expression,
     ExpressionError,
     Intersection,
-    NoneOf,
-    OneOf,
-    Regular,
-    Star,
-    Union,
     named_tokens,
 )
+from onmt_entmax.search.nondeterministic import Nfa
 
-_MOST_TRANSITIONS = 200_000
+_MOST_TRANSITIONS = 200_000  # compiled in less than a second
+_DECIDED = 2  # the states VIOLATED and SATISFIED; those that are explored are numbered after them
 
 State = TypeVar("State", bound=Hashable)
 
@@ -53,17 +55,15 @@ def compile_expression(
     assert eos not in named, "the end symbol is no token of an output"
     column = {token: named.index(number) for token, number in ids.items() if number is not None}
     tokens = _compile(expression, column, len(named) + 1)
+    # The end symbol gets a column of its own, in the order of the ids.
     place = int(np.searchsorted(named, eos))
     ends = np.where(tokens.accepts, SATISFIED, VIOLATED)
     return Automaton(
-        np.insert(np.array(named, dtype=np.int64), place, eos),
-        np.insert(tokens.table, place, ends, axis=1),
-        tokens.start,
-        tokens.distance(),
+        named=np.insert(np.array(named, dtype=np.int64), place, eos),
+        table=np.insert(tokens.table, place, ends, axis=1),
+        start=tokens.start,
+        distance=tokens.distance(),
     )
-
-
-# --- deterministic automata ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +81,15 @@ class _Dfa:
 
     def complement(self) -> _Dfa:
         """Return the automaton that accepts what this one does not."""
-        order = np.arange(len(self.table))
-        order[[VIOLATED, SATISFIED]] = SATISFIED, VIOLATED  # change places
-        return _Dfa(order[self.table[order]], ~self.accepts[order], int(order[self.start]))
+        # VIOLATED and SATISFIED change places, so that each keeps its meaning. `swapped` gives both
+        # the old number of a new state and the new one of an old state.
+        swapped = np.arange(len(self.table))
+        swapped[[VIOLATED, SATISFIED]] = SATISFIED, VIOLATED
+        return _Dfa(
+            table=swapped[self.table[swapped]],
+            accepts=~self.accepts[swapped],
+            start=int(swapped[self.start]),
+        )
 
     def distance(self) -> Ints:
         """Return the fewest tokens `(states,)` to one that accepts, or the number of states."""
@@ -103,7 +109,7 @@ def _compile(expression: Expression, column: Mapping[str, int], columns: int) ->
         case Complement(part):
             return _compile(part, column, columns).complement()
         case _:
-            return _subsets(_Nfa(expression, column, columns), columns)
+            return _subsets(Nfa(expression, column, columns), columns)
 
 
 def _product(parts: Sequence[_Dfa], columns: int) -> _Dfa:
@@ -111,7 +117,7 @@ def _product(parts: Sequence[_Dfa], columns: int) -> _Dfa:
     if len(parts) == 1:
         return parts[0]
     tables = [part.table.tolist() for part in parts]
-    violated = (VIOLATED,) * len(parts)
+    violated = (VIOLATED,) * len(parts)  # one state for all in which any part is violated
 
     def follow(states: tuple[int, ...]) -> list[tuple[int, ...]]:
         rows = (table[state] for table, state in zip(tables, states, strict=True))
@@ -124,7 +130,7 @@ def _product(parts: Sequence[_Dfa], columns: int) -> _Dfa:
     return _explore(tuple(part.start for part in parts), follow, accepts, columns)
 
 
-def _subsets(nfa: _Nfa, columns: int) -> _Dfa:
+def _subsets(nfa: Nfa, columns: int) -> _Dfa:
     """Return the deterministic automaton of a nondeterministic one (subset construction)."""
 
     def follow(states: frozenset[int]) -> list[frozenset[int]]:
@@ -154,15 +160,16 @@ def _explore(
     Raises:
         ExpressionError: there are too many states.
     """
-    numbers = {start: 2}  # after VIOLATED and SATISFIED
-    table, accepting = [[VIOLATED] * columns, [SATISFIED] * columns], [False, True]
+    numbers = {start: _DECIDED}
+    table = [[VIOLATED] * columns, [SATISFIED] * columns]
+    accepting = [False, True]
     waiting = deque([start])
     while waiting:
         state = waiting.popleft()
         followers = follow(state)
         for follower in followers:
             if follower not in numbers:
-                numbers[follower] = len(numbers) + 2
+                numbers[follower] = len(numbers) + _DECIDED
                 waiting.append(follower)
         table.append([numbers[follower] for follower in followers])
         accepting.append(accepts(state))
@@ -180,7 +187,8 @@ def _minimal(table: Ints, accepts: Flags, start: int) -> _Dfa:
     States are told apart first by whether they accept, then by the classes of the states that
     follow, until no class is divided any more.
     """
-    classes, count = accepts.astype(np.int64), 0
+    classes = accepts.astype(np.int64)
+    count = 0  # of classes in the round before
     while True:
         signatures = np.column_stack([classes, classes[table]])
         _, first, classes = np.unique(signatures, axis=0, return_index=True, return_inverse=True)
@@ -190,90 +198,11 @@ def _minimal(table: Ints, accepts: Flags, start: int) -> _Dfa:
         count = len(first)
     # Number the classes in the order of their first states: VIOLATED and SATISFIED stay.
     order = np.argsort(first)
-    number = np.argsort(order)
-    merged = number[classes]
-    return _Dfa(merged[table[first[order]]], accepts[first[order]], int(merged[start]))
-
-
-# --- nondeterministic automata ---------------------------------------------------------------
-
-
-class _Nfa:
-    """A nondeterministic automaton with empty moves (Thompson's construction).
-
-    A state either reads a token of certain columns and goes to one state, or reads nothing.
-
-    Args:
-        expression: a regular expression.
-        column: of each token that is named.
-        columns: their number; the last is for tokens that are not named.
-
-    Attributes:
-        reads: columns of the tokens that each state reads.
-        follower: the state to which each goes then.
-        start: the first state.
-        end: the only state that accepts.
-        anything: the state from which every output is accepted. Every `.*` at the end is this one;
-            else subsets would tell which alternatives of `.* a .* | .* b .* | ...` were found.
-    """
-
-    def __init__(self, expression: Regular, column: Mapping[str, int], columns: int) -> None:
-        self._column, self._all = column, frozenset(range(columns))
-        self.reads: list[frozenset[int]] = []
-        self.follower: list[int] = []
-        self._empty_moves: list[list[int]] = []
-        self._closures: dict[int, frozenset[int]] = {}
-        self.end = self._add()
-        self.anything = self._repeat(NoneOf(), self.end)
-        self.start = self._build(expression, self.end)
-
-    def _add(
-        self,
-        empty_moves: Iterable[int] = (),
-        reads: frozenset[int] = frozenset(),
-        follower: int = -1,
-    ) -> int:
-        """Add a state; return its number."""
-        self._empty_moves.append([*empty_moves])
-        self.reads.append(reads)
-        self.follower.append(follower)
-        return len(self.reads) - 1
-
-    def _build(self, expression: Regular, end: int) -> int:
-        """Add an expression; return the state from which what it describes leads to `end`."""
-        match expression:
-            case OneOf(tokens):
-                return self._add(reads=self._columns(tokens), follower=end)
-            case NoneOf(tokens):
-                return self._add(reads=self._all - self._columns(tokens), follower=end)
-            case Concatenation(parts):
-                for part in reversed(parts):
-                    end = self._build(part, end)
-                return end
-            case Union(parts):
-                return self._add(self._build(part, end) for part in parts)
-            case Star(NoneOf(tokens)) if end == self.end and not self._columns(tokens):
-                return self.anything
-            case Star(part):
-                return self._repeat(part, end)
-
-    def _repeat(self, part: Regular, end: int) -> int:
-        """Add a part that may repeat; return the state before and after each of its turns."""
-        again = self._add([end])
-        self._empty_moves[again].append(self._build(part, again))
-        return again
-
-    def _columns(self, tokens: frozenset[str]) -> frozenset[int]:
-        """Return the columns of tokens; those that no output has are left out."""
-        return frozenset(self._column[token] for token in tokens if token in self._column)
-
-    def closure(self, state: int) -> frozenset[int]:
-        """Return what empty moves reach from a state, itself included."""
-        if state not in self._closures:
-            reached, waiting = {state}, [state]
-            while waiting:
-                new = set(self._empty_moves[waiting.pop()]) - reached
-                reached |= new
-                waiting += new
-            self._closures[state] = frozenset(reached)
-        return self._closures[state]
+    first_states = first[order]
+    number_of_class = np.argsort(order)
+    number_of_state = number_of_class[classes]
+    return _Dfa(
+        table=number_of_state[table[first_states]],
+        accepts=accepts[first_states],
+        start=int(number_of_state[start]),
+    )

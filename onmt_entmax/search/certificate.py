@@ -101,7 +101,7 @@ class Proof:
     """Probability of the prefixes that decide that the sentence's automaton is satisfied, in the
     model without any request."""
     violated: float = 0.0
-    """Likewise, of the prefixes that decide that it is violated."""
+    """Probability of the prefixes that decide that it is violated, in that model."""
     undecided: bool = False
     """Whether another request excluded a token, which may decide nothing about the automaton."""
 
@@ -151,17 +151,13 @@ class Proof:
                 log-probability `log_bound`; `log_bound` itself without penalties.
             has_automaton: whether satisfying the sentence's automaton is proven, too.
         """
-        complete = self.dropped + self.truncated == 0
+        complete = self.dropped + self.truncated == 0  # D is empty
         unseen = -math.inf if complete else attainable
         proven = sum(score >= unseen for score in scores)
         best = scores[0] if scores else -math.inf
-        satisfied = None
-        if has_automaton:
-            least = min(self.satisfied, 1.0)  # a sum of floats may exceed 1
-            known = complete and not self.undecided
-            satisfied = least, least if known else max(least, self.satisfiable)
+        level: Level = "optimal" if proven else "none"
         return Certificate(
-            level="exhaustive" if complete else "optimal" if proven else "none",
+            level="exhaustive" if complete else level,
             log_bound=self.log_bound,
             gap=math.inf if complete else best - unseen,
             proven=proven,
@@ -171,8 +167,19 @@ class Proof:
             excluded=self.excluded,
             log_excluded_bound=self.log_excluded_bound,
             strict=complete and self.strict,
-            satisfied=satisfied,
+            satisfied=self._limits_of_satisfying(complete) if has_automaton else None,
         )
+
+    def _limits_of_satisfying(self, complete: bool) -> tuple[float, float]:
+        """Return the least and the most probability of satisfying the automaton.
+
+        Args:
+            complete: whether D is empty.
+        """
+        least = min(self.satisfied, 1.0)  # a sum of floats may exceed 1
+        if complete and not self.undecided:
+            return least, least
+        return least, max(least, self.satisfiable)
 
 
 @dataclass(frozen=True)

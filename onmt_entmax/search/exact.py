@@ -4,6 +4,9 @@ Prefixes that a beam would drop wait in a frontier with the decoder's state, and
 ones are followed first, until none can lead to a better hypothesis than those found (Zhou and
 Hansen 2005, beam-stack search; Stahlberg and Byrne 2019 for neural models). A beam search goes
 first: a good hypothesis at the start cuts off most of the tree.
+
+At any time, every sequence has finished, or starts with a prefix that waits in the frontier or was
+dropped: told to the sentence's `Proof`. At the end the frontier is dropped.
 """
 
 import heapq
@@ -16,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from onmt_entmax.search.arrays import Floats, Ints
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
-from onmt_entmax.search.expansion import Floats, Ints
 from onmt_entmax.search.prefixes import Continuations, Sentence
 from onmt_entmax.search.state import SearchState, source_lengths
 from onmt_entmax.search.stepper import Stepper
@@ -79,12 +82,22 @@ def exact_search(
         if is_settled(start, config.n_best):
             return start
     (forced,) = checked_prefixes([prefix], 1, stepper, config.max_length)
-    mass_wanted = mass if listing else None
     (length,) = source_lengths(stepper, batch, config)
     check_tokens(banned, stepper.vocabulary_size)
-    sentence = Sentence(0, tuple(forced), automaton, frozenset(banned), source_length=length)
+    sentence = Sentence(
+        number=0,
+        forced=tuple(forced),
+        automaton=automaton,
+        banned=frozenset(banned),
+        source_length=length,
+    )
     search = _ExactSearch(
-        stepper, config, budget or Budget(), mass_wanted, sentence, None if listing else start
+        stepper,
+        config,
+        budget or Budget(),
+        mass=mass if listing else None,
+        sentence=sentence,
+        before=None if listing else start,
     )
     with torch.inference_mode():
         return search.run(stepper.start(batch))
@@ -96,12 +109,21 @@ def is_settled(result: SearchResult, n_best: int) -> bool:
     return certificate.level == "exhaustive" or certificate.proven >= n_best > 0
 
 
+class _Order(NamedTuple):
+    """Which continuations go first: of the frontier, the smallest order."""
+
+    minus_log_prob: float
+    """Of the most probable one."""
+    minus_push: int
+    """Minus the number of the push: among equally probable ones the latest, which are longest, go
+    first. No two are equal."""
+
+
 class _Waiting(NamedTuple):
     """Continuations of one step that were not followed yet."""
 
-    order: tuple[float, int]
-    """Minus the log-probability of the best, then minus the number of the push: among equally
-    probable ones the latest, which are longest, go first."""
+    order: _Order
+    """The first field, by which a heap compares."""
     continuations: Continuations
     """All of the step."""
     positions: Ints
@@ -112,6 +134,14 @@ class _ExactSearch:
     """The search of one sentence, and its frontier.
 
     With a `mass`, hypotheses are listed until they hold it; otherwise the `n_best` are looked for.
+
+    Args:
+        stepper: the model.
+        config: of the search.
+        budget: its limits.
+        mass: the total probability that is wanted, or None.
+        sentence: what is searched.
+        before: the result of the beam search before, if there was one.
     """
 
     def __init__(
@@ -121,28 +151,29 @@ class _ExactSearch:
         budget: Budget,
         mass: float | None,
         sentence: Sentence,
-        start: SearchResult | None,
+        before: SearchResult | None,
     ) -> None:
         self._config, self._budget, self._sentence = config, budget, sentence
-        self._width, self._start = stepper.vocabulary_size, start
+        self._before = before
+        self._all_tokens = stepper.vocabulary_size
         self._state = SearchState(stepper, config)
         # Rounding can let a part of the support reach a mass of 1; then the whole is wanted.
         self._mass = math.inf if mass is not None and mass >= 1 else mass
-        self._frontier: list[_Waiting] = []  # a heap, the most probable first
+        self._frontier: list[_Waiting] = []  # a heap
         self._pushes = 0
-        self._known: set[tuple[int, ...]] = set()  # hypotheses of the beam search before
+        self._finished_before: set[tuple[int, ...]] = set()
 
     def run(self, decoder_state: Any) -> SearchResult:
-        """Search until everything asked for is proven or the budget ends."""
-        state, sentence, start = self._state, self._sentence, self._start
+        """Search until everything asked for is proven or the budget ends.
+
+        Args:
+            decoder_state: of the stepper, after `start`.
+        """
+        state, sentence = self._state, self._sentence
         state.add(decoder_state, [sentence])
         sentence.proof.strict = False  # there is no beam to fit
-        if start is not None:
-            sentence.rows, sentence.support = start.rows, start.support
-            sentence.unfinished, sentence.best = start.unfinished, list(start.hypotheses)
-            self._known = {hypothesis.tokens for hypothesis in start.hypotheses}
-            for hypothesis in start.hypotheses:
-                sentence.proof.finish(hypothesis.log_prob)
+        if self._before is not None:
+            self._take_over(self._before)
         self._expand()
         while self._frontier and not self._enough():
             _, continuations, positions = heapq.heappop(self._frontier)
@@ -156,6 +187,16 @@ class _ExactSearch:
             self._drop(waiting.continuations.log_prob[waiting.positions])
         return self._result()
 
+    def _take_over(self, before: SearchResult) -> None:
+        """Begin with the hypotheses and the cost of the beam search before."""
+        sentence = self._sentence
+        sentence.rows, sentence.support = before.rows, before.support
+        sentence.unfinished = before.unfinished
+        sentence.best = list(before.hypotheses)
+        for hypothesis in before.hypotheses:
+            sentence.proof.finish(hypothesis.log_prob)
+            self._finished_before.add(hypothesis.tokens)
+
     def _result(self) -> SearchResult:
         """Return the result with what the beam search before has proven.
 
@@ -165,10 +206,10 @@ class _ExactSearch:
         prefixes that this search did not follow.
         """
         state, proof = self._state, self._sentence.proof
-        if self._start is None:
+        if self._before is None:
             return state.result(self._sentence)
-        before = self._start.certificate
-        proof.finished = max(proof.finished, self._start.finished)
+        before = self._before.certificate
+        proof.finished = max(proof.finished, self._before.finished)
         proof.mass = max(proof.mass, before.mass)
         proof.excluded = max(proof.excluded, before.excluded)
         proof.log_excluded_bound = max(proof.log_excluded_bound, before.log_excluded_bound)
@@ -183,7 +224,7 @@ class _ExactSearch:
         """Return whether the budget has ended, or no waiting prefix matters."""
         if self._sentence.rows >= self._budget.expansions:
             return True
-        log_bound = -self._frontier[0].order[0]
+        log_bound = -self._frontier[0].order.minus_log_prob
         if self._mass is None:
             return bool(self._hopeless(log_bound))
         # Hypotheses are sorted; no waiting prefix can lead to one above these.
@@ -204,11 +245,11 @@ class _ExactSearch:
     def _expand(self) -> None:
         """Compute the live prefixes, and add those continuations that matter to the frontier."""
         state = self._state
-        continuations = state.expand(self._width)
+        continuations = state.expand(self._all_tokens)
         options, log_prob = continuations.options, continuations.log_prob
-        if self._known:  # these have finished already
+        if self._finished_before:  # what the beam search has finished must not count twice
             for row in np.flatnonzero(options.finish > -np.inf).tolist():
-                if state.rows.prefix[row].tokens() in self._known:
+                if state.rows.prefix[row].tokens() in self._finished_before:
                     options.finish[row] = -np.inf
         state.finish(continuations)
         if state.cut(continuations).any():
@@ -218,17 +259,22 @@ class _ExactSearch:
         self._push(continuations, self._promising(continuations, order))
 
     def _promising(self, continuations: Continuations, positions: Ints) -> Ints:
-        """Drop the continuations at these positions that are hopeless; return the others."""
+        """Drop the continuations at `positions` `(n,)` that are hopeless; return the others."""
         log_prob = continuations.log_prob[positions]
         hopeless = self._hopeless(log_prob)
         self._drop(log_prob[hopeless])
         return positions[~hopeless]
 
     def _push(self, continuations: Continuations, positions: Ints) -> None:
-        """Add prefixes to the frontier; drop the least probable ones if it holds too many."""
+        """Add prefixes to the frontier; drop the least probable ones if it holds too many.
+
+        Args:
+            continuations: of one step.
+            positions: `(n,)` of these prefixes, the most probable first.
+        """
         if len(positions):
             self._pushes += 1
-            order = -continuations.log_prob[positions[0]], -self._pushes
+            order = _Order(-continuations.log_prob[positions[0]], -self._pushes)
             heapq.heappush(self._frontier, _Waiting(order, continuations, positions))
         while self._states() > self._budget.states:
             worst = self._frontier.pop(self._frontier.index(max(self._frontier)))

@@ -19,22 +19,17 @@ listed t, where c follows from the length of t alone (see `most_utility`), so th
 With exact match U(y) is p(y), and the bounds of the search hold, which are narrower.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
-from rapidfuzz.distance import Levenshtein
-from rapidfuzz.process import cdist
 
-from onmt_entmax.search.expansion import Floats
+from onmt_entmax.search.arrays import Floats
+from onmt_entmax.search.utilities import Utility, most_utility, utilities
 
-Utility = Literal["exact_match", "edit_distance", "chrf"]
 MbrLevel = Literal["exact", "proven", "found", "none"]
 
-UTILITIES: tuple[Utility, ...] = get_args(Utility)
-_ORDER = 6  # longest n-gram of chrF
 MOST_TEXTS = 500  # compared with each other; the rest counts as not listed
 
 
@@ -69,99 +64,77 @@ def decide(
         utility: which.
         probabilities: of the listed texts, at least one; lower limits.
         left: the most probability that all else may have; 0 only if everything is known.
-        slack: how much more probability a listed text may have.
-        bound: the most probability that a text which is not listed may have.
+        slack: how much more probability a listed text may have; only read for exact match.
+        bound: the most probability that a text which is not listed may have; only read for exact
+            match.
     """
     # Stable sorts: of equal texts the more probable, then the one listed first.
-    listed = sorted(probabilities, key=lambda text: -probabilities[text])
-    weights = np.array([probabilities[text] for text in listed])
+    texts = sorted(probabilities, key=lambda text: -probabilities[text])
+    weights = np.array([probabilities[text] for text in texts])
     if utility == "exact_match":
-        expected, above, elsewhere = weights, slack, bound
+        limits = _Limits(texts, expected=weights, slack=slack, elsewhere=bound, is_exact=left == 0)
     else:
-        left += float(weights[MOST_TEXTS:].sum())
-        listed, weights = listed[:MOST_TEXTS], weights[:MOST_TEXTS]
-        expected, above = utilities(utility, listed, listed) @ weights, left
-        elsewhere = float(weights @ [most_utility(utility, text) for text in listed]) + left
-    order = np.argsort(-expected, kind="stable")
-    first, second = expected[order[0]], expected[order[1]] if len(order) > 1 else -np.inf
-    beats_found = first >= second + above
-    level: MbrLevel = "found" if beats_found else "none"
-    if left == 0:
-        level = "exact"
-    elif beats_found and first >= elsewhere:
-        level = "proven"
+        limits = _limits(utility, texts, weights, left)
+    order = np.argsort(-limits.expected, kind="stable")
+    expected = limits.expected[order]
     return Decision(
         utility,
-        tuple(listed[index] for index in order.tolist()),
-        tuple(expected[order].tolist()),
-        above,
-        level,
+        texts=tuple(limits.texts[index] for index in order.tolist()),
+        expected=tuple(expected.tolist()),
+        slack=limits.slack,
+        level=_level(expected, limits),
     )
 
 
-def most_utility(utility: Utility, text: str) -> float:
-    """Return the highest utility of a text whose parts are not those of `text`, if `text` is right.
+class _Limits(NamedTuple):
+    """What is known of the expected utilities U."""
 
-    Edit distance, of n tokens: one that has k <= n tokens differs in one of n at least; one that
-    has n + i tokens lacks i of n + i.
+    texts: Sequence[str]
+    """The listed texts that are compared, the most probable first."""
+    expected: Floats
+    """`(texts,)` S(y), the lower limit of each text's U(y)."""
+    slack: float
+    """U(y) of these texts is at most S(y) + slack."""
+    elsewhere: float
+    """U(y) of a text whose parts are those of no listed text is at most this."""
+    is_exact: bool
+    """Whether every output of the model is among the texts, so that S is U."""
 
-    chrF, of n characters: with fewer, recall is at most (n - 1) / n; with more, precision is at
-    most n / (n + 1); with n, both lack an n-gram of one order. chrF grows with both.
+
+def _limits(utility: Utility, texts: Sequence[str], weights: Floats, left: float) -> _Limits:
+    """Return the limits of edit distance or chrF, by the inequalities at the top of this file.
+
+    Args:
+        utility: which.
+        texts: that are listed, the most probable first.
+        weights: `(texts,)` their probabilities.
+        left: the most probability that all else may have.
     """
-    if utility == "edit_distance":
-        n = len(text.split())
-        return n / (n + 1)
-    n = len("".join(text.split()))
-    if n == 0:
-        return 0.0
-    shorter, longer = float(_f_score(1.0, 1 - 1 / n)), float(_f_score(n / (n + 1), 1.0))
-    return max(shorter, longer, 1 - 1 / (min(n, _ORDER) * n))
+    unlisted = left + float(weights[MOST_TEXTS:].sum())  # m, with the texts that are not compared
+    compared, probabilities = texts[:MOST_TEXTS], weights[:MOST_TEXTS]
+    most = [most_utility(utility, text) for text in compared]
+    return _Limits(
+        compared,
+        expected=utilities(utility, compared, compared) @ probabilities,
+        slack=unlisted,
+        elsewhere=float(probabilities @ most) + unlisted,
+        is_exact=unlisted == 0,
+    )
 
 
-def utilities(utility: Utility, candidates: Sequence[str], references: Sequence[str]) -> Floats:
-    """Return the utility `(candidates, references)` of each candidate if a reference is right.
+def _level(expected: Floats, limits: _Limits) -> MbrLevel:
+    """Return what is proven of the first text y.
 
-    Edit distance: 1 - that of tokens / length of the longer text. chrF: sentence chrF as
-    sacrebleu's, from 0 to 1 (Popovic 2015); texts without characters agree.
+    U(y) is at least S(y). So no listed text z is better if S(y) >= S(z) + slack, and no other text
+    if S(y) >= elsewhere.
+
+    Args:
+        expected: `(texts,)` S, best first.
+        limits: of U.
     """
-    if utility == "chrf":
-        return _chrf(candidates, references)
-    tokens = [[text.split() for text in texts] for texts in (candidates, references)]
-    return cdist(*tokens, scorer=Levenshtein.normalized_similarity, dtype=np.float64)
-
-
-def _chrf(candidates: Sequence[str], references: Sequence[str]) -> Floats:
-    """Return sentence chrF `(candidates, references)`; see :func:`utilities`.
-
-    The k-th occurrence of an n-gram in a text is a column, so that matches are a product.
-    """
-    texts = ["".join(text.split()) for text in (*candidates, *references)]
-    lengths = np.array([len(text) for text in texts])
-    count = len(candidates)
-    precision, recall, orders = np.zeros((3, count, len(references)))
-    for n in range(1, _ORDER + 1):
-        columns: dict[tuple[str, int], int] = {}  # of n-grams with the number of earlier ones
-        entries = []
-        for row, text in enumerate(texts):
-            seen = Counter[str]()
-            for begin in range(len(text) - n + 1):
-                ngram = text[begin : begin + n]
-                entries.append((row, columns.setdefault((ngram, seen[ngram]), len(columns))))
-                seen[ngram] += 1
-        has = np.zeros((len(texts), len(columns)), dtype=np.float32)
-        has[tuple(np.array(entries, dtype=np.int64).reshape(-1, 2).T)] = 1
-        matches = np.asarray(has[:count] @ has[count:].T, dtype=np.float64)
-        of_candidate, of_reference = np.split(np.maximum(lengths - n + 1, 0), [count])
-        precision += matches / np.maximum(of_candidate, 1)[:, None]
-        recall += matches / np.maximum(of_reference, 1)
-        orders += np.minimum(of_candidate[:, None], of_reference) > 0
-    mean = np.maximum(orders, 1)
-    table = _f_score(precision / mean, recall / mean)
-    empty = lengths == 0
-    return np.where(empty[:count, None] & empty[count:], 1.0, table)
-
-
-def _f_score(precision: Floats | float, recall: Floats | float) -> Floats:
-    """Return the harmonic mean in which recall weighs four times as much; 0 where both are 0."""
-    weighted = np.maximum(4 * np.asarray(precision) + recall, 1e-300)
-    return np.asarray(5 * np.asarray(precision) * recall / weighted)
+    if limits.is_exact:
+        return "exact"
+    first = expected[0]
+    if len(expected) > 1 and first < expected[1] + limits.slack:
+        return "none"
+    return "proven" if first >= limits.elsewhere else "found"

@@ -1,7 +1,12 @@
 """Steps of a search with any of OpenNMT-py's decoders, which keep their state inside the module.
 
 The state is taken out after each step, so that a search can select rows, and go back to earlier
-ones.
+ones. What the decoder reads of a source is the same for all rows of its sentence, and kept once:
+
+    source          owner of each row       of_rows, for one step
+    sentence 0      row 0: 0                source of sentence 0
+    sentence 1      row 1: 0                source of sentence 0
+    sentence 2      row 2: 2                source of sentence 2
 """
 
 from __future__ import annotations
@@ -9,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -47,13 +54,14 @@ class DecoderSource:
         def pick(tensor: Tensor, dim: int) -> Tensor:
             if len(self) > 1:
                 return tensor.index_select(dim, index)
+            # All rows are of the one sentence: views of it, without a copy.
             return tensor.expand([len(owner) if d == dim else -1 for d in range(tensor.dim())])
 
         return DecoderSource(
-            pick(self.memory_bank, 1),
-            pick(self.lengths, 0),
-            None if self.src is None else pick(self.src, 1),
-            {
+            memory_bank=pick(self.memory_bank, 1),
+            lengths=pick(self.lengths, 0),
+            src=None if self.src is None else pick(self.src, 1),
+            cache={
                 layer: {name: pick(tensor, 0) for name, tensor in tensors.items()}
                 for layer, tensors in self.cache.items()
             },
@@ -61,31 +69,40 @@ class DecoderSource:
 
 
 @dataclass(frozen=True)
+class RowSources:
+    """The sources of some rows; states whose rows have the same sources share one object."""
+
+    source: DecoderSource
+    owner: Tensor
+    """`(rows,)` position in `source` of each row's sentence, on the CPU"""
+
+    @cached_property
+    def of_rows(self) -> DecoderSource:
+        """The source of each row, copied when the first step needs it."""
+        return self.source.rows(self.owner)
+
+    def compact(self) -> RowSources:
+        """Return the same without the sources of sentences that no row belongs to."""
+        used, owner = torch.unique(self.owner, return_inverse=True)
+        if len(used) == len(self.source):
+            return self
+        return RowSources(self.source.rows(used), owner)
+
+
+@dataclass(frozen=True)
 class DecoderState:
     """The state of an OpenNMT-py decoder, taken out of the module that normally keeps it."""
 
     inside: dict[str, Any]
-    """The decoder's own `state`, without what is in `source`."""
-    source: DecoderSource
-    owner: Tensor
-    """`(rows,)` position in `source` of each row's sentence, on the CPU"""
+    """The decoder's own `state`, without what is in `sources`."""
+    sources: RowSources
     length: int = 0
     """Tokens taken so far, `bos` included."""
-    spread: list[DecoderSource] = field(default_factory=list, repr=False)
-    """A cache, empty or of one element; shared by the states with the same `owner`."""
 
-    def source_rows(self) -> DecoderSource:
-        """Return the source of each row."""
-        if not self.spread:
-            self.spread.append(self.source.rows(self.owner))
-        return self.spread[0]
-
-    def compact(self) -> DecoderState:
-        """Return the state without the sources of sentences that no row belongs to."""
-        used, owner = torch.unique(self.owner, return_inverse=True)
-        if len(used) == len(self.source):
-            return self
-        return replace(self, source=self.source.rows(used), owner=owner, spread=[])
+    @property
+    def source(self) -> DecoderSource:
+        """What the decoder reads, once for each sentence."""
+        return self.sources.source
 
 
 class OpenNMTDecoding:
@@ -108,11 +125,11 @@ class OpenNMTDecoding:
         """
         inside = _copy_dicts(state)
         source = DecoderSource(bank, lengths, inside.pop("src", None))
-        return DecoderState(inside, source, torch.arange(len(lengths)))
+        return DecoderState(inside, RowSources(source, torch.arange(len(lengths))))
 
     def step(self, state: DecoderState, tokens: Tensor) -> Step:
         """Append `tokens` `(rows,)` int64 to the rows."""
-        decoder, source = with_empty_state(self._decoder), state.source_rows()
+        decoder, source = with_empty_state(self._decoder), state.sources.of_rows
         decoder.state = _copy_dicts(state.inside)
         if source.src is not None:
             decoder.state["src"] = source.src
@@ -149,34 +166,28 @@ class OpenNMTDecoding:
         # At the first step each sentence has one row: keep keys and values once for each sentence.
         # From now on the decoder reads only the size of the memory bank.
         source = replace(before.source, memory_bank=before.source.memory_bank[:1], cache=cache)
-        return replace(after, source=source, spread=[])
+        return replace(after, sources=RowSources(source, before.sources.owner))
 
     def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
-        """Return the state of `rows` `(new rows,)` int64, on the CPU."""
-        owner = state.owner[rows]
+        """Return the state of `rows` `(new rows,)` int64, on the CPU.
+
+        The decoder selects what it keeps inside. The sources stay as they are if the owners of the
+        rows do; otherwise those that few rows need are left out.
+        """
         decoder = with_empty_state(self._decoder)
         decoder.state = {"src": None, **_copy_dicts(state.inside)}
         index = rows.to(state.source.lengths.device)
         decoder.map_state(lambda tensor, dim: tensor.index_select(dim, index))
         inside = _copy_dicts(decoder.state)
         inside.pop("src")
-        if torch.equal(owner, state.owner):
-            return replace(state, inside=inside)
-        if state.source.src is not None and not state.source.cache:
-            # A Transformer's first step needs one row for each sentence (see `_take_state`).
-            source, owner = state.source.rows(owner), torch.arange(len(owner))
-            return replace(state, inside=inside, source=source, owner=owner, spread=[])
-        after = replace(state, inside=inside, owner=owner, spread=[])
-        # Copying the sources that are left pays once half of the sentences have gone.
-        return after.compact() if 2 * len(torch.unique(owner)) <= len(state.source) else after
+        return replace(state, inside=inside, sources=_select_sources(state.sources, rows))
 
     def join(self, states: Sequence[DecoderState]) -> DecoderState:
         """Return one state of all rows of recurrent states."""
-        states = [state.compact() for state in states]
-        banks = [state.source.memory_bank for state in states]
+        compact = [state.sources.compact() for state in states]
+        banks = [sources.source.memory_bank for sources in compact]
         longest = max(len(bank) for bank in banks)
-        sizes = [0, *(len(state.source) for state in states)]
-        starts = torch.tensor(sizes).cumsum(0).tolist()
+        *starts, _ = accumulate((len(sources.source) for sources in compact), initial=0)
         hidden = zip(*(state.inside["hidden"] for state in states), strict=True)
         inside = {
             "hidden": tuple(torch.cat(layers, 1) for layers in hidden),
@@ -184,13 +195,29 @@ class OpenNMTDecoding:
             "coverage": None,
         }
         source = DecoderSource(
+            # Padding goes to the end of the first dimension, the positions of the source.
             torch.cat([pad(bank, (0, 0, 0, 0, 0, longest - len(bank))) for bank in banks], 1),
-            torch.cat([state.source.lengths for state in states]),
+            torch.cat([sources.source.lengths for sources in compact]),
         )
         owner = torch.cat(
-            [state.owner + start for state, start in zip(states, starts, strict=False)]
+            [sources.owner + start for sources, start in zip(compact, starts, strict=True)]
         )
-        return DecoderState(inside, source, owner, max(state.length for state in states))
+        length = max(state.length for state in states)
+        return DecoderState(inside, RowSources(source, owner), length)
+
+
+def _select_sources(sources: RowSources, rows: Tensor) -> RowSources:
+    """Return the sources of `rows` `(new rows,)` int64."""
+    owner = sources.owner[rows]
+    if torch.equal(owner, sources.owner):
+        return sources
+    source = sources.source
+    if source.src is not None and not source.cache:
+        # A Transformer's first step needs one row for each sentence (see `_take_state`).
+        return RowSources(source.rows(owner), torch.arange(len(owner)))
+    selected = RowSources(source, owner)
+    # Copying the sources that are left pays once half of the sentences have gone.
+    return selected.compact() if 2 * len(torch.unique(owner)) <= len(source) else selected
 
 
 def with_empty_state(decoder: Any) -> Any:

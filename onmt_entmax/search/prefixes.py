@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from onmt_entmax.search.arrays import Floats, Ints
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import Hypothesis, Proof
-from onmt_entmax.search.expansion import Expansion, Floats, Ints
+from onmt_entmax.search.expansion import Expansion
 
 
 class Prefix(NamedTuple):
@@ -48,6 +49,14 @@ class Prefix(NamedTuple):
         return torch.stack(present) if present else None
 
 
+class Start(NamedTuple):
+    """Where the search of a sentence began."""
+
+    decoder_state: Any
+    """Of its batch, before the first step."""
+    row: int
+
+
 @dataclass(eq=False)
 class Sentence:
     """A sentence that is searched: its request, its best hypotheses, their proof and the cost."""
@@ -63,8 +72,8 @@ class Sentence:
     """Live prefixes that it may have."""
     source_length: int = 0
     """In tokens, if the length reward needs it."""
-    start: tuple[Any, int] | None = None
-    """State of the decoder at the start, and row, if it may start again."""
+    start: Start | None = None
+    """If it may start again."""
     never: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """`(tokens,)` token ids that its output never has, for any reason; set when it is added."""
     best: list[Hypothesis] = field(default_factory=list)
@@ -80,6 +89,19 @@ class Sentence:
     def score(self, rank: int) -> float:
         """Return the score of the hypothesis of a rank, from 1; -inf if fewer have finished."""
         return self.best[rank - 1].score if len(self.best) >= rank else -math.inf
+
+    def started_again(self, beam: int) -> Sentence:
+        """Return the sentence with another beam and a new proof; the cost so far counts."""
+        return Sentence(
+            number=self.number,
+            forced=self.forced,
+            automaton=self.automaton,
+            banned=self.banned,
+            beam=beam,
+            source_length=self.source_length,
+            rows=self.rows,
+            support=self.support,
+        )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from onmt_entmax.recurrence.decoder_step import DecoderStep
 from onmt_entmax.recurrence.source_memory import SourceMemory
-from onmt_entmax.search.expansion import Ints
+from onmt_entmax.search.arrays import Ints
 from onmt_entmax.search.stepper import OutputFunction, Step
 
 

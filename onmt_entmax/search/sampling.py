@@ -8,23 +8,23 @@ on. The result is distributed as if outputs were drawn one by one and repeated o
 The random numbers of a sentence depend on the seed and its number alone, not on its batch.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 
 from onmt_entmax.config import Checked, option
 from onmt_entmax.errors import counted
-from onmt_entmax.nn.support import Distribution, Support, as_support
 from onmt_entmax.rules import FLAG, number, positive, whole
+from onmt_entmax.search.arrays import Ints
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
-from onmt_entmax.search.expansion import Floats, Ints
-from onmt_entmax.search.stepper import Stepper, no_support
+from onmt_entmax.search.next_tokens import CUT, NextTokens, allowed_tokens
+from onmt_entmax.search.sample_paths import Path, draw_distinct, draw_independent, number_rows
+from onmt_entmax.search.stepper import Stepper
 
-_CUT = -1  # stands for all tokens where the length limit, or that none is allowed, ends an output
 _TOPIC = "Sampling (OpenNMT-py's options from here on)"
 _NEEDS = "random_sampling_topk or random_sampling_topp"
 
@@ -75,22 +75,6 @@ class Sample:
         return float(np.exp(self.log_prob))
 
 
-class _Path(NamedTuple):
-    """A sample on its way."""
-
-    tokens: tuple[int, ...]
-    log_prob: float
-    row: int
-    """Of the decoder, until the path has ended."""
-    ended: bool = False
-    noisy: float = 0.0
-    """Without replacement: the largest noisy log-probability of the outputs that start so."""
-
-
-_Options = tuple[Ints, Floats]
-"""Tokens that may come next at one row, and their log-probabilities, whose sum is 1."""
-
-
 @torch.inference_mode()
 def sample(
     stepper: Stepper,
@@ -105,7 +89,7 @@ def sample(
     """Draw outputs of every sentence of a batch.
 
     Args:
-        stepper: the model; `temp` is its business (see `ModelStepper`).
+        stepper: the model; it applies `temp` (see `ModelStepper`), nothing here does.
         batch: what the stepper's `start` takes; its `len` is the number of sentences.
         sampling: how.
         count: samples of each sentence.
@@ -124,43 +108,54 @@ def sample(
         ValueError: if a prefix is not valid.
     """
     sentences, eos = len(batch), stepper.eos
-    numbers = range(sentences) if numbers is None else numbers
     prefixes = checked_prefixes(prefixes, sentences, stepper, max_length)
     never = _banned_tokens(stepper, sentences, banned)
-    generators = [np.random.default_rng([sampling.seed, number]) for number in numbers]
-    started = 1 if sampling.distinct else count
-    paths = [[_Path((), 0.0, row)] * started for row in range(sentences)]
-    uniform: list[Floats] = []
-    if not sampling.distinct:
-        # All random numbers at once: the first samples are the same for any count.
-        uniform = [generator.random((count, max_length + 1)) for generator in generators]
+    numbers = range(sentences) if numbers is None else numbers
+    draws = [
+        _draw_of(np.random.default_rng([sampling.seed, number]), sampling, count, max_length)
+        for number in numbers
+    ]
+    # Without replacement, one path becomes several when it goes on.
+    first_paths = 1 if sampling.distinct else count
+    paths = [[Path((), 0.0, row)] * first_paths for row in range(sentences)]
+    sentence_of_row = list(range(sentences))
     state, last = stepper.start(batch), [stepper.bos] * sentences
-    owner = list(range(sentences))  # the sentence of each row
     length = 0
     while last:
         step = stepper.step(state, torch.tensor(last))
-        allowed = _rows(step.distribution, [never[sentence] for sentence in owner])
-        options = []
-        for sentence, row_options in zip(owner, allowed, strict=True):
-            if length < len(prefixes[sentence]):
-                row_options = _forced(row_options, prefixes[sentence][length])
-            else:
-                row_options = _truncated(*row_options, sampling)
-                if length == max_length:
-                    row_options = _end_or_cut(*row_options, eos)
-            options.append(row_options)
-        for sentence, started_paths in enumerate(paths):
-            if sampling.distinct:
-                generator = generators[sentence]
-                paths[sentence] = _distinct(started_paths, options, generator, count, eos)
-            else:
-                paths[sentence] = _independent(started_paths, options, uniform[sentence], eos)
-        paths, rows = _next_rows(paths)
-        owner, last = [owner[row] for row, _ in rows], [token for _, token in rows]
+        options = allowed_tokens(step.distribution, [never[index] for index in sentence_of_row])
+        for row, index in enumerate(sentence_of_row):
+            if length < len(prefixes[index]):
+                options[row] = options[row].only(prefixes[index][length])
+                continue
+            options[row] = options[row].truncated(sampling.topp, sampling.topk)
+            if length == max_length:
+                options[row] = options[row].end_or_cut(eos)
+        paths = [
+            draw(of_sentence, options, eos) for draw, of_sentence in zip(draws, paths, strict=True)
+        ]
+        paths, rows = number_rows(paths)
+        sentence_of_row = [sentence_of_row[row] for row, _ in rows]
+        last = [token for _, token in rows]
         if rows:
             state = stepper.select(step.state, torch.tensor([row for row, _ in rows]))
         length += 1
     return [tuple(map(_sample_of, of_sentence)) for of_sentence in paths]
+
+
+_Draw = Callable[[Sequence[Path], Sequence[NextTokens], int], list[Path]]
+"""Takes the paths of a sentence one token further: maps paths, what may follow each row of the
+decoder, and the id of the end symbol to the new paths."""
+
+
+def _draw_of(
+    generator: np.random.Generator, sampling: Sampling, count: int, max_length: int
+) -> _Draw:
+    """Return how the tokens of one sentence are drawn, with the random numbers of `generator`."""
+    if sampling.distinct:
+        return partial(draw_distinct, generator=generator, count=count)
+    # All random numbers at once: the first samples are the same for any count.
+    return partial(draw_independent, uniform=generator.random((count, max_length + 1)))
 
 
 def _banned_tokens(
@@ -181,141 +176,8 @@ def _banned_tokens(
     return never
 
 
-def _next_rows(
-    paths: Sequence[Sequence[_Path]],
-) -> tuple[list[list[_Path]], list[tuple[int, int]]]:
-    """Number the decoder's rows of the next step; equal prefixes share one.
-
-    Returns:
-        The paths with their new rows, and for each new row the old one and its last token.
-    """
-    rows: dict[tuple[int, int], int] = {}
-    numbered = [
-        [
-            path
-            if path.ended
-            else path._replace(row=rows.setdefault((path.row, path.tokens[-1]), len(rows)))
-            for path in of_sentence
-        ]
-        for of_sentence in paths
-    ]
-    return numbered, list(rows)
-
-
-def _sample_of(path: _Path) -> Sample:
+def _sample_of(path: Path) -> Sample:
     """Return the sample of a path that has ended."""
-    if path.tokens[-1:] == (_CUT,):
+    if path.tokens[-1:] == (CUT,):
         return Sample(path.tokens[:-1], path.log_prob, complete=False)
     return Sample(path.tokens, path.log_prob, complete=True)
-
-
-def _forced(options: _Options, forced: int) -> _Options:
-    """Return the token of a forced prefix alone, with probability 1; nothing if it is excluded."""
-    token, _ = options
-    possible = token[token == forced]
-    return possible, np.zeros(len(possible))
-
-
-def _end_or_cut(token: Ints, log_prob: Floats, eos: int) -> _Options:
-    """Return the end symbol and, for all other tokens together, `_CUT`, where they are possible."""
-    parts = [(eos, log_prob[token == eos]), (_CUT, log_prob[token != eos])]
-    sums = [(symbol, np.logaddexp.reduce(part)) for symbol, part in parts if len(part)]
-    return np.array([symbol for symbol, _ in sums]), np.array([total for _, total in sums])
-
-
-def _rows(distribution: Distribution, excluded: Sequence[Ints]) -> list[_Options]:
-    """Return what may follow each row; its `excluded` tokens may not."""
-    if not isinstance(distribution, Support):
-        distribution = as_support(distribution.contiguous())
-    row, token = distribution.row.cpu().numpy(), distribution.token.cpu().numpy()
-    log_prob = distribution.log_prob.double().cpu().numpy()
-    if np.isnan(log_prob).any() or len(np.unique(row)) < distribution.rows:
-        raise no_support()
-    owner = np.repeat(np.arange(len(excluded)), list(map(len, excluded)))
-    never = owner * distribution.vocabulary + np.concatenate(excluded)
-    wanted = ~np.isin(row * distribution.vocabulary + token, never)
-    row, token, log_prob = row[wanted], token[wanted], log_prob[wanted]
-    ends = np.searchsorted(row, np.arange(distribution.rows + 1))
-    return [
-        (token[begin:end], log_prob[begin:end] - np.logaddexp.reduce(log_prob[begin:end]))
-        if begin < end
-        else (np.array([_CUT]), np.zeros(1))
-        for begin, end in pairwise(ends)
-    ]
-
-
-def _truncated(token: Ints, log_prob: Floats, sampling: Sampling) -> _Options:
-    """Apply `topp`, then `topk`, as OpenNMT-py does."""
-    all_options = token, log_prob
-    if sampling.topp > 0:
-        order = np.argsort(-log_prob, kind="stable")
-        reached = np.cumsum(np.exp(log_prob[order]))
-        order = order[: np.count_nonzero(reached < sampling.topp) + 1]
-        token, log_prob = token[order], log_prob[order]
-    if 0 < sampling.topk < len(token):
-        kept = log_prob >= np.partition(log_prob, -sampling.topk)[-sampling.topk]
-        token, log_prob = token[kept], log_prob[kept]
-    if len(token) == len(all_options[0]):
-        return all_options
-    return token, log_prob - np.logaddexp.reduce(log_prob)
-
-
-def _independent(
-    paths: Sequence[_Path], options: Sequence[_Options], uniform: Floats, eos: int
-) -> list[_Path]:
-    """Draw a token for each path that has not ended; none if the model excludes the prefix.
-
-    Args:
-        paths: of one sentence.
-        options: of every row.
-        uniform: `(samples, steps)` random numbers from 0 to 1.
-        eos: id of the end symbol.
-    """
-    if any(not path.ended and not len(options[path.row][0]) for path in paths):
-        return []
-    longer, sums = list(paths), dict[int, Floats]()
-    for index, path in enumerate(paths):
-        if not path.ended:
-            if path.row not in sums:
-                sums[path.row] = np.cumsum(np.exp(options[path.row][1]))
-            cumulative = sums[path.row]
-            value = uniform[index, len(path.tokens)] * cumulative[-1]
-            # Rounding may lift the value to the last sum.
-            position = min(int(np.searchsorted(cumulative, value, "right")), len(cumulative) - 1)
-            longer[index] = _longer(path, options, position, eos)
-    return longer
-
-
-def _distinct(
-    paths: Sequence[_Path],
-    options: Sequence[_Options],
-    generator: np.random.Generator,
-    count: int,
-    eos: int,
-) -> list[_Path]:
-    """Replace the paths that have not ended by the `count` best of their continuations."""
-    longer = [path for path in paths if path.ended]
-    for path in paths:
-        if path.ended or not len(options[path.row][0]):
-            continue
-        log_prob = options[path.row][1]
-        noisy = path.log_prob + log_prob + generator.gumbel(size=len(log_prob))
-        # Given that the largest of these is the noisy log-probability of the path; the form is that
-        # of Kool et al., stable where the numbers are far apart.
-        with np.errstate(divide="ignore"):
-            shift = path.noisy - noisy + np.log1p(-np.exp(noisy - noisy.max()))
-        noisy = path.noisy - np.maximum(shift, 0) - np.log1p(np.exp(-np.abs(shift)))
-        for position in np.argsort(-noisy, kind="stable")[:count].tolist():
-            longer.append(_longer(path, options, position, eos, float(noisy[position])))
-    return sorted(longer, key=lambda path: -path.noisy)[:count]
-
-
-def _longer(
-    path: _Path, options: Sequence[_Options], position: int, eos: int, noisy: float = 0.0
-) -> _Path:
-    """Return a path continued by the option at a position."""
-    tokens_here, log_probs = options[path.row]
-    token, log_prob = tokens_here[position], log_probs[position]
-    total = path.log_prob + min(float(log_prob), 0.0)
-    tokens = path.tokens if token == eos else (*path.tokens, int(token))
-    return _Path(tokens, total, path.row, token in (eos, _CUT), noisy)

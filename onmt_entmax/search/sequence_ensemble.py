@@ -17,6 +17,7 @@ a list knows its probabilities only up to a slack s_k <= r_k, each has up to w_k
 """
 
 import math
+import operator
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -65,38 +66,76 @@ def average_sequences(
         parts: what each model's search has listed.
         weights: of the models, positive, with sum 1.
     """
-    known = all(part.rest == 0 for part in parts)
+    complete = all(part.rest == 0 for part in parts)
     bound = sum(weight * part.rest for part, weight in zip(parts, weights, strict=True))
-    if not known:  # a sum too small for a float must not look like 0
+    if not complete:  # a sum too small for a float must not look like 0
         bound = max(bound, sys.float_info.min)
+    least, most = _limits(parts, weights, bound)
+    # A stable sort: at equal probability the sequence listed first comes first.
+    order = sorted(least, key=lambda sequence: -least[sequence])
+    probabilities = tuple(least[sequence] for sequence in order)
+    rivals = _most_below([most[sequence] for sequence in order], bound)
+    if complete:
+        proven, gap = len(order), math.inf
+    else:
+        # A rank is proven if those above it are, and nothing below it can have more.
+        reaches = map(operator.ge, probabilities, rivals)
+        proven = sum(takewhile(bool, reaches))
+        gap = _gap(probabilities[0], rivals[0]) if order else -math.inf
+    return SequenceEnsemble(
+        sequences=tuple(order),
+        probabilities=probabilities,
+        bound=bound,
+        level="exhaustive" if complete else "optimal" if proven else "none",
+        gap=gap,
+        proven=proven,
+    )
+
+
+def _limits(
+    parts: Sequence[ListedSequences], weights: Sequence[float], bound: float
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the least and the most average probability of each sequence that any model lists.
+
+    Args:
+        parts: what each model's search has listed.
+        weights: of the models.
+        bound: the most of a sequence that no model lists, sum_k w_k r_k.
+    """
     least: dict[str, float] = {}
     most: dict[str, float] = {}
     for part, weight in zip(parts, weights, strict=True):
         for sequence, probability in part.probabilities.items():
             least[sequence] = least.get(sequence, 0.0) + weight * probability
-            # `bound` counts every model as not listing it; replace this one's share.
-            unlisted = most.get(sequence, bound)
-            most[sequence] = unlisted + weight * (probability + part.slack - part.rest)
-    # A stable sort: at equal probability the sequence listed first comes first.
-    order = sorted(least, key=lambda sequence: -least[sequence])
-    # The most that any sequence ranked below each may have, listed or not.
-    upwards = (most[sequence] for sequence in reversed(order))
-    below = [*accumulate(upwards, max, initial=bound)][-2::-1]
-    holds = (least[sequence] >= other for sequence, other in zip(order, below, strict=True))
-    first = least[order[0]] if order else 0.0
-    if known:
-        proven, gap = len(order), math.inf
-    elif first > 0:
-        proven, gap = sum(takewhile(bool, holds)), math.log(first) - math.log(below[0])
-        if not proven:  # logarithms may round to the same number
-            gap = min(gap, -math.ulp(1.0))
-    else:  # nothing is listed, or only what rounds to 0
-        proven, gap = 0, -math.inf
-    return SequenceEnsemble(
-        sequences=tuple(order),
-        probabilities=tuple(least[sequence] for sequence in order),
-        bound=bound,
-        level="exhaustive" if known else "optimal" if proven else "none",
-        gap=gap,
-        proven=proven,
-    )
+            # `bound` has w_k r_k for every model; replace that of this one, which lists it.
+            before = most.get(sequence, bound)
+            most[sequence] = before + weight * (probability + part.slack - part.rest)
+    return least, most
+
+
+def _most_below(most: Sequence[float], bound: float) -> list[float]:
+    """Return for each rank the most that any sequence below it may have, listed or not.
+
+    Args:
+        most: of the listed sequences, in their order.
+        bound: of all others.
+    """
+    from_last = list(
+        accumulate(reversed(most), max, initial=bound)
+    )  # below the last, ... the first
+    return from_last[:-1][::-1]
+
+
+def _gap(first: float, rival: float) -> float:
+    """Return the difference of two logarithms, negative if the first is smaller.
+
+    Args:
+        first: the least probability of the first sequence; 0 if it is rounded to that.
+        rival: the most of any other, above 0.
+    """
+    if first == 0:
+        return -math.inf
+    gap = math.log(first) - math.log(rival)
+    if first < rival:  # though their logarithms may round to the same number
+        gap = min(gap, -math.ulp(1.0))
+    return gap

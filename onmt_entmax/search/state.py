@@ -1,4 +1,19 @@
-"""What all searches share: the active sentences and the steps of their live prefixes."""
+"""What all searches share: the active sentences and the steps of their live prefixes.
+
+A search calls `SearchState` in this order:
+
+    add                     sentences, each with the empty prefix alive
+    for each step
+        expand              the next tokens of all live prefixes, without what is excluded
+        finish              those that may end here are hypotheses, in F
+        cut                 those that are as long as an output may be
+        rank                a beam's candidates; an exact search has an order of its own
+        follow              some of the candidates, which are the next live prefixes
+        remove              sentences that are done
+    result                  of a sentence that is done
+
+What is neither followed nor kept for later is dropped: the search tells the sentence's `Proof`.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +25,23 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from onmt_entmax.nn.support import Distribution, Support
+from onmt_entmax.search.arrays import (
+    Flags,
+    Floats,
+    Ints,
+    largest_within,
+    rank_in_turns,
+    rank_within,
+)
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, RowAutomata
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_tokens
-from onmt_entmax.search.expansion import (
-    Expansion,
-    Flags,
-    Floats,
-    Ints,
-    expand,
-    largest_within,
-    look_up,
-    rank_within,
-    remove,
-)
+from onmt_entmax.search.exclusion import Exclusion
+from onmt_entmax.search.expansion import expand, with_candidates
+from onmt_entmax.search.log_probs import check_size
 from onmt_entmax.search.prefixes import Continuations, Prefix, Rows, Sentence
 from onmt_entmax.search.stepper import SearchError, Stepper, no_support
 
@@ -53,39 +68,45 @@ class SearchState:
         special = {*config.constraints.banned, *stepper.excluded, stepper.bos, stepper.eos}
         check_tokens(special, stepper.vocabulary_size)
         self._stepper, self._config = stepper, config
-        self._ranks = sys.maxsize if config.all_found else config.n_best or sys.maxsize
-        self.sentences: list[Sentence] = []
-        self.source_lengths = np.empty(0, dtype=np.int64)
+        returns_all = config.all_found or config.n_best == 0
+        self._most_returned = sys.maxsize if returns_all else config.n_best
         none = np.empty(0, dtype=np.int64)
-        self.rows = Rows(None, none, [], np.empty(0), none, none)
-        self._automata = RowAutomata([], stepper.vocabulary_size)
+        self.rows = Rows(
+            decoder_state=None,
+            sentence=none,
+            prefix=[],
+            log_prob=np.empty(0),
+            length=none,
+            automaton_state=none,
+        )
+        self._set_sentences([])
 
     def add(self, decoder_state: Any, sentences: Sequence[Sentence]) -> None:
         """Activate sentences, each with the empty prefix alive.
 
         Args:
             decoder_state: of the stepper, one row a sentence.
-            sentences: new ones.
+            sentences: new ones; `never` is set, and the start of an automaton told to the proof.
         """
         old, count = self.rows, len(sentences)
         if self.sentences:
             decoder_state = self._stepper.join([old.decoder_state, decoder_state])
         always = {*self._stepper.excluded, *self._config.constraints.banned}
-        for sentence in sentences:
+        starts = np.zeros(count, dtype=np.int64)
+        for index, sentence in enumerate(sentences):
             sentence.never = np.array(sorted(always | sentence.banned), dtype=np.int64)
-        automata = [sentence.automaton for sentence in sentences]
-        starts = np.array([0 if each is None else each.start for each in automata], np.int64)
-        for sentence, start in zip(sentences, starts.tolist(), strict=True):
             if sentence.automaton is not None:
+                starts[index] = start = sentence.automaton.start
+                # An expression may be about all outputs or none, before any token.
                 sentence.proof.satisfied = float(start == SATISFIED)
                 sentence.proof.violated = float(start == VIOLATED)
         self.rows = Rows(
             decoder_state,
-            np.concatenate([old.sentence, len(self.sentences) + np.arange(count)]),
-            old.prefix + [Prefix(None, self._stepper.bos)] * count,
-            np.concatenate([old.log_prob, np.zeros(count)]),
-            np.concatenate([old.length, np.zeros(count, dtype=np.int64)]),
-            np.concatenate([old.automaton_state, starts]),
+            sentence=np.concatenate([old.sentence, len(self.sentences) + np.arange(count)]),
+            prefix=old.prefix + [Prefix(None, self._stepper.bos)] * count,
+            log_prob=np.concatenate([old.log_prob, np.zeros(count)]),
+            length=np.concatenate([old.length, np.zeros(count, dtype=np.int64)]),
+            automaton_state=np.concatenate([old.automaton_state, starts]),
         )
         self._set_sentences([*self.sentences, *sentences])
 
@@ -120,15 +141,28 @@ class SearchState:
             width: a row's `width` most probable tokens are always among the candidates.
 
         Raises:
-            SearchError: if the model gives a prefix no token of positive probability.
+            SearchError: if the model gives a prefix no token of positive probability, or a step is
+                not about the tokens of the vocabulary.
         """
-        rows = self.rows
-        last = torch.tensor([prefix.token for prefix in rows.prefix])
-        step = self._stepper.step(rows.decoder_state, last)
-        distribution, excluded = self._exclude(step.distribution)
-        options = expand(distribution, self._stepper.eos, width)
+        rows, stepper = self.rows, self._stepper
+        step = stepper.step(
+            rows.decoder_state, torch.tensor([prefix.token for prefix in rows.prefix])
+        )
+        check_size(step.distribution, stepper.vocabulary_size)
+        exclusion = Exclusion(
+            rows,
+            self.sentences,
+            self._automata,
+            self._config.constraints,
+            eos=stepper.eos,
+            vocabulary_size=stepper.vocabulary_size,
+        )
+        distribution, excluded = exclusion.apply(step.distribution)
+        options = expand(distribution, stepper.eos, width)
         if self._automata and len(options.row) < options.continuations.sum():
-            options = self._with_advancing(options, distribution, width)
+            # What an automaton waits for may be too improbable to be among the candidates.
+            row, token = self._automata.advancing(rows.sentence, rows.automaton_state)
+            options = with_candidates(options, distribution, row, token, width)
         support = options.continuations + (options.finish > -np.inf) + excluded
         if not support.all():
             raise no_support()
@@ -137,126 +171,18 @@ class SearchState:
             sentence.rows += computed
             sentence.support += tokens
         return Continuations(
-            replace(rows, decoder_state=step.state),
-            step.attention_rows() or [None] * len(rows.prefix),
-            options,
-            rows.log_prob[options.row] + options.log_prob,
+            parents=replace(rows, decoder_state=step.state),
+            attention=step.attention_rows() or [None] * len(rows.prefix),
+            options=options,
+            log_prob=rows.log_prob[options.row] + options.log_prob,
         )
-
-    def _exclude(self, distribution: Distribution) -> tuple[Distribution, Ints]:
-        """Remove tokens that the request rules out, and count their probability.
-
-        Args:
-            distribution: of the live prefixes; may be changed in place.
-
-        Returns:
-            The distribution without them, and how many of positive probability each row lost.
-        """
-        size = self._stepper.vocabulary_size
-        if isinstance(distribution, Support):
-            columns = distribution.vocabulary
-        else:
-            columns = distribution.shape[1]
-        if columns != size:
-            raise SearchError(
-                f"a step gives probabilities of size {columns}, the vocabulary has {size}"
-            )
-        forbidden = self._forbidden()
-        # Before anything is removed: it also counts what must satisfy the automaton.
-        violating = self._violating(distribution) if self._automata else None
-        # Whether forbidden outputs satisfy their automaton is not known.
-        distribution, row = self._remove(distribution, *forbidden, decided=False)
-        lost = np.bincount(row, minlength=len(self.rows.prefix))
-        if violating is not None:
-            distribution, row = self._remove(distribution, *violating, decided=True)
-            lost = lost + np.bincount(row, minlength=len(lost))
-        return distribution, lost
-
-    def _remove(
-        self, distribution: Distribution, row: Ints, token: Ints, decided: bool
-    ) -> tuple[Distribution, Ints]:
-        """Remove tokens, and tell the proofs of their sentences.
-
-        Args:
-            distribution: of the live prefixes; may be changed in place.
-            row: `(pairs,)` rows of the tokens.
-            token: `(pairs,)` tokens that may not follow.
-            decided: whether the automaton has decided on the outputs that are lost.
-
-        Returns:
-            The distribution without them, and the rows of those with positive probability.
-        """
-        distribution, row, log_prob = remove(distribution, row, token)
-        if len(row):
-            sentence, log_prob = self.rows.sentence[row], self.rows.log_prob[row] + log_prob
-            mass = np.bincount(sentence, np.exp(log_prob), len(self.sentences))
-            largest = self.largest(sentence, log_prob)
-            for index in np.unique(sentence).tolist():
-                proof = self.sentences[index].proof
-                proof.exclude(float(mass[index]), largest[index])
-                if not decided:
-                    proof.undecided = True
-        return distribution, row
-
-    def _forbidden(self) -> tuple[Ints, Ints]:
-        """Return pairs of a row and a token that may not follow it, as two arrays `(pairs,)`."""
-        rows, constraints = self.rows, self._config.constraints
-        tokens = []
-        for index, length, prefix in zip(
-            rows.sentence.tolist(), rows.length.tolist(), rows.prefix, strict=True
-        ):
-            sentence = self.sentences[index]
-            forbidden = sentence.never
-            if length < len(sentence.forced):
-                every = np.arange(self._stepper.vocabulary_size)
-                forbidden = np.delete(every, sentence.forced[length])
-            elif length < constraints.min_length or constraints.block_ngram_repeat:
-                more = constraints.forbidden(prefix.tokens(), self._stepper.eos)
-                forbidden = np.array(sorted({*forbidden.tolist(), *more}), dtype=np.int64)
-            tokens.append(forbidden)
-        return np.repeat(np.arange(len(tokens)), list(map(len, tokens))), np.concatenate(tokens)
-
-    def _violating(self, distribution: Distribution) -> tuple[Ints, Ints]:
-        """Return pairs of a row and a token after which its automaton cannot be satisfied.
-
-        The probability of these, and of tokens after which it must be, is counted.
-        """
-        sentence, state = self.rows.sentence, self.rows.automaton_state
-        row, token, satisfied = self._automata.deciding(sentence, state, distribution)
-        prob = np.exp(self.rows.log_prob[row] + look_up(distribution, row, token))
-        for index, is_satisfied, value in zip(
-            sentence[row].tolist(), satisfied.tolist(), prob.tolist(), strict=True
-        ):
-            proof = self.sentences[index].proof
-            if is_satisfied:
-                proof.satisfied += value
-            else:
-                proof.violated += value
-        return row[~satisfied], token[~satisfied]
-
-    def _with_advancing(
-        self, options: Expansion, distribution: Distribution, width: int
-    ) -> Expansion:
-        """Add each row's `width` most probable tokens of those that its automaton waits for."""
-        row, token = self._automata.advancing(self.rows.sentence, self.rows.automaton_state)
-        log_prob = look_up(distribution, row, token)
-        order, rank = rank_within(row, log_prob)
-        order = order[rank < width]
-        size = self._stepper.vocabulary_size
-        listed = np.isin(row[order] * size + token[order], options.row * size + options.token)
-        new = order[~listed & (log_prob[order] > -np.inf)]
-        rows = np.concatenate([options.row, row[new]])
-        tokens = np.concatenate([options.token, token[new]])
-        log_probs = np.concatenate([options.log_prob, log_prob[new]])
-        by_row = np.argsort(rows, kind="stable")
-        return options._replace(row=rows[by_row], token=tokens[by_row], log_prob=log_probs[by_row])
 
     def rank(self, continuations: Continuations) -> tuple[Ints, Ints]:
         """Sort candidates by sentence; return their order and ranks as `rank_within`.
 
-        The more probable are first. Those as far from what their automaton accepts compete among
+        The more probable are first. With automata, those as far from being accepted compete among
         themselves, and the best of each distance come in turn (Post and Vilar 2018), those that
-        satisfy it first: otherwise prefixes that ignore a constraint fill the beam.
+        are accepted first: otherwise prefixes that ignore a constraint fill the beam.
         """
         options, log_prob = continuations.options, continuations.log_prob
         sentence = self.rows.sentence[options.row]
@@ -264,40 +190,61 @@ class SearchState:
             return rank_within(sentence, log_prob)
         before = self.rows.automaton_state[options.row]
         state = self._automata.step(sentence, before, options.token)
-        distance = self._automata.distance(sentence, state)
-        group = sentence * (distance.max(initial=0) + 1) + distance
-        turn = np.empty_like(sentence)
-        order, rank = rank_within(group, log_prob)
-        turn[order] = 2 * rank + (distance[order] > 0)
-        return rank_within(sentence, log_prob, turn)
+        return rank_in_turns(sentence, self._automata.distance(sentence, state), log_prob)
 
     def finish(self, continuations: Continuations) -> None:
-        """Add the live prefixes that may end here to the finished hypotheses."""
-        rows, penalties = self.rows, self._config.penalties
+        """Add the live prefixes that may end here to the finished hypotheses.
+
+        Raises:
+            SearchError: if a coverage penalty is set and the model has no attention.
+        """
+        rows = self.rows
         finish = rows.log_prob + continuations.options.finish
         for row in np.flatnonzero(finish > -np.inf).tolist():
-            sentence, prefix = self.sentences[rows.sentence[row]], rows.prefix[row]
-            last, attention = continuations.attention[row], None
-            log_prob = score = float(finish[row])
-            if penalties.covers:
-                attention = prefix.all_attention(last)
-                if attention is None:
-                    raise SearchError("a coverage penalty needs a model with attention")
-            if penalties.any:
-                length, source_length = int(rows.length[row]), sentence.source_length
-                score = penalties.score(log_prob, length, attention, source_length)
+            sentence, log_prob = self.sentences[rows.sentence[row]], float(finish[row])
             sentence.proof.finish(log_prob)
-            best = sentence.best
-            if len(best) < self._ranks or (score, log_prob) > (best[-1].score, best[-1].log_prob):
-                attention = prefix.all_attention(last) if attention is None else attention
-                hypothesis = Hypothesis(prefix.tokens(), log_prob, score, attention)
-                insort(best, hypothesis, key=lambda other: (-other.score, -other.log_prob))
-                del best[self._ranks :]
+            length, last_attention = int(rows.length[row]), continuations.attention[row]
+            self._rank_hypothesis(sentence, rows.prefix[row], log_prob, length, last_attention)
+
+    def _rank_hypothesis(
+        self,
+        sentence: Sentence,
+        prefix: Prefix,
+        log_prob: float,
+        length: int,
+        last_attention: Tensor | None,
+    ) -> None:
+        """Add a finished hypothesis to the best of its sentence, if it is one of these.
+
+        Args:
+            sentence: the sentence.
+            prefix: the hypothesis without its end symbol.
+            log_prob: of the hypothesis with its end symbol.
+            length: of the prefix.
+            last_attention: `(source length,)` of the end symbol's step.
+        """
+        penalties, best = self._config.penalties, sentence.best
+        attention, score = None, log_prob
+        if penalties.covers:
+            attention = prefix.all_attention(last_attention)
+            if attention is None:
+                raise SearchError("a coverage penalty needs a model with attention")
+        if penalties.any:
+            score = penalties.score(log_prob, length, attention, sentence.source_length)
+        is_full = len(best) >= self._most_returned
+        if is_full and (score, log_prob) <= (best[-1].score, best[-1].log_prob):
+            return
+        if attention is None:  # collected only now, since most hypotheses are not kept
+            attention = prefix.all_attention(last_attention)
+        hypothesis = Hypothesis(prefix.tokens(), log_prob, score, attention)
+        insort(best, hypothesis, key=lambda other: (-other.score, -other.log_prob))
+        del best[self._most_returned :]
 
     def cut(self, continuations: Continuations) -> Flags:
         """Return which rows `(rows,)` the length limit cuts, and remember the best as unfinished.
 
-        A prefix that does not satisfy its sentence's automaton is not remembered.
+        A prefix that does not satisfy its sentence's automaton is not remembered, and neither is
+        one that nothing may follow.
         """
         rows = self.rows
         at_limit = np.equal(rows.length, self._config.max_length)
@@ -306,12 +253,15 @@ class SearchState:
             remembered = at_limit & (continuations.options.continuations > 0) & satisfied
             for row in np.flatnonzero(remembered).tolist():
                 sentence, log_prob = self.sentences[rows.sentence[row]], float(rows.log_prob[row])
-                before = sentence.unfinished
-                if before is None or log_prob > before.log_prob:
+                best = sentence.unfinished
+                if best is None or log_prob > best.log_prob:
                     prefix = rows.prefix[row]
-                    attention = prefix.all_attention(None)
-                    tokens = prefix.tokens()
-                    sentence.unfinished = Hypothesis(tokens, log_prob, log_prob, attention)
+                    sentence.unfinished = Hypothesis(
+                        prefix.tokens(),
+                        log_prob,
+                        score=log_prob,
+                        attention=prefix.all_attention(None),
+                    )
         return at_limit
 
     def follow(self, continuations: Continuations, chosen: Ints) -> None:
@@ -327,11 +277,11 @@ class SearchState:
         ]
         self.rows = Rows(
             state,
-            sentence,
-            prefixes,
-            continuations.log_prob[chosen],
-            parents.length[row] + 1,
-            self._automata.step(sentence, parents.automaton_state[row], token),
+            sentence=sentence,
+            prefix=prefixes,
+            log_prob=continuations.log_prob[chosen],
+            length=parents.length[row] + 1,
+            automaton_state=self._automata.step(sentence, parents.automaton_state[row], token),
         )
 
     def attainable(self, log_prob: Any, source_length: Any) -> Any:
@@ -346,14 +296,15 @@ class SearchState:
             sentence: one that is done.
             log_bound: another bound of the log-probabilities outside F, where that is known.
         """
-        scores = [hypothesis.score for hypothesis in sentence.best]
         bound = min(sentence.proof.log_bound, log_bound)
-        unseen = self.attainable(bound, sentence.source_length)
+        certificate = sentence.proof.certificate(
+            scores=[hypothesis.score for hypothesis in sentence.best],
+            attainable=float(self.attainable(bound, sentence.source_length)),
+            has_automaton=sentence.automaton is not None,
+        )
         return SearchResult(
             hypotheses=tuple(sentence.best),
-            certificate=sentence.proof.certificate(
-                scores, float(unseen), sentence.automaton is not None
-            ),
+            certificate=certificate,
             finished=sentence.proof.finished,
             unfinished=None if sentence.best else sentence.unfinished,
             rows=sentence.rows,

@@ -6,6 +6,8 @@ token at the very edge of the support may enter or leave it. Sequences of equal 
 so the scores decide: those that float64 gives the proven hypotheses.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -54,45 +56,104 @@ def verify(
         automaton: of that search.
         banned: token ids that its output could not have.
     """
-    claimed = result.certificate
-    proven = [hypothesis.tokens for hypothesis in result.hypotheses[: claimed.proven]]
-    complete, budget = claimed.level == "exhaustive", budget or Budget()
+    request = _Request(stepper, batch, config, prefix, automaton, banned)
+    claim = _Claim.of(result)
+    again = request.by_beam()
     budget_ended = False
-    again = beam_search(stepper, batch, config, [prefix], [automaton], [banned])[0]
-    if again.certificate.proven < len(proven) or (
-        complete and again.certificate.level != "exhaustive"
-    ):
-        # An exact search, or rounding at the edge of the beam, may have proven more than this beam.
-        # Looking for one sequence more than there should be makes the search go everywhere.
-        count = result.finished + 1 if complete else max(1, len(proven))
-        more = replace(config, n_best=count)
-        again = exact_search(
-            stepper, batch, more, budget, prefix, automaton=automaton, banned=banned
-        )
-        # Truncated prefixes also leave it unsettled, and a larger budget would not help.
-        spent = again.rows >= budget.expansions
-        budget_ended = not is_settled(again, count) and (spent or again.certificate.truncated == 0)
+    if not claim.is_reached_by(again):
+        again, budget_ended = request.exactly(claim, budget or Budget())
     scores_again = {hypothesis.tokens: hypothesis.score for hypothesis in again.hypotheses}
     scores = [
-        scores_again[tokens]
-        if tokens in scores_again
-        else _score(stepper, batch, config, tokens, automaton)
-        for tokens in proven
+        scores_again[tokens] if tokens in scores_again else request.score(tokens)
+        for tokens in claim.proven
     ]
-    others = [score for tokens, score in scores_again.items() if tokens not in proven]
-    contradicted = _contradict(scores, others)
-    # The last hypothesis that is proven now bounds the scores of all that was not found.
-    least = scores[-1] if scores else math.inf
-    last_proven = again.hypotheses[: again.certificate.proven][-1:]
-    proven_again = not proven or any(last.score <= least + _ROUNDING for last in last_proven)
-    agrees = not contradicted and proven_again
-    if complete:
-        contradicted = contradicted or again.finished > result.finished
-        exhausted_again = again.certificate.level == "exhaustive"
-        agrees = agrees and exhausted_again and again.finished == result.finished
-    if budget_ended and not agrees and not contradicted:
-        return Verification(None)
-    return Verification(agrees)
+    others = [score for tokens, score in scores_again.items() if tokens not in claim.proven]
+    if _contradict(scores, others) or (claim.complete and again.finished > claim.finished):
+        return Verification(agrees=False)
+    if _is_proven_again(scores, again) and (not claim.complete or claim.is_exhausted_by(again)):
+        return Verification(agrees=True)
+    return Verification(agrees=None if budget_ended else False)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What a certificate claims."""
+
+    proven: tuple[tuple[int, ...], ...]
+    """Tokens of the hypotheses whose ranks are proven."""
+    complete: bool
+    """Whether the finished sequences are the whole support."""
+    finished: int
+    """Their number."""
+
+    @staticmethod
+    def of(result: SearchResult) -> _Claim:
+        """Return the claim of a result."""
+        certificate = result.certificate
+        proven = result.hypotheses[: certificate.proven]
+        return _Claim(
+            proven=tuple(hypothesis.tokens for hypothesis in proven),
+            complete=certificate.level == "exhaustive",
+            finished=result.finished,
+        )
+
+    def is_reached_by(self, again: SearchResult) -> bool:
+        """Return whether another search has proven as much, whatever its hypotheses are."""
+        certificate = again.certificate
+        if self.complete and certificate.level != "exhaustive":
+            return False
+        return certificate.proven >= len(self.proven)
+
+    def is_exhausted_by(self, again: SearchResult) -> bool:
+        """Return whether another search has exhausted a support of as many sequences."""
+        return again.certificate.level == "exhaustive" and again.finished == self.finished
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A sentence and what its search was asked for; `verify` has the fields."""
+
+    stepper: Stepper
+    batch: Any
+    config: SearchConfig
+    prefix: Sequence[int]
+    automaton: Automaton | None
+    banned: Collection[int]
+
+    def by_beam(self) -> SearchResult:
+        """Return the result of the same beam search."""
+        (result,) = beam_search(
+            self.stepper, self.batch, self.config, [self.prefix], [self.automaton], [self.banned]
+        )
+        return result
+
+    def exactly(self, claim: _Claim, budget: Budget) -> tuple[SearchResult, bool]:
+        """Return the result of an exact search, and whether a larger budget might prove more.
+
+        The claim may be that of an exact search, or rounding at the edge of the beam may have let
+        it prove more than this one. Looking for one sequence more than there should be makes the
+        search go everywhere.
+        """
+        count = claim.finished + 1 if claim.complete else max(1, len(claim.proven))
+        result = exact_search(
+            self.stepper,
+            self.batch,
+            replace(self.config, n_best=count),
+            budget,
+            self.prefix,
+            automaton=self.automaton,
+            banned=self.banned,
+        )
+        spent = result.rows >= budget.expansions
+        # Truncated prefixes also leave ranks unproven, and then a larger budget would not help.
+        may_prove_more = spent or result.certificate.truncated == 0
+        return result, may_prove_more and not is_settled(result, count)
+
+    def score(self, tokens: tuple[int, ...]) -> float:
+        """Return the score of a sequence that a search has not kept; nan if it is excluded."""
+        only = replace(self.config, n_best=1, max_length=len(tokens))
+        (result,) = beam_search(self.stepper, self.batch, only, [tokens], [self.automaton])
+        return result.hypotheses[0].score if result.hypotheses else math.nan
 
 
 def _contradict(scores: Sequence[float], others: Sequence[float]) -> bool:
@@ -110,14 +171,13 @@ def _contradict(scores: Sequence[float], others: Sequence[float]) -> bool:
     return any(score > least + _ROUNDING for score in others)
 
 
-def _score(
-    stepper: Stepper,
-    batch: Any,
-    config: SearchConfig,
-    tokens: tuple[int, ...],
-    automaton: Automaton | None,
-) -> float:
-    """Return the score of a sequence that a search has not kept; nan if the model excludes it."""
-    only = replace(config, n_best=1, max_length=len(tokens))
-    (result,) = beam_search(stepper, batch, only, [tokens], [automaton])
-    return result.hypotheses[0].score if result.hypotheses else math.nan
+def _is_proven_again(scores: Sequence[float], again: SearchResult) -> bool:
+    """Return whether the proven hypotheses are proven again; `scores` are theirs in float64.
+
+    No sequence that the new search has not proven scores more than the last one that it has. So if
+    this one scores no more than the least of ours, neither does anything that was not found.
+    """
+    if not scores:
+        return True
+    proven = again.hypotheses[: again.certificate.proven]
+    return bool(proven) and proven[-1].score <= scores[-1] + _ROUNDING

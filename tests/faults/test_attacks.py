@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.attacks import build, try_case
+from tests.faults.attacked_calls import build
+from tests.faults.attacks import try_case
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,23 @@
 """Some hundred random models against enumeration; `tests.faults.certificates` checks thousands."""
 
-from tests.faults.certificates import KINDS, check_models
+import pytest
+
+from tests.faults.certificates import CHECKS
+from tests.faults.runner import Outcome, check_models
 
 
-def test_no_claim_about_random_models_is_wrong() -> None:
-    levels, failed = check_models(240, seed=7)
-    assert not failed
-    assert {kind for kind, _ in levels} == set(KINDS)
-    reached = {level for _, level in levels}
-    assert {"exhaustive", "optimal", "none"} <= reached
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return check_models(240, seed=7, checks=CHECKS)
+
+
+def test_no_claim_about_random_models_is_wrong(outcome: Outcome) -> None:
+    assert not outcome.failed
+
+
+def test_every_kind_of_search_is_checked(outcome: Outcome) -> None:
+    assert {kind for kind, _ in outcome.levels} == set(CHECKS)
+
+
+def test_every_level_is_checked(outcome: Outcome) -> None:
+    assert {level for _, level in outcome.levels} == {"exhaustive", "optimal", "none"}

@@ -1,12 +1,24 @@
 """A few random models against enumeration; `tests.faults.decisions` checks thousands."""
 
-from tests.faults.certificates import check_models
-from tests.faults.decisions import KINDS
+import pytest
+
+from tests.faults.decisions import CHECKS
+from tests.faults.runner import Outcome, check_models
 
 
-def test_no_decision_and_no_sample_of_some_random_models_is_wrong() -> None:
-    levels, failed = check_models(49, 3, KINDS)
-    assert not failed
-    assert {kind for kind, _ in levels} == set(KINDS)
-    reached = {level.split()[-1] for _, level in levels}
-    assert {"exact", "proven", "found", "none"} <= reached
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return check_models(49, seed=3, checks=CHECKS)
+
+
+def test_no_decision_and_no_sample_of_some_random_models_is_wrong(outcome: Outcome) -> None:
+    assert not outcome.failed
+
+
+def test_every_kind_of_decision_and_of_sample_is_checked(outcome: Outcome) -> None:
+    assert {kind for kind, _ in outcome.levels} == set(CHECKS)
+
+
+def test_every_level_is_checked(outcome: Outcome) -> None:
+    levels = {level.split()[-1] for _, level in outcome.levels}  # after the name of a utility
+    assert {"exact", "proven", "found", "none"} <= levels

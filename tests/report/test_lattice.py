@@ -1,6 +1,7 @@
 """The lattice of hypotheses, on models written by hand and on random ones."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import torch
 from onmt_entmax.report.lattice import Lattice, Node, build_lattice
 from onmt_entmax.search import SearchConfig, beam_search
 from onmt_entmax.search.certificate import Hypothesis
+from tests.search.enumeration import Tokens
 from tests.search.networks import DECODERS, network, sentences, stepper
 from tests.search.tables import BOS, DRAW, EOS, D, E, Fixed, N, TableStepper, W
 
@@ -19,9 +21,9 @@ def branches_of(node: Node) -> dict[int, float]:
     return {branch.token: math.exp(branch.log_prob) for branch in node.branches}
 
 
-def draw(hypotheses: list[tuple[int, ...]], **keywords: object) -> Lattice:
+def draw(hypotheses: list[Tokens], limit: int = sys.maxsize) -> Lattice:
     """Return the lattice of hypotheses of `DRAW`, whose probabilities `tests.search.tables` has."""
-    return build_lattice(TableStepper(7), [DRAW], hypotheses, **keywords)
+    return build_lattice(TableStepper(7), [DRAW], hypotheses, limit)
 
 
 @pytest.fixture
@@ -42,7 +44,13 @@ def test_nodes_have_the_probabilities_of_their_prefixes(lattice: Lattice) -> Non
 def test_nodes_list_all_their_next_tokens(lattice: Lattice) -> None:
     for node in lattice.nodes:
         assert branches_of(node) == pytest.approx(DRAW.model[node.prefix])
-        assert node.others == node.others_count == 0
+
+
+def test_nothing_is_summed_without_a_limit(lattice: Lattice) -> None:
+    assert {(node.others, node.others_count) for node in lattice.nodes} == {(0, 0)}
+
+
+def test_the_support_of_a_node_counts_its_next_tokens(lattice: Lattice) -> None:
     assert [node.support for node in lattice.nodes] == [1, 3, 1, 2, 1]
 
 

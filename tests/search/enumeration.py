@@ -26,7 +26,7 @@ class EnumeratedSupport:
 
 @torch.inference_mode()
 def enumerate_support(
-    stepper: Stepper, batch: Any, max_length: int, limit: int
+    stepper: Stepper, batch: Any, max_length: int, limit: int = 5000
 ) -> EnumeratedSupport:
     """Follow every token of positive probability, one level of the tree at a time.
 
@@ -34,7 +34,7 @@ def enumerate_support(
         stepper: the model.
         batch: one sentence.
         max_length: tokens of the longest sequence, without its end symbol.
-        limit: most prefixes to hold at once.
+        limit: most prefixes to hold at once; a model with more is too large for a test.
 
     Raises:
         ValueError: if a level of the tree has more than `limit` prefixes.

@@ -20,6 +20,8 @@ SMALL: dict[str, Any] = {
     "transformer_ff": 16,
     "param_init": 1.0,  # large weights: peaked distributions, so small supports
 }
+# One of each way to run a decoder. `input-feeding` is run with prepared weights, the others by
+# OpenNMT-py's modules.
 DECODERS: dict[str, dict[str, Any]] = {
     "input-feeding": {"encoder_type": "brnn", "global_attention_alpha": 1.5},
     "lstm": {"input_feed": False, "global_attention": "dot"},
@@ -65,12 +67,20 @@ DECODERS: dict[str, dict[str, Any]] = {
 def network(
     kind: str, alpha: float, seed: int, double: bool = True, **changes: Any
 ) -> SparseNMTModel:
-    """Return a network with random weights, in evaluation mode."""
+    """Return a network with random weights, in evaluation mode.
+
+    Args:
+        kind: one of `DECODERS`.
+        alpha: of the output.
+        seed: of the weights.
+        double: whether in float64, which the mean encoder never is.
+        changes: other options of the network.
+    """
     torch.manual_seed(seed)
     config = ModelConfig(**{**SMALL, **DECODERS[kind], **changes}, generator_alpha=alpha)
     model = build_model(config, VOCABULARIES).eval()
     with torch.no_grad():
-        model.generator.bias[VOCABULARIES.target.eos] += 2.0
+        model.generator.bias[VOCABULARIES.target.eos] += 2.0  # so that outputs end soon
     # OpenNMT-py computes the mean encoder in float32 only.
     return model.double() if double and kind != "mean" else model
 
@@ -82,10 +92,11 @@ def stepper(model: SparseNMTModel, attention: bool = False) -> ModelStepper:
 
 def sentences(count: int, seed: int = 0) -> list[Batch]:
     """Return random source sentences, longest first, each as a batch of its own."""
-    draw = random.Random(seed)
-    lengths = sorted((draw.randint(1, 6) for _ in range(count)), reverse=True)
+    rng, tokens = random.Random(seed), len(VOCABULARIES.source)
+    lengths = sorted((rng.randint(1, 6) for _ in range(count)), reverse=True)
     examples = [
-        Example([draw.randrange(6) for _ in range(n)], None, i) for i, n in enumerate(lengths)
+        Example([rng.randrange(tokens) for _ in range(length)], None, index)
+        for index, length in enumerate(lengths)
     ]
     return [make_batch([example], VOCABULARIES) for example in examples]
 

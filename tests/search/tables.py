@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn.support import as_support
+from onmt_entmax.search import EnsembleStepper
 from onmt_entmax.search.stepper import Step
 
 BOS, EOS = 0, 1
@@ -27,10 +29,13 @@ def entmax_by_bisection(scores: list[float], alpha: float) -> list[float]:
     def weights_above(threshold: float) -> list[float]:
         return [max(value - threshold, 0.0) ** (1 / (alpha - 1)) for value in z]
 
-    low, high = max(z) - 1, max(z)
-    for _ in range(60):
+    low, high = max(z) - 1, max(z)  # the sum of the weights is at least 1 at `low`, and 0 at `high`
+    for _ in range(60):  # a float has 53 bits
         middle = (low + high) / 2
-        low, high = (middle, high) if sum(weights_above(middle)) >= 1 else (low, middle)
+        if sum(weights_above(middle)) >= 1:
+            low = middle
+        else:
+            high = middle
     p = weights_above(low)
     return [probability / sum(p) for probability in p]
 
@@ -46,10 +51,12 @@ class Table:
     alpha: float
     vocabulary_size: int = 5
     spread: float = 2.0
+    """Standard deviation of the scores."""
     end: float = 0.3
+    """Added to the score of the end symbol for each token of the prefix."""
 
     def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
-        """Return the distribution after a prefix without `bos`."""
+        """Return the log-probabilities of all tokens after a prefix, which has no `bos`."""
         return random_log_probs(self, prefix)
 
 
@@ -79,6 +86,13 @@ class Fixed(Table):
         ]
 
 
+class RoundedUp(Fixed):
+    """A model whose probabilities are rounded above 1."""
+
+    def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
+        return [value + 1e-7 for value in super().log_probs(prefix)]
+
+
 # d r a w | n, and its rivals: the paper's Figure 1 with letters as numbers.
 W, N, E, D = 2, 3, 4, 5
 DRAW = Fixed(
@@ -98,8 +112,14 @@ class TableStepper:
     Every other step returns the support alone, as models may.
 
     Args:
+        vocabulary_size: of all tables.
         excluded: tokens that no sequence contains.
         dtype: of the log-probabilities.
+        attention: whether steps return it: to one source position, with the weight
+            `sum(prefix) + 10 * len(prefix)`, which tells prefixes apart.
+
+    Attributes:
+        rows: prefixes that were computed.
     """
 
     def __init__(
@@ -114,7 +134,8 @@ class TableStepper:
         self.can_join, self.dense = True, False
         self.dtype = dtype
         self.attention = attention
-        self.rows = self._calls = 0
+        self.rows = 0
+        self._calls = 0
 
     def start(self, batch: list[Table]) -> Any:
         return [(table, None) for table in batch]
@@ -133,7 +154,7 @@ class TableStepper:
             [table.log_probs(prefix) for table, prefix in after], dtype=self.dtype
         )
         attention = None
-        if self.attention:  # a weight that tells prefixes apart
+        if self.attention:
             attention = torch.tensor([[sum(prefix) + 10.0 * len(prefix)] for _, prefix in after])
         return Step(as_support(log_probs) if self._calls % 2 else log_probs, attention, after)
 
@@ -145,3 +166,19 @@ class TableStepper:
 
     def double(self) -> TableStepper:
         return self
+
+
+class MemberStepper(TableStepper):
+    """A member of an ensemble: each has a table of its own, whatever the batch."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table.vocabulary_size)
+        self.table = table
+
+    def start(self, batch: list[Any]) -> Any:
+        return super().start([self.table] * len(batch))
+
+
+def ensemble_of(tables: Sequence[Table]) -> EnsembleStepper:
+    """Return the ensemble of some tables; the sentences of its batches may be anything."""
+    return EnsembleStepper([MemberStepper(table) for table in tables])

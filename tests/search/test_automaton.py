@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,56 +17,57 @@ from onmt_entmax.search.expression import (
     reverse,
 )
 from onmt_entmax.search.expression_parser import parse_expression
-from tests.search.expressions import Tokens, after, compiled, random_expression
+from tests.search.automata import after, compiled
+from tests.search.enumeration import Tokens
+from tests.search.expressions import Matcher, random_expression
 from tests.search.tables import EOS
 
 WORDS = [2, 3, 4]
-Matches = Callable[[Tokens], bool]
 
 
-def outputs_of_up_to_three_tokens() -> list[Tokens]:
-    """Return all outputs of the tokens of expressions and of one that they do not have."""
-    return [
-        output for length in range(4) for output in itertools.product([*WORDS, 5], repeat=length)
-    ]
+# All outputs of up to three tokens: those of expressions and one that they do not have.
+OUTPUTS: list[Tokens] = [
+    output for length in range(4) for output in itertools.product([*WORDS, 5], repeat=length)
+]
+
+
+class Compiled(NamedTuple):
+    """The automaton of a random expression, and what Python's `re` says of an output."""
+
+    automaton: Automaton
+    matches: Matcher
 
 
 @pytest.fixture(scope="module", params=range(40))
-def expression(request: pytest.FixtureRequest) -> tuple[Automaton, Matches]:
-    """The automaton of a random expression, and what Python's `re` says of an output."""
+def expression(request: pytest.FixtureRequest) -> Compiled:
     expression, matches = random_expression(random.Random(request.param), WORDS)
-    return compiled(expression, WORDS, EOS), matches
+    return Compiled(compiled(expression, WORDS, EOS), matches)
 
 
-def test_automata_accept_what_python_matches(expression: tuple[Automaton, Matches]) -> None:
-    automaton, matches = expression
-    for output in outputs_of_up_to_three_tokens():
-        accepts = after(automaton, (*output, EOS))
-        assert accepts == (SATISFIED if matches(output) else VIOLATED), output
+def test_automata_accept_what_python_matches(expression: Compiled) -> None:
+    for output in OUTPUTS:
+        state = after(expression.automaton, (*output, EOS))
+        assert state == (SATISFIED if expression.matches(output) else VIOLATED), output
 
 
-def test_an_accepted_output_needs_no_more_tokens(expression: tuple[Automaton, Matches]) -> None:
-    automaton, matches = expression
-    for output in outputs_of_up_to_three_tokens():
-        needed = automaton.distance[after(automaton, output)]
-        assert (needed == 0) == matches(output), output
+def test_an_accepted_output_needs_no_more_tokens(expression: Compiled) -> None:
+    for output in OUTPUTS:
+        needed = expression.automaton.distance[after(expression.automaton, output)]
+        assert (needed == 0) == expression.matches(output), output
 
 
-def test_no_output_differs_from_what_its_prefix_decided(
-    expression: tuple[Automaton, Matches],
-) -> None:
-    automaton, matches = expression
-    for output in outputs_of_up_to_three_tokens():
-        prefixes = {after(automaton, output[:length]) for length in range(len(output))}
-        assert VIOLATED not in prefixes or not matches(output)
-        assert SATISFIED not in prefixes or matches(output)
+def test_no_output_differs_from_what_its_prefix_decided(expression: Compiled) -> None:
+    for output in OUTPUTS:
+        prefixes = [output[:length] for length in range(len(output))]
+        wrong = VIOLATED if expression.matches(output) else SATISFIED
+        assert wrong not in {after(expression.automaton, prefix) for prefix in prefixes}, output
 
 
-def test_only_states_with_one_outcome_decide(expression: tuple[Automaton, Matches]) -> None:
-    automaton, matches = expression
+def test_only_states_with_one_outcome_decide(expression: Compiled) -> None:
+    automaton = expression.automaton
     for state, path in shortest_paths(automaton, automaton.start).items():
         continuations = shortest_paths(automaton, state).values()
-        outcomes = {matches((*path, *tokens)) for tokens in continuations}
+        outcomes = {expression.matches((*path, *tokens)) for tokens in continuations}
         assert outcomes == {VIOLATED: {False}, SATISFIED: {True}}.get(state, {False, True})
 
 

@@ -17,14 +17,17 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.certificate import Proof
 from onmt_entmax.search.expression_parser import parse_expression
-from tests.search.cases import BEAM, COVERED, EXACT, Case, Model
-from tests.search.expressions import compiled
-from tests.search.tables import EOS, Fixed, TableStepper
+from tests.search.automata import compiled
+from tests.search.beam_cases import BEAM, COVERED
+from tests.search.cases import Case, Model
+from tests.search.exact_cases import EXACT
+from tests.search.tables import EOS, Fixed, RoundedUp, TableStepper
 
 A, B = 2, 3  # the tokens of the documentation's example
 
 
 def automaton_of(case: Case) -> Automaton | None:
+    """Return what outputs of a case must satisfy."""
     if case.regex is None:
         return None
     return compiled(parse_expression(case.regex), [2, 3, 4], EOS)
@@ -55,7 +58,7 @@ def parts_of(result: SearchResult) -> dict[str, Any]:
     }
 
 
-def check(result: SearchResult, expected: dict[str, Any]) -> None:
+def check_parts(result: SearchResult, expected: dict[str, Any]) -> None:
     """Compare parts of a result: numbers nearly, all else exactly."""
     parts = parts_of(result)
     for name, value in expected.items():
@@ -69,7 +72,7 @@ def test_beam_search(case: Case) -> None:
     (result,) = beam_search(
         stepper, [Fixed(case.model)], case.config, automata=[automaton_of(case)]
     )
-    check(result, case.expected)
+    check_parts(result, case.expected)
     assert result.rows == stepper.rows
 
 
@@ -84,7 +87,7 @@ def test_exact_search(case: Case) -> None:
         mass=case.mass,
         automaton=automaton_of(case),
     )
-    check(result, case.expected)
+    check_parts(result, case.expected)
     assert result.rows == stepper.rows
 
 
@@ -92,7 +95,7 @@ def test_forced_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
     models = [Fixed({(): {2: 0.6, EOS: 0.4}, (2,): {EOS: 1.0}})] * 3
     config = SearchConfig(n_best=0, max_length=2)
     impossible, possible, free = beam_search(TableStepper(7), models, config, [(2, 3), (2,), ()])
-    check(
+    check_parts(
         impossible,
         {
             "tokens": [],
@@ -103,17 +106,13 @@ def test_forced_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
             "gap": math.inf,
         },
     )
-    check(possible, {"tokens": [(2,)], "excluded": 0.4})
-    check(free, {"tokens": [(2,), ()], "excluded": 0})
+    check_parts(possible, {"tokens": [(2,)], "excluded": 0.4})
+    check_parts(free, {"tokens": [(2,), ()], "excluded": 0})
 
 
 @pytest.mark.parametrize("config", [SearchConfig(1, stop="first"), SearchConfig(1, n_best=0)])
 def test_a_probability_rounded_above_one_does_not_break_the_bound(config: SearchConfig) -> None:
-    class Rounded(Fixed):
-        def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
-            return [value + 1e-7 for value in super().log_probs(prefix)]
-
-    model = Rounded({(): {2: 1.0}, (2,): {2: 0.5, 3: 0.5}})
+    model = RoundedUp({(): {2: 1.0}, (2,): {2: 0.5, 3: 0.5}})
     (result,) = beam_search(TableStepper(7), [model], config)
     assert result.hypotheses[0].log_prob <= result.certificate.log_bound
     assert result.certificate.level == "optimal"

@@ -1,4 +1,6 @@
-"""Exact search against enumeration."""
+"""Exact search: its budget, its limits, and what it proves beyond a beam search."""
+
+from typing import NamedTuple
 
 import pytest
 
@@ -6,6 +8,7 @@ from onmt_entmax.search import (
     Budget,
     Penalties,
     SearchConfig,
+    SearchResult,
     SearchTask,
     beam_search,
     exact_search,
@@ -31,7 +34,8 @@ def test_a_whole_support_settles_a_list_of_all() -> None:
 @pytest.mark.parametrize("expansions", [1, 2, 7])
 def test_no_more_is_computed_than_the_budget_has(expansions: int) -> None:
     model, budget = TableStepper(), Budget(expansions, rows=1)
-    result = exact_search(model, [Table(0, 1.0)], SearchConfig(1, 0, 6), budget)
+    config = SearchConfig(beam_size=1, n_best=0, max_length=6)
+    result = exact_search(model, [Table(0, 1.0)], config, budget)
     assert result.rows == model.rows == expansions
 
 
@@ -51,23 +55,76 @@ def test_an_enumeration_lists_all() -> None:
         SearchTask(SearchConfig(n_best=1), method="enumerate")
 
 
-@pytest.mark.parametrize("n_best", [1, 3, 5])
-@pytest.mark.parametrize("penalties", [Penalties(), Penalties("wu", 0.6)], ids=["plain", "wu"])
-def test_exact_search_proves_no_less_than_the_beam(n_best: int, penalties: Penalties) -> None:
-    partly_proven = 0
+class OfTable(NamedTuple):
+    """A beam search of a random table, and exact searches after it."""
+
+    beam: SearchResult
+    whole: SearchResult
+    """Of a budget that suffices."""
+    short: list[SearchResult]
+    """Of budgets that end soon after the beam search."""
+
+
+class Searches(NamedTuple):
+    """The same searches of many tables."""
+
+    n_best: int
+    penalties: Penalties
+    tables: list[OfTable]
+
+
+LENGTH_PENALTY = Penalties("wu", alpha=0.6)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((n_best, penalties), id=f"{name}-{n_best}")
+        for name, penalties in (("plain", Penalties()), ("wu", LENGTH_PENALTY))
+        for n_best in (1, 3, 5)
+    ],
+)
+def searches(request: pytest.FixtureRequest) -> Searches:
+    n_best, penalties = request.param
+    of_tables, stepper = [], TableStepper(6)
+    config = SearchConfig(
+        beam_size=4, n_best=n_best, max_length=6, stop="optimal", penalties=penalties
+    )
     for seed in range(100):
-        model, table = TableStepper(6), Table(seed, 1.0, 6, 1.0, 1.0)
-        config = SearchConfig(4, n_best, 6, "optimal", penalties=penalties)
-        beam = beam_search(model, [table], config)[0]
-        partly_proven += 0 < beam.certificate.proven < n_best
-        whole = exact_search(model, [table], config, Budget(expansions=1_000_000))
-        for more in (1, 5, 30):
-            budget = Budget(expansions=beam.rows + more)
-            exact = exact_search(model, [table], config, budget, start=beam)
+        tables = [Table(seed, alpha=1.0, vocabulary_size=6, spread=1.0, end=1.0)]
+        (beam,) = beam_search(stepper, tables, config)
+        budgets = [Budget(expansions=beam.rows + more) for more in (1, 5, 30)]
+        short = [exact_search(stepper, tables, config, budget, start=beam) for budget in budgets]
+        whole = exact_search(stepper, tables, config, Budget(expansions=1_000_000))
+        of_tables.append(OfTable(beam, whole, short))
+    return Searches(n_best, penalties, of_tables)
+
+
+def test_exact_search_proves_no_less_than_the_beam(searches: Searches) -> None:
+    for table in searches.tables:
+        least = min(exact.certificate.proven for exact in table.short)
+        assert least >= table.beam.certificate.proven
+
+
+def test_exact_search_proves_the_best_scores(searches: Searches) -> None:
+    for table in searches.tables:
+        best = [hypothesis.score for hypothesis in table.whole.hypotheses]
+        for exact in table.short:
             proven = exact.certificate.proven
-            assert proven >= beam.certificate.proven
-            best = [hypothesis.score for hypothesis in whole.hypotheses[:proven]]
-            assert [h.score for h in exact.hypotheses[:proven]] == pytest.approx(best)
-            if not penalties.any:
-                assert exact.certificate.log_bound <= beam.certificate.log_bound
-    assert partly_proven > 5 or n_best == 1
+            scores = [hypothesis.score for hypothesis in exact.hypotheses[:proven]]
+            assert scores == pytest.approx(best[:proven])
+
+
+def test_exact_search_has_no_larger_bound_than_the_beam(searches: Searches) -> None:
+    if searches.penalties.any:
+        pytest.skip("the beam's bound does not hold for hypotheses that another score ranks")
+    for table in searches.tables:
+        largest = max(exact.certificate.log_bound for exact in table.short)
+        assert largest <= table.beam.certificate.log_bound
+
+
+def test_the_beam_leaves_ranks_to_prove(searches: Searches) -> None:
+    if searches.n_best == 1:
+        pytest.skip("one rank is proven or not")
+    proven = [table.beam.certificate.proven for table in searches.tables]
+    assert sum(0 < ranks < searches.n_best for ranks in proven) > 5

@@ -1,5 +1,7 @@
 """One expansion of a beam: ranking within groups, candidates, removal."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -8,21 +10,26 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from onmt_entmax.nn.support import as_support
-from onmt_entmax.search.expansion import expand, largest_within, rank_within, remove
+from onmt_entmax.search.arrays import largest_within, rank_within
+from onmt_entmax.search.expansion import Expansion, expand
+from onmt_entmax.search.log_probs import remove
 
 SCORED_GROUPS = st.lists(st.tuples(st.integers(0, 3), st.floats(-5, 5)), max_size=30)
 SEEDS = st.integers(0, 2**16)
+EOS, ROWS = 3, 4
 
 
 def groups_and_scores(items: list[tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the groups of items and their scores as arrays."""
     groups = np.array([group for group, _ in items], dtype=np.int64)
     return groups, np.array([score for _, score in items], dtype=np.float64)
 
 
 def random_log_probs(generator: torch.Generator, vocabulary: int, zeros: float) -> Tensor:
-    """Return log-probabilities ``(4, vocabulary)``, of which a share is -inf."""
-    log_probs = torch.randn(4, vocabulary, generator=generator).log_softmax(1)
-    return log_probs.masked_fill(torch.rand(4, vocabulary, generator=generator) < zeros, -torch.inf)
+    """Return log-probabilities `(ROWS, vocabulary)`, of which a share `zeros` is -inf."""
+    log_probs = torch.randn(ROWS, vocabulary, generator=generator).log_softmax(1)
+    is_zero = torch.rand(ROWS, vocabulary, generator=generator) < zeros
+    return log_probs.masked_fill(is_zero, -torch.inf)
 
 
 @given(SCORED_GROUPS)
@@ -45,37 +52,75 @@ def test_the_largest_score_of_each_group(items: list[tuple[int, float]]) -> None
         assert largest[group] == max(scores, default=-np.inf)
 
 
-@given(
-    seed=SEEDS,
-    width=st.integers(1, 8),
-    zeros=st.floats(0, 1),
-    vocabulary=st.sampled_from([12, 3000, 6001]),
-    sparse=st.booleans(),
-)
-def test_expansion_keeps_what_a_beam_can_need(
-    seed: int, width: int, zeros: float, vocabulary: int, sparse: bool
-) -> None:
-    eos = 3
-    log_probs = random_log_probs(torch.Generator().manual_seed(seed), vocabulary, zeros)
-    options = expand(as_support(log_probs) if sparse else log_probs, eos=eos, width=width)
-    assert np.array_equal(options.finish, log_probs[:, eos].double().numpy())
-    for row in range(4):
-        possible = {
-            token: value
-            for token, value in enumerate(log_probs[row].tolist())
-            if value > -np.inf and token != eos
-        }
-        assert options.continuations[row] == len(possible)
-        in_row = options.row == row
-        tokens, values = options.token[in_row].tolist(), options.log_prob[in_row].tolist()
-        listed = dict(zip(tokens, values, strict=True))
-        assert listed.items() <= possible.items()
-        assert set(sorted(possible, key=lambda token: -possible[token])[:width]) <= set(listed)
-        # `unlisted` bounds the tokens that are left out, and is exactly -inf if there are none.
-        left_out = [value for token, value in possible.items() if token not in listed]
-        assert max(left_out, default=-np.inf) <= options.unlisted[row]
-        assert left_out or options.unlisted[row] == -np.inf
-    assert (np.diff(options.row) >= 0).all()
+class Expanded(NamedTuple):
+    """Random log-probabilities, and the candidates that a search gets of them."""
+
+    log_probs: Tensor
+    """`(rows, vocabulary)`"""
+    width: int
+    options: Expansion
+
+    def possible(self, row: int) -> dict[int, float]:
+        """Return the tokens that may follow a row, without the end, with log-probabilities."""
+        values = enumerate(self.log_probs[row].tolist())
+        return {token: value for token, value in values if value > -np.inf and token != EOS}
+
+    def listed(self, row: int) -> dict[int, float]:
+        """Return the candidates of a row, with their log-probabilities."""
+        in_row = self.options.row == row
+        tokens = self.options.token[in_row].tolist()
+        return dict(zip(tokens, self.options.log_prob[in_row].tolist(), strict=True))
+
+
+@st.composite
+def expansions(draw: st.DrawFn) -> Expanded:
+    """Draw an expansion of dense rows or of a support, whole or only the best of each row."""
+    generator = torch.Generator().manual_seed(draw(SEEDS))
+    vocabulary, zeros = draw(st.sampled_from([12, 3000, 6001])), draw(st.floats(0, 1))
+    log_probs, width = random_log_probs(generator, vocabulary, zeros), draw(st.integers(1, 8))
+    distribution = as_support(log_probs) if draw(st.booleans()) else log_probs
+    return Expanded(log_probs, width, expand(distribution, eos=EOS, width=width))
+
+
+@given(expansions())
+def test_an_expansion_has_the_log_probability_of_each_end(expanded: Expanded) -> None:
+    assert np.array_equal(expanded.options.finish, expanded.log_probs[:, EOS].double().numpy())
+
+
+@given(expansions())
+def test_an_expansion_counts_the_tokens_that_may_follow(expanded: Expanded) -> None:
+    numbers = [len(expanded.possible(row)) for row in range(ROWS)]
+    assert expanded.options.continuations.tolist() == numbers
+
+
+@given(expansions())
+def test_candidates_are_possible_and_have_their_log_probabilities(expanded: Expanded) -> None:
+    for row in range(ROWS):
+        assert expanded.listed(row).items() <= expanded.possible(row).items()
+
+
+@given(expansions())
+def test_the_most_probable_tokens_of_a_row_are_candidates(expanded: Expanded) -> None:
+    for row in range(ROWS):
+        possible = expanded.possible(row)
+        best = sorted(possible, key=lambda token: -possible[token])[: expanded.width]
+        assert set(best) <= set(expanded.listed(row))
+
+
+@given(expansions())
+def test_no_token_that_is_left_out_exceeds_the_bound_of_its_row(expanded: Expanded) -> None:
+    """The bound is exactly -inf if there are none."""
+    for row in range(ROWS):
+        listed = expanded.listed(row)
+        left_out = [p for token, p in expanded.possible(row).items() if token not in listed]
+        bound = expanded.options.unlisted[row]
+        assert max(left_out, default=-np.inf) <= bound
+        assert bool(left_out) == (bound > -np.inf)
+
+
+@given(expansions())
+def test_candidates_are_in_the_order_of_their_rows(expanded: Expanded) -> None:
+    assert (np.diff(expanded.options.row) >= 0).all()
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense rows", "a support"])
@@ -85,7 +130,7 @@ def test_removed_tokens_are_gone_and_counted(
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
     log_probs = random_log_probs(generator, 9, zeros)
-    banned = torch.rand(4, 9, generator=generator) < share
+    banned = torch.rand(ROWS, 9, generator=generator) < share
     order = torch.randperm(int(banned.sum()), generator=generator)
     rows, tokens = banned.nonzero()[order].numpy().T
     if sparse:

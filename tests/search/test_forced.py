@@ -1,201 +1,74 @@
-"""Scores of given outputs, and suggestions of what may follow a prefix."""
+"""Scores of given outputs."""
 
 import math
 import random
-from collections.abc import Callable
-from itertools import takewhile
+from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.search import (
-    SearchConfig,
-    beam_search,
-    exact_search,
-    score_targets,
-    suggest,
-)
-from onmt_entmax.search.stepper import SearchError
-from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
+from onmt_entmax.search import TargetScore, TokenScore, score_targets
+from tests.search.tables import EOS, RoundedUp, Table, TableStepper
 
 
-def test_a_score_is_the_sum_over_tokens_with_rank_and_support() -> None:
+class Scored(NamedTuple):
+    """A random target of a random table, and its score."""
+
+    target: list[int]
+    rows: list[list[float]]
+    """For each token and the end symbol the log-probabilities before it."""
+    score: TargetScore
+
+    def steps(self) -> list[tuple[int, list[float], TokenScore]]:
+        """Return token, log-probabilities and score of each step."""
+        return list(zip([*self.target, EOS], self.rows, self.score.steps, strict=True))
+
+
+@pytest.fixture(scope="module")
+def scored() -> list[Scored]:
     draw = random.Random(0)
     tables = [Table(seed, (1.0, 1.5, 2.0)[seed % 3]) for seed in range(40)]
     targets = [[draw.randint(2, 4) for _ in range(draw.randint(0, 4))] for _ in tables]
-    for table, target, score in zip(
-        tables, targets, score_targets(TableStepper(), tables, targets), strict=True
-    ):
-        assert len(score.steps) == len(target) + 1
-        impossible = []  # the positions whose token has no probability
-        for position, (token, step) in enumerate(zip([*target, EOS], score.steps, strict=True)):
-            row = table.log_probs(tuple(target[:position]))
-            assert step.log_prob == pytest.approx(row[token])
-            assert step.rank == 1 + sum(other > row[token] for other in row)
-            assert step.support == sum(other > -math.inf for other in row)
-            if row[token] == -math.inf:
-                impossible.append(position)
-        assert score.excluded_at == next(iter(impossible), None)
-        assert (score.log_prob == -math.inf) == bool(impossible)
-
-
-# --- suggestions ----------------------------------------------------------------------------
-
-
-Tokens = tuple[int, ...]
-SUGGESTED = [Table(seed, 2.0, spread=3.0, end=1.0) for seed in range(60)]
-
-
-def test_continuations_are_the_support_from_the_most_probable_down() -> None:
-    for table in SUGGESTED:
-        continuations = suggest(TableStepper(excluded=()), [table], [2]).continuations
-        support = {t: p for t, p in enumerate(table.log_probs((2,))) if p > -math.inf}
-        assert dict(continuations) == pytest.approx(support)
-        values = [value for _, value in continuations]
-        assert values == sorted(values, reverse=True)
-
-
-def test_a_prefix_has_the_log_probability_of_its_tokens() -> None:
-    for table in SUGGESTED:
-        suggestion = suggest(TableStepper(excluded=()), [table], [2])
-        assert suggestion.log_prob == pytest.approx(table.log_probs(())[2])
-        assert (suggestion.excluded_at == 0) == (suggestion.log_prob == -math.inf)
-
-
-def ways_on(table: Table, path: Tokens, banned: Tokens, longest: int) -> list[Tokens]:
-    """Return all ways from a path on: to an end symbol, the length, or where nothing is possible.
-
-    At the length, a way ends with each token that is possible there.
-    """
-    row = table.log_probs(path)
-    tokens = [t for t, p in enumerate(row) if p > -math.inf and t not in banned]
+    scores = score_targets(TableStepper(), tables, targets)
     return [
-        (token, *more)
-        for token in tokens
-        for more in (
-            ways_on(table, (*path, token), banned, longest)
-            if token != EOS and len(path) < longest
-            else [()]
-        )
-    ] or [()]
+        Scored(target, [table.log_probs(tuple(target[:n])) for n in range(len(target) + 1)], score)
+        for table, target, score in zip(tables, targets, scores, strict=True)
+    ]
 
 
-def common_start(ways: list[Tokens]) -> Tokens:
-    columns = takewhile(lambda column: len(set(column)) == 1, zip(*ways, strict=False))
-    return tuple(column[0] for column in columns)
+def test_a_token_has_its_log_probability(scored: list[Scored]) -> None:
+    for target in scored:
+        for token, row, step in target.steps():
+            assert step.log_prob == pytest.approx(row[token])
 
 
-@pytest.mark.parametrize("banned", [(), (3,), (2, 4)], ids=str)
-def test_the_completion_is_what_all_ways_on_have_in_common(banned: Tokens) -> None:
-    forced = ended = 0
-    for seed, table in enumerate(SUGGESTED):
-        longest = 2 + seed % 4
-        suggestion = suggest(TableStepper(excluded=()), [table], [2], longest, banned)
-        common = common_start(ways_on(table, (2,), banned, longest))
-        ends = EOS in common
-        tokens = common[:-1] if ends else common
-        assert (2, *suggestion.completion) == (2, *tokens)[:longest]
-        assert suggestion.complete == ends
-        forced += len(suggestion.completion) > 0
-        ended += ends
-    assert forced > 5
-    assert ended > 5
+def test_the_rank_of_a_token_counts_more_probable_ones(scored: list[Scored]) -> None:
+    for target in scored:
+        for token, row, step in target.steps():
+            assert step.rank == 1 + sum(other > row[token] for other in row)
 
 
-def test_a_banned_token_is_no_continuation() -> None:
-    for table in SUGGESTED:
-        every = suggest(TableStepper(excluded=()), [table], [2]).continuations
-        kept = suggest(TableStepper(excluded=()), [table], [2], banned=[3]).continuations
-        assert kept == tuple(pair for pair in every if pair[0] != 3)
+def test_the_support_of_a_step_counts_possible_tokens(scored: list[Scored]) -> None:
+    for target in scored:
+        for _, row, step in target.steps():
+            assert step.support == sum(other > -math.inf for other in row)
 
 
-def test_where_all_is_banned_nothing_follows() -> None:
-    model = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {EOS: 1.0}})
-    suggestion = suggest(TableStepper(7), [model], banned=[3])
-    assert suggestion.completion == (2,)
-    assert not suggestion.complete
+def test_the_score_of_a_target_is_the_sum_over_its_tokens(scored: list[Scored]) -> None:
+    for target in scored:
+        total = sum(row[token] for token, row, _ in target.steps())
+        assert target.score.log_prob == pytest.approx(total)
 
 
-def test_a_suggestion_takes_each_step_once() -> None:
-    model = Fixed({(2, 3): {4: 1.0}, (2, 3, 4): {EOS: 1.0}})
-    stepper = TableStepper(7)
-    assert suggest(stepper, [model], [2, 3]).completion == (4,)
-    assert stepper.rows == 4  # after the start symbol and each of three tokens
-
-
-class TestThePrefixOfASuggestion:
-    MODEL = Fixed(
-        {
-            (): {2: 0.5, 3: 0.5},
-            (2,): {4: 0.5, EOS: 0.5},
-            (2, 4): {EOS: 1.0},
-            (5,): {2: 1.0},
-            (5, 5): {EOS: 1.0},
-        }
-    )
-
-    def test_is_scored_whole(self) -> None:
-        suggestion = suggest(TableStepper(7), [self.MODEL], [2, 4])
-        assert suggestion.log_prob == pytest.approx(math.log(0.25))
-        assert suggestion.excluded_at is None
-
-    def test_names_its_first_token_without_probability(self) -> None:
-        suggestion = suggest(TableStepper(7), [self.MODEL], [5, 5])
-        assert suggestion.log_prob == -math.inf
-        assert suggestion.excluded_at == 0
-
-
-def test_a_symbol_that_no_output_contains_is_no_completion() -> None:
-    model = Fixed({(): {BOS: 1.0}, (BOS,): {2: 1.0}, (BOS, 2): {EOS: 1.0}})
-    suggestion = suggest(TableStepper(7), [model])
-    assert suggestion.continuations == suggestion.completion == ()
-    assert not suggestion.complete
-
-
-def test_a_suggestion_leaves_out_symbols_that_no_output_contains() -> None:
-    suggestion = suggest(TableStepper(excluded=(0, 3)), [Table(0, 1.0)])
-    assert {token for token, _ in suggestion.continuations} == {1, 2, 4}
-    assert (suggestion.completion, suggestion.complete) == ((), False)
-
-
-# --- broken models ---------------------------------------------------------------------------
-
-
-FIVE_TOKENS = Table(0, 1.5)
-
-
-@pytest.mark.parametrize("value", [math.nan, -math.inf])
-@pytest.mark.parametrize(
-    "search",
-    [
-        pytest.param(lambda: score_targets(TableStepper(), [FIVE_TOKENS], [[2, 2]]), id="score"),
-        pytest.param(lambda: suggest(TableStepper(), [FIVE_TOKENS], [2]), id="suggest"),
-        pytest.param(
-            lambda: beam_search(TableStepper(), [FIVE_TOKENS], SearchConfig(2, 2, 4)), id="beam"
-        ),
-        pytest.param(
-            lambda: exact_search(TableStepper(), [FIVE_TOKENS], SearchConfig(2, 2, 4)), id="exact"
-        ),
-    ],
-)
-def test_a_model_that_diverged_is_told(
-    search: Callable[[], object], value: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After the first token, it gives nan, or no token any probability."""
-    half = math.log(0.5)
-    first = [-math.inf, half, half, -math.inf, -math.inf]
-    monkeypatch.setattr(Table, "log_probs", lambda _, prefix: [value] * 5 if prefix else first)
-    with pytest.raises(SearchError, match="gives no token a positive probability"):
-        search()
-
-
-class Rounded(Fixed):
-    """A model whose probabilities are rounded above 1."""
-
-    def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
-        return [value + 1e-7 for value in super().log_probs(prefix)]
+def test_a_target_names_its_first_impossible_token(scored: list[Scored]) -> None:
+    first = []
+    for target in scored:
+        steps = enumerate(target.steps())
+        impossible = [n for n, (token, row, _) in steps if row[token] == -math.inf]
+        first.append(min(impossible, default=None))
+    assert [target.score.excluded_at for target in scored] == first
+    assert {None, 0, 1} <= set(first)
 
 
 def test_a_probability_rounded_above_one_counts_as_one() -> None:
-    model = Rounded({(): {2: 1.0}, (2,): {EOS: 1.0}})
+    model = RoundedUp({(): {2: 1.0}, (2,): {EOS: 1.0}})
     assert score_targets(TableStepper(7), [model], [[2]])[0].log_prob == 0.0
-    assert suggest(TableStepper(7), [model]).continuations == ((2, 0.0),)

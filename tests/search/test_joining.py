@@ -2,7 +2,7 @@
 
 import pytest
 
-from onmt_entmax.search import SearchConfig, beam_search, stream_search
+from onmt_entmax.search import Request, SearchConfig, beam_search, stream_search
 from onmt_entmax.search.certificate import SearchResult
 from tests.search.networks import network, sentences, stepper, together
 from tests.search.tables import Table, TableStepper
@@ -23,9 +23,9 @@ def assert_equal_results(results: dict[int, SearchResult], alone: list[SearchRes
 @rows_alive
 def test_a_stream_of_tables_gives_what_each_gives_alone(rows: int) -> None:
     tables = [Table(seed, 1.5) for seed in range(60)]
-    batches = [(tables[first : first + 3], None) for first in range(0, 60, 3)]
+    requests = [Request(tables[first : first + 3]) for first in range(0, 60, 3)]
     alone = [beam_search(TableStepper(), [table], CONFIG)[0] for table in tables]
-    assert_equal_results(dict(stream_search(TableStepper(), iter(batches), CONFIG, rows)), alone)
+    assert_equal_results(dict(stream_search(TableStepper(), iter(requests), CONFIG, rows)), alone)
 
 
 @rows_alive
@@ -38,6 +38,6 @@ def test_a_stream_of_sentences_gives_what_each_gives_alone(
 ) -> None:
     model, singles = stepper(network(kind, 1.5, 9)), sentences(18)
     assert model.can_join is can_join
-    batches = [(together(singles[first : first + 3]), None) for first in range(0, 18, 3)]
+    requests = [Request(together(singles[first : first + 3])) for first in range(0, 18, 3)]
     alone = [beam_search(model, single, CONFIG)[0] for single in singles]
-    assert_equal_results(dict(stream_search(model, iter(batches), CONFIG, rows)), alone)
+    assert_equal_results(dict(stream_search(model, iter(requests), CONFIG, rows)), alone)

@@ -1,99 +1,10 @@
-"""Minimum Bayes risk: utilities and their limits, decisions by hand, what each level claims."""
+"""Minimum Bayes risk: decisions by hand, and what each level claims."""
 
-from collections import Counter
-from collections.abc import Callable
 from typing import ClassVar
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sacrebleu.metrics import CHRF
 
 from onmt_entmax.search import decide
-from onmt_entmax.search.mbr import Utility, most_utility, utilities
-from tests.oracles import edit_distance
-
-TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "c "]), max_size=9).map(" ".join)
-
-
-def compared_parts(utility: str, text: str) -> object:
-    """Return what a utility compares; of equal parts, texts have utility 1."""
-    if utility == "edit_distance":
-        return text.split()
-    letters = "".join(text.split())
-    return [Counter(letters[i : i + n] for i in range(len(letters) - n + 1)) for n in range(1, 7)]
-
-
-def edit_similarity(first: str, second: str) -> float:
-    longer = max(len(first.split()), len(second.split()), 1)
-    return 1 - edit_distance(first.split(), second.split()) / longer
-
-
-def sacrebleu_chrf(first: str, second: str) -> float:
-    if not first.strip() and not second.strip():
-        return 1.0  # equal texts; sacrebleu says 0
-    return CHRF().sentence_score(first, [second]).score / 100
-
-
-utilities_by_definition = pytest.mark.parametrize(
-    ("utility", "definition"), [("edit_distance", edit_similarity), ("chrf", sacrebleu_chrf)]
-)
-compared_utilities = pytest.mark.parametrize("utility", ["edit_distance", "chrf"])
-
-
-@utilities_by_definition
-@given(TEXTS, TEXTS)
-def test_utilities_are_those_of_the_field(
-    utility: Utility, definition: Callable[[str, str], float], first: str, second: str
-) -> None:
-    candidates, references = [first, "x"], [second, "a", first]
-    table = utilities(utility, candidates, references)
-    expected = [[definition(text, reference) for reference in references] for text in candidates]
-    np.testing.assert_allclose(table, expected, atol=1e-12)
-
-
-@compared_utilities
-@given(TEXTS)
-def test_the_utility_of_the_right_text_is_1(utility: Utility, text: str) -> None:
-    assert utilities(utility, [text], [text]) == pytest.approx(1)
-
-
-@compared_utilities
-@given(TEXTS, TEXTS)
-def test_utilities_of_other_texts_stay_below_their_limit(
-    utility: Utility, first: str, second: str
-) -> None:
-    if compared_parts(utility, first) != compared_parts(utility, second):
-        limit = most_utility(utility, second)
-        assert utilities(utility, [first], [second])[0, 0] <= limit + 1e-12
-
-
-class TestChrfOfLongTexts:
-    """Two texts with the same n-grams of up to five characters, of which one of six differs."""
-
-    MIDDLE = "".join(map(chr, range(200, 226)))
-    FIRST = f"wxyz{MIDDLE}wxyzbwxyz"
-    SECOND = f"wxyzbwxyz{MIDDLE}wxyz"
-    LENGTH = len(FIRST)
-
-    @pytest.fixture
-    def chrf(self) -> float:
-        return float(utilities("chrf", [self.FIRST], [self.SECOND])[0, 0])
-
-    def test_is_the_mean_of_six_orders(self, chrf: float) -> None:
-        of_six_characters = self.LENGTH - 5
-        assert chrf == pytest.approx(1 - 1 / (6 * of_six_characters))
-
-    def test_stays_below_its_limit(self, chrf: float) -> None:
-        assert chrf <= most_utility("chrf", self.SECOND)
-
-    def test_is_more_than_with_one_character_more(self, chrf: float) -> None:
-        """So the limit cannot be that of texts of other lengths."""
-        n = self.LENGTH
-        precision, recall = n / (n + 1), 1.0
-        assert chrf > 5 * precision * recall / (4 * precision + recall)
-
 
 # An output that shares three of four tokens with each of the others, which share two.
 MIDDLE = {"a b c d": 0.4, "a x c e": 0.3, "a b c e": 0.3}

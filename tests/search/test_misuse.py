@@ -1,6 +1,7 @@
 """Invalid input to a search is refused, never certified."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,34 +15,38 @@ from onmt_entmax.search import (
     beam_search,
     exact_search,
     score_targets,
+    suggest,
 )
 from onmt_entmax.search.expansion import expand
 from onmt_entmax.search.stepper import SearchError
-from tests.search.tables import EOS, Table, TableStepper
+from tests.search.tables import BOS, EOS, Table, TableStepper
 
 TABLE = Table(0, 1.5)
 
 
 @pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize("token", range(3))
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense rows", "a support"])
 def test_a_nan_is_not_taken_for_impossible(width: int, token: int, sparse: bool) -> None:
     log_probs = torch.tensor([[-0.7, -0.8, -0.9, -torch.inf, -torch.inf]])
     log_probs[0, token] = math.nan
     with pytest.raises(SearchError, match="nan"):
-        expand(as_support(log_probs) if sparse else log_probs, 2, width)
+        expand(as_support(log_probs) if sparse else log_probs, eos=2, width=width)
+
+
+Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 class ChangedSteps(TableStepper):
     """A stepper whose steps are not log-probabilities of its vocabulary."""
 
-    def __init__(self, change: Any) -> None:
+    def __init__(self, change: Change) -> None:
         super().__init__()
         self.change = change
 
     def step(self, state: Any, tokens: torch.Tensor) -> Step:
         step = super().step(state, tokens)
-        return Step(self.change(step.log_probs), None, step.state)
+        return Step(self.change(step.log_probs), attention=None, state=step.state)
 
 
 def probabilities_above_1(log_probs: torch.Tensor) -> torch.Tensor:
@@ -60,12 +65,14 @@ def a_part_of_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (probabilities_above_1, "must return natural logarithms"),
-        (twice_the_vocabulary, "size 10, the vocabulary has 5"),
-        (a_part_of_the_vocabulary, "of size 3, "),
+        pytest.param(probabilities_above_1, "must return natural logarithms", id="above 1"),
+        pytest.param(twice_the_vocabulary, "size 10, the vocabulary has 5", id="too many"),
+        pytest.param(a_part_of_the_vocabulary, "of size 3, ", id="too few"),
     ],
 )
-def test_steps_that_are_no_log_probabilities(search: Any, change: Any, message: str) -> None:
+def test_steps_that_are_no_log_probabilities(
+    search: Callable[..., object], change: Change, message: str
+) -> None:
     with pytest.raises(SearchError, match=message):
         search(ChangedSteps(change), [TABLE], SearchConfig(beam_size=20))
 
@@ -93,9 +100,9 @@ class TestTokensOutsideTheVocabulary:
 wrong_prefixes = pytest.mark.parametrize(
     ("prefix", "message"),
     [
-        ([2, EOS, 3], "end symbol"),
-        ([2, 0], "token 0, which no output has"),
-        ([2, 3, 2, 3], "4 tokens, max_length is 3"),
+        pytest.param([2, EOS, 3], "end symbol", id="an end"),
+        pytest.param([2, BOS], "token 0, which no output has", id="a start symbol"),
+        pytest.param([2, 3, 2, 3], "4 tokens, max_length is 3", id="too long"),
     ],
 )
 
@@ -129,3 +136,27 @@ def test_an_exact_search_is_of_one_sentence() -> None:
 def test_as_many_targets_as_sentences() -> None:
     with pytest.raises(ValueError, match="targets has 1 for 2 sentences"):
         score_targets(TableStepper(), [TABLE, TABLE], [[2]])
+
+
+# --- a model that diverged ---
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+@pytest.mark.parametrize(
+    "search",
+    [
+        pytest.param(lambda: score_targets(TableStepper(), [TABLE], [[2, 2]]), id="score"),
+        pytest.param(lambda: suggest(TableStepper(), [TABLE], [2]), id="suggest"),
+        pytest.param(lambda: beam_search(TableStepper(), [TABLE], SearchConfig(2, 2)), id="beam"),
+        pytest.param(lambda: exact_search(TableStepper(), [TABLE], SearchConfig(2, 2)), id="exact"),
+    ],
+)
+def test_a_model_that_diverged_is_told(
+    search: Callable[[], object], value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first token, it gives nan, or no token any probability."""
+    half = math.log(0.5)
+    first = [-math.inf, half, half, -math.inf, -math.inf]
+    monkeypatch.setattr(Table, "log_probs", lambda _, prefix: [value] * 5 if prefix else first)
+    with pytest.raises(SearchError, match="gives no token a positive probability"):
+        search()

@@ -5,22 +5,44 @@ import torch
 
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabulary
-from onmt_entmax.search import EnsembleStepper, ModelStepper, SearchConfig, beam_search
+from onmt_entmax.search import (
+    EnsembleStepper,
+    Hypothesis,
+    ModelStepper,
+    SearchConfig,
+    beam_search,
+)
 from tests.search.networks import DECODERS, VOCABULARIES, network, sentences, stepper, together
 
 
-@pytest.mark.parametrize("kind", ["gru", "transformer", "learned"])
-def test_members_may_keep_padding_that_others_drop(kind: str) -> None:
+class TestMembersThatKeepPadding:
     """Sentences leave a search one by one; then a plain LSTM reads shorter sources."""
-    members = [stepper(network(name, 1.5, 3), attention=True) for name in ("input-feeding", kind)]
-    ensemble, batches, config = EnsembleStepper(members), sentences(6), SearchConfig(4, 2, 6)
-    alone = [beam_search(ensemble, batch, config)[0] for batch in batches]
-    for one, other in zip(beam_search(ensemble, together(batches), config), alone, strict=True):
-        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
-        for first, second in zip(one.hypotheses, other.hypotheses, strict=True):
-            width = second.attention.size(1)
-            torch.testing.assert_close(first.attention[:, :width], second.attention)
-            assert not first.attention[:, width:].any()
+
+    @pytest.fixture(scope="class", params=["gru", "transformer", "learned"])
+    def pairs(self, request: pytest.FixtureRequest) -> list[tuple[Hypothesis, Hypothesis]]:
+        """Hypotheses of a batch, each with that of its sentence alone."""
+        kinds = ("input-feeding", request.param)
+        ensemble = EnsembleStepper([stepper(network(k, 1.5, 3), attention=True) for k in kinds])
+        batches, config = sentences(6), SearchConfig(beam_size=4, n_best=2, max_length=6)
+        alone = [beam_search(ensemble, batch, config)[0] for batch in batches]
+        results = beam_search(ensemble, together(batches), config)
+        return [
+            pair
+            for one, other in zip(results, alone, strict=True)
+            for pair in zip(one.hypotheses, other.hypotheses, strict=True)
+        ]
+
+    def test_give_the_same_outputs(self, pairs: list[tuple[Hypothesis, Hypothesis]]) -> None:
+        assert [one.tokens for one, _ in pairs] == [alone.tokens for _, alone in pairs]
+
+    def test_attend_to_the_same_positions(self, pairs: list[tuple[Hypothesis, Hypothesis]]) -> None:
+        for one, alone in pairs:
+            width = alone.attention.size(1)
+            torch.testing.assert_close(one.attention[:, :width], alone.attention)
+
+    def test_attend_to_no_padding(self, pairs: list[tuple[Hypothesis, Hypothesis]]) -> None:
+        for one, alone in pairs:
+            assert not one.attention[:, alone.attention.size(1) :].any()
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -45,7 +67,8 @@ def test_members_of_other_widths_attend_to_the_same_positions(reverse: bool) -> 
 def test_log_probabilities_of_outputs_are_those_of_training(kind: str) -> None:
     model = network(kind, 1.5, 4)
     for sentence in sentences(4):
-        (result,) = beam_search(stepper(model), sentence, SearchConfig(5, 3, 8))
+        config = SearchConfig(beam_size=5, n_best=3, max_length=8)
+        (result,) = beam_search(stepper(model), sentence, config)
         for hypothesis in result.hypotheses:
             example = Example(sentence.source.flatten().tolist(), hypothesis.tokens, 0)
             batch = make_batch([example], VOCABULARIES)
@@ -54,17 +77,33 @@ def test_log_probabilities_of_outputs_are_those_of_training(kind: str) -> None:
             assert hypothesis.log_prob == pytest.approx(log_probs.sum().item(), abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["gru", "transformer", "learned"])
-def test_attention_has_a_row_for_every_step_and_sums_to_one(kind: str) -> None:
-    model, batches = stepper(network(kind, 1.5, 6), attention=True), sentences(5)
-    for result, alone in zip(
-        beam_search(model, together(batches), SearchConfig(3, 2, 8)), batches, strict=True
-    ):
-        for hypothesis in result.hypotheses:
+class TestAttention:
+    """The attention of the hypotheses of a batch."""
+
+    @pytest.fixture(scope="class", params=["gru", "transformer", "learned"])
+    def hypotheses(self, request: pytest.FixtureRequest) -> list[tuple[int, Hypothesis]]:
+        """Hypotheses with the length of their source."""
+        model, batches = stepper(network(request.param, 1.5, 6), attention=True), sentences(5)
+        config = SearchConfig(beam_size=3, n_best=2, max_length=8)
+        results = beam_search(model, together(batches), config)
+        return [
+            (int(batch.source_lengths[0]), hypothesis)
+            for batch, result in zip(batches, results, strict=True)
+            for hypothesis in result.hypotheses
+        ]
+
+    def test_has_a_row_for_every_step(self, hypotheses: list[tuple[int, Hypothesis]]) -> None:
+        for _, hypothesis in hypotheses:
             assert hypothesis.attention.shape[0] == len(hypothesis.tokens) + 1
-            width = int(alone.source_lengths[0])
+
+    def test_is_zero_at_padding(self, hypotheses: list[tuple[int, Hypothesis]]) -> None:
+        for width, hypothesis in hypotheses:
             assert hypothesis.attention[:, width:].eq(0).all()
-            assert torch.allclose(hypothesis.attention.sum(1).double(), torch.ones(1).double())
+
+    def test_sums_to_one(self, hypotheses: list[tuple[int, Hypothesis]]) -> None:
+        for _, hypothesis in hypotheses:
+            sums = hypothesis.attention.double().sum(1)
+            torch.testing.assert_close(sums, torch.ones_like(sums), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", DECODERS)

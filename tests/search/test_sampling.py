@@ -1,6 +1,5 @@
 """Samples against the distribution that they are drawn from, spelt out over all outputs."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,121 +10,48 @@ import torch
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.search import ModelStepper, Sample, Sampling, sample
-from onmt_entmax.search.stepper import SearchError, Stepper
+from onmt_entmax.search.stepper import SearchError
 from tests.search.networks import VOCABULARIES, network, sentences, stepper, together
+from tests.search.samples import Outcome, check_frequencies, distribution, first_two, outcome
 from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
 
-Outcome = tuple[tuple[int, ...], bool]  # tokens, complete
 
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        pytest.param(Sampling(), id="all tokens"),
+        pytest.param(Sampling(topk=2), id="the best two"),
+        pytest.param(Sampling(topp=0.7), id="the best of 0.7"),
+        pytest.param(Sampling(topk=3, topp=0.9), id="both"),
+    ],
+    scope="class",
+)
+class TestSamplesOfATable:
+    TABLE = Table(3, alpha=1.2, spread=1.0)
+    LONGEST, COUNT = 2, 2000
 
-def outcome(output: Sample) -> Outcome:
-    """Return what tells samples apart."""
-    return output.tokens, output.complete
+    @pytest.fixture(scope="class")
+    def truth(self, sampling: Sampling) -> dict[Outcome, float]:
+        return distribution(TableStepper(), [self.TABLE], sampling, self.LONGEST)
 
+    @pytest.fixture(scope="class")
+    def samples(self, sampling: Sampling) -> tuple[Sample, ...]:
+        (samples,) = sample(TableStepper(), [self.TABLE], sampling, self.COUNT, self.LONGEST)
+        return samples
 
-def truncated(probabilities: dict[int, float], sampling: Sampling) -> dict[int, float]:
-    """Return the tokens that one step may draw, in plain Python."""
-    ranked = sorted(probabilities.items(), key=lambda pair: -pair[1])
-    if sampling.topp:
-        reached, count = 0.0, 0
-        for _, p in ranked:
-            count += 1
-            reached += p
-            if reached >= sampling.topp * sum(probabilities.values()):
-                break
-        ranked = ranked[:count]
-    if sampling.topk > 0:
-        least = ranked[: sampling.topk][-1][1]
-        ranked = [pair for pair in ranked if pair[1] >= least]
-    total = sum(p for _, p in ranked)
-    return {token: p / total for token, p in ranked}
+    def test_are_as_many_as_asked_for(self, samples: tuple[Sample, ...]) -> None:
+        assert len(samples) == self.COUNT
 
+    def test_have_the_frequencies_of_the_distribution(
+        self, samples: tuple[Sample, ...], truth: dict[Outcome, float]
+    ) -> None:
+        check_frequencies(Counter(map(outcome, samples)), truth)
 
-def distribution(
-    model: Stepper, batch: Any, sampling: Sampling, max_length: int, prefix: tuple[int, ...] = ()
-) -> dict[Outcome, float]:
-    """Return the probability of every outcome, following one prefix at a time."""
-    outcomes: dict[Outcome, float] = Counter()
-
-    def follow(state: Any, last: int, tokens: tuple[int, ...], probability: float) -> None:
-        step = model.step(state, torch.tensor([last]))
-        row = step.log_probs[0].double().exp().tolist()
-        options = {t: p for t, p in enumerate(row) if p > 0 and t not in model.excluded}
-        if len(tokens) < len(prefix):
-            token = prefix[len(tokens)]
-            if token in options:
-                follow(step.state, token, (*tokens, token), probability)
-            return
-        if not options:
-            outcomes[tokens, False] += probability
-            return
-        options = truncated(options, sampling)
-        for token, p in options.items():
-            if token == model.eos:
-                outcomes[tokens, True] += probability * p
-            elif len(tokens) == max_length:
-                outcomes[tokens, False] += probability * p
-            else:
-                follow(step.state, token, (*tokens, token), probability * p)
-
-    with torch.inference_mode():
-        follow(model.start(batch), model.bos, (), 1.0)
-    return outcomes
-
-
-def least_likely(number: int, expected: float) -> float:
-    """Return the probability of seeing so many rare outcomes or more (Poisson)."""
-    if number == 0:
-        return 1.0
-    logs = (k * math.log(expected) - math.lgamma(k + 1) for k in range(number, number + 100))
-    return math.exp(-expected) * sum(map(math.exp, logs))
-
-
-def check_frequencies(counts: Counter[Any], probabilities: dict[Any, float]) -> None:
-    """Refuse counts that would come about once in a million times (five sigma)."""
-    assert set(counts) <= set(probabilities)
-    total = counts.total()
-    expected = {key: total * p for key, p in probabilities.items()}
-    assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
-    # Rare outcomes count as one. If it is rare too, its count is not nearly normal.
-    rare = [key for key, number in expected.items() if number < 5]
-    rare_count, rare_expected = sum(counts[k] for k in rare), sum(expected[k] for k in rare)
-    cells = [(counts[key], number) for key, number in expected.items() if number >= 5]
-    if rare_expected >= 5:
-        cells.append((rare_count, rare_expected))
-    elif rare:
-        assert least_likely(rare_count, rare_expected) > 1e-6
-    if len(cells) < 2:
-        return
-    # Wilson and Hilferty (1931): the cube root of chi squared is nearly normal.
-    freedom = len(cells) - 1
-    statistic = sum((n - e) ** 2 / e for n, e in cells)
-    root, mean = (statistic / freedom) ** (1 / 3), 1 - 2 / (9 * freedom)
-    assert (root - mean) / math.sqrt(2 / (9 * freedom)) < 5
-
-
-def first_two(probabilities: dict[Any, float]) -> dict[Any, float]:
-    """Return the probabilities of the first two draws without replacement."""
-    return {
-        (first, second): p * q / (1 - p)
-        for first, p in probabilities.items()
-        for second, q in probabilities.items()
-        if first != second
-    }
-
-
-OPTIONS = [Sampling(), Sampling(topk=2), Sampling(topp=0.7), Sampling(3, 0.9)]
-
-
-@pytest.mark.parametrize("sampling", OPTIONS, ids=str)
-def test_samples_have_the_frequencies_of_the_distribution(sampling: Sampling) -> None:
-    table, model = Table(3, 1.2, 5, 1.0), TableStepper()
-    truth = distribution(model, [table], sampling, 2)
-    (samples,) = sample(model, [table], sampling, 2000, 2)
-    assert len(samples) == 2000
-    check_frequencies(Counter(map(outcome, samples)), truth)
-    for output in samples[:20]:
-        assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
+    def test_have_the_probabilities_of_the_distribution(
+        self, samples: tuple[Sample, ...], truth: dict[Outcome, float]
+    ) -> None:
+        for output in samples[:20]:
+            assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
 
 
 def test_all_tokens_that_tie_with_the_last_of_the_best_may_be_drawn() -> None:
@@ -149,7 +75,7 @@ def test_no_more_tokens_are_drawn_than_reach_the_probability(
 class TestSamplesWithoutReplacement:
     """Of a table with four outcomes."""
 
-    TABLE = Table(1, 1.5, 4, 1.5)
+    TABLE = Table(1, alpha=1.5, vocabulary_size=4, spread=1.5)
     SAMPLING = Sampling(distinct=True)
 
     @pytest.fixture
@@ -218,28 +144,59 @@ class TestSeeds:
         assert more[:4] == few
 
 
-@pytest.mark.parametrize("kind", ["input-feeding", "transformer"])
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
-def test_a_temperature_divides_the_scores(kind: str, alpha: float) -> None:
-    model, (batch,) = network(kind, alpha, 3), sentences(1)
-    other = network(kind, alpha, 3)
-    with torch.no_grad():
-        other.generator.weight /= 2.5
-        other.generator.bias /= 2.5
-    warm = ModelStepper(model, VOCABULARIES.target, temperature=2.5)
-    divided = distribution(stepper(other), batch, Sampling(), 2)
-    assert distribution(warm, batch, Sampling(), 2) == pytest.approx(divided, abs=1e-9)
-    assert distribution(warm.double(), batch, Sampling(), 2) == pytest.approx(divided, abs=1e-6)
-    plain = distribution(stepper(model), batch, Sampling(), 2)
-    assert plain != pytest.approx(divided, abs=1e-3)
+@pytest.mark.parametrize("kind", ["input-feeding", "transformer"], scope="class")
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0], scope="class")
+class TestATemperature:
+    TEMPERATURE, LONGEST, SEED = 2.5, 2, 3
+
+    @pytest.fixture(scope="class")
+    def batch(self) -> Batch:
+        (batch,) = sentences(1)
+        return batch
+
+    @pytest.fixture(scope="class")
+    def divided(self, kind: str, alpha: float, batch: Batch) -> dict[Outcome, float]:
+        """The distribution of a network whose scores are divided."""
+        other = network(kind, alpha, self.SEED)
+        with torch.no_grad():
+            other.generator.weight /= self.TEMPERATURE
+            other.generator.bias /= self.TEMPERATURE
+        return distribution(stepper(other), batch, Sampling(), self.LONGEST)
+
+    @pytest.fixture(scope="class")
+    def warm(self, kind: str, alpha: float) -> ModelStepper:
+        model = network(kind, alpha, self.SEED)
+        return ModelStepper(model, VOCABULARIES.target, temperature=self.TEMPERATURE)
+
+    def test_divides_the_scores(
+        self, warm: ModelStepper, batch: Batch, divided: dict[Outcome, float]
+    ) -> None:
+        outcomes = distribution(warm, batch, Sampling(), self.LONGEST)
+        assert outcomes == pytest.approx(divided, abs=1e-9)
+
+    def test_divides_the_scores_in_float64(
+        self, warm: ModelStepper, batch: Batch, divided: dict[Outcome, float]
+    ) -> None:
+        outcomes = distribution(warm.double(), batch, Sampling(), self.LONGEST)
+        assert outcomes == pytest.approx(divided, abs=1e-6)
+
+    def test_changes_the_distribution(
+        self, kind: str, alpha: float, batch: Batch, divided: dict[Outcome, float]
+    ) -> None:
+        plain = stepper(network(kind, alpha, self.SEED))
+        outcomes = distribution(plain, batch, Sampling(), self.LONGEST)
+        assert outcomes != pytest.approx(divided, abs=1e-3)
 
 
-@pytest.mark.parametrize("sampling", [Sampling(topk=1), Sampling(distinct=True)], ids=str)
+@pytest.mark.parametrize(
+    "sampling", [Sampling(topk=1), Sampling(distinct=True)], ids=["the best", "distinct"]
+)
 def test_a_prefix_is_kept(sampling: Sampling) -> None:
-    table, model, prefix = Table(2, 1.2, 5, 1.0), TableStepper(), (2, 3)
-    (samples,) = sample(model, [table], sampling, 3, 3, prefixes=[prefix])
+    """Its tokens cost nothing."""
+    table, prefix, longest = Table(2, alpha=1.2, spread=1.0), (2, 3), 3
+    (samples,) = sample(TableStepper(), [table], sampling, 3, longest, prefixes=[prefix])
     assert all(output.tokens[:2] == prefix for output in samples)
-    truth = distribution(model, [table], sampling, 3, prefix)
+    truth = distribution(TableStepper(), [table], sampling, longest, prefix)
     for output in samples:
         assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
 

@@ -16,28 +16,27 @@ from onmt_entmax.search.sequence_ensemble import (
 STRINGS = "abcdef"
 
 
+class Known(NamedTuple):
+    """A distribution that is completely known, and what a search may list of it."""
+
+    truth: dict[str, float]
+    listed: ListedSequences
+
+
 @st.composite
-def distributions(
-    draw: st.DrawFn,
-) -> tuple[list[dict[str, float]], list[ListedSequences], list[float]]:
-    """Draw distributions over six sequences, the listed part of each, and weights."""
-    full: list[dict[str, float]] = []
-    listed: list[ListedSequences] = []
-    for _ in range(draw(st.integers(1, 4))):
-        raw = draw(st.lists(st.integers(0, 4), min_size=6, max_size=6).filter(any))
-        whole = {string: n / sum(raw) for string, n in zip(STRINGS, raw, strict=True)}
-        shown = draw(st.sets(st.sampled_from(STRINGS)))
-        others = [whole[string] for string in STRINGS if string not in shown]
-        # A bound of a search may be anything above the truth, and a list may say too little.
-        above = draw(st.sampled_from([0.0, 0.0, 0.05]))
-        slack = draw(st.sampled_from([0.0, above]))
-        full.append(whole)
-        known = {s: max(0.0, whole[s] - slack) for s in STRINGS if s in shown}
-        if not above:
-            known = {string: p for string, p in known.items() if p > 0}
-        listed.append(ListedSequences(known, max(others, default=0.0) + above, slack))
-    raw_weights = draw(st.lists(st.integers(1, 3), min_size=len(full), max_size=len(full)))
-    return full, listed, [weight / sum(raw_weights) for weight in raw_weights]
+def known(draw: st.DrawFn) -> Known:
+    """Draw a distribution over six sequences, and a list of some of them."""
+    parts = draw(st.lists(st.integers(0, 4), min_size=6, max_size=6).filter(any))
+    truth = {string: part / sum(parts) for string, part in zip(STRINGS, parts, strict=True)}
+    shown = draw(st.sets(st.sampled_from(STRINGS)))
+    largest = max((truth[string] for string in STRINGS if string not in shown), default=0.0)
+    # A bound of a search may be anything above the truth, and a list may say too little.
+    above = draw(st.sampled_from([0.0, 0.0, 0.05]))
+    slack = draw(st.sampled_from([0.0, above]))
+    listed = {s: max(0.0, truth[s] - slack) for s in STRINGS if s in shown}
+    if above == 0:  # a search that knows all lists nothing impossible
+        listed = {string: p for string, p in listed.items() if p > 0}
+    return Known(truth, ListedSequences(listed, largest + above, slack))
 
 
 class Average(NamedTuple):
@@ -47,12 +46,21 @@ class Average(NamedTuple):
     result: SequenceEnsemble
 
 
-averages = distributions().map(
-    lambda case: Average(
-        {s: sum(w * p[s] for w, p in zip(case[2], case[0], strict=True)) for s in STRINGS},
-        average_sequences(case[1], case[2]),
-    )
-)
+@st.composite
+def drawn_averages(draw: st.DrawFn) -> Average:
+    """Draw the average of one to four models, with weights."""
+    models = draw(st.lists(known(), min_size=1, max_size=4))
+    count = len(models)
+    parts = draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
+    weights = [part / sum(parts) for part in parts]
+    truth = {
+        string: sum(w * model.truth[string] for w, model in zip(weights, models, strict=True))
+        for string in STRINGS
+    }
+    return Average(truth, average_sequences([model.listed for model in models], weights))
+
+
+averages = drawn_averages()
 
 
 @given(averages)

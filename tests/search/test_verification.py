@@ -14,13 +14,16 @@ from onmt_entmax.search import (
     exact_search,
     verify,
 )
+from onmt_entmax.search.config import Stop
 from tests.search.networks import network, sentences, stepper, together
 from tests.search.tables import EOS, Fixed, Table, TableStepper
+
+ONE_PREFIX = SearchConfig(beam_size=1)
 
 
 @pytest.mark.parametrize("kind", ["input-feeding", "gru", "transformer"])
 def test_float64_confirms_what_float32_certified(kind: str) -> None:
-    config = SearchConfig(4, 2, 8)
+    config = SearchConfig(beam_size=4, n_best=2, max_length=8)
     for seed in range(4):
         model = stepper(network(kind, 1.5, seed, double=False))
         batches = sentences(5, seed)
@@ -30,42 +33,41 @@ def test_float64_confirms_what_float32_certified(kind: str) -> None:
             assert verify(double, batch, result, config).agrees
 
 
-def test_verification_counts_the_sequences() -> None:
-    config, after = SearchConfig(5, 2), {(2,): {EOS: 1.0}, (3,): {EOS: 1.0}}
-    claimed = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.6, 2: 0.4}, **after})], config)[0]
-    other = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}, **after})
-    assert verify(TableStepper(7), [other], claimed, config).agrees is False
+TWO_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.4}})
+THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
+
+
+def test_more_sequences_than_certified_disagree() -> None:
+    config = SearchConfig(beam_size=5, n_best=2)
+    (claimed,) = beam_search(TableStepper(7), [TWO_OUTPUTS], config)
+    assert verify(TableStepper(7), [THREE_OUTPUTS], claimed, config).agrees is False
 
 
 def test_fewer_sequences_than_certified_disagree() -> None:
-    config, two = SearchConfig(5), Fixed({(): {EOS: 0.6, 2: 0.4}})
-    (claimed,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})], config)
+    config = SearchConfig(beam_size=5)
+    (claimed,) = beam_search(TableStepper(7), [THREE_OUTPUTS], config)
     assert (claimed.certificate.level, claimed.finished) == ("exhaustive", 3)
-    assert verify(TableStepper(7), [two], claimed, config).agrees is False
+    assert verify(TableStepper(7), [TWO_OUTPUTS], claimed, config).agrees is False
 
 
 def test_more_sequences_than_there_should_be_contradict_before_the_budget_ends() -> None:
-    config = SearchConfig(1)
-    one = Fixed({(): {EOS: 0.6, 2: 0.4}, (2,): {EOS: 1.0}})
-    after = {(2,): {EOS: 0.5, 4: 0.5}, (2, 4): {EOS: 1.0}, (3,): {EOS: 1.0}}
-    other = Fixed({(): {EOS: 0.6, 2: 0.25, 3: 0.15}, **after})
-    claimed = beam_search(TableStepper(7), [one], config)[0]
+    other = Fixed({(): {EOS: 0.6, 2: 0.25, 3: 0.15}, (2,): {EOS: 0.5, 4: 0.5}})
+    (claimed,) = beam_search(TableStepper(7), [TWO_OUTPUTS], ONE_PREFIX)
     assert claimed.certificate.level == "exhaustive"
-    short = verify(TableStepper(7), [other], claimed, config, budget=Budget(expansions=1))
+    short = verify(TableStepper(7), [other], claimed, ONE_PREFIX, budget=Budget(expansions=1))
     assert short.agrees is False
 
 
 def test_an_excluded_output_contradicts_before_the_budget_ends() -> None:
-    config = SearchConfig(1)
-    (claimed,) = beam_search(TableStepper(7), [Fixed({(): {2: 1.0}})], config)
+    (claimed,) = beam_search(TableStepper(7), [Fixed({(): {2: 1.0}})], ONE_PREFIX)
     other = Fixed({(): {4: 0.5, 5: 0.3, 6: 0.2}, (4,): {4: 0.3, 5: 0.3, 6: 0.4}})
-    short = verify(TableStepper(7), [other], claimed, config, budget=Budget(expansions=1))
+    short = verify(TableStepper(7), [other], claimed, ONE_PREFIX, budget=Budget(expansions=1))
     assert short.agrees is False
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
 def test_the_ranks_of_an_exact_search_are_verified_by_one(alpha: float) -> None:
-    config = SearchConfig(1, n_best=3, max_length=5)
+    config = SearchConfig(beam_size=1, n_best=3, max_length=5)
     for seed in range(15):
         tables = [Table(seed, alpha, end=1.0)]
         result = exact_search(TableStepper(), tables, config)
@@ -73,14 +75,13 @@ def test_the_ranks_of_an_exact_search_are_verified_by_one(alpha: float) -> None:
 
 
 def test_the_list_of_an_exact_search_is_verified_by_one() -> None:
-    config = SearchConfig(2, n_best=0, max_length=8)
+    config = SearchConfig(beam_size=2, n_best=0, max_length=8)
     for seed in range(30):
         tables = [Table(seed, 1.5, end=1.0)]
         result = exact_search(TableStepper(), tables, config, mass=0.9)
         assert verify(TableStepper(), tables, result, config).agrees
 
 
-ONE_PREFIX = SearchConfig(1)
 TABLES = [Table(seed, 1.0, 6, spread=1.0, end=1.0) for seed in range(30)]
 
 
@@ -115,26 +116,28 @@ class TestTheBudget:
 
 def test_sequences_that_are_cut_do_not_hide_a_disagreement() -> None:
     """The claim cannot be proven within the length limit, whatever the budget."""
-    config, false_claims = SearchConfig(2, max_length=2), 0
+    config, agreements = SearchConfig(beam_size=2, max_length=2), []
     for seed in range(30):
         tables = [Table(seed, 1.5, end=-2.0)]
         result = exact_search(TableStepper(), tables, config)
         if result.certificate.truncated and result.certificate.level == "none":
-            false_claims += bool(result.hypotheses)
             claim = replace(result.certificate, level="optimal", proven=len(result.hypotheses))
             claimed = replace(result, certificate=claim)
-            verification = verify(TableStepper(), tables, claimed, config)
-            assert verification.agrees is (not result.hypotheses)
-    assert false_claims > 3
+            agrees = verify(TableStepper(), tables, claimed, config).agrees
+            # Without a hypothesis, nothing is claimed.
+            agreements.append((agrees, not result.hypotheses))
+    assert all(agrees is expected for agrees, expected in agreements)
+    assert agreements.count((False, False)) > 3
 
 
 def test_a_better_score_contradicts() -> None:
     """The score of (2,) is above that of the empty output, which is claimed to be the best."""
     model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.1, 4: 0.1}, (2,): {EOS: 1.0}})
-    config = SearchConfig(1, 2, 20, penalties=Penalties("avg"))
-    result = beam_search(TableStepper(7), [model], config)[0]
+    config = SearchConfig(beam_size=1, n_best=2, max_length=20, penalties=Penalties("avg"))
+    (result,) = beam_search(TableStepper(7), [model], config)
     claimed = replace(result.certificate, level="optimal", proven=1)
-    wrong = replace(result, hypotheses=result.hypotheses[1:], certificate=claimed)
+    _, empty = result.hypotheses
+    wrong = replace(result, hypotheses=(empty,), certificate=claimed)
     short = verify(TableStepper(7), [model], wrong, config, budget=Budget(expansions=1))
     assert short.agrees is False
 
@@ -153,10 +156,11 @@ TIE = Fixed(
 @pytest.mark.parametrize("n_best", [1, 2, 6, 0])
 @pytest.mark.parametrize("beam_size", [2, 5])
 def test_equal_scores_may_be_in_any_order(
-    beam_size: int, n_best: int, stop: str, reward: float
+    beam_size: int, n_best: int, stop: Stop, reward: float
 ) -> None:
     """The other run had the second of two equally probable tokens first."""
-    config = SearchConfig(beam_size, n_best, 3, stop, penalties=Penalties(length_reward=reward))
+    penalties = Penalties(length_reward=reward)
+    config = SearchConfig(beam_size, n_best, max_length=3, stop=stop, penalties=penalties)
     swap = {2: 3, 3: 2, 5: 6, 6: 5}
 
     def swapped(tokens: tuple[int, ...]) -> tuple[int, ...]:
@@ -173,16 +177,16 @@ def test_equal_scores_may_be_in_any_order(
 @pytest.mark.parametrize(
     ("model", "agrees"),
     [
-        ({EOS: 0.2, 2: 0.4, 3: 0.4}, True),
-        ({EOS: 0.2, 2: 0.4 - 1e-7, 3: 0.4 + 1e-7}, False),
-        ({EOS: 0.6, 3: 0.4}, False),
-        ({EOS: 0.2, 3: 0.8}, False),
+        pytest.param({EOS: 0.2, 2: 0.4, 3: 0.4}, True, id="a tie"),
+        pytest.param({EOS: 0.2, 2: 0.4 - 1e-7, 3: 0.4 + 1e-7}, False, id="nearly a tie"),
+        pytest.param({EOS: 0.6, 3: 0.4}, False, id="excluded, another is the best"),
+        pytest.param({EOS: 0.2, 3: 0.8}, False, id="excluded, its rival has all"),
     ],
 )
 def test_scores_that_are_no_tie_in_float64_disagree(
-    n_best: int, stop: str, model: dict[str, object], agrees: bool
+    n_best: int, stop: Stop, model: dict[int, float], agrees: bool
 ) -> None:
-    config = SearchConfig(5, n_best, stop=stop)
+    config = SearchConfig(beam_size=5, n_best=n_best, stop=stop)
     (result,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.2, 2: 0.4, 3: 0.4}})], config)
     assert result.hypotheses[0].tokens == (2,)
     assert verify(TableStepper(7), [Fixed({(): model})], result, config).agrees is agrees

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.report.bleu import compare
+from onmt_entmax.report.system_comparison import compare
 from tools.papers.evaluation import texts_of, tokenizer_of
 from tools.papers.matrix import Matrix
 from tools.papers.results import Table

@@ -1,0 +1,88 @@
+"""BLEU by length reward: n-best lists that were made without one are ordered by each."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from sacrebleu.metrics import BLEU
+
+from onmt_entmax.search.penalties import Penalties
+
+# A larger reward buys improbable tokens, which lists made without it do not show.
+_REWARDS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+_RATIOS = (0.8, 1.0, 1.1, 1.2, 1.5)
+_SMALLEST = 5e-324  # the smallest positive float, as 0 has no logarithm
+
+
+@dataclass(frozen=True)
+class Rewarded:
+    """BLEU of the outputs that a length reward puts first."""
+
+    length_reward: float
+    length_ratio: float
+    bleu: float
+    brevity_penalty: float
+    proven: float
+    """Share of the sentences whose best score is proven by the lists and their bounds."""
+
+    @property
+    def options(self) -> str:
+        """The options of `translate`."""
+        return f"-length_reward {self.length_reward:g} -length_ratio {self.length_ratio:g}"
+
+
+def tune_reward(
+    records: Sequence[dict[str, Any]], references: Sequence[Sequence[str]], metric: BLEU
+) -> list[Rewarded]:
+    """Order n-best lists by each length reward, none first, and measure the best outputs.
+
+    Args:
+        records: of a report without penalties, one for each sentence.
+        references: reference translations, one line for each sentence.
+        metric: sacrebleu's BLEU.
+    """
+    rows = []
+    for reward, ratio in [(0.0, Penalties.length_ratio), *product(_REWARDS, _RATIOS)]:
+        penalties = Penalties(length_reward=reward, length_ratio=ratio)
+        texts, proven = zip(*(_best(record, penalties) for record in records), strict=True)
+        score = metric.corpus_score(texts, references)
+        rows.append(
+            Rewarded(
+                length_reward=reward,
+                length_ratio=ratio,
+                bleu=score.score,
+                brevity_penalty=score.bp,
+                proven=sum(proven) / len(proven),
+            )
+        )
+    return rows
+
+
+def _best(record: dict[str, Any], penalties: Penalties) -> tuple[str, bool]:
+    """Return the listed text of the best score, and whether no output has a better one."""
+    listed = record["hypotheses"]
+    if not listed:
+        return record.get("unfinished", ""), False
+    source_tokens = record["source_tokens"]
+    scores = [_score(hypothesis, penalties, source_tokens) for hypothesis in listed]
+    best = max(scores)
+    # Bounds of the probabilities of outputs that are not listed.
+    bounds = []
+    if record["certificate"] != "exhaustive":
+        bounds.append(record["bound"])
+    if record["finished"] > len(listed):
+        bounds.append(listed[-1]["prob"])
+    log_bounds = [math.log(max(bound, _SMALLEST)) for bound in bounds]
+    # Without a length penalty, what is attainable does not depend on the length limit.
+    proven = all(best >= penalties.attainable(bound, 0, source_tokens) for bound in log_bounds)
+    return listed[scores.index(best)]["text"], proven
+
+
+def _score(hypothesis: dict[str, Any], penalties: Penalties, source_tokens: int) -> float:
+    """Return the score of a listed hypothesis."""
+    length = len(hypothesis.get("tokens", hypothesis["text"]).split())
+    return penalties.score(
+        hypothesis["log_prob"], length, attention=None, source_length=source_tokens
+    )

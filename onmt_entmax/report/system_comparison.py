@@ -1,0 +1,130 @@
+"""Scores of translation systems, and of the best of their n-best lists; a paired bootstrap test."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sacrebleu.metrics import TER
+from sacrebleu.significance import PairedTest
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """One measure of one system; only a comparison of systems has more than `value`.
+
+    Attributes:
+        value: the measure, out of 100.
+        mean: mean over the bootstrap samples.
+        half_width: half of the 95 % confidence interval around that mean.
+        p_value: of the difference from the first system; None for the first system.
+    """
+
+    value: float
+    mean: float | None = None
+    half_width: float | None = None
+    p_value: float | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure of all systems, in their order."""
+
+    name: str
+    signature: str
+    scores: tuple[SystemScore, ...]
+
+
+def compare(
+    systems: Sequence[tuple[str, list[str]]],
+    references: list[list[str]],
+    metrics: Sequence[tuple[str, Any]],
+    resamples: int,
+    nbest: int = 1,
+) -> list[Measure]:
+    """Measure systems; compare several with the first by a paired bootstrap test.
+
+    Args:
+        systems: names and translations, `nbest` lines for each sentence.
+        references: reference translations, one line for each sentence.
+        metrics: names and sacrebleu's measures.
+        resamples: number of bootstrap samples; 0 compares nothing.
+        nbest: above 1, each measure is followed by that of the oracle.
+    """
+    measures = []
+    first = [(name, lines[::nbest]) for name, lines in systems]
+    for name, metric in metrics:
+        if len(systems) > 1 and resamples:
+            measure = _bootstrapped(name, metric, first, references, resamples)
+        else:
+            scores = _values(metric, [lines for _, lines in first], references)
+            # Only after a score does sacrebleu know the number of references, for its signature.
+            measure = Measure(name, str(metric.get_signature()), scores)
+        measures.append(measure)
+        if nbest > 1:
+            best = [oracle(lines, references, metric, nbest) for _, lines in systems]
+            scores = _values(metric, best, references)
+            measures.append(Measure(f"{name}, best of {nbest}", measure.signature, scores))
+    return measures
+
+
+def _values(
+    metric: Any, outputs: Sequence[list[str]], references: list[list[str]]
+) -> tuple[SystemScore, ...]:
+    """Return the score of each system's outputs, without comparing them."""
+    return tuple(SystemScore(metric.corpus_score(lines, references).score) for lines in outputs)
+
+
+def _bootstrapped(
+    name: str,
+    metric: Any,
+    systems: Sequence[tuple[str, list[str]]],
+    references: list[list[str]],
+    resamples: int,
+) -> Measure:
+    """Return a measure of several systems, each compared with the first."""
+    test = PairedTest(list(systems), {name: metric}, references, "bs", resamples)
+    signatures, results = test()
+    # sacrebleu has a name of its own for the only metric.
+    ((key, signature),) = signatures.items()
+    compared: list[Any] = results[key]
+    scores = [_score(result, result.score == compared[0].score) for result in compared]
+    return Measure(name, str(signature), tuple(scores))
+
+
+def _score(result: Any, equals_the_first: bool) -> SystemScore:
+    """Return a result of the bootstrap, with p = 1 for the same score as the first system's.
+
+    There sacrebleu, which counts differences above 0, may report the least possible p.
+
+    Args:
+        result: sacrebleu's; the first system's has no p.
+        equals_the_first: whether its score is that of the first system.
+    """
+    p_value = result.p_value
+    if p_value is not None:
+        p_value = 1.0 if equals_the_first else float(p_value)
+    return SystemScore(
+        value=float(result.score),
+        mean=float(result.mean),
+        half_width=float(result.ci),
+        p_value=p_value,
+    )
+
+
+def oracle(lines: list[str], references: list[list[str]], metric: Any, nbest: int) -> list[str]:
+    """Return for each sentence the hypothesis with the best sentence-level score.
+
+    Blank lines fill up a list of fewer hypotheses; they are chosen only if the first is blank.
+    """
+    metric = copy.copy(metric)
+    metric.effective_order = True  # BLEU: a sentence without any 4-gram is not 0
+    sign = -1 if isinstance(metric, TER) else 1
+
+    def best(sentence: int) -> str:
+        one, *others = lines[sentence * nbest : (sentence + 1) * nbest]
+        hypotheses = dict.fromkeys([one, *filter(None, others)])
+        against = [texts[sentence] for texts in references]
+        return max(hypotheses, key=lambda text: sign * metric.sentence_score(text, against).score)
+
+    return [best(sentence) for sentence in range(len(references[0]))]

@@ -1,0 +1,308 @@
+"""The steps of a batched beam search, which sentences may join and leave.
+
+Only live prefixes compete for the beam: a finished hypothesis leaves it, and a live prefix costs
+one row of the decoder. Sentences leave the batch when they are done. What is finished and dropped
+is told to each sentence's `Proof`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from onmt_entmax.errors import counted
+from onmt_entmax.search.arrays import Flags, Floats, Ints
+from onmt_entmax.search.automaton import Automaton
+from onmt_entmax.search.certificate import SearchResult
+from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.constraints import check_tokens, checked_prefixes
+from onmt_entmax.search.prefixes import Continuations, Sentence, Start
+from onmt_entmax.search.state import SearchState, source_lengths
+from onmt_entmax.search.stepper import Stepper
+
+Automata = Sequence[Automaton | None]
+"""For each sentence what its output must satisfy, if anything."""
+
+Banned = Sequence[Collection[int]]
+"""For each sentence token ids that its output may not have."""
+
+
+class Request(NamedTuple):
+    """A batch, and what is asked of the outputs of its sentences."""
+
+    batch: Any
+    """What the stepper's `start` takes; its `len` is the number of sentences."""
+    prefixes: Sequence[Sequence[int]] | None = None
+    """For each sentence the token ids that its output must start with."""
+    automata: Automata | None = None
+    banned: Banned | None = None
+    """Besides the tokens of `SearchConfig.constraints`."""
+
+
+class SentenceStep(NamedTuple):
+    """What one sentence keeps and drops at one step."""
+
+    total: int
+    """Continuations of positive probability, candidates or not."""
+    kept: int
+    """Candidates that are kept."""
+    best_kept: float
+    """The largest log-probability of these; -inf without any."""
+    best_dropped: float
+    """No continuation that is not kept, candidate or not, is more probable; -inf without any."""
+    at_limit: bool
+    """Whether the length limit cuts the live prefixes."""
+    length: int
+    """Of the live prefixes, in tokens."""
+    may_exhaust: bool
+    """Whether the whole support may still be found."""
+
+
+class Selection(NamedTuple):
+    """The candidates of one step, sorted by sentence and then by rank, and which are kept."""
+
+    position: Ints
+    """`(candidates,)` position of each candidate in the continuations"""
+    sentence: Ints
+    """`(candidates,)` index of each candidate's sentence among the active ones"""
+    kept: Flags
+    """`(candidates,)`"""
+    steps: list[SentenceStep]
+    """Of the active sentences."""
+
+
+class BeamSearch:
+    """A beam search that sentences may join and leave at any step.
+
+    Call `admit` for the sentences of a batch, and `advance` as long as any is not done.
+
+    With a softmax and `n_best` 1, a sentence first follows a single live prefix. If that proves its
+    result, as it mostly does, no beam could find a better one; otherwise, as soon as it can prove
+    nothing any more, the sentence starts again with the full beam.
+
+    Raises:
+        ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
+    """
+
+    def __init__(self, stepper: Stepper, config: SearchConfig) -> None:
+        self._stepper, self._config = stepper, config
+        self._state = SearchState(stepper, config)
+        self._admitted = 0
+        plain = config.stop != "first" and not config.penalties.any
+        self._first_beam = 1 if stepper.dense and config.n_best == 1 and plain else config.beam_size
+        self._again: list[Sentence] = []  # to be searched with the full beam
+
+    def __len__(self) -> int:
+        """Return the number of sentences that are not done."""
+        return len(self._state.sentences) + len(self._again)
+
+    @property
+    def live_prefixes(self) -> int:
+        """Number of live prefixes, which is that of the decoder's rows."""
+        return len(self._state.rows.prefix)
+
+    def has_room(self, rows: int) -> bool:
+        """Return whether a new batch may start beside at most `rows` live prefixes."""
+        if not len(self):
+            return True
+        return self._stepper.can_join and self.live_prefixes <= rows
+
+    @torch.inference_mode()
+    def admit(self, request: Request) -> None:
+        """Start the sentences of a batch; they are numbered from 0 in the order of admission.
+
+        Raises:
+            SearchError, ValueError: as `beam_search`.
+        """
+        batch, count = request.batch, len(request.batch)
+        stepper, config = self._stepper, self._config
+        prefixes = checked_prefixes(request.prefixes, count, stepper, config.max_length)
+        for name, items in (("automata", request.automata), ("banned", request.banned)):
+            if items is not None and len(items) != count:
+                raise ValueError(f"{name} has {len(items)} for {counted(count, 'sentence')}")
+        automata = request.automata or [None] * count
+        never = [frozenset(tokens) for tokens in request.banned or [()] * count]
+        check_tokens(frozenset().union(*never), stepper.vocabulary_size)
+        lengths = source_lengths(stepper, batch, config)
+        decoder_state = stepper.start(batch)
+        may_start_again = self._first_beam < config.beam_size
+        sentences = [
+            Sentence(
+                number=self._admitted + i,
+                forced=tuple(prefixes[i]),
+                automaton=automata[i],
+                banned=never[i],
+                beam=self._first_beam,
+                source_length=lengths[i],
+                start=Start(decoder_state, row=i) if may_start_again else None,
+            )
+            for i in range(count)
+        ]
+        self._admitted += count
+        self._state.add(decoder_state, sentences)
+
+    @torch.inference_mode()
+    def advance(self) -> list[tuple[int, SearchResult]]:
+        """Take one step in every sentence: expand its live prefixes, finish, keep and drop.
+
+        Returns:
+            The sentences that are done: number and result.
+        """
+        state = self._state
+        while self._again and self._should_start_again():
+            self._start_again()
+        # One candidate more than can be kept, so that the bound is that of the best one dropped.
+        continuations = state.expand(self._config.beam_size + 1)
+        state.finish(continuations)
+        selection = self._keep(continuations)
+        done, results = self._drop(selection)
+        state.follow(continuations, selection.position[selection.kept & ~done[selection.sentence]])
+        state.remove(done)
+        return results
+
+    def _keep(self, continuations: Continuations) -> Selection:
+        """Select the candidates that become live prefixes, unless their sentence is done."""
+        state = self._state
+        rows, options, sentences = state.rows, continuations.options, state.sentences
+        cut = state.cut(continuations)
+        position, rank = state.rank(continuations)
+        row, log_prob = options.row[position], continuations.log_prob[position]
+        sentence = rows.sentence[row]
+        total = state.count(rows.sentence, options.continuations)
+        may_exhaust = self._may_exhaust(total)
+        kept = self._is_promising(sentence, rank, log_prob, may_exhaust) & ~cut[row]
+        # All rows of a sentence are of one length.
+        at_limit = np.zeros(len(sentences), dtype=bool)
+        at_limit[rows.sentence] = cut
+        length = np.zeros(len(sentences), dtype=np.int64)
+        length[rows.sentence] = rows.length
+        kept_counts = state.count(sentence[kept])
+        best_kept = state.largest(sentence[kept], log_prob[kept])
+        # Candidates that are not kept, and tokens that are no candidates.
+        best_listed = state.largest(sentence[~kept], log_prob[~kept])
+        best_unlisted = state.largest(rows.sentence, rows.log_prob + options.unlisted)
+        steps = [
+            SentenceStep(
+                total=total[index],
+                kept=kept_counts[index],
+                best_kept=best_kept[index],
+                best_dropped=max(best_listed[index], best_unlisted[index]),
+                at_limit=bool(at_limit[index]),
+                length=int(length[index]),
+                may_exhaust=bool(may_exhaust[index]),
+            )
+            for index in range(len(sentences))
+        ]
+        return Selection(position, sentence, kept, steps)
+
+    def _is_promising(
+        self, sentence: Ints, rank: Ints, log_prob: Floats, may_exhaust: Flags
+    ) -> Flags:
+        """Return which candidates `(candidates,)` are in the beam and may still be of use.
+
+        What cannot beat the n-th best is of none, unless the support may be exhausted.
+
+        Args:
+            sentence: `(candidates,)` index of each candidate's sentence.
+            rank: `(candidates,)` rank in it.
+            log_prob: `(candidates,)`.
+            may_exhaust: `(sentences,)`.
+        """
+        state, n_best = self._state, self._config.n_best
+        beam = np.array([active.beam for active in state.sentences])
+        in_beam = rank < beam[sentence]
+        if n_best == 0:
+            return in_beam
+        worst = np.array([active.score(n_best) for active in state.sentences])
+        attainable = state.attainable(log_prob, state.source_lengths[sentence])
+        return in_beam & (may_exhaust[sentence] | (attainable > worst[sentence]))
+
+    def _may_exhaust(self, total: Sequence[int]) -> Flags:
+        """Return whether the whole support `(sentences,)` may still be found.
+
+        Args:
+            total: continuations of positive probability of each sentence.
+        """
+        if self._config.stop != "exhaustive":
+            return np.zeros(len(total), dtype=bool)
+        pairs = zip(self._state.sentences, total, strict=True)
+        return np.array(
+            [left <= sentence.beam and not sentence.proof.dropped for sentence, left in pairs],
+            dtype=bool,
+        )
+
+    def _drop(self, selection: Selection) -> tuple[Flags, list[tuple[int, SearchResult]]]:
+        """Tell each sentence's proof what is dropped, and find the sentences that are done.
+
+        Every continuation of positive probability is kept or told to the proof here: those that are
+        dropped at once, and at the end of a sentence those that were kept. This is the invariant of
+        docs/certificates.md.
+
+        Returns:
+            Which sentences `(sentences,)` are done: their kept candidates are dropped too; and
+            their numbers and results, but for those that start again.
+        """
+        done, results = np.zeros(len(self._state.sentences), dtype=bool), []
+        pairs = zip(self._state.sentences, selection.steps, strict=True)
+        for index, (sentence, step) in enumerate(pairs):
+            proof = sentence.proof
+            if proof.finished + step.total > self._config.beam_size:
+                proof.strict = False
+            proof.drop(step.total - step.kept, step.best_dropped, cut=step.at_limit)
+            if self._goes_on(sentence, step):
+                continue
+            proof.drop(step.kept, step.best_kept)
+            done[index] = True
+            if self._is_narrow(sentence) and sentence.score(1) < proof.log_bound:
+                self._again.append(sentence)
+            else:
+                results.append((sentence.number, self._state.result(sentence)))
+        return done, results
+
+    def _goes_on(self, sentence: Sentence, step: SentenceStep) -> bool:
+        """Return whether a sentence follows what it has kept, or is done."""
+        if not step.kept:
+            return False
+        if not step.may_exhaust and self._is_beaten(sentence, step):
+            return False
+        # A sentence that follows a single prefix starts again once nothing can be proven.
+        best = max(sentence.score(1), step.best_kept)
+        return not self._is_narrow(sentence) or best >= sentence.proof.log_bound
+
+    def _is_narrow(self, sentence: Sentence) -> bool:
+        """Return whether a sentence follows a single prefix, and may start again."""
+        return sentence.beam < self._config.beam_size
+
+    def _should_start_again(self) -> bool:
+        """Return whether so many wait that joining their rows costs less than waiting longer."""
+        active = len(self._state.sentences)
+        return not active or (self._stepper.can_join and len(self._again) >= active)
+
+    def _start_again(self) -> None:
+        """Start the waiting sentences of one batch again, with the full beam."""
+        first = self._again[0].start
+        assert first is not None, "only a sentence that has its start waits"
+        rows, sentences, waiting = [], [], []
+        for sentence in self._again:
+            start = sentence.start
+            if start is not None and start.decoder_state is first.decoder_state:
+                rows.append(start.row)
+                sentences.append(sentence.started_again(self._config.beam_size))
+            else:
+                waiting.append(sentence)
+        self._again = waiting
+        state = self._stepper.select(first.decoder_state, torch.tensor(rows))
+        self._state.add(state, sentences)
+
+    def _is_beaten(self, sentence: Sentence, step: SentenceStep) -> bool:
+        """Return whether nothing that a sentence has kept can be better than what has finished."""
+        config = self._config
+        if config.stop == "first":
+            enough = max(1, config.n_best, config.beam_size)
+            rival = config.penalties.rewarded(step.best_kept, step.length, sentence.source_length)
+            return bool(sentence.score(1) >= rival) and sentence.proof.finished >= enough
+        attainable = self._state.attainable(step.best_kept, sentence.source_length)
+        return bool(sentence.score(max(1, config.n_best)) >= attainable)

@@ -1,0 +1,127 @@
+"""Tokens that the requests of sentences rule out at one step, and the probability that they have.
+
+An excluded token ends no proof: the sequences that begin so are not in D, but what they have is
+counted apart, for `Certificate.excluded`, `log_excluded_bound` and `satisfied`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from onmt_entmax.nn.support import Distribution
+from onmt_entmax.search.arrays import Ints, largest_within
+from onmt_entmax.search.automaton import RowAutomata
+from onmt_entmax.search.constraints import Constraints
+from onmt_entmax.search.log_probs import look_up, remove
+from onmt_entmax.search.prefixes import Rows, Sentence
+
+
+class _Pairs(NamedTuple):
+    """Pairs of a row and a token that may not follow it."""
+
+    row: Ints
+    """`(pairs,)`"""
+    token: Ints
+    """`(pairs,)`"""
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """The requests of active sentences, for the next tokens of their live prefixes."""
+
+    rows: Rows
+    """The live prefixes."""
+    sentences: Sequence[Sentence]
+    """The active ones; their proofs count what is excluded."""
+    automata: RowAutomata
+    """Of these sentences."""
+    constraints: Constraints
+    """Of all sentences."""
+    eos: int
+    vocabulary_size: int
+
+    def apply(self, distribution: Distribution) -> tuple[Distribution, Ints]:
+        """Remove what the requests rule out.
+
+        Args:
+            distribution: of the live prefixes; may be changed in place.
+
+        Returns:
+            The distribution without it, and how many tokens of positive probability each row lost.
+        """
+        forbidden = self._forbidden()
+        # Before anything is removed: it also counts what must satisfy the automaton.
+        violating = self._violating(distribution) if self.automata else None
+        # Whether forbidden outputs satisfy their automaton is not known.
+        distribution, lost = self._remove(distribution, forbidden, decided=False)
+        if violating is not None:
+            distribution, also_lost = self._remove(distribution, violating, decided=True)
+            lost = lost + also_lost
+        return distribution, lost
+
+    def _forbidden(self) -> _Pairs:
+        """Return what bans, lengths, repeated n-grams and forced prefixes rule out."""
+        rows, constraints = self.rows, self.constraints
+        tokens = []
+        for index, length, prefix in zip(
+            rows.sentence.tolist(), rows.length.tolist(), rows.prefix, strict=True
+        ):
+            sentence = self.sentences[index]
+            forbidden = sentence.never
+            if length < len(sentence.forced):
+                every = np.arange(self.vocabulary_size)
+                forbidden = np.delete(every, sentence.forced[length])
+            elif length < constraints.min_length or constraints.block_ngram_repeat:
+                more = constraints.forbidden(prefix.tokens(), self.eos)
+                forbidden = np.array(sorted({*forbidden.tolist(), *more}), dtype=np.int64)
+            tokens.append(forbidden)
+        numbers = list(map(len, tokens))
+        return _Pairs(np.repeat(np.arange(len(tokens)), numbers), np.concatenate(tokens))
+
+    def _violating(self, distribution: Distribution) -> _Pairs:
+        """Return the tokens after which a row's automaton cannot be satisfied any more.
+
+        The probability of these, and of tokens after which it must be, is counted.
+        """
+        rows = self.rows
+        row, token, satisfied = self.automata.deciding(
+            rows.sentence, rows.automaton_state, distribution
+        )
+        prob = np.exp(rows.log_prob[row] + look_up(distribution, row, token))
+        for index, is_satisfied, value in zip(
+            rows.sentence[row].tolist(), satisfied.tolist(), prob.tolist(), strict=True
+        ):
+            proof = self.sentences[index].proof
+            if is_satisfied:
+                proof.satisfied += value
+            else:
+                proof.violated += value
+        return _Pairs(row[~satisfied], token[~satisfied])
+
+    def _remove(
+        self, distribution: Distribution, pairs: _Pairs, *, decided: bool
+    ) -> tuple[Distribution, Ints]:
+        """Remove tokens, and tell the proofs of their sentences.
+
+        Args:
+            distribution: of the live prefixes; may be changed in place.
+            pairs: what to remove.
+            decided: whether the automaton has decided on the outputs that are lost.
+
+        Returns:
+            As `apply`.
+        """
+        rows, sentences = self.rows, self.sentences
+        distribution, row, log_prob = remove(distribution, pairs.row, pairs.token)
+        if len(row):
+            sentence, log_prob = rows.sentence[row], rows.log_prob[row] + log_prob
+            mass = np.bincount(sentence, np.exp(log_prob), len(sentences))
+            largest = largest_within(sentence, log_prob, len(sentences))
+            for index in np.unique(sentence).tolist():
+                proof = sentences[index].proof
+                proof.exclude(float(mass[index]), float(largest[index]))
+                if not decided:
+                    proof.undecided = True
+        return distribution, np.bincount(row, minlength=len(rows.prefix))

@@ -1,0 +1,89 @@
+"""The tokens that sampling may draw next after a prefix: allowed, forced, truncated, at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from onmt_entmax.nn.support import Distribution, Support, as_support
+from onmt_entmax.search.arrays import Floats, Ints
+from onmt_entmax.search.stepper import no_support
+
+CUT = -1
+"""Stands for all tokens where the length limit, or that none is allowed, ends an output"""
+
+
+class NextTokens(NamedTuple):
+    """Tokens that may come next after one prefix; none if it cannot be continued as it must be."""
+
+    token: Ints
+    """`(options,)` ids, or `CUT`"""
+    log_prob: Floats
+    """`(options,)` whose probabilities sum to 1"""
+
+    def only(self, token: int) -> NextTokens:
+        """Return one token, of a forced prefix, with probability 1; nothing if it is excluded."""
+        possible = self.token[self.token == token]
+        return NextTokens(possible, np.zeros(len(possible)))
+
+    def truncated(self, topp: float, topk: int) -> NextTokens:
+        """Return the most probable tokens, as OpenNMT-py does: by `topp`, then by `topk`.
+
+        Args:
+            topp: the fewest that reach this probability; 0 for all.
+            topk: so many of these, more at a tie; 0 or less for all.
+        """
+        token, log_prob = self.token, self.log_prob
+        if topp > 0:
+            order = np.argsort(-log_prob, kind="stable")
+            reached = np.cumsum(np.exp(log_prob[order]))
+            order = order[: np.count_nonzero(reached < topp) + 1]
+            token, log_prob = token[order], log_prob[order]
+        if 0 < topk < len(token):
+            kept = log_prob >= np.partition(log_prob, -topk)[-topk]
+            token, log_prob = token[kept], log_prob[kept]
+        if len(token) == len(self.token):
+            return self
+        return NextTokens(token, log_prob - np.logaddexp.reduce(log_prob))
+
+    def end_or_cut(self, eos: int) -> NextTokens:
+        """Return the end symbol and, for all other tokens together, `CUT`, where possible."""
+        parts = [(eos, self.log_prob[self.token == eos]), (CUT, self.log_prob[self.token != eos])]
+        sums = [(symbol, np.logaddexp.reduce(part)) for symbol, part in parts if len(part)]
+        symbols, log_probs = [symbol for symbol, _ in sums], [total for _, total in sums]
+        return NextTokens(np.array(symbols), np.array(log_probs))
+
+
+def allowed_tokens(distribution: Distribution, excluded: Sequence[Ints]) -> list[NextTokens]:
+    """Return what may follow each row of a step; `CUT` where nothing is allowed.
+
+    Args:
+        distribution: of the rows.
+        excluded: for each row the token ids that may not follow; the probabilities of the others
+            are divided by their sum.
+
+    Raises:
+        SearchError: if a row has nan, or no token of positive probability.
+    """
+    if not isinstance(distribution, Support):
+        distribution = as_support(distribution.contiguous())
+    support = distribution
+    row, token = support.row.cpu().numpy(), support.token.cpu().numpy()
+    log_prob = support.log_prob.double().cpu().numpy()
+    if np.isnan(log_prob).any() or len(np.unique(row)) < support.rows:
+        raise no_support()
+    row_of_excluded = np.repeat(np.arange(len(excluded)), list(map(len, excluded)))
+    # A number for each row and token.
+    never = row_of_excluded * support.vocabulary + np.concatenate(excluded)
+    allowed = ~np.isin(row * support.vocabulary + token, never)
+    row, token, log_prob = row[allowed], token[allowed], log_prob[allowed]
+    ends = np.searchsorted(row, np.arange(support.rows + 1))
+    return [
+        NextTokens(token[begin:end], log_prob[begin:end] - np.logaddexp.reduce(log_prob[begin:end]))
+        if begin < end
+        else NextTokens(np.array([CUT]), np.zeros(1))
+        for begin, end in pairwise(ends)
+    ]

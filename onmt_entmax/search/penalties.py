@@ -1,0 +1,133 @@
+"""Scores of hypotheses: log-probability, length and coverage penalties, and length reward."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from onmt_entmax.config import Checked, option
+from onmt_entmax.rules import number, one_of, positive
+
+
+@dataclass(frozen=True)
+class Penalties(Checked):
+    """What a score is: log-probability, penalties and reward.
+
+    `score = log_prob / length penalty - beta * coverage penalty`, as OpenNMT-py computes it, or
+    `score = log_prob + length_reward * min(n, length_ratio * source length) - beta * coverage
+    penalty`: the bounded length reward of Huang, Zhao and Ma (2017) and Yang, Huang and Ma (2018).
+    As there, n counts the end symbol; the source length is in tokens as the model reads them.
+    """
+
+    length_penalty: str = option(
+        "none", one_of("none", "wu", "avg"), "Length penalty of the score.", "Outputs"
+    )
+    """`wu`: ((5 + n) / 6) ** alpha (Wu et al. 2016, Eq. 14); `avg`: n. As in OpenNMT-py, n includes
+    the start and end symbols."""
+    alpha: float = option(
+        0.0, number(0, 1000), "Strength of the penalty.", "Outputs", "length_penalty: wu"
+    )
+    coverage_penalty: str = option(
+        "none", one_of("none", "wu", "summary"), "Coverage penalty of the score.", "Outputs", "beta"
+    )
+    """With c the total attention that a source position received: `wu`: the sum of -log(min(c, 1))
+    (Wu et al. 2016, Eq. 14), infinite if sparse attention leaves a position out; `summary`: the sum
+    of max(c, 1) - 1 (Gehrmann et al. 2018)."""
+    beta: float = option(
+        0.0, number(0, 1000), "Weight of coverage_penalty.", "Outputs", "coverage_penalty"
+    )
+    length_reward: float = option(
+        0.0,
+        number(0, 1000),
+        "Added to the score for each output token, the end symbol too.",
+        "Outputs",
+    )
+    length_ratio: float = option(
+        1.2,
+        positive(1000),
+        "The reward is for at most this many output tokens per source token.",
+        "Outputs",
+        "length_reward",
+    )
+
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
+        if self.length_reward and self.length_penalty != "none":
+            yield "length_reward", "does not go with length_penalty: choose one of them"
+
+    @property
+    def any(self) -> bool:
+        """Whether scores differ from log-probabilities."""
+        return self.length_penalty != "none" or self.length_reward > 0 or self.covers
+
+    @property
+    def covers(self) -> bool:
+        """Whether scores depend on attention."""
+        return self.coverage_penalty != "none" and self.beta > 0
+
+    def length(self, tokens: Any) -> Any:
+        """Return the length penalty.
+
+        Args:
+            tokens: length without start and end symbols, a number or an array; the result is of the
+                same kind.
+        """
+        length = tokens + 2.0  # with start and end symbols
+        if self.length_penalty == "wu":
+            return ((5 + length) / 6) ** self.alpha
+        return length if self.length_penalty == "avg" else tokens * 0 + 1.0
+
+    def rewarded(self, log_prob: Any, tokens: Any, source_length: Any) -> Any:
+        """Return log-probabilities with the length penalty or reward.
+
+        Args:
+            log_prob: a number or an array; the result is of the same kind.
+            tokens: length without start and end symbols.
+            source_length: in tokens, a number or an array; only read with a reward.
+        """
+        if not self.length_reward:
+            return log_prob / self.length(tokens)
+        longest = self.length_ratio * source_length
+        return log_prob + self.length_reward * np.minimum(tokens + 1, longest)
+
+    def score(
+        self, log_prob: float, tokens: int, attention: Tensor | None, source_length: int = 0
+    ) -> float:
+        """Return the score of a finished hypothesis.
+
+        Args:
+            log_prob: of the hypothesis.
+            tokens: its length without start and end symbols.
+            attention: `(steps, source length without padding)`; needed for a coverage penalty.
+            source_length: in tokens; needed for a length reward.
+        """
+        score = float(self.rewarded(log_prob, tokens, source_length))
+        if not self.covers:
+            return score
+        assert attention is not None, "a coverage penalty needs attention"
+        covered = attention.double().sum(0)  # each source position's total
+        if self.coverage_penalty == "wu":
+            return score + self.beta * float(covered.clamp(max=1).log().sum())
+        return score - self.beta * float((covered.clamp(min=1) - 1).sum())
+
+    def attainable(self, log_prob: Any, max_length: int, source_length: Any) -> Any:
+        """Return the best score of any sequence that starts with a prefix of this log-probability.
+
+        Proofs rest on it: a prefix whose `attainable` is below a score need not be followed.
+
+        With a length penalty, only sequences of at most `max_length` tokens count. Their
+        log-probability, which is at most 0, is at most the prefix's, no length penalty exceeds that
+        of the longest, no length reward exceeds that of an endless one, and no coverage penalty is
+        negative. Division by a positive number and addition keep the order in floating point too,
+        so no margin is needed.
+
+        Args:
+            log_prob: a number or an array; the result is of the same kind.
+            max_length: longest sequence, without its end symbol.
+            source_length: as for `rewarded`.
+        """
+        longest = math.inf if self.length_reward else max_length
+        return self.rewarded(log_prob, longest, source_length)

@@ -1,0 +1,65 @@
+"""Calls that are attacked, their outputs, and what a user must never see of them."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.commands import run
+from tests.toy import write_config
+
+CALLS = {  # {w} is the folder of `build`, {o} that of the outputs
+    "train": "train -config {w}/toy.yaml -save_model {o}/run",
+    "translate": "translate -model {w}/run -src {w}/valid.src -output {o}/out"
+    " -exactness_report {o}/out.jsonl -max_length 8",
+    "score": "score -model {w}/run -src {w}/valid.src -tgt {w}/valid.tgt -output {o}/out",
+    "combine": "combine --reports {w}/r.jsonl {w}/r.jsonl --output {o}/out --report {o}/out.jsonl",
+    "report": "report -model {w}/run -report {w}/r.jsonl -output {o}/out",
+    "export": "export {w}/run {o}/released",
+    "suggest": "suggest {w}/run --source a --prefix b --max_length 8",
+    "bleu": "bleu {w}/valid.tgt --reference {w}/valid.tgt --output {o}/out",
+    "verify": "verify {w}/run",
+}
+# Names of the outputs that are compared.
+COMPARED = ("out", "out.jsonl", "model.safetensors", "vocab.json")
+
+
+def build(world: Path) -> Path:
+    """Make the folder that the calls read: a corpus, a run of three checkpoints, a report."""
+    write_config(world, save_model=str(world / "run"), rnn_size=8, word_vec_size=8)
+    for call in ("train -config {w}/toy.yaml", CALLS["translate"]):
+        done = run("onmt_entmax", *words(call, world, world))
+        assert done.returncode == 0, done.stderr
+    (world / "out.jsonl").rename(world / "r.jsonl")
+    return world
+
+
+class Outcome(NamedTuple):
+    """A case that was tried, and how a command failed in it."""
+
+    case: str
+    failure: str | None
+
+
+def words(call: str, world: Path, folder: Path) -> list[str]:
+    """Return the arguments of a call, whose outputs go to a folder."""
+    return call.format(w=world, o=folder).split()
+
+
+def bug(done: subprocess.CompletedProcess[str]) -> str | None:
+    """Say what a user must never see: a traceback, a crash, or not one clear line."""
+    last = done.stderr.strip().rsplit("\n", 1)[-1]
+    errors = re.findall(r"^\S.*: error: ", done.stderr, re.MULTILINE)
+    if "Traceback (most recent call last)" in done.stderr:
+        return f"traceback: {last:.200}"
+    if done.returncode not in (0, 1, 2):
+        return f"status {done.returncode}: {last:.200}"
+    if done.returncode == 2 and (len(errors) != 1 or ": error: " not in last or len(last) > 1000):
+        return f"not one short line: {last:.200}"
+    return None
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    """Return the contents of all outputs, by their paths in the folder."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name in COMPARED)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}

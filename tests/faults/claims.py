@@ -1,0 +1,107 @@
+"""Claims that only random searches are checked for, besides those of `tests.search.checks`."""
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+
+from onmt_entmax.search import SearchConfig, SearchResult
+from onmt_entmax.search.certificate import Level
+from onmt_entmax.search.sequence_ensemble import SequenceEnsemble
+from tests.search.checks import check
+from tests.search.enumeration import EnumeratedSupport, Tokens
+
+# Scores are sums of steps in float32, over at most six of them.
+_SCORES = 1e-4
+# Averages are sums of a few probabilities in float32.
+_AVERAGES = 1e-6
+
+
+def check_result(
+    result: SearchResult,
+    support: EnumeratedSupport,
+    config: SearchConfig,
+    tolerance: float,
+    ruled_out: float | None = None,
+) -> Level:
+    """Check a result with its gap and the number of its hypotheses, as `check` does the rest.
+
+    Returns:
+        The level of the certificate.
+    """
+    check(result, support, config, tolerance, ruled_out)
+    certificate = result.certificate
+    if result.hypotheses and config.n_best == 0:
+        listed = {hypothesis.tokens for hypothesis in result.hypotheses}
+        unlisted = [p for tokens, p in support.sequences.items() if tokens not in listed]
+        best_unlisted = max([*unlisted, *support.prefixes.values()], default=-math.inf)
+        # The bound is never below the best sequence outside F, so the gap is never above this.
+        assert certificate.gap <= result.hypotheses[0].log_prob - best_unlisted + tolerance
+    if config.n_best != 1:
+        assert len(result.hypotheses) == min(config.n_best or math.inf, result.finished)
+    return certificate.level
+
+
+def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, cut: bool) -> Level:
+    """Check a result under penalties or with a length reward.
+
+    Args:
+        result: of the search.
+        scores: of all sequences.
+        cut: whether the length limit of the search cuts any of them.
+
+    Returns:
+        The level of the certificate.
+    """
+    for hypothesis in result.hypotheses:
+        assert math.isclose(hypothesis.score, scores[hypothesis.tokens], abs_tol=_SCORES)
+    ours = [hypothesis.score for hypothesis in result.hypotheses]
+    assert all(better >= worse for better, worse in pairwise(ours))
+    certificate = result.certificate
+    if certificate.level == "exhaustive":
+        assert not cut
+        assert result.finished == len(scores)
+    # The proven hypotheses have the best scores of all; infinite ones are equal but not close.
+    best = sorted(scores.values(), reverse=True)
+    for proven, expected in zip(ours[: certificate.proven], best, strict=False):
+        assert proven == expected or math.isclose(proven, expected, abs_tol=_SCORES)
+    if certificate.level == "none":
+        assert certificate.proven == 0
+    return certificate.level
+
+
+def check_average(
+    average: SequenceEnsemble, truth: Mapping[str, float], most_beyond: float
+) -> Level:
+    """Check an average of listed sequences.
+
+    Args:
+        average: of the lists of several searches.
+        truth: the average probability of every sequence within the length limit.
+        most_beyond: the average of the models' most probable prefixes beyond it.
+
+    Returns:
+        The level of the average.
+    """
+    for text, least in zip(average.sequences, average.probabilities, strict=True):
+        assert least - _AVERAGES <= truth[text] <= least + average.bound + _AVERAGES
+    unlisted = [p for text, p in truth.items() if text not in average.sequences]
+    assert max([*unlisted, most_beyond]) <= average.bound + _AVERAGES
+    if average.level == "exhaustive":
+        assert not unlisted
+    for rank, text in enumerate(average.sequences[: average.proven]):
+        later = set(truth) - set(average.sequences[: rank + 1])
+        assert truth[text] >= max((truth[other] for other in later), default=0.0) - _AVERAGES
+    if average.level == "optimal":
+        _check_optimal_average(average, truth)
+    return average.level
+
+
+def _check_optimal_average(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
+    """No sequence is more probable than the first, whose gap is at most the true one."""
+    first = average.sequences[0]
+    assert truth[first] >= max(truth.values()) - _AVERAGES
+    others = [p for text, p in truth.items() if text != first]
+    second = max([*others, 1e-300])  # a probability that has a logarithm
+    # Both probabilities are known up to 1e-6, so their ratio up to 1e-6 of the smaller one.
+    error = 2 * _AVERAGES * (1 + 1 / max(second, _AVERAGES))
+    assert average.gap <= math.log(truth[first] / second) + error

@@ -1,0 +1,94 @@
+"""Random models and requests, small enough that all sequences can be enumerated.
+
+The same seed gives the same draws: a check that fails can be repeated. Members of one ensemble take
+seeds a few numbers apart.
+"""
+
+import random
+from typing import Any, NamedTuple
+
+import torch
+
+from onmt_entmax.nn.transformer import KINDS as ATTENTIONS
+from onmt_entmax.nn.transformer import LEARNED, SHARED
+from onmt_entmax.search import ModelStepper, Penalties, SearchConfig
+from onmt_entmax.search.config import Stop
+from tests.search.networks import DECODERS, network, stepper
+from tests.search.tables import Table, TableStepper
+
+STOPS: tuple[Stop, ...] = ("exhaustive", "optimal", "first")
+# Expansions of an exact search: it ends early, or has enough for every model that is drawn.
+FEW_EXPANSIONS, ENOUGH_EXPANSIONS = 5, 10_000
+
+
+def draw_alpha(rng: random.Random) -> float:
+    """Return an alpha from 1 to 3: a usual one, or one such as a model may learn."""
+    usual = rng.choice([1.0, 1.1, 1.2, 1.5, 2.0, 2.5, 3.0])
+    return usual if rng.random() < 0.7 else rng.uniform(1.0, 3.0)
+
+
+def draw_config(rng: random.Random, max_length: int, **options: Any) -> SearchConfig:
+    """Return random options of a beam search, besides those that are given."""
+    n_best = rng.choice([0, 1, 1, 3])
+    return SearchConfig(rng.randint(1, 10), n_best, max_length, rng.choice(STOPS), **options)
+
+
+def draw_reward(rng: random.Random) -> Penalties:
+    """Return a random length reward."""
+    return Penalties(length_reward=rng.uniform(0.1, 2), length_ratio=rng.uniform(0.5, 2))
+
+
+class DrawnTable(NamedTuple):
+    """A table of probabilities."""
+
+    table: Table
+    stepper: TableStepper
+    tolerance: float
+    """By which log-probabilities may differ from the table's, in float32 or float64."""
+
+
+def draw_table(seed: int, rng: random.Random, least_tokens: int = 3) -> DrawnTable:
+    """Return a random table of `least_tokens` to 6 tokens."""
+    alpha, tokens = draw_alpha(rng), rng.randint(least_tokens, 6)
+    table = Table(seed, alpha, tokens, spread=rng.choice([1.0, 2.0, 4.0]))
+    is_double = rng.random() < 0.5
+    dtype = torch.float64 if is_double else torch.float32
+    stepper = TableStepper(tokens, dtype=dtype, attention=True)
+    stepper.dense = rng.random() < 0.4  # then a search may begin with a single prefix
+    return DrawnTable(table, stepper, tolerance=1e-9 if is_double else 1e-5)
+
+
+class DrawnNetwork(NamedTuple):
+    """A network with random weights."""
+
+    stepper: ModelStepper
+    tolerance: float
+    """By which log-probabilities of two batches may differ."""
+
+
+def draw_network(seed: int, rng: random.Random) -> DrawnNetwork:
+    """Return a random network of any kind, with random attention."""
+    kind, is_double = rng.choice(list(DECODERS)), rng.random() < 0.8
+    changes: dict[str, Any] = {"global_attention_alpha": draw_alpha(rng)}
+    if "decoder_type" not in DECODERS[kind]:
+        changes["global_attention"] = rng.choice(["dot", "general", "mlp"])
+    else:
+        with_alpha = {*ATTENTIONS}
+        if kind == "average":  # the self-attention of its decoder has no alpha
+            with_alpha.remove("decoder")
+        for which in sorted(with_alpha):
+            alpha = rng.choice([1.0, draw_alpha(rng), LEARNED, SHARED])
+            changes[f"{which}_attention_alpha"] = alpha
+    model = network(kind, draw_alpha(rng), seed, is_double, **changes)
+    return DrawnNetwork(stepper(model), _network_tolerance(kind, is_double))
+
+
+def _network_tolerance(kind: str, is_double: bool) -> float:
+    """Return by how much log-probabilities of two batches may differ.
+
+    In float32 a score next to the threshold has few digits, and so has the logarithm of a rare
+    token (docs/certificates.md, "Floating point"). The mean encoder is in float32 always.
+    """
+    if not is_double:
+        return 1e-2
+    return 1e-3 if kind == "mean" else 1e-7

@@ -1,0 +1,154 @@
+"""Interruptions: a signal ends a call, or its disk is full; then the same call is made again."""
+
+import functools
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Literal, NamedTuple
+
+from onmt_entmax.checkpoint import checkpoint_steps
+from tests.commands import CONSOLE, ENVIRONMENT, run
+from tests.faults.attacked_calls import CALLS, Outcome, bug, outputs, words
+
+Fault = Literal["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP", "full disk"]
+
+_LONGEST = 60  # seconds of a call, also after a signal
+
+
+class Undisturbed(NamedTuple):
+    """What a call gives if nothing happens."""
+
+    outputs: dict[str, bytes]
+    seconds: float
+
+
+@functools.cache
+def undisturbed(world: Path, call: str) -> Undisturbed:
+    """Run a call in a process of its own, and time it."""
+    folder, started = world.parent / f"undisturbed-{call}", time.monotonic()
+    folder.mkdir()
+    subprocess.run(
+        [*CONSOLE, *words(CALLS[call], world, Path("."))],
+        cwd=folder, env=ENVIRONMENT, check=True, capture_output=True,
+    )  # fmt: skip
+    return Undisturbed(outputs(folder), time.monotonic() - started)
+
+
+class Interruption(NamedTuple):
+    """How a call is interrupted."""
+
+    call: str
+    """Its name in `CALLS`."""
+    fault: Fault
+    limit: int
+    """Bytes of a file after which the disk is full, if that is the fault."""
+    wait: float
+    """Seconds after which the signal comes, otherwise."""
+
+    def __str__(self) -> str:
+        if self.fault == "full disk":
+            return f"{self.call}: full disk after {self.limit} bytes"
+        return f"{self.call}: {self.fault} at {self.wait:.2f}"
+
+
+def run_interrupted(
+    interruption: Interruption, world: Path, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run a call that a signal ends, or that finds its disk full."""
+    disk_is_full = interruption.fault == "full disk"
+
+    def restrict() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (interruption.limit, interruption.limit))
+
+    with subprocess.Popen(
+        [*CONSOLE, *words(CALLS[interruption.call], world, folder)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
+        preexec_fn=restrict if disk_is_full else None,
+    ) as process:  # fmt: skip
+        try:
+            printed = _end(process, interruption)
+        finally:
+            process.kill()  # without effect on one that has ended
+    return subprocess.CompletedProcess([], process.returncode, *printed)
+
+
+def _end(process: subprocess.Popen[str], interruption: Interruption) -> tuple[str, str]:
+    """Wait until a process has ended by itself or by its fault; return what it printed."""
+    disk_is_full = interruption.fault == "full disk"
+    try:
+        return process.communicate(timeout=_LONGEST if disk_is_full else interruption.wait)
+    except subprocess.TimeoutExpired:
+        # A call that hangs on a full disk is killed, as its status then says.
+        number = signal.SIGKILL if disk_is_full else getattr(signal, interruption.fault)
+        process.send_signal(number)
+        return process.communicate(timeout=_LONGEST)
+
+
+def failure_at_end(fault: Fault, done: subprocess.CompletedProcess[str]) -> str | None:
+    """Say how an interrupted call ended that should not end so."""
+    if fault == "full disk":
+        return bug(done)
+    number = getattr(signal, fault)
+    if done.returncode not in (0, -number, 128 + number) or "Traceback" in done.stderr:
+        return f"status {done.returncode}: {done.stderr[-200:]}"
+    return None
+
+
+def failure_in_files(
+    fault: Fault, status: int, folder: Path, expected: Mapping[str, bytes]
+) -> str | None:
+    """Say what an interrupted call has left that is neither old nor whole.
+
+    Args:
+        fault: how it was interrupted.
+        status: its exit status, negative if a signal ended it.
+        folder: of its outputs, with `old` in the file `out` before.
+        expected: the outputs of the undisturbed call.
+    """
+    for name, content in outputs(folder).items():
+        # Checkpoints are compared after the call was repeated.
+        if content not in (b"old", expected.get(name)) and not name.startswith("run/"):
+            return f"left a part of {name}"
+    hidden = [path.name for path in folder.rglob(".*") if path.name != ".lock"]
+    was_killed = fault == "SIGKILL" or status < 0
+    return f"left {hidden}" if hidden and not was_killed else None
+
+
+def failure_if_repeated(
+    call: str, world: Path, folder: Path, expected: Mapping[str, bytes]
+) -> str | None:
+    """Make an interrupted call again; say what is not as if it had never been interrupted."""
+    resumed = folder / "run"
+    more = ["-train_from", str(resumed)] if checkpoint_steps(resumed) else []
+    if call == "export":  # it refuses a folder that is there
+        shutil.rmtree(folder / "released", ignore_errors=True)
+    done = run("onmt_entmax", *words(CALLS[call], world, folder), *more)
+    if done.returncode != 0:
+        return f"called again: {done.stderr[-200:]}"
+    contents = outputs(folder)
+    if call == "train":  # it does not write the old file `out`
+        contents["out"] = b""
+    different = [name for name, content in expected.items() if contents.get(name) != content]
+    return f"called again: another {different}" if different else None
+
+
+def interrupt(faults: tuple[Fault, ...], world: Path, random: Random, folder: Path) -> Outcome:
+    """Let a process be ended or its disk be full, and make the same call again."""
+    call = random.choice(["train", "train", "train", "translate", "combine", "export"])
+    fault = random.choice(faults)
+    expected, seconds = undisturbed(world, call)
+    (folder / "out").write_text("old")
+    limit = random.randrange(100, max(map(len, expected.values())))
+    interruption = Interruption(call, fault, limit, random.uniform(0.4, 1.1) * seconds)
+    done = run_interrupted(interruption, world, folder)
+    failure = (
+        failure_at_end(fault, done)
+        or failure_in_files(fault, done.returncode, folder, expected)
+        or failure_if_repeated(call, world, folder, expected)
+    )
+    return Outcome(str(interruption), failure)

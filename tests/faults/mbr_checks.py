@@ -1,0 +1,179 @@
+"""Checks of decisions by minimum Bayes risk of random models; see `runner.Check`."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from onmt_entmax.report.combine import combined
+from onmt_entmax.report.mbr import decide_record
+from onmt_entmax.search import (
+    SearchConfig,
+    SearchResult,
+    Stepper,
+    beam_search,
+    exact_search,
+)
+from onmt_entmax.search.mbr import Decision
+from onmt_entmax.search.utilities import UTILITIES, Utility, utilities
+from tests.faults.draws import draw_alpha, draw_network, draw_table
+from tests.search.enumeration import Tokens, enumerate_support
+from tests.search.networks import sentences
+from tests.search.tables import Table, ensemble_of
+from tests.search.utilities import compared_parts
+
+_LETTERS = "abcdefgh"  # of tokens 0 to 7
+# Twice the margin of a decision, for sums of probabilities in float32.
+_TOLERANCE = 2e-5
+
+
+def text_of(tokens: Tokens) -> str:
+    """Return a text that chrF and edit distance can tell apart."""
+    return " ".join(_LETTERS[token] for token in tokens)
+
+
+class Truth(NamedTuple):
+    """The distribution of a model over texts."""
+
+    probabilities: Mapping[str, float]
+    """Of all texts within the length limit."""
+    open_mass: float
+    """Probability of everything beyond it."""
+
+    def expected_utilities(self, utility: Utility, texts: Sequence[str]) -> dict[str, float]:
+        """Return the expected utility of texts, without what is beyond the length limit."""
+        if utility == "exact_match":
+            return {text: self.probabilities.get(text, 0.0) for text in texts}
+        table = utilities(utility, texts, list(self.probabilities))
+        expected = table @ list(self.probabilities.values())
+        return dict(zip(texts, expected.tolist(), strict=True))
+
+
+def truth_of(stepper: Stepper, batch: Any, max_length: int) -> Truth:
+    """Return the distribution of a sentence."""
+    support = enumerate_support(stepper, batch, max_length)
+    probabilities = {text_of(tokens): math.exp(p) for tokens, p in support.sequences.items()}
+    return Truth(probabilities, sum(map(math.exp, support.prefixes.values())))
+
+
+def record_of(result: SearchResult) -> dict[str, Any]:
+    """Return the part of a report's record that decisions read."""
+    certificate = result.certificate
+    return {
+        "id": 0,
+        "source": "s",
+        "certificate": certificate.level,
+        "bound": certificate.bound,
+        "mass": certificate.mass,
+        "excluded": min(certificate.excluded, 1.0),
+        "finished": result.finished,
+        "hypotheses": [{"text": text_of(h.tokens), "prob": h.prob} for h in result.hypotheses],
+    }
+
+
+def searched_record(
+    stepper: Stepper, batch: Any, max_length: int, rng: random.Random
+) -> dict[str, Any]:
+    """Return the record of a random search that lists all it finds."""
+    if rng.random() < 0.3:
+        mass = rng.choice([1.0, 0.9, 0.5])
+        config = SearchConfig(beam_size=5, n_best=0, max_length=max_length)
+        return record_of(exact_search(stepper, batch, config, mass=mass))
+    config = SearchConfig(rng.randint(1, 10), rng.randint(1, 5), max_length, all_found=True)
+    (result,) = beam_search(stepper, batch, config)
+    return record_of(result)
+
+
+def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) -> str:
+    """Check a decision against the probability of every output.
+
+    Args:
+        decision: None if the search found nothing.
+        truth: the model's distribution.
+        rng: draws texts that the model does not write.
+
+    Returns:
+        The level of the decision.
+    """
+    if decision is None:
+        return "nothing found"
+    utility = decision.utility
+    real = truth.expected_utilities(utility, list(truth.probabilities))
+    for text, least in zip(decision.texts, decision.expected, strict=True):
+        assert least - _TOLERANCE <= real[text] <= least + decision.slack + _TOLERANCE
+    choice, *others = decision.texts
+    if decision.level == "exact":
+        assert truth.open_mass < _TOLERANCE
+        assert set(decision.texts) == set(truth.probabilities)
+    # Outputs beyond the limit may be right: then another text gains at most their probability.
+    gain = 0.0 if utility == "exact_match" else truth.open_mass
+
+    def is_best_of(rivals: list[str]) -> bool:
+        most = max((real[text] + gain for text in rivals), default=0.0)
+        return real[choice] >= most - _TOLERANCE
+
+    if decision.level != "none":
+        assert is_best_of(others)
+    if decision.level in ("exact", "proven"):
+        assert is_best_of([text for text in real if text != choice])
+    if decision.level == "proven":
+        strange = _strange_texts(decision, rng)
+        expected = truth.expected_utilities(utility, strange)
+        assert real[choice] >= max(expected.values(), default=0.0) - _TOLERANCE
+    return decision.level
+
+
+def _strange_texts(decision: Decision, rng: random.Random) -> list[str]:
+    """Return a few random texts that no listed one equals for the utility."""
+    drawn = [" ".join(rng.choices(_LETTERS, k=rng.randint(0, 6))) for _ in range(5)]
+    listed = [compared_parts(decision.utility, text) for text in decision.texts]
+    return [text for text in drawn if compared_parts(decision.utility, text) not in listed]
+
+
+def _check_utilities(
+    stepper: Stepper, batch: Any, max_length: int, rng: random.Random
+) -> list[str]:
+    """Check the decision of every utility about one search; return utilities with levels."""
+    truth = truth_of(stepper, batch, max_length)
+    record = searched_record(stepper, batch, max_length, rng)
+    return [
+        f"{utility} {check_decision(decide_record(utility, record), truth, rng)}"
+        for utility in UTILITIES
+    ]
+
+
+def check_table_decisions(seed: int, rng: random.Random) -> list[str]:
+    """Check decisions about a table."""
+    table, stepper, _ = draw_table(seed, rng)
+    return _check_utilities(stepper, [table], rng.choice([1, 2, 3]), rng)
+
+
+def check_network_decisions(seed: int, rng: random.Random) -> list[str]:
+    """Check decisions about a network."""
+    stepper = draw_network(seed, rng).stepper
+    (batch,) = sentences(1, seed)
+    return _check_utilities(stepper, batch, rng.choice([1, 2]), rng)
+
+
+def check_ensemble_decisions(seed: int, rng: random.Random) -> list[str]:
+    """Check decisions about an ensemble of next tokens."""
+    stepper = ensemble_of([Table(seed + 7 * i, draw_alpha(rng), 4) for i in range(2)])
+    return _check_utilities(stepper, [None], rng.choice([1, 2, 3]), rng)
+
+
+def check_combined_decisions(seed: int, rng: random.Random) -> list[str]:
+    """Check a decision of `combine`, about the mean of two models' sequence probabilities."""
+    weights, max_length = [0.4, 0.6], 2
+    probabilities, open_mass, records = Counter[str](), 0.0, []
+    for member, weight in enumerate(weights):
+        table, stepper, _ = draw_table(seed + 11 * member, rng)
+        truth = truth_of(stepper, [table], max_length)
+        open_mass += weight * truth.open_mass
+        for text, probability in truth.probabilities.items():
+            probabilities[text] += weight * probability
+        records.append(searched_record(stepper, [table], max_length, rng))
+    record = combined(records, weights)
+    utility: Utility = rng.choice(UTILITIES)
+    decision = decide_record(utility, record)
+    return [check_decision(decision, Truth(probabilities, open_mass), rng)]

@@ -1,0 +1,114 @@
+"""Checks of searches of networks with random weights; see `runner.Check`."""
+
+import math
+import random
+
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.search import (
+    Constraints,
+    EnsembleStepper,
+    Penalties,
+    SearchConfig,
+    beam_search,
+    exact_search,
+    score_targets,
+)
+from onmt_entmax.search.certificate import Level
+from tests.faults.claims import check_result, check_scores
+from tests.faults.definitions import allowed_part, most_excluded, scores_of
+from tests.faults.draws import DrawnNetwork, draw_config, draw_network, draw_reward
+from tests.search.checks import check
+from tests.search.enumeration import EnumeratedSupport, enumerate_support
+from tests.search.networks import sentences, together
+
+# Of a network's tokens, 0 is the unknown token, 3 the end symbol, 4 and 5 are words.
+CONSTRAINTS = (
+    Constraints(min_length=2),
+    Constraints(block_ngram_repeat=2),
+    Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({4})),
+    Constraints(banned=frozenset({0})),
+    Constraints(
+        min_length=1,
+        block_ngram_repeat=2,
+        ignore_when_blocking=frozenset({4}),
+        banned=frozenset({0}),
+    ),
+)
+PENALTIES = (Penalties("wu", alpha=0.8), Penalties("avg"))
+# With less rounding than this, a sentence has the same certificate in every batch.
+_EXACT = 1e-5
+
+
+def check_networks(seed: int, rng: random.Random) -> list[Level]:
+    """Check a beam search of several sentences, together and each alone."""
+    stepper, tolerance = draw_network(seed, rng)
+    max_length, batches = rng.choice([1, 2, 3]), sentences(rng.randint(1, 3), seed)
+    config = draw_config(rng, max_length)
+    levels: list[Level] = []
+    for batch, other in zip(batches, beam_search(stepper, together(batches), config), strict=True):
+        support = enumerate_support(stepper, batch, max_length)
+        (alone,) = beam_search(stepper, batch, config)
+        levels.append(check_result(alone, support, config, tolerance))
+        check_result(other, support, config, tolerance)
+        if tolerance < _EXACT:
+            assert other.certificate.level == alone.certificate.level
+            assert [h.tokens for h in other.hypotheses] == [h.tokens for h in alone.hypotheses]
+    return levels
+
+
+def check_network_options(seed: int, rng: random.Random) -> list[Level]:
+    """Check forced decoding, then a search under penalties or constraints."""
+    drawn = draw_network(seed, rng)
+    (batch,), max_length = sentences(1, seed), 3
+    support = enumerate_support(drawn.stepper, batch, max_length)
+    for tokens, log_prob in list(support.sequences.items())[:1]:
+        (scored,) = score_targets(drawn.stepper, batch, [tokens])
+        assert math.isclose(scored.log_prob, log_prob, abs_tol=drawn.tolerance)
+    check_search = _check_penalties if rng.random() < 0.5 else _check_constraints
+    return [check_search(drawn, batch, max_length, support, rng)]
+
+
+def _check_penalties(
+    drawn: DrawnNetwork,
+    batch: Batch,
+    max_length: int,
+    support: EnumeratedSupport,
+    rng: random.Random,
+) -> Level:
+    """Check a beam search with a length penalty or a length reward."""
+    penalties = rng.choice([*PENALTIES, draw_reward(rng)])
+    config = SearchConfig(rng.randint(1, 10), n_best=1, max_length=max_length, penalties=penalties)
+    scores = scores_of(support, penalties, source_length=int(batch.source_lengths[0]))
+    (result,) = beam_search(drawn.stepper, batch, config)
+    return check_scores(result, scores, cut=bool(support.prefixes))
+
+
+def _check_constraints(
+    drawn: DrawnNetwork,
+    batch: Batch,
+    max_length: int,
+    support: EnumeratedSupport,
+    rng: random.Random,
+) -> Level:
+    """Check a beam search under constraints, perhaps with a forced prefix."""
+    constraints, forced = rng.choice(CONSTRAINTS), rng.choice([(), (4,), (5, 4)])
+    config = draw_config(rng, max_length, constraints=constraints)
+    (result,) = beam_search(drawn.stepper, batch, config, [forced])
+    allowed = allowed_part(support, constraints, forced)
+    ruled_out = most_excluded(support, allowed)
+    return check_result(result, allowed, config, drawn.tolerance, ruled_out)
+
+
+def check_network_ensemble(seed: int, rng: random.Random) -> list[Level]:
+    """Check an ensemble of two networks of any kinds, by beam and by exact search."""
+    members = [draw_network(seed + 13 * i, rng) for i in range(2)]
+    stepper = EnsembleStepper([member.stepper for member in members])
+    tolerance = max(member.tolerance for member in members)
+    (batch,), max_length = sentences(1, seed), 2
+    support = enumerate_support(stepper, batch, max_length)
+    config = draw_config(rng, max_length)
+    (by_beam,) = beam_search(stepper, batch, config)
+    check_result(by_beam, support, config, tolerance)
+    exact = exact_search(stepper, batch, config)
+    check(exact, support, config, tolerance)
+    return [by_beam.certificate.level, exact.certificate.level]

@@ -1,0 +1,74 @@
+"""Run checks of random models: `certificates.py` and `decisions.py` say which."""
+
+import argparse
+import random
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import torch
+from tqdm import tqdm
+
+Check = Callable[[int, random.Random], list[str]]
+"""Draws a model and a request from a seed, and checks all that their search claims.
+
+Returns the levels that were claimed; raises an error if a claim is wrong.
+"""
+
+_SEEDS = 1_000_000  # models of one run of seeds; the next run has others
+
+
+class Outcome(NamedTuple):
+    """What checks of many models came to."""
+
+    levels: Counter[tuple[str, str]]
+    """How often each kind of check met each level."""
+    failed: list[int]
+    """Seeds of the models about which a claim is wrong."""
+
+
+def check_models(models: int, seed: int, checks: Mapping[str, Check]) -> Outcome:
+    """Check models, each kind of check in turn.
+
+    Args:
+        models: how many.
+        seed: of the run.
+        checks: by name of the kind.
+    """
+    outcome, names = Outcome(Counter(), []), list(checks)
+    first = seed * _SEEDS % 2**62  # PyTorch takes no larger seeds
+    for number in tqdm(range(first, first + models), disable=models < 1000):
+        name = names[number % len(names)]
+        try:
+            levels = checks[name](number, random.Random(number))
+        except Exception:  # reported with its traceback, and the others are checked all the same
+            print(f"seed {number} ({name}):")
+            traceback.print_exc()
+            outcome.failed.append(number)
+        else:
+            outcome.levels.update((name, level) for level in levels)
+    return outcome
+
+
+def main(checks: Mapping[str, Check]) -> int:
+    """Check the models of the command line; print how often each level was met.
+
+    Returns:
+        The exit status: 1 if a claim is wrong.
+    """
+    parser = argparse.ArgumentParser(description="Compare searches with enumeration.")
+    parser.add_argument("--models", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    started = time.monotonic()
+    levels, failed = check_models(options.models, options.seed, checks)
+    for (kind, level), count in sorted(levels.items()):
+        print(f"{kind:20} {level:12} {count:6}")
+    seconds = time.monotonic() - started
+    print(
+        f"{options.models} models, {levels.total()} answers, {len(failed)} wrong, {seconds:.0f} s"
+    )
+    return 1 if failed else 0

@@ -1,0 +1,153 @@
+"""Checks of searches of tables of probabilities; see `runner.Check`."""
+
+import math
+import random
+
+from onmt_entmax.search import (
+    Budget,
+    Constraints,
+    Penalties,
+    SearchConfig,
+    beam_search,
+    exact_search,
+)
+from onmt_entmax.search.certificate import Level
+from tests.faults.claims import check_result, check_scores
+from tests.faults.definitions import allowed_part, most_excluded, scores_of
+from tests.faults.draws import (
+    ENOUGH_EXPANSIONS,
+    FEW_EXPANSIONS,
+    STOPS,
+    draw_alpha,
+    draw_config,
+    draw_reward,
+    draw_table,
+)
+from tests.search.checks import check
+from tests.search.enumeration import enumerate_support
+from tests.search.tables import Table
+
+# Of a table's tokens, 0 and 1 are the start and end symbols, 2 to 5 are words.
+CONSTRAINTS = (
+    Constraints(min_length=2),
+    Constraints(block_ngram_repeat=2),
+    Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({2})),
+    Constraints(banned=frozenset({3})),
+    Constraints(
+        min_length=1,
+        block_ngram_repeat=2,
+        ignore_when_blocking=frozenset({4}),
+        banned=frozenset({2}),
+    ),
+)
+PENALTIES = (
+    Penalties("wu", alpha=0.8),
+    Penalties("avg"),
+    Penalties(coverage_penalty="summary", beta=0.01),
+    Penalties("wu", alpha=0.5, coverage_penalty="wu", beta=0.1),
+)
+# Decoder states that an exact search may keep: too few, or enough for every table.
+FEW_STATES, ENOUGH_STATES = 3, 20_000
+
+
+def check_beam(seed: int, rng: random.Random) -> list[Level]:
+    """Check a beam search of several sentences, together and each alone."""
+    _, stepper, tolerance = draw_table(seed, rng)
+    tokens, max_length = stepper.vocabulary_size, rng.choice([0, 1, 2, 3, 4])
+    tables = [Table(seed + i, draw_alpha(rng), tokens) for i in range(rng.randint(1, 4))]
+    config = draw_config(rng, max_length)
+    # Every other step of the stepper is of another kind, so the last bits may differ.
+    alone = [beam_search(stepper, [table], config)[0] for table in tables]
+    together = beam_search(stepper, tables, config)
+    for table, one, other in zip(tables, alone, together, strict=True):
+        support = enumerate_support(stepper, [table], max_length)
+        check_result(one, support, config, tolerance)
+        check_result(other, support, config, tolerance)
+        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in other.hypotheses]
+        assert one.certificate == other.certificate
+    return [result.certificate.level for result in alone]
+
+
+def check_constraints(seed: int, rng: random.Random) -> list[Level]:
+    """Check searches with lengths, bans, blocked n-grams and forced prefixes."""
+    table, stepper, tolerance = draw_table(seed, rng, least_tokens=5)
+    max_length, constraints = rng.choice([1, 2, 3, 4]), rng.choice(CONSTRAINTS)
+    words = [rng.choice([2, 3, 4]) for _ in range(rng.choice([0, 0, 1, 2]))]
+    forced = tuple(words[:max_length])
+    config = draw_config(rng, max_length, constraints=constraints)
+    support = enumerate_support(stepper, [table], max_length)
+    budget = Budget(rng.choice([FEW_EXPANSIONS, ENOUGH_EXPANSIONS]))
+    results = [
+        beam_search(stepper, [table], config, [forced])[0],
+        exact_search(stepper, [table], config, budget, forced),
+    ]
+    allowed = allowed_part(support, constraints, forced)
+    ruled_out = most_excluded(support, allowed)
+    for result in results:
+        check(result, allowed, config, tolerance, ruled_out)
+    return [result.certificate.level for result in results]
+
+
+def check_penalties(seed: int, rng: random.Random) -> list[Level]:
+    """Check searches with length and coverage penalties."""
+    table, stepper, _ = draw_table(seed, rng)
+    penalties, max_length = rng.choice(PENALTIES), 4
+    beam_size, n_best = rng.randint(1, 10), rng.choice([1, 1, 2])
+    config = SearchConfig(beam_size, n_best, max_length, rng.choice(STOPS), penalties=penalties)
+    support = enumerate_support(stepper, [table], max_length)
+    scores, cut = scores_of(support, penalties), bool(support.prefixes)
+    beam = beam_search(stepper, [table], config)[0]
+    exact = exact_search(stepper, [table], config, start=beam)
+    assert exact.certificate.proven >= beam.certificate.proven
+    if not cut:
+        assert exact.certificate.proven >= min(n_best, len(scores))
+    return [check_scores(result, scores, cut=cut) for result in (beam, exact)]
+
+
+def check_reward(seed: int, rng: random.Random) -> list[Level]:
+    """Check searches with a length reward; proofs are about sequences beyond the limit, too."""
+    _, stepper, _ = draw_table(seed, rng)
+    tokens, longest = stepper.vocabulary_size, 5
+    beam_size, n_best = rng.randint(1, 10), rng.choice([1, 1, 3])
+    tables = [Table(seed + i, draw_alpha(rng), tokens, spread=2.0, end=1.0) for i in range(3)]
+    reward, limit = draw_reward(rng), rng.choice([2, 3, longest])
+    config = SearchConfig(beam_size, n_best, limit, rng.choice(STOPS), penalties=reward)
+    levels: list[Level] = []
+    for table, source_length, beam in zip(
+        tables, stepper.source_lengths(tables), beam_search(stepper, tables, config), strict=True
+    ):
+        support = enumerate_support(stepper, [table], longest)
+        scores = scores_of(support, reward, source_length)
+        cut = bool(enumerate_support(stepper, [table], limit).prefixes)
+        exact = exact_search(stepper, [table], config, start=beam)
+        assert exact.certificate.proven >= beam.certificate.proven
+        if not cut:
+            assert exact.certificate.proven >= min(n_best, len(scores))
+        levels += [check_scores(result, scores, cut=cut) for result in (beam, exact)]
+    return levels
+
+
+def check_exact(seed: int, rng: random.Random) -> list[Level]:
+    """Check an exact search, or a list of the support down to some mass."""
+    table, stepper, tolerance = draw_table(seed, rng)
+    max_length, n_best = rng.choice([1, 2, 3, 4]), rng.choice([0, 1, 1, 3])
+    config = SearchConfig(rng.randint(1, 10), n_best, max_length)
+    budget = Budget(
+        expansions=rng.choice([FEW_EXPANSIONS, ENOUGH_EXPANSIONS]),
+        states=rng.choice([FEW_STATES, ENOUGH_STATES]),
+        rows=rng.choice([1, 3, 64]),
+    )
+    mass = rng.choice([1.0, 0.9, 0.5])
+    support = enumerate_support(stepper, [table], max_length)
+    result = exact_search(stepper, [table], config, budget, mass=mass)
+    check(result, support, config, tolerance)
+    budget_suffices = budget.expansions > FEW_EXPANSIONS and budget.states > FEW_STATES
+    if budget_suffices and n_best:
+        # All ranks are proven, but for those that a prefix beyond the limit may take.
+        best_cut = max(support.prefixes.values(), default=-math.inf)
+        provable = sum(p > best_cut + tolerance for p in support.sequences.values())
+        assert result.certificate.proven >= min(n_best, provable)
+    if budget_suffices and not n_best and not support.prefixes:
+        possible = 1 - result.certificate.excluded
+        assert result.certificate.mass >= min(mass, possible) - tolerance
+    return [result.certificate.level]

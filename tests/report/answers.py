@@ -1,0 +1,65 @@
+"""Answers of one line, made by hand."""
+
+import math
+from dataclasses import replace
+
+from onmt_entmax.report.answers import Answer, Decoded
+from onmt_entmax.search import Hypothesis, Penalties, SearchResult
+from tests.reports import certificate
+
+
+def decoded(text: str, log_prob: float) -> Decoded:
+    """Return a hypothesis of one token with its text."""
+    return Decoded(text, Hypothesis((5,), log_prob, log_prob))
+
+
+def answer(
+    level: str, hypothesis_count: int = 0, unfinished: str | None = None, excluded: float = 0.0
+) -> Answer:
+    """Return an answer with so many hypotheses of one text, of log-probabilities -1, -2, ...
+
+    Args:
+        level: of the certificate.
+        hypothesis_count: number of finished hypotheses, all listed.
+        unfinished: text of a hypothesis that the length limit cut.
+        excluded: probability of what constraints exclude.
+    """
+    proof = certificate(
+        level=level,
+        log_bound=-2.0,
+        gap=1.0,
+        proven=0 if level == "none" else 1,
+        mass=0.5,
+        dropped=1,
+        truncated=0 if unfinished is None else 1,
+        excluded=excluded,
+        log_excluded_bound=math.log(excluded) if excluded else -math.inf,
+        strict=False,
+    )
+    hypotheses = tuple(decoded("x", -float(rank)) for rank in range(1, hypothesis_count + 1))
+    result = SearchResult(
+        hypotheses=tuple(hypothesis.hypothesis for hypothesis in hypotheses),
+        certificate=proof,
+        finished=hypothesis_count,
+        unfinished=None if unfinished is None else Hypothesis((5,), -1.0, -1.0),
+        rows=4,
+        support=6,
+    )
+    return Answer(0, "a", result, hypotheses, unfinished=unfinished)
+
+
+def penalised_answer() -> Answer:
+    """Return an answer under a length penalty."""
+    return replace(answer("optimal", 2), penalties=Penalties("avg"))
+
+
+# A text that is undone by a transform may have line ends.
+TEXTS_WITH_LINE_ENDS = ["a\nb\r\nc\r", "d\u2028e"]
+
+
+def answer_with_line_ends() -> Answer:
+    """Return an answer with these texts."""
+    first, second = TEXTS_WITH_LINE_ENDS
+    return replace(
+        answer("exhaustive", 2), hypotheses=(decoded(first, -1.0), decoded(second, -2.0))
+    )

@@ -1,0 +1,85 @@
+"""Pages of a few sentences."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.report.lattice import build_lattice
+from onmt_entmax.report.page import drawing, write_page
+from tests.report.browser import Browser
+from tests.search.tables import DRAW, EOS, D, E, N, TableStepper, W
+
+TITLE = "A <b>report</b>"
+# The tokens of a table, by their ids.
+NAMES = ["<s>", "</s>", "w", "n", "e", "d", "x"]
+# A text that would change the page if it were not escaped.
+EVIL = "</script><script>hacked = 1</script> <!-- <b>&amp;\u2028"
+
+
+def record(
+    number: int, source: str, texts: Mapping[str, float], level: str, **more: Any
+) -> dict[str, Any]:
+    """Return a record of a report.
+
+    Args:
+        number: of the line, from 0.
+        source: the line.
+        texts: of the hypotheses, with their probabilities.
+        level: of the certificate.
+        more: other keys of the record, and values in place of the defaults.
+    """
+    hypotheses = [
+        {"text": text, "prob": prob, "log_prob": math.log(prob)} for text, prob in texts.items()
+    ]
+    base = {"id": number, "source": source, "certificate": level, "bound": 0.0, "dropped": 0}
+    base |= {"mass": sum(texts.values()), "truncated": 0, "excluded": 0.0, "finished": len(texts)}
+    return {**base, "hypotheses": hypotheses, **more}
+
+
+RECORDS = [
+    record(0, "+PST d r a w", {"w e d": 0.45, "w n": 0.32}, "optimal", bound=0.15, dropped=2),
+    record(1, "Der Baum", {"the tree": 0.7, "a tree": 0.3}, "exhaustive"),
+    record(2, EVIL, {EVIL: 0.9}, "none", bound=0.5),
+    record(3, "s a t", {"s i t": 1.0}, "exhaustive"),
+    record(4, "z", {}, "none", unfinished="a a a a"),
+]
+
+
+def draw_first(backwards: bool = False) -> dict[str, Any]:
+    """Return the drawing of the first record, with attention to its two source tokens.
+
+    Args:
+        backwards: whether the model writes the last token first.
+    """
+    lattice = build_lattice(TableStepper(7), [DRAW], [(W, E, D), (W, N)])
+    content: dict[str, Any] = drawing(lattice, ["+PST", "d"], NAMES, EOS, backwards)
+    for position, node in enumerate(content["nodes"]):  # position and weight, position and weight
+        node["attention"] = [0, 0.25, 1, 0.75] if position == 1 else [1, 1.0]
+    return content
+
+
+def write(
+    folder: Path,
+    records: Sequence[Mapping[str, Any]],
+    drawings: Iterable[tuple[int, Any]] = (),
+    curve: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a page into a folder; return its path. `write_page` has the arguments."""
+    path = folder / "page.html"
+    with open(path, "w", encoding="utf-8") as file:
+        write_page(file, TITLE, records, drawings, curve=curve)
+    return path
+
+
+def shown(browser: Browser) -> list[int]:
+    """Return the numbers of the sentences that the open page lists: from 0, shown from 1."""
+    numbers: list[int] = browser(
+        "[...document.querySelectorAll('#rows .row .id')].map(e => parseInt(e.textContent) - 1)"
+    )
+    return numbers
+
+
+def toggle(browser: Browser, kind: str) -> None:
+    """Hide the sentences of a kind, such as a level, or show them again."""
+    browser(f"document.querySelector('[data-kind={kind}]').click()")

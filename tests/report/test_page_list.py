@@ -1,0 +1,78 @@
+"""The list of sentences of a page, in a browser: what it shows, hides and finds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.report.browser import Browser
+from tests.report.pages import EVIL, RECORDS, TITLE, draw_first, record, shown, toggle, write
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Browser]:
+    """The page of all records, which leaves nothing in the console."""
+    browser.open(write(tmp_path, RECORDS, [(0, draw_first())]))
+    yield browser
+    assert browser.complaints() == []
+
+
+def type_query(browser: Browser, text: str) -> list[int]:
+    """Type a query into the field of the search; return the numbers of the sentences shown."""
+    browser(f"(at('query').value = {text!r}, at('query').dispatchEvent(new Event('input')))")
+    return shown(browser)
+
+
+def test_scores_are_not_called_probabilities(browser: Browser, tmp_path: Path) -> None:
+    scored = record(0, "a", {"b": 0.2}, "optimal")
+    scored["hypotheses"][0]["score"] = 1.0
+    browser.open(write(tmp_path, [scored]))
+    assert "100.0 % highest scored output proven" in browser("at('summary').textContent")
+
+
+def test_a_page_shows_its_sentences_in_order(opened: Browser) -> None:
+    assert shown(opened) == [0, 1, 2, 3, 4]
+
+
+def test_texts_of_sentences_are_no_html(opened: Browser) -> None:
+    cells = "[...document.querySelectorAll('#row-2 .source, #row-2 .best')].map(e => e.textContent)"
+    assert opened(cells) == [" ".join(EVIL.split())] * 2
+    assert opened("typeof hacked") == "undefined"
+    assert opened("document.querySelectorAll('h1 b, .row b, .row script').length") == 0
+    assert opened("document.title") == TITLE
+
+
+def test_a_page_has_a_summary(opened: Browser) -> None:
+    assert "60.0 % most probable output proven" in opened("at('summary').textContent")
+
+
+def test_an_unfinished_output_is_marked(opened: Browser) -> None:
+    best = opened("document.querySelector('#row-4 .best').textContent")
+    assert best == "unfinished: a a a a"
+
+
+def test_sentences_of_a_certificate_can_be_hidden(opened: Browser) -> None:
+    toggle(opened, "none")
+    assert shown(opened) == [0, 1, 3]
+    assert opened("at('count').textContent") == "3 of 5"
+    toggle(opened, "exhaustive")
+    assert shown(opened) == [0]
+    toggle(opened, "exhaustive")
+    assert shown(opened) == [0, 1, 3]
+
+
+def test_sentences_can_be_searched(opened: Browser) -> None:
+    """In sources and all hypotheses, with words in any order and symbols without spaces."""
+    assert type_query(opened, "TREE") == [1]
+    assert type_query(opened, "tree der") == [1]
+    assert type_query(opened, "wn") == [0]  # w n, a hypothesis that is not the best
+    assert type_query(opened, "d r a") == [0]
+    assert type_query(opened, "nothing has this") == []
+    assert opened("at('empty').hidden") is False
+    assert type_query(opened, "") == [0, 1, 2, 3, 4]
+
+
+def test_a_search_is_among_the_sentences_that_are_not_hidden(opened: Browser) -> None:
+    toggle(opened, "none")
+    assert type_query(opened, "tree") == [1]
+    assert type_query(opened, "") == [0, 1, 3]

@@ -1,0 +1,33 @@
+"""A file of three answers, and their report."""
+
+import io
+import json
+from typing import Any, NamedTuple
+
+from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.summary import Summary
+from onmt_entmax.report.writers import AnswerWriter
+from tests.report.answers import answer
+
+
+class Written(NamedTuple):
+    """What a writer wrote."""
+
+    lines: list[str]
+    records: list[dict[str, Any]]
+    alignment: str
+    summary: Summary
+
+
+def written(least_probability: float) -> Written:
+    """Write a text of probability e^-1 + e^-2 = 0.503, a blank line, and an unfinished sentence.
+
+    Args:
+        least_probability: outputs of less are left out.
+    """
+    output, report, alignment = io.StringIO(), io.StringIO(), io.StringIO()
+    writer = AnswerWriter(output, report, n_best=2, alignments=alignment, abstain=least_probability)
+    for sentence in (answer("exhaustive", 2), Answer(1, " "), answer("none", unfinished="x")):
+        writer.write(sentence)
+    records = [json.loads(line) for line in report.getvalue().splitlines()]
+    return Written(output.getvalue().splitlines(), records, alignment.getvalue(), writer.summary)

@@ -1,0 +1,64 @@
+"""Attention whose scores are no products: a search runs its module, as training does."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.nn.attention import EntmaxGlobalAttention
+from onmt_entmax.search import ModelStepper
+from onmt_entmax.search.recurrent_decoding import RecurrentState
+from onmt_entmax.sparse import log_entmax
+from tests.recurrence.networks import Distance
+from tests.search.networks import VOCABULARIES, network
+
+
+def test_steps_of_scores_that_are_no_products_are_those_of_training() -> None:
+    """Neither training nor decoding may take the products of `dot`, which the module inherits."""
+    model = network("input-feeding", 1.5, 3)
+    products = ModelStepper(model, VOCABULARIES.target)
+    model.decoder.attn = Distance(8).double()
+    batch = make_batch([Example([2, 3, 4], [5, 4, 4], 0)], VOCABULARIES)
+    stepper = ModelStepper(model, VOCABULARIES.target)
+    with torch.inference_mode():
+        hidden, target = model.hidden_states(batch)
+        expected = log_entmax(model.generator.scores(hidden), 1.5)
+        state, others = stepper.start(batch), products.start(batch)
+        tokens = [VOCABULARIES.target.bos, *target.tolist()[:-1]]
+        for token, row in zip(tokens, expected, strict=True):
+            step = stepper.step(state, torch.tensor([token]))
+            torch.testing.assert_close(step.log_probs[0].exp(), row.exp())
+            state = step.state
+    assert not isinstance(state, RecurrentState)
+    assert isinstance(others, RecurrentState)
+
+
+class Forward(EntmaxGlobalAttention):
+    """Attention with a forward pass of its own, which need not compute products."""
+
+    def forward(self, *arguments: Any) -> Any:
+        return super().forward(*arguments)
+
+
+def with_another_score() -> EntmaxGlobalAttention:
+    """Return attention whose scores were replaced after it was made."""
+    attention = EntmaxGlobalAttention(8, "dot")
+    attention.score = lambda h_t, h_s: h_t @ h_s.mT  # type: ignore[method-assign]
+    return attention
+
+
+@pytest.mark.parametrize("name", ["dot", "general"])
+def test_scores_of_dot_and_general_are_products(name: str) -> None:
+    assert EntmaxGlobalAttention(8, name).can_project
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [EntmaxGlobalAttention(8, "mlp"), Distance(8), Forward(8), with_another_score()],
+    ids=["mlp", "other scores", "another forward pass", "replaced scores"],
+)
+def test_other_scores_are_no_products(attention: EntmaxGlobalAttention) -> None:
+    assert not attention.can_project
+    with pytest.raises(ValueError, match="are no products"):
+        attention.project(torch.ones(1, 3, 8))

@@ -1,0 +1,135 @@
+"""Suggestions of what may follow a prefix."""
+
+import math
+from itertools import takewhile
+
+import pytest
+
+from onmt_entmax.search import suggest
+from tests.search.enumeration import Tokens
+from tests.search.tables import BOS, EOS, Fixed, RoundedUp, Table, TableStepper
+
+SUGGESTED = [Table(seed, 2.0, spread=3.0, end=1.0) for seed in range(60)]
+
+
+def test_continuations_are_the_support_from_the_most_probable_down() -> None:
+    for table in SUGGESTED:
+        continuations = suggest(TableStepper(excluded=()), [table], [2]).continuations
+        support = {t: p for t, p in enumerate(table.log_probs((2,))) if p > -math.inf}
+        assert dict(continuations) == pytest.approx(support)
+        values = [value for _, value in continuations]
+        assert values == sorted(values, reverse=True)
+
+
+def test_a_prefix_has_the_log_probability_of_its_tokens() -> None:
+    for table in SUGGESTED:
+        suggestion = suggest(TableStepper(excluded=()), [table], [2])
+        assert suggestion.log_prob == pytest.approx(table.log_probs(())[2])
+
+
+def test_an_impossible_prefix_is_named() -> None:
+    for table in SUGGESTED:
+        suggestion = suggest(TableStepper(excluded=()), [table], [2])
+        assert (suggestion.excluded_at == 0) == (table.log_probs(())[2] == -math.inf)
+
+
+def ways_on(table: Table, path: Tokens, banned: Tokens, longest: int) -> list[Tokens]:
+    """Return all ways from a path on: to an end symbol, the length, or where nothing is possible.
+
+    At the length, a way ends with each token that is possible there.
+    """
+    row = table.log_probs(path)
+    tokens = [t for t, p in enumerate(row) if p > -math.inf and t not in banned]
+    return [
+        (token, *more)
+        for token in tokens
+        for more in (
+            ways_on(table, (*path, token), banned, longest)
+            if token != EOS and len(path) < longest
+            else [()]
+        )
+    ] or [()]
+
+
+def common_start(ways: list[Tokens]) -> Tokens:
+    """Return the tokens with which all ways begin."""
+    columns = takewhile(lambda column: len(set(column)) == 1, zip(*ways, strict=False))
+    return tuple(column[0] for column in columns)
+
+
+@pytest.mark.parametrize("banned", [(), (3,), (2, 4)], ids=str)
+def test_the_completion_is_what_all_ways_on_have_in_common(banned: Tokens) -> None:
+    forced = ended = 0
+    for seed, table in enumerate(SUGGESTED):
+        longest = 2 + seed % 4
+        suggestion = suggest(TableStepper(excluded=()), [table], [2], longest, banned)
+        common = common_start(ways_on(table, (2,), banned, longest))
+        ends = EOS in common
+        tokens = common[:-1] if ends else common
+        assert (2, *suggestion.completion) == (2, *tokens)[:longest]
+        assert suggestion.complete == ends
+        forced += len(suggestion.completion) > 0
+        ended += ends
+    assert forced > 5
+    assert ended > 5
+
+
+def test_a_banned_token_is_no_continuation() -> None:
+    for table in SUGGESTED:
+        every = suggest(TableStepper(excluded=()), [table], [2]).continuations
+        kept = suggest(TableStepper(excluded=()), [table], [2], banned=[3]).continuations
+        assert kept == tuple(pair for pair in every if pair[0] != 3)
+
+
+def test_where_all_is_banned_nothing_follows() -> None:
+    model = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {EOS: 1.0}})
+    suggestion = suggest(TableStepper(7), [model], banned=[3])
+    assert suggestion.completion == (2,)
+    assert not suggestion.complete
+
+
+def test_a_suggestion_takes_each_step_once() -> None:
+    model = Fixed({(2, 3): {4: 1.0}, (2, 3, 4): {EOS: 1.0}})
+    stepper = TableStepper(7)
+    assert suggest(stepper, [model], [2, 3]).completion == (4,)
+    assert stepper.rows == 4  # after the start symbol and each of three tokens
+
+
+class TestThePrefixOfASuggestion:
+    MODEL = Fixed(
+        {
+            (): {2: 0.5, 3: 0.5},
+            (2,): {4: 0.5, EOS: 0.5},
+            (2, 4): {EOS: 1.0},
+            (5,): {2: 1.0},
+            (5, 5): {EOS: 1.0},
+        }
+    )
+
+    def test_is_scored_whole(self) -> None:
+        suggestion = suggest(TableStepper(7), [self.MODEL], [2, 4])
+        assert suggestion.log_prob == pytest.approx(math.log(0.25))
+        assert suggestion.excluded_at is None
+
+    def test_names_its_first_token_without_probability(self) -> None:
+        suggestion = suggest(TableStepper(7), [self.MODEL], [5, 5])
+        assert suggestion.log_prob == -math.inf
+        assert suggestion.excluded_at == 0
+
+
+def test_a_symbol_that_no_output_contains_is_no_completion() -> None:
+    model = Fixed({(): {BOS: 1.0}, (BOS,): {2: 1.0}, (BOS, 2): {EOS: 1.0}})
+    suggestion = suggest(TableStepper(7), [model])
+    assert suggestion.continuations == suggestion.completion == ()
+    assert not suggestion.complete
+
+
+def test_a_suggestion_leaves_out_symbols_that_no_output_contains() -> None:
+    suggestion = suggest(TableStepper(excluded=(0, 3)), [Table(0, 1.0)])
+    assert {token for token, _ in suggestion.continuations} == {1, 2, 4}
+    assert (suggestion.completion, suggestion.complete) == ((), False)
+
+
+def test_a_probability_rounded_above_one_counts_as_one() -> None:
+    model = RoundedUp({(): {2: 1.0}, (2,): {EOS: 1.0}})
+    assert suggest(TableStepper(7), [model]).continuations == ((2, 0.0),)
