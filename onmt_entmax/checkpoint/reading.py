@@ -39,7 +39,8 @@ from onmt_entmax.files.parsing import parse_json, parse_yaml
 from onmt_entmax.model import SparseNMTModel, Undrawn, build_model
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.cells import Cells, parse_cells
-from onmt_entmax.strings.task import TRANSLATION, StringTask, is_language, recorded_task
+from onmt_entmax.strings.task import TRANSLATION, StringTask, is_language
+from onmt_entmax.strings.task_record import recorded_task
 
 
 @dataclass(frozen=True)

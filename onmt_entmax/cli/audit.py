@@ -49,6 +49,7 @@ from onmt_entmax.report.reading import read_report
 from onmt_entmax.rules import Rule, whole
 from onmt_entmax.strings.tables import Row, checked_columns
 from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
+from onmt_entmax.strings.task_record import task_record
 
 # Files of a part, besides its model.
 _WRITTEN = (
@@ -105,7 +106,7 @@ def _files_of_part(
         }
     )
     if not options.model:
-        settings = [f"task: {json.dumps(task.record(), ensure_ascii=False)}"]
+        settings = [f"task: {json.dumps(task_record(task), ensure_ascii=False)}"]
         contents[folder / CONFIGURATION] = configuration(
             folder, len(train), languages=1, commands=[], task=settings, steps=options.updates
         )

@@ -25,6 +25,7 @@ from onmt_entmax.rules import whole
 from onmt_entmax.strings.checks import oddities, unseen_languages
 from onmt_entmax.strings.copying import useful_frequency
 from onmt_entmax.strings.task import RIGHT_TO_LEFT, StringTask
+from onmt_entmax.strings.task_record import task_record
 
 SPLITS = ("train", "dev", "test")
 
@@ -170,7 +171,7 @@ def task_settings(
     what = f"copy unknown symbols, and those of fewer than {frequency} training sources"
     what = f"{what if frequency else 'copy no symbol'}{reason}; --copy sets it"
     print(f"copy_frequency: {frequency}: {what}")
-    lines = [f"task: {json.dumps(task.record(), ensure_ascii=False)}"]
+    lines = [f"task: {json.dumps(task_record(task), ensure_ascii=False)}"]
     if options.right_to_left:
         print(f"target_order: {RIGHT_TO_LEFT}; the files stay in natural order")
         lines.append(f"target_order: {RIGHT_TO_LEFT}")

@@ -199,7 +199,10 @@ def _fill(table: Table, task: StringTask) -> None:
         UserError: there are none.
     """
     lines = read_lines(table.path)
-    for row in rows_of(lines, table.layout, task, table.language, needs=not table.covered):
+    rows = rows_of(
+        lines, table.layout, task, language=table.language, needs_target=not table.covered
+    )
+    for row in rows:
         if isinstance(row, Row):
             table.rows.append(row)
         else:

@@ -44,8 +44,8 @@ from onmt_entmax.strings.task import (
     StringTask,
     TaskError,
     is_language,
-    recorded_task,
 )
+from onmt_entmax.strings.task_record import recorded_task
 
 # OpenNMT-py's names of alpha; `entmax` reads its alpha from an option of its own.
 ALPHAS: Mapping[str, float | None] = {

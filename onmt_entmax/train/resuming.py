@@ -19,7 +19,7 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig, ValidationConfig
 from onmt_entmax.model import freeze
-from onmt_entmax.strings.task import recorded_task
+from onmt_entmax.strings.task_record import recorded_task
 from onmt_entmax.train.optimiser import build_optimizer
 
 # Options that the state of an optimiser depends on, besides the trained weights.
