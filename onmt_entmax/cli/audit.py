@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.audited_rows import AuditedRow, cell_of, excluded_rows, script_lines
 from onmt_entmax.cli.children import run_command
-from onmt_entmax.cli.ending import argument_parser
 from onmt_entmax.cli.table_configuration import configuration
 from onmt_entmax.cli.table_pairs import as_pair
 from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows

@@ -39,7 +39,8 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted

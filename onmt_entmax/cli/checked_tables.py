@@ -13,7 +13,7 @@ from typing import NamedTuple, TextIO
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import note, warn
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.predicted_tables import PredictedTable, rows_and_bad_rows
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import replaced_when_done

@@ -24,7 +24,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined

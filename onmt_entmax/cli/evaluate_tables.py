@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.tables import separators_of
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.gold_tables import Gold, guessed_task, read_gold

@@ -24,7 +24,7 @@ from onmt_entmax.checkpoint import (
     save,
     with_subword_files,
 )
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORDS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.errors import UserError, printable

@@ -31,8 +31,9 @@ import torch
 import yaml
 
 from onmt_entmax.checkpoint import WeightsError, copy_weights, save
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.export import TRAINING
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.transforms import (

@@ -35,8 +35,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from onmt_entmax.checkpoint import read_cells
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.dialogue import Dialogue
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import (

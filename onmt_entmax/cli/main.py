@@ -12,7 +12,8 @@ from importlib import import_module
 from pathlib import Path
 
 from onmt_entmax.cli.children import end_with_parent
-from onmt_entmax.cli.ending import ending, show_warnings_in_one_line
+from onmt_entmax.cli.ending import ending
+from onmt_entmax.cli.messages import show_warnings_in_one_line
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.version import __version__
 

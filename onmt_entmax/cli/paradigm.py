@@ -37,7 +37,8 @@ from itertools import islice
 from pathlib import Path
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli.ending import argument_parser, note, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
 from onmt_entmax.data.unknown import named
 from onmt_entmax.errors import UserError, printable

@@ -39,8 +39,9 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.checked_tables import CheckedTable, check_tables
-from onmt_entmax.cli.ending import argument_parser, note
+from onmt_entmax.cli.messages import note
 from onmt_entmax.cli.model_options import add_target_symbols
 from onmt_entmax.cli.predicted_counts import PredictionCounts
 from onmt_entmax.cli.predicted_files import table_files

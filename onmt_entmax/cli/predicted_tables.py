@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from onmt_entmax.cli.ending import note, warn
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.predicted_files import STDIN_NAME, TableFile
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines

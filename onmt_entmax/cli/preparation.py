@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.next_commands import next_lines, prediction_commands, training_commands
 from onmt_entmax.cli.pair_messages import tell_pairs, warn_of_repeated
 from onmt_entmax.cli.planning import check_plan, plan_for, planning_options

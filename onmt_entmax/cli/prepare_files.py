@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.next_commands import next_lines
 from onmt_entmax.cli.parallel_configuration import (
     DEFAULT_TOKENIZER,

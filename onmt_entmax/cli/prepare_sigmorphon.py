@@ -39,7 +39,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.preparation import SPLITS, check_outputs, common_options, prepare
 from onmt_entmax.cli.tables import Table, name_languages, read_tables
 from onmt_entmax.errors import UserError, nearest

@@ -40,7 +40,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.preparation import SPLITS, check_outputs, common_options, prepare
 from onmt_entmax.cli.tables import Table, name_languages, read_tables, separators_of
 from onmt_entmax.errors import UserError

@@ -21,7 +21,8 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.report_drawings import drawings
 from onmt_entmax.errors import counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done

@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.pictures import lattice_of, picture
 from onmt_entmax.translator import Translator

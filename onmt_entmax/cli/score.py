@@ -29,7 +29,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.data.batch import batches_by_length
 from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.data.unknown import UnknownTokens

@@ -31,7 +31,8 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import BadRequest, HTTPException
 
 from onmt_entmax.answering import Answering, LeftError, stays
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.report.page import live_page, to_json

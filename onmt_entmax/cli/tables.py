@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
 from onmt_entmax.rules import shown

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.plans import Plan
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes

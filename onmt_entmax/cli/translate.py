@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import note, warn
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import check_aligned, count_lines, json_text, read_lines, replaced_when_done
 from onmt_entmax.options.help import described
