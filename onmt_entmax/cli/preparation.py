@@ -16,8 +16,9 @@ from onmt_entmax.cli.pair_messages import tell_pairs, warn_of_repeated
 from onmt_entmax.cli.planning import check_plan, plan_for, planning_options
 from onmt_entmax.cli.plans import Plan, candidates
 from onmt_entmax.cli.table_configuration import HALLUCINATED, configuration, network_of
+from onmt_entmax.cli.table_messages import tell_tables
 from onmt_entmax.cli.table_pairs import invented_pairs, pairs_of, rows_of
-from onmt_entmax.cli.tables import Table, refuse_bad_rows, tell
+from onmt_entmax.cli.tables import Table, refuse_bad_rows
 from onmt_entmax.cli.training_file import CONFIGURATION, keep_configuration, pair_texts
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import followed, refuse_overwriting, write_files
@@ -58,7 +59,7 @@ def prepare(
     check_options(options, trains)
     pairs = pairs_of(rows, task, options.seed)
     invented = invented_pairs(pairs["train"], task, options) if options.hallucinate else []
-    tell(tables, task)
+    tell_tables(tables, task)
     for table in tables:
         warn(*(f"{table.path}: {text}" for text in oddities(table.rows, task)))
     warn(*unseen_languages(rows))
