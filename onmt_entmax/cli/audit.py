@@ -37,10 +37,11 @@ from onmt_entmax.checkpoint import checkpoint_steps, load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.audited_rows import AuditedRow, cell_of, excluded_rows, script_lines
 from onmt_entmax.cli.children import run_command
+from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.table_configuration import configuration
 from onmt_entmax.cli.table_pairs import as_pair
 from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
-from onmt_entmax.cli.training_file import CONFIGURATION, pair_texts
+from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.files.parsing import parse_json

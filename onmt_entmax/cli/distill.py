@@ -27,7 +27,7 @@ from onmt_entmax.checkpoint import find_model
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.combine import SEVERAL, shares
-from onmt_entmax.cli.training_file import pair_texts
+from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import (
     count_lines,
