@@ -1,8 +1,10 @@
 """`onmt-entmax evaluate --predictions FILE`: the official measures of files of tokens."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,31 +40,30 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     (reference,) = options.reference
     files = [options.source, reference, options.predictions]
     refuse_overwriting([*files, *options.against, options.report], [options.json])
-    sources, references = read_aligned(options.source, reference)
+    words = _Words.read(options.source, reference)
     nbest = options.nbest
-    if not sources:
-        raise UserError(f"{options.source}: no lines")
-    predictions = read_predictions(options.predictions, options.source, nbest * len(sources))
+    predictions = read_predictions(options.predictions, words, nbest)
     first = predictions[::nbest]
-    languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]
-    forms = correct_forms(sources, [" ".join(line.split()) for line in references])
-    right = _are_right(forms, first)
-    scores, best = score_by_language(languages, list(map(nearest_form, forms, first)), first), None
+    right = words.are_right(first)
+    nearest = list(map(nearest_form, words.forms, first))
+    scores = score_by_language(words.languages, nearest, first)
     content: dict[str, Any] = asdict(scores)
+    best = None
     if nbest > 1:
-        best = _best_scores(languages, forms, predictions, nbest)
+        best = _best_scores(words, predictions, nbest)
         content[f"best of {nbest}"] = asdict(best)
     texts = [score_table(scores, best, nbest)]
-    several = sum(len(correct) > 1 for correct in forms)
+    several = sum(len(correct) > 1 for correct in words.forms)
     if several:
-        texts.append(f"words with several correct forms: {several:,} of {len(forms):,}")
+        texts.append(f"words with several correct forms: {several:,} of {len(words.forms):,}")
     if options.against:
         (path,) = options.against
-        others = read_predictions(path, options.source, nbest * len(sources))[::nbest]
-        content["against"] = compared = comparison(languages, right, _are_right(forms, others))
+        others = read_predictions(path, words, nbest)[::nbest]
+        compared = comparison(words.languages, right, words.are_right(others))
+        content["against"] = compared
         texts.append(comparison_text(compared, path.name))
     if options.report:
-        curve = _coverage(options, sources, first, right)
+        curve = _coverage(options, words.sources, first, right)
         content["coverage"] = [vars(point) for point in curve]
         texts.append(coverage_text(curve, "accuracy"))
     if options.json:
@@ -70,13 +71,48 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     return "\n\n".join(texts)
 
 
-def read_predictions(path: Path, source: Path, number: int) -> list[str]:
+@dataclass(frozen=True)
+class _Words:
+    """The words to predict.
+
+    Attributes:
+        path: of the sources.
+        sources: lines of tokens.
+        languages: of each word.
+        forms: the correct forms of each word, as tokens between single spaces.
+    """
+
+    path: Path
+    sources: Sequence[str]
+    languages: Sequence[str]
+    forms: Sequence[Sequence[str]]
+
+    @classmethod
+    def read(cls, source: Path, reference: Path) -> _Words:
+        """Return the words of two files.
+
+        Raises:
+            UserError: a file cannot be read, or they have no lines, or not equally many.
+        """
+        sources, references = read_aligned(source, reference)
+        if not sources:
+            raise UserError(f"{source}: no lines")
+        languages = [language_of(source, line, text) for line, text in enumerate(sources, 1)]
+        forms = correct_forms(sources, [" ".join(line.split()) for line in references])
+        return cls(source, sources, languages, forms)
+
+    def are_right(self, predictions: Sequence[str]) -> list[bool]:
+        """Return for each word whether its prediction is one of its correct forms."""
+        return list(map(is_right, map(nearest_form, self.forms, predictions), predictions))
+
+
+def read_predictions(path: Path, words: _Words, nbest: int) -> list[str]:
     """Return the tokens of each predicted word, between single spaces.
 
     Args:
         path: of the predictions.
-        source: of the words, for the error.
-        number: of lines that there must be.
+        words: that are predicted.
+        nbest: lines that each word has.
 
     Raises:
         UserError: the file cannot be read, has another number of lines, or a line is no tokens.
@@ -88,40 +124,31 @@ def read_predictions(path: Path, source: Path, number: int) -> list[str]:
                 f"{path}:{line_number}: expected tokens between spaces, as `onmt-entmax translate` "
                 "writes to -output, not lines of `inflect` or of a report"
             )
-    if len(lines) != number:
+    needed = nbest * len(words.sources)
+    if len(lines) != needed:
         raise UserError(
-            f"{path}: {counted(len(lines), 'line')}, but there must be {number:,} for the lines of "
-            f"{source} (times --nbest)"
+            f"{path}: {counted(len(lines), 'line')}, but there must be {needed:,} for the lines of "
+            f"{words.path} (times --nbest)"
         )
     return [" ".join(line.split()) for line in lines]
 
 
-def _are_right(forms: Sequence[Sequence[str]], predictions: Sequence[str]) -> list[bool]:
-    """Return for each word whether its prediction is one of its correct forms."""
-    return list(map(is_right, map(nearest_form, forms, predictions), predictions))
-
-
-def _best_scores(
-    languages: Sequence[str],
-    forms: Sequence[Sequence[str]],
-    predictions: Sequence[str],
-    nbest: int,
-) -> LanguageScores:
+def _best_scores(words: _Words, predictions: Sequence[str], nbest: int) -> LanguageScores:
     """Return the scores of each word's best prediction: that nearest to a correct form.
 
     Args:
-        languages: of the words.
-        forms: the correct forms of each word.
+        words: that are predicted.
         predictions: `nbest` of each word; blank lines fill up a list of fewer ones.
         nbest: predictions of a word.
     """
-    references, best = [], []
-    for number, correct in enumerate(forms):
+    references: list[str] = []
+    best: list[str] = []
+    for number, correct in enumerate(words.forms):
         first, *others = predictions[number * nbest : (number + 1) * nbest]
         reference, prediction = _nearest(correct, [first, *filter(None, others)])
         references.append(reference)
         best.append(prediction)
-    return score_by_language(languages, references, best)
+    return score_by_language(words.languages, references, best)
 
 
 def _nearest(references: Sequence[str], predictions: Sequence[str]) -> tuple[str, str]:
@@ -186,4 +213,5 @@ def _scores(scores: LanguageScores) -> list[WordScore]:
 
 
 def _cells(score: WordScore) -> list[str]:
+    """Return accuracy and edit distance as cells of the table."""
     return [f"{100 * score.accuracy:.2f}", f"{score.edit_distance:.3f}"]
