@@ -84,9 +84,13 @@ def parts_of(
     transducer: Transducer,
     batch_size: int,
     counts: PredictionCounts,
+    *,
     begun: bool = False,
 ) -> Iterator[str]:
-    """Yield the heading and the lines of a predicted table in windows.
+    """Yield the heading and the lines of a predicted table, those of `WINDOW` rows at a time.
+
+    When a part is yielded, `counts` has exactly the rows up to it: who writes the part records the
+    counts with it, and goes on from there after an interruption.
 
     Args:
         table: to predict.
@@ -191,7 +195,8 @@ def _predict_in_parts(
     if counts.rows:
         note(f"{table.output}: continued after {counts.rows:,} of {table.rows:,} rows")
     try:
-        for text in parts_of(table, layout, transducer, options.batch_size, counts, begun):
+        texts = parts_of(table, layout, transducer, options.batch_size, counts, begun=begun)
+        for text in texts:
             parts.write(text, counts.record())
     except KeyboardInterrupt:
         note("the same command continues this prediction")
@@ -249,9 +254,9 @@ def main(arguments: Sequence[str]) -> int:
             raise UserError(f"{options.skip_bad}: is to be written twice; name two files")
         transducer = Transducer(
             [options.model, *options.ensemble],
-            0 if options.all else options.n_best,
-            options.beam_size,
-            device=Processes().device(options.gpu, "--gpu"),
+            n_best=0 if options.all else options.n_best,
+            beam_size=options.beam_size,
+            device=Processes().device(options.gpu, option="--gpu"),
             target_symbols=options.target_symbols,
             matmul_dtype=options.matmul_dtype,
         )
