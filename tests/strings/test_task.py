@@ -15,12 +15,12 @@ from onmt_entmax.strings.task import (
 )
 from onmt_entmax.strings.units import encode_word
 
-words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
-names = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1)
-tags = st.lists(st.text("AV.;+ \u00a0\u2581/", min_size=1), min_size=1).map(tuple)
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+NAMES = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1)
+TAGS = st.lists(st.text("AV.;+ \u00a0\u2581/", min_size=1), min_size=1).map(tuple)
 
 
-@given(words, tags)
+@given(WORDS, TAGS)
 def test_language_tags_and_characters_share_no_token(lemma: str, tags: tuple[str, ...]) -> None:
     tokens = INFLECTION.encode_source(Query(lemma, tags, "v"))
     characters = set(encode_word(lemma + "+V" + "lang=v"))
@@ -28,7 +28,7 @@ def test_language_tags_and_characters_share_no_token(lemma: str, tags: tuple[str
     assert tokens[0] not in tokens[1:]
 
 
-@given(st.builds(Query, words, tags, names))
+@given(st.builds(Query, WORDS, TAGS, NAMES))
 def test_a_query_comes_back(query: Query) -> None:
     line = " ".join(INFLECTION.encode_source(query))
     assert INFLECTION.decode_source(line.split(" ")) == query
