@@ -224,8 +224,12 @@ def _check_report(report: Path, queries: Path) -> None:
         )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the pairs; return the exit status."""
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line.
+
+    Raises:
+        UserError: options exclude each other, or a path names no file.
+    """
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
@@ -247,5 +251,10 @@ def main(arguments: Sequence[str]) -> int:
         shares(options.weights, len(options.models), "model")
     if options.prob > options.at_most:
         raise UserError(f"--prob {options.prob} is above --at-most {options.at_most}")
-    distill(options)
+    return options
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pairs; return the exit status."""
+    distill(parse_arguments(arguments))
     return 0

@@ -185,15 +185,17 @@ def candidates(
 
     Args:
         rows: of the training data.
-        gpu: for a GPU, whose rounded products are another type.
-        layers: their number, if the user chose it; so for the others.
-        size: of the states.
-        batch: pairs of a batch.
+        gpu: whether to train on a GPU, whose rounded products are another type.
+        layers: their number, if the user chose it; else 1.
+        size: of the states, if the user chose it; else each of `SIZES`.
+        batch: pairs of a batch, if the user chose it; else by the rows.
     """
+    usual_batch = 32 if rows < FEW_ROWS else 64
+    rounded = "tf32" if gpu else "bfloat16"
     return [
-        Network(layers or 1, each, batch or (32 if rows < FEW_ROWS else 64), products)
-        for each in ([size] if size else SIZES)
-        for products in ("float32", "tf32" if gpu else "bfloat16")
+        Network(layers or 1, states, batch or usual_batch, products)
+        for states in ((size,) if size else SIZES)
+        for products in ("float32", rounded)
     ]
 
 

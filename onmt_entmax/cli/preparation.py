@@ -226,8 +226,13 @@ def planned(
             write_files(pair_texts({options.out / HALLUCINATED: more}))
         return len(more)
 
-    sizes = options.layers, options.size, options.batch
-    networks = candidates(len(pairs) + invented, options.gpu, *sizes)
+    networks = candidates(
+        len(pairs) + invented,
+        gpu=options.gpu,
+        layers=options.layers,
+        size=options.size,
+        batch=options.batch,
+    )
     softmax = ["-global_attention_function", "softmax", "-attention_warmup_steps", "0"]
     return plan_for(options, networks, softmax, hallucinate)
 

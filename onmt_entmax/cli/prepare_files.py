@@ -57,8 +57,12 @@ def prepare(options: argparse.Namespace) -> list[str]:
     Raises:
         UserError: a file cannot be read or written, is not what it should be, or would be replaced.
     """
-    joint = options.subwords == "joint"
-    subwords = Subwords(options.subword_type, options.symbols, joint, options.tokens)
+    subwords = Subwords(
+        options.subword_type,
+        options.symbols,
+        joint=options.subwords == "joint",
+        tokens=options.tokens,
+    )
     folder = ParallelFolder(options.out, options.languages, subwords)
     inputs = {part: getattr(options, part) for part in PARTS if getattr(options, part)}
     refuse_overwriting([path for sides in inputs.values() for path in sides], folder.files())
@@ -66,7 +70,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
     keep_configuration(options.out, options.minutes)
     corpus = read_corpus(inputs, folder, options)
     _refuse_old_test(folder, corpus)
-    limits = LengthLimits(options.max_tokens, options.max_ratio)
+    limits = LengthLimits(most=options.max_tokens, ratio=options.max_ratio)
     learned = learn_subwords(folder, corpus.parts["train"], limits)
     corpus = corpus.with_fitting(learned.fitting)
     commands = _next_commands(folder)
@@ -107,7 +111,9 @@ def _write_and_plan(
     write_files({**contents, folder.record: _record(folder, corpus, contents)})
     if not options.minutes:
         return
-    networks = candidates(pairs, options.gpu, NETWORK.layers, NETWORK.size, NETWORK.batch)
+    networks = candidates(
+        pairs, gpu=options.gpu, layers=NETWORK.layers, size=NETWORK.size, batch=NETWORK.batch
+    )
     plan = plan_for(options, networks)
     contents[folder.configuration] = configuration(folder, pairs, commands, plan)
     write_files(
