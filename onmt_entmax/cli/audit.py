@@ -25,7 +25,6 @@ are in OUT too.
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,6 +40,7 @@ from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.table_configuration import configuration
 from onmt_entmax.cli.table_pairs import as_pair
 from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
+from onmt_entmax.cli.task_settings import task_line
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
@@ -50,7 +50,6 @@ from onmt_entmax.report.reading import read_report
 from onmt_entmax.rules import Rule, whole
 from onmt_entmax.strings.tables import Row, checked_columns
 from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
-from onmt_entmax.strings.task_record import task_record
 
 # Files of a part, besides its model.
 _WRITTEN = (
@@ -137,9 +136,13 @@ def _files_of_part(
         }
     )
     if not options.model:
-        settings = [f"task: {json.dumps(task_record(task), ensure_ascii=False)}"]
         contents[folder / CONFIGURATION] = configuration(
-            folder, len(train), languages=1, commands=[], task=settings, steps=options.updates
+            folder,
+            len(train),
+            languages=1,
+            commands=[],
+            task=[task_line(task)],
+            steps=options.updates,
         )
     return contents
 

@@ -29,13 +29,12 @@ command: what is done is kept beside the output.
 """
 
 import argparse
-import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from tqdm import tqdm
 
@@ -47,10 +46,10 @@ from onmt_entmax.cli.predicted_counts import PredictionCounts
 from onmt_entmax.cli.predicted_files import table_files
 from onmt_entmax.cli.predicted_rows import OutputLayout
 from onmt_entmax.cli.predicted_tables import rows_and_bad_rows, with_layout
+from onmt_entmax.cli.predicted_work import work_of
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (
     is_stream,
-    naming,
     refuse_overwriting,
     replaced_when_done,
     temporary_folder,
@@ -60,22 +59,8 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.tables import Row, checked_columns
 from onmt_entmax.transducer import Transducer
-from onmt_entmax.version import __version__
 
 WINDOW = 2048  # queries that are predicted, and written, together
-_MODEL_FILES = ("config.yaml", "vocab.json", "model.safetensors")
-# Options on which the content of a predicted table depends.
-_CONTENT_OPTIONS = (
-    "n_best",
-    "all",
-    "least",
-    "details",
-    "beam_size",
-    "batch_size",
-    "matmul_dtype",
-    "gpu",
-    "target_symbols",
-)
 
 
 def parts_of(
@@ -114,30 +99,6 @@ def parts_of(
                 lines += layout.lines(row, prediction)
                 bar.update()
             yield "".join(lines)
-
-
-def work_of(
-    table: CheckedTable, transducer: Transducer, options: argparse.Namespace
-) -> dict[str, Any]:
-    """Return what the content of a predicted table, and the record of its counts, depend on."""
-    return {
-        "version": __version__,
-        "counts": sorted(PredictionCounts().record()),
-        "models": [_digest_of_model(folder) for folder in transducer.folders],
-        "table": table.digest,
-        "layout": [table.layout.columns, table.layout.delimiter, table.layout.heading],
-        "language": table.language,
-        **{name: getattr(options, name) for name in _CONTENT_OPTIONS},
-    }
-
-
-def _digest_of_model(folder: Path) -> str:
-    """Return a digest of the files on which the outputs of a model depend."""
-    digest = hashlib.sha256()
-    for name in _MODEL_FILES:
-        with naming(folder / name, "read"):
-            digest.update((folder / name).read_bytes())
-    return digest.hexdigest()
 
 
 def predict(

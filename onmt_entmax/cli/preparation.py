@@ -7,7 +7,6 @@ time, and `next_commands` the commands that are printed at the end.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,23 +15,19 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.next_commands import next_lines, prediction_commands, training_commands
 from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.pair_messages import tell_pairs, warn_of_repeated
-from onmt_entmax.cli.planning import check_plan, plan_for, planning_options
+from onmt_entmax.cli.planning import plan_for
 from onmt_entmax.cli.plans import Network, Plan, candidates
+from onmt_entmax.cli.preparation_options import check_options
 from onmt_entmax.cli.table_configuration import DEFAULT, HALLUCINATED, configuration, network_of
 from onmt_entmax.cli.table_messages import tell_tables
 from onmt_entmax.cli.table_pairs import invented_pairs, pairs_of, rows_of
 from onmt_entmax.cli.tables import Table, refuse_bad_rows
-from onmt_entmax.cli.training_file import CONFIGURATION, keep_configuration
-from onmt_entmax.errors import UserError
-from onmt_entmax.files import followed, refuse_overwriting, write_files
-from onmt_entmax.rules import whole
+from onmt_entmax.cli.task_settings import task_settings
+from onmt_entmax.cli.training_file import CONFIGURATION
+from onmt_entmax.files import write_files
 from onmt_entmax.strings.checks import oddities, unseen_languages
-from onmt_entmax.strings.copying import useful_frequency
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import RIGHT_TO_LEFT, StringTask
-from onmt_entmax.strings.task_record import task_record
-
-SPLITS = ("train", "dev", "test")
+from onmt_entmax.strings.task import StringTask
 
 
 @dataclass(frozen=True)
@@ -187,27 +182,6 @@ def _contents(
     return contents
 
 
-def check_options(options: argparse.Namespace, trains: bool) -> None:
-    """Check the options of a training, before anything is written.
-
-    Args:
-        options: those of `common_options`.
-        trains: whether there are tables to train on, and to validate.
-
-    Raises:
-        UserError: names the option, or a configuration that is not `prepare`'s own.
-    """
-    check_plan(options)
-    if options.minutes and not trains:
-        raise UserError("--minutes plans a training, which needs train and dev")
-    if options.hallucinate and not trains:
-        raise UserError("--hallucinate adds to the data of a training, which needs train and dev")
-    if options.size and options.size % 2:
-        raise UserError(f"--size {options.size}: must be even, for the encoder's two directions")
-    if trains:
-        keep_configuration(options.out, options.minutes)
-
-
 def planned(
     pairs: Sequence[tuple[str, str]], invented: int, task: StringTask, options: argparse.Namespace
 ) -> Plan:
@@ -235,86 +209,3 @@ def planned(
     )
     softmax = ["-global_attention_function", "softmax", "-attention_warmup_steps", "0"]
     return plan_for(options, networks, softmax, hallucinate)
-
-
-def check_outputs(tables: Sequence[Table], options: argparse.Namespace) -> None:
-    """Refuse to write a file that is read, or one file twice.
-
-    Raises:
-        UserError: names the file.
-    """
-    names = dict.fromkeys([*(table.split for table in tables), HALLUCINATED])
-    outputs = [options.out / f"{name}.{side}" for name in names for side in ("src", "tgt")]
-    outputs.append(options.out / CONFIGURATION)
-    refuse_overwriting([table.path for table in tables], [*outputs, options.skip_bad])
-    if options.skip_bad is not None and followed(options.skip_bad) in map(followed, outputs):
-        raise UserError(f"--skip-bad {options.skip_bad}: has another content; name another file")
-
-
-def task_settings(
-    pairs: Sequence[tuple[str, str]], task: StringTask, options: argparse.Namespace
-) -> list[str]:
-    """Return the lines of a configuration that say what the model reads and writes.
-
-    Print what was chosen: which symbols are copied, and the direction, if it is not the usual one.
-
-    Args:
-        pairs: of the training data.
-        task: of the rows.
-        options: `right_to_left` and `copy`.
-    """
-    lines = [f"task: {json.dumps(task_record(task), ensure_ascii=False)}"]
-    frequency, why = _copy_frequency(pairs, task, options.copy)
-    print(f"copy_frequency: {frequency}: {why}")
-    if options.right_to_left:
-        print(f"target_order: {RIGHT_TO_LEFT}; the files stay in natural order")
-        lines.append(f"target_order: {RIGHT_TO_LEFT}")
-    return [*lines, f"copy_frequency: {frequency}  # {why}"]
-
-
-def _copy_frequency(
-    pairs: Sequence[tuple[str, str]], task: StringTask, chosen: int | None
-) -> tuple[int, str]:
-    """Return `copy_frequency`, and what it means, for people.
-
-    Args:
-        pairs: of the training data.
-        task: of the rows.
-        chosen: by the user; None: by the data.
-    """
-    frequency, reason = chosen, ""
-    if frequency is None:
-        units = [(task.divided(source.split())[1], target.split()) for source, target in pairs]
-        frequency = useful_frequency(units, alike=task.source == task.target)
-        reason = f", since {'most' if frequency else 'too few'} targets have the rare symbols"
-    if frequency:
-        copied = f"copy unknown symbols, and those of fewer than {frequency} training sources"
-    else:
-        copied = "copy no symbol"
-    return frequency, f"{copied}{reason}; --copy sets it"
-
-
-def common_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `prepare table` that `prepare sigmorphon` has too."""
-    add = parser.add_argument
-    add("--out", type=Path, required=True, help="folder for <split>.src, <split>.tgt, train.yaml")
-    add("--skip-bad", type=Path, metavar="FILE", help="write rows that cannot be read there")
-    planning_options(parser)
-    size = whole(2, 10_000)
-    add("--size", type=size, metavar="N", help="states, even (default: by --minutes, or 300)")
-    add("--layers", type=whole(1, 20), metavar="N", help="(default: 1 with --minutes, or 2)")
-    add("--batch", type=whole(1, 10_000), metavar="N", help="pairs (default: by the rows, or 32)")
-    add("--right_to_left", action="store_true", help="train a model that writes right to left")
-    add(
-        "--copy",
-        type=whole(0, 10**9),
-        metavar="N",
-        help="copy symbols of fewer than N training sources; 0: none (default: by the data)",
-    )
-    add(
-        "--hallucinate",
-        type=whole(0, 100),
-        metavar="N",
-        help="add N pairs with a random stem for each training pair (default: 0, or by --minutes)",
-    )
-    add("--seed", type=int, default=1, help="seed for the order of training pairs (default 1)")

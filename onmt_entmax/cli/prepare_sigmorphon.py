@@ -39,7 +39,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.cli.preparation import SPLITS, check_outputs, common_options, prepare
+from onmt_entmax.cli.preparation import prepare
+from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_options
 from onmt_entmax.cli.sigmorphon_folder import ALL, SETTINGS, choose_languages
 from onmt_entmax.cli.tables import Table, name_languages, read_tables
 from onmt_entmax.errors import UserError

@@ -16,7 +16,7 @@ def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
     """Return a page with the tables of each lemma, which needs no network."""
     style = files("onmt_entmax.report").joinpath("page.css").read_text(encoding="utf-8")
     bodies: list[str] = []
-    firsts: list[Inflection] = []  # the first cell of each lemma; all cells may not fit the memory
+    firsts: list[Inflection] = []  # the first cell of each lemma
     for cells in paradigms:
         firsts.append(cells[0])
         bodies.append(_body(cells))
