@@ -86,7 +86,7 @@ def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list
 
 
 def surest_first(checked: Sequence[AuditedRow]) -> list[AuditedRow]:
-    """Return the suspects alone, those with the surest best form first; see `excluded_rows`."""
+    """Return the suspects of `excluded_rows`, without the variants."""
     suspects, _ = excluded_rows(checked)
     return suspects
 

@@ -156,7 +156,7 @@ def _tell_bad_rows(reading: _Reading, skip: Path | None) -> None:
 
     Args:
         reading: has read all tables, some of whose rows are bad.
-        skip: see `check_tables`.
+        skip: the file that receives these rows; None: they are an error.
 
     Raises:
         UserError: `skip` is None.

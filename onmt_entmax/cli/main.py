@@ -129,7 +129,13 @@ def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) 
 
 
 def _print_help(choices: Mapping[str, str], program: str) -> None:
-    """Print the commands that may be typed after `program`; see `_choose`."""
+    """Print the commands that may be typed after `program`.
+
+    Args:
+        choices: what the user may type, and the names of the commands; a group of commands maps to
+            the empty string.
+        program: what the user typed before that.
+    """
     typed = {name or word: word for word, name in choices.items()}
     print(f"usage: {program} COMMAND [OPTIONS]")
     for title, group in GROUPS.items():

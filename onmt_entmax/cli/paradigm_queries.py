@@ -50,7 +50,7 @@ def _lemmas_of_file(options: argparse.Namespace) -> list[Lemma]:
     """Return the lemmas of a file, each of which may have its part of speech.
 
     Raises:
-        UserError: see `read_lemmas`.
+        UserError: there are none, or a line has more than two columns.
     """
     lemmas: list[Lemma] = []
     for number, line in enumerate(read_lines(options.lemmas), 1):

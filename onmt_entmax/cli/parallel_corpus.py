@@ -56,7 +56,7 @@ def read_corpus(
         options: `val_size` and `seed`.
 
     Raises:
-        UserError: see `_read`.
+        UserError: a file cannot be read, or its lines cannot be pairs of this part.
     """
     parts = {part: _read(part, sides, folder) for part, sides in inputs.items()}
     read = len(parts["train"])

@@ -116,7 +116,13 @@ class _Measurement:
     def of(
         cls, options: argparse.Namespace, networks: Sequence[Network], more: Sequence[str]
     ) -> _Measurement:
-        """Measure how fast networks train; see `plan_for`."""
+        """Measure how fast networks train.
+
+        Args:
+            options: `gpu` and `out`, a folder with data and a configuration.
+            networks: to measure, smaller ones first.
+            more: options of `train` that the configuration does not have yet.
+        """
         import torch  # slow to import, as the next lines are
 
         from onmt_entmax.options.train import training_setup

@@ -232,7 +232,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
     Raises:
         UserError: options exclude each other, or `--languages` cannot end names of files.
-        MissingLibraryError: see `available_subword_type`.
+        MissingLibraryError: the user chose `bpe`, and its library is not installed.
     """
     parser = _parser()
     options = parser.parse_args(arguments)

@@ -146,7 +146,13 @@ def read_tables(
 def _further_layout(
     table: Table, first: Table, sample: Sequence[str], columns: Sequence[str]
 ) -> Layout:
-    """Return the layout of a table that is not the first; see `layout_like`.
+    """Return the layout of a table that is not the first, whose columns it has.
+
+    Args:
+        table: whose layout is wanted.
+        first: of all tables, with its layout.
+        sample: the first lines of the table.
+        columns: of all tables, if the user named them.
 
     Raises:
         UserError: its columns are unclear, or targets are missing where they must not.

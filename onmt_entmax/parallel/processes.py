@@ -111,7 +111,8 @@ class Processes:
         """Join the process group, and begin to give signs of life.
 
         Raises:
-            ProcessError: see `connected`.
+            ProcessError: the environment does not say where the other processes are, or one of them
+                cannot be reached.
         """
         if self.count == 1 or dist.is_initialized():
             return

@@ -178,8 +178,8 @@ def rows_of(
     Args:
         lines: of the file.
         layout: of the table.
-        task: see `Layout.row`, as for the others.
-        language: of the file.
+        task: the units of its columns.
+        language: of the file; a column of languages is read instead.
         needs_target: whether a row without a target is a bad one.
     """
     is_heading_ahead = bool(layout.heading)

@@ -65,7 +65,7 @@ def test_a_flag_that_is_given_twice_with_one_value_is_a_note(tmp_path: Path) -> 
 
 
 class TestOneSizeOfBothSides:
-    """`layers` sets `enc_layers` and `dec_layers`, and `rnn_size` likewise."""
+    """`layers` sets `enc_layers` and `dec_layers`, and `rnn_size` the sizes of both."""
 
     def test_that_replaces_others_is_warned_of(self, tmp_path: Path) -> None:
         options = read_training(tmp_path, "layers: 3\nenc_layers: 1\ndec_layers: 3")
