@@ -51,6 +51,12 @@ def test_a_right_to_left_network_writes_the_last_symbol_first() -> None:
     assert (source, target) == (["a", "b"], ["z", "y", "x"])
 
 
+def test_a_rare_symbol_of_a_right_to_left_model_has_its_placeholder() -> None:
+    codec = Codec(StringTask(right_to_left=True, copies=True), frequent=frozenset("ab"))
+    source, target, _ = codec.encode("ax", "xb")
+    assert (source, target) == (["a", "<copy1>"], ["b", "<copy1>"])
+
+
 def test_without_copying_nothing_is_replaced_or_excluded() -> None:
     codec = Codec(StringTask())
     source, target, copies = codec.encode("xy", "xz")
