@@ -1,31 +1,26 @@
 """`onmt-entmax evaluate --predictions FILE`: the official measures of files of tokens."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwriting, write_files
+from onmt_entmax.cli.evaluated_words import Words, read_predictions
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
 from onmt_entmax.report.mcnemar import comparison, comparison_text
 from onmt_entmax.report.measures import (
     LanguageScores,
     WordScore,
-    correct_forms,
-    is_right,
     nearest_form,
     score_by_language,
 )
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import output_of
 from onmt_entmax.report.tables import aligned_table
-from onmt_entmax.strings.task import language_of
 
 
 def evaluate_tokens(options: argparse.Namespace) -> str:
@@ -40,7 +35,7 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     (reference,) = options.reference
     files = [options.source, reference, options.predictions]
     refuse_overwriting([*files, *options.against, options.report], [options.json])
-    words = _Words.read(options.source, reference)
+    words = Words.read(options.source, reference)
     nbest = options.nbest
     predictions = read_predictions(options.predictions, words, nbest)
     first = predictions[::nbest]
@@ -71,69 +66,7 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     return "\n\n".join(texts)
 
 
-@dataclass(frozen=True)
-class _Words:
-    """The words to predict.
-
-    Attributes:
-        path: of the sources.
-        sources: lines of tokens.
-        languages: of each word.
-        forms: the correct forms of each word, as tokens between single spaces.
-    """
-
-    path: Path
-    sources: Sequence[str]
-    languages: Sequence[str]
-    forms: Sequence[Sequence[str]]
-
-    @classmethod
-    def read(cls, source: Path, reference: Path) -> _Words:
-        """Return the words of two files.
-
-        Raises:
-            UserError: a file cannot be read, or they have no lines, or not equally many.
-        """
-        sources, references = read_aligned(source, reference)
-        if not sources:
-            raise UserError(f"{source}: no lines")
-        languages = [language_of(source, line, text) for line, text in enumerate(sources, 1)]
-        forms = correct_forms(sources, [" ".join(line.split()) for line in references])
-        return cls(source, sources, languages, forms)
-
-    def are_right(self, predictions: Sequence[str]) -> list[bool]:
-        """Return for each word whether its prediction is one of its correct forms."""
-        return list(map(is_right, map(nearest_form, self.forms, predictions), predictions))
-
-
-def read_predictions(path: Path, words: _Words, nbest: int) -> list[str]:
-    """Return the tokens of each predicted word, between single spaces.
-
-    Args:
-        path: of the predictions.
-        words: that are predicted.
-        nbest: lines that each word has.
-
-    Raises:
-        UserError: the file cannot be read, has another number of lines, or a line is no tokens.
-    """
-    lines = list(read_lines(path))
-    for line_number, line in enumerate(lines, 1):
-        if "\t" in line or line.startswith('{"'):
-            raise UserError(
-                f"{path}:{line_number}: expected tokens between spaces, as `onmt-entmax translate` "
-                "writes to -output, not lines of `inflect` or of a report"
-            )
-    needed = nbest * len(words.sources)
-    if len(lines) != needed:
-        raise UserError(
-            f"{path}: {counted(len(lines), 'line')}, but there must be {needed:,} for the lines of "
-            f"{words.path} (times --nbest)"
-        )
-    return [" ".join(line.split()) for line in lines]
-
-
-def _best_scores(words: _Words, predictions: Sequence[str], nbest: int) -> LanguageScores:
+def _best_scores(words: Words, predictions: Sequence[str], nbest: int) -> LanguageScores:
     """Return the scores of each word's best prediction: that nearest to a correct form.
 
     Args:
