@@ -11,7 +11,7 @@ import torch
 from onmt_entmax.checkpoint import STATE, CheckpointError, read_training_state, save
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
-from onmt_entmax.parallel.sharding import packed, unpacked
+from onmt_entmax.parallel.messages import packed, unpacked
 from tests.commands import ROOT
 from tests.evil import Evil
 from tests.models import SMALL, VOCABULARIES

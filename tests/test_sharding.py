@@ -10,8 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onmt_entmax.parallel.messages import packed, unpacked
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.parallel.sharding import Windows, packed, unpacked
+from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.alignment import Alignment
 from onmt_entmax.report.answers import Decoded, Drawn
 from onmt_entmax.report.writers import Answer

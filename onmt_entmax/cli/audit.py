@@ -25,22 +25,23 @@ are in OUT too.
 """
 
 import argparse
-import json
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
-from onmt_entmax.cli.audited_rows import AuditedRow, cell_of, excluded_rows, script_lines
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.audit_parts import part_folders, parts_of
+from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, script_lines
 from onmt_entmax.cli.children import run_command
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.table_configuration import configuration
 from onmt_entmax.cli.table_pairs import as_pair
 from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
-from onmt_entmax.cli.training_file import CONFIGURATION, pair_texts
+from onmt_entmax.cli.task_settings import task_line
+from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, refuse_overwriting, write_files
 from onmt_entmax.files.parsing import parse_json
@@ -56,6 +57,27 @@ _WRITTEN = (
     *("dev.out", "dev.report.jsonl", "dev.report.jsonl.summary.json", "scores.jsonl"),
 )
 _LOG_PROB = Rule(float, off=None)
+_LISTED = 10  # admitted forms of a row
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """The files with the results, which the docstring of this file describes."""
+
+    suspects: Path
+    variants: Path
+    scripts: Path
+    ask: Path
+
+    @classmethod
+    def of(cls, out: Path) -> "_Outputs":
+        """Return the files of a folder."""
+        return cls(
+            suspects=out / "suspects.tsv",
+            variants=out / "variants.tsv",
+            scripts=out / "scripts.tsv",
+            ask=out / "ask.tsv",
+        )
 
 
 def check_part(
@@ -69,11 +91,11 @@ def check_part(
     """Train on some rows, and decode and score others; what is done already stays.
 
     Args:
-        folder: of the part.
-        train: rows to train on.
-        held_out: rows to decode and score.
-        task: of the table.
-        options: of the command line.
+        folder: of the part: receives all files and the model.
+        train: rows of the other parts.
+        held_out: rows of this part.
+        task: of the rows.
+        options: `model`, which did not see the table, or None; and `updates` of a training.
         training_flags: of `onmt-entmax train`, in place of what the configuration says.
 
     Raises:
@@ -93,8 +115,10 @@ def check_part(
             return
         _train(folder, training_flags)
     source = ("-model", options.model or folder / "model", "-src", folder / "dev.src")
-    run_command("translate", *source, "-output", folder / "dev.out", "-n_best", 10,
-        "-beam_size", 10, "-exactness_report", folder / "dev.report.jsonl")  # fmt: skip
+    run_command(
+        "translate", *source, "-output", folder / "dev.out", "-n_best", _LISTED,
+        "-beam_size", _LISTED, "-exactness_report", folder / "dev.report.jsonl",
+    )  # fmt: skip
     run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
 
 
@@ -114,9 +138,13 @@ def _files_of_part(
         }
     )
     if not options.model:
-        settings = [f"task: {json.dumps(task.record(), ensure_ascii=False)}"]
         contents[folder / CONFIGURATION] = configuration(
-            folder, len(train), languages=1, commands=[], task=settings, steps=options.updates
+            folder,
+            len(train),
+            languages=1,
+            commands=[],
+            task=[task_line(task)],
+            steps=options.updates,
         )
     return contents
 
@@ -128,28 +156,6 @@ def _train(folder: Path, flags: Sequence[str]) -> None:
     run_command("train", "-config", folder / CONFIGURATION, *flags, *resumed)
 
 
-def folds_of(options: argparse.Namespace) -> int:
-    """Return the number of parts of the table."""
-    return 1 if options.model else options.folds or 5
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Rows of the table that one model checks, which did not see them.
-
-    Attributes:
-        folder: of its files and its model.
-        train: rows of the other parts.
-        held_out: its own rows; of equal rows, the first.
-        copies: how many equal rows each of these is.
-    """
-
-    folder: Path
-    train: Sequence[Row]
-    held_out: Sequence[Row]
-    copies: Sequence[int]
-
-
 def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> list[AuditedRow]:
     """Return all rows, each checked by the model of the other parts; of equal rows, the first.
 
@@ -159,7 +165,7 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
     """
     rows, task = _read_rows(options)
     checked: list[AuditedRow] = []
-    for part in _parts(rows, options):
+    for part in parts_of(rows, options):
         check_part(part.folder, part.train, part.held_out, task, options, training_flags)
         number = len(part.held_out)
         reports = read_report(part.folder / "dev.report.jsonl", number)
@@ -203,43 +209,6 @@ def _as_known(row: Row, inventory: Inventory, options: argparse.Namespace) -> Ro
     except UserError as error:
         raise UserError(f"{options.file}:{row.number}: {error}") from None
     return row._replace(query=Query(known.lemma, known.tags, known.language))
-
-
-def _parts(rows: Sequence[Row], options: argparse.Namespace) -> Iterator[_Part]:
-    """Divide the rows into parts; those of a cell are in the same part.
-
-    Raises:
-        UserError: the table is too small for so many parts.
-    """
-    folds = folds_of(options)
-    if not options.model and len(rows) < 10 * folds:
-        needed = f"{10 * folds} rows or more are needed for {folds} --folds"
-        raise UserError(f"{options.file}: {needed}, not {len(rows)}")
-    # The rows of each cell, and of these, equal ones.
-    cells: dict[object, dict[object, list[Row]]] = {}
-    for row in rows:
-        cells.setdefault(cell_of(row), {}).setdefault((row.query, row.target), []).append(row)
-    if not options.model and len(cells) < 2 * folds:
-        needed = f"{2 * folds} different cells or more are needed for {folds} --folds"
-        raise UserError(f"{options.file}: {needed}, not {len(cells)}")
-    copies = len(rows) - sum(map(len, cells.values()))
-    if copies:
-        print(f"{options.file}: {counted(copies, 'row')} equal to earlier ones, listed once")
-    shuffled = list(cells.values())
-    random.Random(options.seed).shuffle(shuffled)
-    # Groups of equal rows, by part.
-    divided = [
-        [equal for cell in shuffled[part::folds] for equal in cell.values()]
-        for part in range(folds)
-    ]
-    for number, groups in enumerate(divided):
-        others = [equal for other in divided if other is not groups for equal in other]
-        yield _Part(
-            options.out / f"part-{number + 1}",
-            [row for equal in others for row in equal],
-            [equal[0] for equal in groups],
-            list(map(len, groups)),
-        )
 
 
 def read_scores(path: Path, count: int) -> list[float | None]:
@@ -288,29 +257,28 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Write the suspects; return the exit status."""
     options = parse_arguments(arguments)
-    suspects, variants, scripts, ask = (
-        options.out / f"{name}.tsv" for name in ("suspects", "variants", "scripts", "ask")
-    )
-    folders = (options.out / f"part-{part + 1}" for part in range(folds_of(options)))
-    of_parts = [folder / name for folder in folders for name in _WRITTEN]
-    refuse_overwriting([options.file], [suspects, variants, scripts, ask, *of_parts])
+    paths = _Outputs.of(options.out)
+    of_parts = [folder / name for folder in part_folders(options) for name in _WRITTEN]
+    refuse_overwriting([options.file], [*vars(paths).values(), *of_parts])
     checked = audit(options)
-    excluded, beside = excluded_rows(checked)
-    uncertain = sorted(checked, key=lambda audited: audited.certainty)[: options.ask or 0]
+    suspects, variants = excluded_rows(checked)
     lines = {
-        suspects: [audited.columns() for audited in excluded],
-        variants: [audited.columns() for audited in beside],
-        scripts: script_lines(checked),
+        paths.suspects: [audited.line() for audited in suspects],
+        paths.variants: [audited.line() for audited in variants],
+        paths.scripts: script_lines(checked),
     }
     if options.ask:
-        lines[ask] = [audited.columns() for audited in uncertain]
+        uncertain = sorted(checked, key=lambda audited: audited.certainty)[: options.ask]
+        lines[paths.ask] = [audited.line() for audited in uncertain]
     write_files({path: "".join(f"{line}\n" for line in rows) for path, rows in lines.items()})
     of_table = f"of {counted(len(checked), 'row')}"
-    print(f"{suspects}: {len(excluded):,} {of_table} are excluded")
-    if beside:
-        print(f"{variants}: {len(beside):,} more, whose cells have the model's best form too")
-    if lines[scripts]:
-        print(f"{scripts}: {len(lines[scripts]):,} {of_table} mix scripts")
+    print(f"{paths.suspects}: {len(suspects):,} {of_table} are excluded")
+    if variants:
+        print(
+            f"{paths.variants}: {len(variants):,} more, whose cells have the model's best form too"
+        )
+    if lines[paths.scripts]:
+        print(f"{paths.scripts}: {len(lines[paths.scripts]):,} {of_table} mix scripts")
     if options.ask:
-        print(f"{ask}: the {counted(len(uncertain), 'row')} of least certainty")
+        print(f"{paths.ask}: the {counted(len(lines[paths.ask]), 'row')} of least certainty")
     return 0

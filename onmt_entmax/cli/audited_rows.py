@@ -40,8 +40,8 @@ class AuditedRow:
         """Return the form of a hypothesis of the record."""
         return self.task.target.decode(hypothesis["text"].split())
 
-    def columns(self) -> str:
-        """Return the row and the admitted forms as a line of `suspects.tsv`."""
+    def line(self) -> str:
+        """Return the row and the admitted forms as a line of `suspects.tsv`, without its end."""
         admitted = ", ".join(
             f"{self._form(hypothesis)} {hypothesis['prob']:.3g}"
             for hypothesis in self.record["hypotheses"]
@@ -66,8 +66,9 @@ def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
 def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list[AuditedRow]]:
     """Return the suspects and the variants: rows whose form has probability zero.
 
-    Those with the surest best form come first. A variant's cell has the model's best form too, in
-    no more rows.
+    Those with the surest best form come first. A variant's cell has the model's best form too, as
+    that of `dreamt` may have `dreamed`: a second form is no error. But if that form stands in more
+    rows of the cell than this one, this one is suspect: a slip among copies.
     """
     copies: dict[object, int] = {
         (cell_of(audited.row), audited.row.target): audited.copies for audited in checked
@@ -85,8 +86,9 @@ def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list
 
 
 def surest_first(checked: Sequence[AuditedRow]) -> list[AuditedRow]:
-    """Return the suspects, those with the surest best form first."""
-    return excluded_rows(checked)[0]
+    """Return the suspects of `excluded_rows`, without the variants."""
+    suspects, _ = excluded_rows(checked)
+    return suspects
 
 
 def script_lines(checked: Sequence[AuditedRow]) -> list[str]:

@@ -33,29 +33,26 @@ BLEU, if all others are left to a person: by the probability of the output, and 
 
 import argparse
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.bleu_texts import check_lengths, read_texts
+from onmt_entmax.cli.bleu_tuning import tune
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
-from onmt_entmax.data.parallel import read_lines
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
 from onmt_entmax.report.coverage import coverage, coverage_text
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.reward_tuning import tune_reward
 from onmt_entmax.report.system_comparison import Measure, SystemScore, compare
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
-NEAR = 0.5  # BLEU; the choice of a thousand sentences makes a larger difference by chance
-SLOW = 500  # words of a line for which TER takes minutes
-MOST = 5_000  # words of a line for which TER takes gigabytes
 
 
 def table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
@@ -97,142 +94,63 @@ def _known_fields(score: SystemScore) -> dict[str, float]:
     return {name: value for name, value in vars(score).items() if value is not None}
 
 
-def read_texts(
-    paths: Sequence[Path], sentences: int | None = None, nbest: int = 1
-) -> list[list[str]]:
-    """Return the lines of files of equal length, without trailing white space.
-
-    Args:
-        paths: of the files.
-        sentences: lines of the reference; None: as many as the first file has.
-        nbest: lines for each of them.
-
-    Raises:
-        UserError: one cannot be read, is empty or a report, or has another number of lines.
-    """
-    texts = []
-    for path in paths:
-        text = [line.rstrip() for line in read_lines(path)]
-        sentences = sentences or len(text)
-        if not text:
-            raise UserError(f"{path}: the file is empty")
-        if text[0].startswith('{"') and '"source": ' in text[0]:
-            raise UserError(
-                f"{path}: an -exactness_report, not text; name the file that `translate` wrote to "
-                "-output (only --tune and --report read a report)"
-            )
-        if len(text) != sentences * nbest:
-            if nbest > 1:
-                why = f"{nbest} for each of {counted(sentences, 'line')} of the reference"
-            else:
-                why = "as in the reference"
-                if len(text) % sentences == 0:
-                    why += f" (n-best lists? --nbest {len(text) // sentences})"
-            raise UserError(
-                f"{path}: has {counted(len(text), 'line')}, expected {sentences * nbest}, {why}"
-            )
-        texts.append(text)
-    return texts
-
-
-def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
-    """Check that TER ends: its time and memory grow with the square of a line's words.
-
-    Args:
-        texts: names and lines of systems and references.
-
-    Raises:
-        UserError: a line is too long.
-    """
-    for name, lines in texts:
-        counts = [len(line.split()) for line in lines]
-        longest = max(counts)
-        where = f"{name}: line {1 + counts.index(longest)} has {counted(longest, 'word')}"
-        advice = "--metrics bleu chrf leaves TER out"
-        if longest > MOST:
-            raise UserError(f"{where}, and TER takes at most {MOST:,}; {advice}")
-        if longest > SLOW:
-            warn(f"{where}, for which TER takes minutes; {advice}")
-
-
-def tune(options: argparse.Namespace) -> str:
-    """Measure n-best lists by length reward; return the table.
-
-    Raises:
-        UserError: the report was made with penalties, or has no n-best lists.
-    """
-    (report,) = options.system
-    references = read_texts(options.reference)
-    records = list(read_report(report, len(references[0])))
-    for number, record in enumerate(records, start=1):
-        if not _can_be_reordered(record):
-            raise UserError(f"{report}:{number}: not a record of `translate` without penalties")
-    if max(len(record["hypotheses"]) for record in records) < 2:
-        raise UserError(f"{report}: has no n-best lists: translate with -n_best 30")
-    ((name, metric),) = make_metrics(["bleu"], options.tokenize[:1], options.lowercase)
-    with replaced_when_done([options.output] if options.output else []) as files:
-        rows = tune_reward(records, references, metric)
-        for file in files:
-            content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
-            file.write(json_text(content))
-    lines = [["options of translate", name, "brevity penalty", "proven"]]
-    for row in rows:
-        measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
-        lines.append([row.options, *measures])
-    best = max(rows, key=lambda row: row.bleu)
-    near = [row for row in rows if row.bleu >= best.bleu - NEAR]
-    most_proven = max(near, key=lambda row: row.proven)
-    return (
-        f"{aligned_table(lines)}\n\nbest: {best.options}\n"
-        f"most proven within {NEAR} BLEU of it: {most_proven.options}"
-    )
-
-
-def _can_be_reordered(record: dict[str, Any]) -> bool:
-    """Tell whether a record has all that a length reward needs: one of a search without penalties.
-
-    Records of `combine` count no dropped prefixes. A record without hypotheses needs nothing.
-    """
-    hypotheses = record["hypotheses"]
-    if not hypotheses:
-        return True
-    has_log_probs = all(isinstance(hypothesis.get("log_prob"), float) for hypothesis in hypotheses)
-    return "penalties" not in record and "dropped" in record and has_log_probs
-
-
 def run(options: argparse.Namespace) -> str:
-    """Measure as the options say; return the table."""
+    """Measure as the options say; return the table.
+
+    Raises:
+        UserError: a file cannot be read, is not what it should be, or would be overwritten.
+    """
     refuse_overwriting([*options.system, *options.reference, options.report], [options.output])
-    if options.tune:
-        return tune(options)
+    return tune(options) if options.tune else _compare(options)
+
+
+def _compare(options: argparse.Namespace) -> str:
+    """Compare the systems, and write the scores if asked to; return the table."""
     references = read_texts(options.reference)
-    texts = read_texts(options.system, len(references[0]), options.nbest)
-    if options.detokenize:
-        texts = [[detokenize(line, options.detokenize) for line in text] for text in texts]
-    names = [str(path) for path in options.system]
-    if len(set(names)) < len(names):
-        raise UserError("the same system is given twice")
+    texts = _systems(options, len(references[0]))
     if "ter" in options.metrics:
-        paths = map(str, [*options.reference, *options.system])
-        check_lengths(zip(paths, [*references, *texts], strict=True))
+        paths = map(str, options.reference)
+        check_lengths([*zip(paths, references, strict=True), *texts.items()])
     metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
-    systems = list(zip(names, texts, strict=True))
     with replaced_when_done([options.output] if options.output else []) as files:
-        measures = compare(systems, references, metrics, options.resamples, options.nbest)
+        measures = compare(
+            list(texts.items()), references, metrics, options.resamples, options.nbest
+        )
+        names = list(texts)
         content = as_json(names, measures, options.detokenize)
-        text = table(names, measures)
+        parts = [table(names, measures)]
         if options.report:
-            records = list(read_report(options.report, len(references[0])))
             name, metric = metrics[0]
-            first = texts[0][:: options.nbest]
-            curve = coverage(records, quality_of(metric, first, references))
+            best_texts = texts[names[0]][:: options.nbest]
+            records = list(read_report(options.report, len(references[0])))
+            curve = coverage(records, quality_of(metric, best_texts, references))
             content["coverage"] = [vars(point) for point in curve]
-            text += "\n\n" + coverage_text(curve, name)
+            parts.append(coverage_text(curve, name))
         for file in files:
             file.write(json_text(content))
+    text = "\n\n".join(parts)
     if options.detokenize:
         text += f"\ntranslations detokenized by Moses' rules ({options.detokenize})"
     return text
+
+
+def _systems(options: argparse.Namespace, sentences: int) -> dict[str, list[str]]:
+    """Return the lines of each system, by the name of its file.
+
+    Args:
+        options: `system`, `nbest` and `detokenize`.
+        sentences: lines of the reference.
+
+    Raises:
+        UserError: a file cannot be read, or is given twice.
+    """
+    texts = read_texts(options.system, sentences, options.nbest)
+    if options.detokenize:
+        texts = [[detokenize(line, options.detokenize) for line in text] for text in texts]
+    names = list(map(str, options.system))
+    if len(set(names)) < len(names):
+        raise UserError("the same system is given twice")
+    return dict(zip(names, texts, strict=True))
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

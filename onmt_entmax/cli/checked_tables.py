@@ -13,15 +13,14 @@ from typing import NamedTuple, TextIO
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import note, warn
+from onmt_entmax.cli.bad_rows import LISTED, bad_row_line, bad_row_text, bad_rows_summary
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.predicted_tables import PredictedTable, rows_and_bad_rows
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import replaced_when_done
 from onmt_entmax.strings.headings import may_be_heading
 from onmt_entmax.strings.tables import BadRow, Layout, Row
 from onmt_entmax.transducer import Transducer
-
-_LISTED = 10  # bad rows that are named
 
 
 @dataclass(frozen=True)
@@ -123,10 +122,10 @@ class _Reading:
     def _add_bad(self, table: PredictedTable, row: BadRow) -> None:
         """Count a row that cannot be read; name the first ones."""
         self.bad += 1
-        if self.bad <= _LISTED:
-            self.warnings.append(f"{table.name}:{row.number}: {row.reason}")
+        if self.bad <= LISTED:
+            self.warnings.append(bad_row_text(table.name, row))
         if self._bad_rows is not None:
-            self._bad_rows.write(f"{table.name}:{row.number}\t{row.reason}\t{row.line}\n")
+            self._bad_rows.write(bad_row_line(table.name, row))
 
     def _add_layout(self, table: PredictedTable, target: str) -> None:
         """Keep how a table was read; `target` is its first one, empty if it has none."""
@@ -157,15 +156,12 @@ def _tell_bad_rows(reading: _Reading, skip: Path | None) -> None:
 
     Args:
         reading: has read all tables, some of whose rows are bad.
-        skip: see `check_tables`.
+        skip: the file that receives these rows; None: they are an error.
 
     Raises:
         UserError: `skip` is None.
     """
-    more = f", the first {_LISTED} above" if reading.bad > _LISTED else ""
-    number = f"{reading.bad:,} of {counted(reading.total, 'row')}"
+    summary = bad_rows_summary(reading.bad, reading.total)
     if skip is None:
-        raise UserError(
-            f"{number} cannot be read{more}; mend them, or --skip-bad FILE leaves them out"
-        )
-    warn(f"{number} cannot be read{more}; {skip} has them, with their reasons")
+        raise UserError(f"{summary}; mend them, or --skip-bad FILE leaves them out")
+    warn(f"{summary}; {skip} has them, with their reasons")

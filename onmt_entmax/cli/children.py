@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from onmt_entmax.cli import ending
@@ -19,6 +19,8 @@ _SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
 _PATIENCE = 1  # seconds in which a terminal's signal has surely reached the child too
+_LOOK = 0.2  # seconds between looks at the signals that this process received
+_WATCH = 1  # seconds between looks at the parent
 
 
 def run_command(*words: object) -> None:
@@ -33,7 +35,7 @@ def run_command(*words: object) -> None:
     command = list(map(str, words))
     with _collected() as received:
         print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
-        # As an attribute, because tests replace it.
+        # `CONSOLE` is read from its module now, since tests replace it there.
         process = subprocess.Popen([*ending.CONSOLE, *command], env={**os.environ, _PART: "1"})
         status = _waited(process, received)
     if received:
@@ -66,18 +68,23 @@ def _collected() -> Iterator[list[int]]:
 
 
 def _waited(process: subprocess.Popen[bytes], received: Sequence[int]) -> int:
-    """Return the exit status of a child; SIGTERM ends it once after the first signal.
+    """Return the exit status of a child; end it with SIGTERM after the first signal.
 
-    A terminal interrupts the child itself. To pass on that interrupt would be a second one, after
-    which training does not wait to save its state.
+    A terminal sends its signals to the child, too, which then ends by itself. To pass on an
+    interrupt would be a second one, after which training does not wait to save its state. So the
+    child has `_PATIENCE` seconds before it gets SIGTERM, once.
+
+    Args:
+        process: the child.
+        received: numbers of the signals that this process received, which grow.
     """
-    while True:
-        try:
-            return process.wait(0.2 if not received else _PATIENCE)
-        except subprocess.TimeoutExpired:
-            if received:
-                process.terminate()
-                return process.wait()
+    while not received:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(_LOOK)
+    with suppress(subprocess.TimeoutExpired):
+        return process.wait(_PATIENCE)
+    process.terminate()
+    return process.wait()
 
 
 def end_with_parent() -> None:
@@ -92,7 +99,7 @@ def end_with_parent() -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(1)
+            time.sleep(_WATCH)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()

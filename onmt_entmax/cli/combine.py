@@ -24,7 +24,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
@@ -103,24 +103,23 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Combine the reports; return the exit status."""
     options = parse_arguments(arguments)
-    paths = options.reports
-    counts, decisions = CertificateCounts(), MbrCounts()
     written = [options.output, *with_summary(options.report)]
-    refuse_overwriting(paths, written)
-    with replaced_when_done(written) as (output, *reports):
-        for records in aligned_records(paths):
+    refuse_overwriting(options.reports, written)
+    counts, decisions = CertificateCounts(), MbrCounts()
+    with replaced_when_done(written) as (output, *report_files):
+        for records in aligned_records(options.reports):
             record = _average(records, options.weights)
             count_record(counts, record)
             line = output_of(record)[0]
             if options.mbr and not is_blank(record):
                 line = _decide(options.mbr, record, line, decisions)
             print(one_line(line), file=output)
-            if reports:
-                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=reports[0])
+            for file in report_files[:1]:
+                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=file)
         summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
-        for file in reports[1:]:  # none if the report goes to a stream
-            inputs = {"reports": [str(path) for path in paths], "weights": options.weights}
-            file.write(json_text(summary | inputs))
+        for file in report_files[1:]:  # the summary; none if the report goes to a stream
+            reports = [str(path) for path in options.reports]
+            file.write(json_text({**summary, "reports": reports, "weights": options.weights}))
     print(f"{options.output}: {counted(summary['sentences'], 'sentence')}")
     print(*rate_lines(summary), sep="\n")
     return 0

@@ -16,18 +16,22 @@ The folder OUT.work holds queries and predictions. The same command continues th
 model that is done; with another --prob or --draw it selects from the same predictions again.
 """
 
+from __future__ import annotations
+
 import argparse
 import hashlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import find_model
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.combine import SEVERAL, shares
-from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.cli.training_file import pair_texts
+from onmt_entmax.cli.distilled_pairs import new_queries, pseudo_labels
+from onmt_entmax.cli.pair_files import SIDES, pair_texts
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import (
     count_lines,
@@ -39,72 +43,8 @@ from onmt_entmax.files import (
     write_files,
     write_text,
 )
-from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.writers import one_line
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.task import INFLECTION, Query, language_of
-from onmt_entmax.strings.units import UNKNOWN
-
-_TRIES = 20  # draws for each new query; after so many, the language is taken to have no more
-
-
-def new_queries(known: Sequence[Query], count: int, generator: random.Random) -> list[Query]:
-    """Return new combinations of the known lemmas and tags of a language.
-
-    Tags are sampled as often as the training data has them, and combined with lemmas of the same
-    part of speech (the first tag).
-
-    Args:
-        known: the training queries of the language.
-        count: how many to make; there are fewer if the language has no more.
-        generator: the random generator.
-    """
-    lemmas: dict[tuple[str, ...], dict[str, None]] = {}  # by part of speech, each once
-    for query in known:
-        lemmas.setdefault(query.tags[:1], {})[query.source] = None
-    choices = {part_of_speech: list(words) for part_of_speech, words in lemmas.items()}
-    taken = set(known)
-    queries: list[Query] = []
-    for _ in range(count * _TRIES):
-        if len(queries) == count:
-            break
-        tags = generator.choice(known).tags
-        query = Query(generator.choice(choices[tags[:1]]), tags)
-        if query not in taken:
-            taken.add(query)
-            queries.append(query)
-    return queries
-
-
-def pseudo_labels(
-    path: Path, least: float, most: float = 1.0, generator: random.Random | None = None
-) -> Iterator[tuple[str, str]]:
-    """Yield source and prediction of the records whose best prediction is certified.
-
-    Predictions with a token that stands for an unknown character are left out.
-
-    Args:
-        path: an exactness report of `translate` or `combine`.
-        least: the least probability of the best prediction.
-        most: the greatest probability of the best prediction.
-        generator: samples among the predictions by their probabilities; None takes the best.
-
-    Raises:
-        UserError: the file is no such report.
-    """
-    for record in read_report(path):
-        hypotheses = record["hypotheses"]
-        if not hypotheses or record["certificate"] == "none":
-            continue
-        if not least <= hypotheses[0]["prob"] <= most:
-            continue
-        text = hypotheses[0]["text"]
-        if generator:
-            texts = [hypothesis["text"] for hypothesis in hypotheses]
-            probs = [hypothesis["prob"] for hypothesis in hypotheses]
-            (text,) = generator.choices(texts, probs)
-        if UNKNOWN not in text.split():
-            yield one_line(record["source"]), one_line(text)
 
 
 def write_queries(options: argparse.Namespace, out: Path) -> None:
@@ -150,6 +90,46 @@ def keep(report: Path, options: argparse.Namespace) -> None:
     print(f"{options.out}.{{src,tgt}}: {counted(len(pairs), 'pair')}")
 
 
+@dataclass(frozen=True)
+class _Work:
+    """The files of the folder OUT.work.
+
+    Attributes:
+        queries: for all models.
+        record: what the predictions depend on.
+        reports: exactness reports, one for each model.
+        outputs: predictions, one file for each model.
+        combined_report: of the average.
+        combined_output: of the average.
+    """
+
+    queries: Path
+    record: Path
+    reports: Sequence[Path]
+    outputs: Sequence[Path]
+    combined_report: Path
+    combined_output: Path
+
+    @classmethod
+    def of(cls, out: Path, models: int) -> _Work:
+        """Return the files for the pairs OUT.src and OUT.tgt."""
+        folder = out.with_name(f"{out.name}.work")
+        reports = [folder / f"{number}.jsonl" for number in range(1, models + 1)]
+        return cls(
+            queries=folder / "queries.src",
+            record=folder / "distill.json",
+            reports=reports,
+            outputs=[report.with_suffix(".pred") for report in reports],
+            combined_report=folder / "combined.jsonl",
+            combined_output=folder / "combined.pred",
+        )
+
+    def files(self) -> list[Path]:
+        """Return all files."""
+        combined = [self.combined_output, self.combined_report]
+        return [self.queries, self.record, *self.reports, *self.outputs, *combined]
+
+
 def distill(options: argparse.Namespace) -> None:
     """Make queries, predict them with each model, average the predictions, and keep pairs.
 
@@ -158,70 +138,74 @@ def distill(options: argparse.Namespace) -> None:
             or no pairs.
         subprocess.CalledProcessError: a command failed, and has said why.
     """
-    pairs = [Path(f"{options.out}.{side}") for side in ("src", "tgt")]
-    work = options.out.with_name(f"{options.out.name}.work")
-    queries, record = work / "queries.src", work / "distill.json"
-    reports = [work / f"{number}.jsonl" for number in range(1, len(options.models) + 1)]
-    outputs = [report.with_suffix(".pred") for report in reports]
-    combined_output, combined_report = work / "combined.pred", work / "combined.jsonl"
-    refuse_overwriting(
-        [options.train, options.train.with_suffix(".tgt")],
-        [*pairs, queries, record, *reports, *outputs, combined_output, combined_report],
-    )
+    pairs = [Path(f"{options.out}.{side}") for side in SIDES]
+    work = _Work.of(options.out, len(options.models))
+    training = [options.train, options.train.with_suffix(".tgt")]
+    refuse_overwriting(training, [*pairs, *work.files()])
     models = list(map(find_model, options.models))
-    _begin(work, _settings(models, options), queries, options)
-    for model, report, output in zip(models, reports, outputs, strict=True):
-        if report.exists():
-            _check_report(report, queries)
-            print(f"{report}: {model} is done already")
-        else:
-            run_command(
-                "translate", "-model", model, "-src", queries,
-                "-beam_size", options.beam, "-n_best", options.beam,
-                "-output", output, "-exactness_report", report,
-            )  # fmt: skip
+    _begin(work, _settings(models, options), options)
+    for model, report, output in zip(models, work.reports, work.outputs, strict=True):
+        _predict(model, work.queries, report, output, beam=options.beam)
     weights = ["--weights", *options.weights] if options.weights else []
     run_command(
-        "combine", "--reports", *reports, *weights,
-        "--output", combined_output, "--report", combined_report,
+        "combine", "--reports", *work.reports, *weights,
+        "--output", work.combined_output, "--report", work.combined_report,
     )  # fmt: skip
-    keep(combined_report, options)
+    keep(work.combined_report, options)
+
+
+def _predict(model: Path, queries: Path, report: Path, output: Path, beam: int) -> None:
+    """Predict the queries with one model, unless an interrupted run has.
+
+    Raises:
+        UserError: the report of that run is cut or damaged.
+    """
+    if report.exists():
+        _check_report(report, queries)
+        print(f"{report}: {model} is done already")
+        return
+    run_command(
+        "translate", "-model", model, "-src", queries, "-beam_size", beam, "-n_best", beam,
+        "-output", output, "-exactness_report", report,
+    )  # fmt: skip
 
 
 def _settings(models: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the predictions depend on."""
-
-    def digest(path: Path) -> str:
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-
+    """Return what the predictions depend on, as JSON has it."""
+    weights = [model / "model.safetensors" for model in models]
     return {
-        "train": digest(options.train),
-        "models": [[str(followed(model)), digest(model / "model.safetensors")] for model in models],
+        "train": _digest(options.train),
+        "models": [
+            [str(followed(model)), _digest(path)]
+            for model, path in zip(models, weights, strict=True)
+        ],
         "each": options.each,
         "seed": options.seed,
         "beam": options.beam,
     }
 
 
-def _begin(
-    work: Path, settings: Mapping[str, Any], queries: Path, options: argparse.Namespace
-) -> None:
+def _digest(path: Path) -> str:
+    """Return a digest of a file; empty without a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _begin(work: _Work, settings: Mapping[str, Any], options: argparse.Namespace) -> None:
     """Write the queries, unless an interrupted run has.
 
     Raises:
         UserError: the folder has queries or predictions of other settings.
     """
-    record = work / "distill.json"
-    if not record.exists():
-        write_queries(options, queries)
+    if not work.record.exists():
+        write_queries(options, work.queries)
         # Last: without it, the next run writes the queries again.
-        write_text(record, json_text(settings))
+        write_text(work.record, json_text(settings))
         return
-    recorded = read_object(record)
+    recorded = read_object(work.record)
     if recorded != settings:
         other = sorted(name for name in settings if settings[name] != recorded.get(name))
         raise UserError(
-            f"{work}: its predictions are for other values of {', '.join(other)}; "
+            f"{work.record.parent}: its predictions are for other values of {', '.join(other)}; "
             "delete it or give another --out"
         )
 
@@ -240,8 +224,12 @@ def _check_report(report: Path, queries: Path) -> None:
         )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the pairs; return the exit status."""
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line.
+
+    Raises:
+        UserError: options exclude each other, or a path names no file.
+    """
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
@@ -263,5 +251,10 @@ def main(arguments: Sequence[str]) -> int:
         shares(options.weights, len(options.models), "model")
     if options.prob > options.at_most:
         raise UserError(f"--prob {options.prob} is above --at-most {options.at_most}")
-    distill(options)
+    return options
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pairs; return the exit status."""
+    distill(parse_arguments(arguments))
     return 0

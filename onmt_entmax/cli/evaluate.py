@@ -33,7 +33,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.evaluate_tables import evaluate_tables
 from onmt_entmax.cli.evaluate_tokens import evaluate_tokens
 from onmt_entmax.errors import UserError

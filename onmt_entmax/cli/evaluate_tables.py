@@ -4,9 +4,10 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from onmt_entmax.checkpoint import load
-from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.tables import separators_of
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.gold_tables import Gold, guessed_task, read_gold
@@ -63,10 +64,6 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     if other is not None:
         refuse_other_queries(predicted, other, paths, others)
     scores = score_strings(gold.targets, predicted.guesses, reading.task.target)
-    texts = [reading.guess] if reading.guess else []
-    several = sum(len(targets) > 1 for targets in gold.targets.values())
-    if several:
-        texts.append(f"queries with several gold targets: {several:,} of {len(gold.targets):,}")
     missing = len(gold.targets) - len(predicted.guesses)
     _warn_of_missing(missing, gold, predicted, scores)
     _warn_of_empty(predicted)
@@ -76,17 +73,31 @@ def evaluate_tables(options: argparse.Namespace) -> str:
         _warn_of_several(predicted, f"{named_together(paths)}: ")
         _warn_of_several(other, f"{named_together(others)}: ")
     content = {**scores.as_dict(), "missing": missing}
-    texts.append(scores_text(scores))
+    texts = [reading.guess, _several_targets_text(gold), scores_text(scores)]
     if other is not None:
-        languages = [query.language for query in gold.targets]
-        right = answered(gold.targets, predicted.guesses)
-        content["against"] = compared = comparison(
-            languages, right, answered(gold.targets, other.guesses)
-        )
+        compared = _compared(gold, predicted, other)
+        content["against"] = compared
         texts.append(comparison_text(compared, named_together(others)))
     if options.json:
         write_files({options.json: json_text(content)})
-    return "\n\n".join(texts)
+    return "\n\n".join(filter(None, texts))
+
+
+def _several_targets_text(gold: Gold) -> str:
+    """Return how many queries have several gold targets; nothing if none has."""
+    several = sum(len(targets) > 1 for targets in gold.targets.values())
+    if not several:
+        return ""
+    return f"queries with several gold targets: {several:,} of {len(gold.targets):,}"
+
+
+def _compared(gold: Gold, predicted: Predicted, other: Predicted) -> dict[str, Any]:
+    """Return how many queries only one of two sets of predictions gets right, by language."""
+    return comparison(
+        [query.language for query in gold.targets],
+        answered(gold.targets, predicted.guesses),
+        answered(gold.targets, other.guesses),
+    )
 
 
 def _reading(options: argparse.Namespace, columns: Sequence[str]) -> _Reading:

@@ -3,27 +3,24 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import json_text, read_aligned, read_lines, refuse_overwriting, write_files
+from onmt_entmax.cli.evaluated_words import Words, read_predictions
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
 from onmt_entmax.report.mcnemar import comparison, comparison_text
 from onmt_entmax.report.measures import (
     LanguageScores,
     WordScore,
-    correct_forms,
-    is_right,
     nearest_form,
     score_by_language,
 )
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import output_of
 from onmt_entmax.report.tables import aligned_table
-from onmt_entmax.strings.task import language_of
 
 
 def evaluate_tokens(options: argparse.Namespace) -> str:
@@ -38,31 +35,30 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     (reference,) = options.reference
     files = [options.source, reference, options.predictions]
     refuse_overwriting([*files, *options.against, options.report], [options.json])
-    sources, references = read_aligned(options.source, reference)
+    words = Words.read(options.source, reference)
     nbest = options.nbest
-    if not sources:
-        raise UserError(f"{options.source}: no lines")
-    predictions = read_predictions(options.predictions, options.source, nbest * len(sources))
+    predictions = read_predictions(options.predictions, words, nbest)
     first = predictions[::nbest]
-    languages = [language_of(options.source, n, line) for n, line in enumerate(sources, start=1)]
-    forms = correct_forms(sources, [" ".join(line.split()) for line in references])
-    right = _are_right(forms, first)
-    scores, best = score_by_language(languages, list(map(nearest_form, forms, first)), first), None
+    right = words.are_right(first)
+    nearest = list(map(nearest_form, words.forms, first))
+    scores = score_by_language(words.languages, nearest, first)
     content: dict[str, Any] = asdict(scores)
+    best = None
     if nbest > 1:
-        best = _best_scores(languages, forms, predictions, nbest)
+        best = _best_scores(words, predictions, nbest)
         content[f"best of {nbest}"] = asdict(best)
     texts = [score_table(scores, best, nbest)]
-    several = sum(len(correct) > 1 for correct in forms)
+    several = sum(len(correct) > 1 for correct in words.forms)
     if several:
-        texts.append(f"words with several correct forms: {several:,} of {len(forms):,}")
+        texts.append(f"words with several correct forms: {several:,} of {len(words.forms):,}")
     if options.against:
         (path,) = options.against
-        others = read_predictions(path, options.source, nbest * len(sources))[::nbest]
-        content["against"] = compared = comparison(languages, right, _are_right(forms, others))
+        others = read_predictions(path, words, nbest)[::nbest]
+        compared = comparison(words.languages, right, words.are_right(others))
+        content["against"] = compared
         texts.append(comparison_text(compared, path.name))
     if options.report:
-        curve = _coverage(options, sources, first, right)
+        curve = _coverage(options, words.sources, first, right)
         content["coverage"] = [vars(point) for point in curve]
         texts.append(coverage_text(curve, "accuracy"))
     if options.json:
@@ -70,58 +66,22 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     return "\n\n".join(texts)
 
 
-def read_predictions(path: Path, source: Path, number: int) -> list[str]:
-    """Return the tokens of each predicted word, between single spaces.
-
-    Args:
-        path: of the predictions.
-        source: of the words, for the error.
-        number: of lines that there must be.
-
-    Raises:
-        UserError: the file cannot be read, has another number of lines, or a line is no tokens.
-    """
-    lines = list(read_lines(path))
-    for line_number, line in enumerate(lines, 1):
-        if "\t" in line or line.startswith('{"'):
-            raise UserError(
-                f"{path}:{line_number}: expected tokens between spaces, as `onmt-entmax translate` "
-                "writes to -output, not lines of `inflect` or of a report"
-            )
-    if len(lines) != number:
-        raise UserError(
-            f"{path}: {counted(len(lines), 'line')}, but there must be {number:,} for the lines of "
-            f"{source} (times --nbest)"
-        )
-    return [" ".join(line.split()) for line in lines]
-
-
-def _are_right(forms: Sequence[Sequence[str]], predictions: Sequence[str]) -> list[bool]:
-    """Return for each word whether its prediction is one of its correct forms."""
-    return list(map(is_right, map(nearest_form, forms, predictions), predictions))
-
-
-def _best_scores(
-    languages: Sequence[str],
-    forms: Sequence[Sequence[str]],
-    predictions: Sequence[str],
-    nbest: int,
-) -> LanguageScores:
+def _best_scores(words: Words, predictions: Sequence[str], nbest: int) -> LanguageScores:
     """Return the scores of each word's best prediction: that nearest to a correct form.
 
     Args:
-        languages: of the words.
-        forms: the correct forms of each word.
+        words: that are predicted.
         predictions: `nbest` of each word; blank lines fill up a list of fewer ones.
         nbest: predictions of a word.
     """
-    references, best = [], []
-    for number, correct in enumerate(forms):
+    references: list[str] = []
+    best: list[str] = []
+    for number, correct in enumerate(words.forms):
         first, *others = predictions[number * nbest : (number + 1) * nbest]
         reference, prediction = _nearest(correct, [first, *filter(None, others)])
         references.append(reference)
         best.append(prediction)
-    return score_by_language(languages, references, best)
+    return score_by_language(words.languages, references, best)
 
 
 def _nearest(references: Sequence[str], predictions: Sequence[str]) -> tuple[str, str]:
@@ -186,4 +146,5 @@ def _scores(scores: LanguageScores) -> list[WordScore]:
 
 
 def _cells(score: WordScore) -> list[str]:
+    """Return accuracy and edit distance as cells of the table."""
     return [f"{100 * score.accuracy:.2f}", f"{score.edit_distance:.3f}"]

@@ -24,7 +24,7 @@ from onmt_entmax.checkpoint import (
     save,
     with_subword_files,
 )
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORDS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.errors import UserError, printable
@@ -68,19 +68,14 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
         dtype: precision of the exported weights.
         options: of the exported folder.
     """
-    config, source = loaded.config, loaded.vocabularies.source
+    config = loaded.config
+    source, target = loaded.vocabularies.source, loaded.vocabularies.target
     use = f"translate -model {name} -src FILE -output FILE"
     if any(map(is_language, source.tokens)):
         use = f"inflect --model {name} LANGUAGE LEMMA TAGS"
     order = ""
     if options.get("target_order") == RIGHT_TO_LEFT:
         order = "\nIt writes from right to left; the commands print from left to right."
-    rows = [(key, options[key]) for key in TRAINING if options.get(key) is not None]
-    best = read_best(loaded.folder.parent)
-    if best is not None and loaded.folder.name == f"step_{best['step']}":
-        measure = f"{best['metric']} (dev)", f"{best['value']:.6g}"
-        rows = [("updates", best["step"]), measure, *rows]
-    table = "\n".join(printable(f"| {key} | {value} |") for key, value in rows)
     return f"""\
 # {name}
 
@@ -88,7 +83,7 @@ A sequence-to-sequence model of onmt_entmax: {config.encoder_type} encoder, {con
 decoder, {count_parameters(loaded.model):,}
 weights in {dtype}, {config.attention_text}, output alpha {config.generator_alpha:g}, \
 vocabularies of
-{len(source):,} source and {len(loaded.vocabularies.target):,} target tokens.{order}
+{len(source):,} source and {len(target):,} target tokens.{order}
 
 - Task, languages and training data: *to be completed*
 - Licence: *to be completed*
@@ -104,11 +99,21 @@ onmt-entmax {use}
 
 | | |
 |---|---|
-{table}
+{_training_table(loaded, options)}
 
 Trained with onmt_entmax {loaded.package_version}, exported with {__version__} and PyTorch \
 {torch.__version__}.
 """
+
+
+def _training_table(loaded: LoadedModel, options: Mapping[str, Any]) -> str:
+    """Return the rows of a table of the training: its best measure, if known, and its options."""
+    rows = {name: options[name] for name in TRAINING if options.get(name) is not None}
+    best = read_best(loaded.folder.parent)
+    if best is not None and loaded.folder.name == f"step_{best['step']}":
+        measure = {"updates": best["step"], f"{best['metric']} (dev)": f"{best['value']:.6g}"}
+        rows = measure | rows
+    return "\n".join(printable(f"| {name} | {value} |") for name, value in rows.items())
 
 
 def export(model: Path, target: Path, dtype: str) -> LoadedModel:

@@ -15,7 +15,7 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.data.download import Limits, check, download
 from onmt_entmax.files.archives import MOST_BYTES, unpack
 from onmt_entmax.files.released import cache_folder

@@ -19,20 +19,23 @@ so training cannot continue from an imported model.
 
 from __future__ import annotations
 
-import re
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
-import torch
 import yaml
 
 from onmt_entmax.checkpoint import WeightsError, copy_weights, save
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.export import TRAINING
+from onmt_entmax.cli.foreign_checkpoint import (
+    ImportingError,
+    read_checkpoint,
+    vocabularies_of,
+)
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.transforms import (
@@ -40,9 +43,7 @@ from onmt_entmax.data.transforms import (
     TransformError,
     build_transforms,
 )
-from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError
-from onmt_entmax.data.vocabulary_content import read_vocabularies
-from onmt_entmax.errors import UserError
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
@@ -51,24 +52,6 @@ from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.options.rivals import SIDES
 from onmt_entmax.options.train_table import training_options
 from onmt_entmax.rules import shown
-
-# Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
-# with copy attention or alignments, which are read only to be refused by name.
-FOREIGN = (
-    "argparse.Namespace",
-    "functools.partial",
-    "onmt.inputters.text_dataset.TextMultiField",
-    "onmt.inputters.text_dataset._feature_tokenize",
-    "torchtext.data.field.Field",
-    "torchtext.data.utils._split_tokenizer",
-    "torchtext.vocab.Vocab",
-    "onmt.inputters.inputter.AlignField",
-    "onmt.inputters.inputter.make_src",
-    "onmt.inputters.inputter.make_tgt",
-    "onmt.inputters.inputter.parse_align_idx",
-    "torchtext.data.field.LabelField",
-    "torchtext.data.field.RawField",
-)
 
 # The mappings that OpenNMT-py has.
 STOCK_ALPHAS = {"softmax": 1.0, "sparsemax": 2.0}
@@ -107,54 +90,6 @@ COPIED = (
     "freeze_encoder",
     "freeze_decoder",
 )
-
-
-class ImportingError(UserError):
-    """A checkpoint cannot be read or converted."""
-
-
-class Inert:
-    """Stand-in for a foreign class or function, which keeps its fields and runs nothing."""
-
-    def __new__(cls, *_: Any, **__: Any) -> Inert:
-        """Return an instance without fields, whatever the arguments."""
-        return super().__new__(cls)
-
-    def __setstate__(self, state: Any) -> None:
-        if isinstance(state, dict):
-            self.__dict__.update(state)
-
-
-def stand_in(path: str) -> type[Inert]:
-    """Return an inert class under the name of a foreign one."""
-    module, _, name = path.rpartition(".")
-    return type(name, (Inert,), {"__module__": module, "__qualname__": name})
-
-
-def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Return the content of a checkpoint, with inert objects for foreign ones.
-
-    Raises:
-        ImportingError: it cannot be read, or is no checkpoint of OpenNMT-py 2.3.0.
-    """
-    try:
-        with torch.serialization.safe_globals([stand_in(name) for name in FOREIGN]):
-            content = torch.load(path, map_location="cpu", weights_only=True)
-    except UnpicklingError as error:
-        named = re.search(r"GLOBAL (\S+)", str(error))
-        if named is None:
-            raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
-        raise ImportingError(
-            f"{path}: refused: it names {named[1]}, which no checkpoint of stock OpenNMT-py 2.3.0 "
-            "needs"
-        ) from None
-    except Exception:  # torch raises many kinds for a damaged file, none of them documented
-        raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
-    parts = {"model": dict, "generator": dict, "vocab": dict, "opt": Inert}
-    for name, kind in parts.items():
-        if not isinstance(content, dict) or not isinstance(content.get(name), kind):
-            raise ImportingError(f"{path}: no {name!r} in it, as OpenNMT-py 2.3.0 writes one")
-    return content
 
 
 def fits_yaml(value: Any) -> bool:
@@ -243,29 +178,6 @@ def _refuse_unsupported(options: Mapping[str, Any]) -> None:
             "bridge: with several layers, OpenNMT-py 2.3.0's bridge mixes the sentences of a "
             "batch; here it does not, so the model would be another"
         )
-
-
-def vocabularies_of(content: Mapping[str, Any]) -> Vocabularies:
-    """Return the vocabularies, with the ids of the checkpoint.
-
-    Raises:
-        ImportingError: there are source features, or no vocabularies as OpenNMT-py writes them.
-    """
-    sides = []
-    for side in ("src", "tgt"):
-        try:
-            fields = content["vocab"][side].fields
-            tokens = fields[0][1].vocab.itos
-            features = [shown(name) for name, _ in fields[1:]]
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            raise ImportingError(f"no {side} vocabulary as OpenNMT-py 2.3.0 writes it") from None
-        if features:
-            raise ImportingError(f"source features are not supported ({', '.join(features)})")
-        sides.append(tokens)
-    try:
-        return read_vocabularies(*sides)
-    except VocabularyError as error:
-        raise ImportingError(f"vocabulary: {error}") from None
 
 
 def model_of(

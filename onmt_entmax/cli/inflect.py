@@ -28,82 +28,20 @@ a Latin a. The first one goes to the standard error too. TAGS is '' if the langu
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tqdm import tqdm
 
-from onmt_entmax.checkpoint import read_cells
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.dialogue import Dialogue
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.inflection_queries import questions_of, read_question
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
 from onmt_entmax.errors import UserError, counted, printable
-from onmt_entmax.files import (
-    json_line,
-    read_lines,
-    refuse_overwriting,
-    replaced_when_done,
-    text_lines,
-)
-from onmt_entmax.inflector import Inflection, Inflector, Question
+from onmt_entmax.files import json_line, refuse_overwriting, replaced_when_done
+from onmt_entmax.inflector import Inflection, Inflector
 from onmt_entmax.rules import whole
-from onmt_entmax.strings.task import split_tags
-
-
-def read_question(line: str, language: str | None) -> Question:
-    """Return the query of a line.
-
-    Args:
-        line: of columns.
-        language: of the query; None if it is the first column.
-
-    Raises:
-        UserError: the line has another number of columns.
-    """
-    expected = ["lemma", "tags"] if language else ["language", "lemma", "tags"]
-    columns = line.split("\t") if "\t" in line else line.split()
-    if len(columns) != len(expected):
-        hint = ""
-        if language and len(columns) == 3:
-            hint = "; of rows of lemma, form and tags, keep columns 1 and 3 (cut -f1,3)"
-        raise UserError(
-            f"expected {' '.join(expected)}, separated by tabs (or spaces), "
-            f"found {counted(len(columns), 'column')}{hint}"
-        )
-    *own_language, lemma, tags = columns
-    return Question(language or own_language[0], lemma, split_tags(tags))
-
-
-def read_questions(
-    lines: Iterable[str],
-    name: str,
-    language: str | None,
-    check: Callable[[Question], None],
-) -> list[Question]:
-    """Return the queries of a file's lines; blank lines are skipped.
-
-    Args:
-        lines: of the file.
-        name: of the file, for errors.
-        language: of all queries; None if each line begins with its own.
-        check: refuses queries that the models cannot answer.
-
-    Raises:
-        UserError: a line is no query, or `check` refuses it; or there are no queries.
-    """
-    questions = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                question = read_question(line, language)
-                check(question)
-                questions.append(question)
-            except UserError as error:
-                raise UserError(f"{name}:{number}: {error}") from None
-    if not questions:
-        raise UserError(f"{name}: no queries")
-    return questions
 
 
 def as_tsv(answer: Inflection) -> str:
@@ -140,29 +78,14 @@ def converse(inflector: Inflector, options: argparse.Namespace) -> None:
     Dialogue(options.program).answer_all(answer)
 
 
-def _check_quotes(inflector: Inflector, question: Question) -> None:
-    """Warn of a single tag that is no cell alone: a shell may have ended the word at a `;`."""
-    if len(question.tags) > 1:
-        return
-    with suppress(UserError):  # nothing else here reads cells.tsv, which may be damaged
-        cells = read_cells(inflector.folders[0]).get(question.language, ())
-        # The cell that the user may have meant.
-        whole_cell = next((cell for cell in cells if cell[:1] == question.tags), None)
-        if whole_cell and question.tags not in cells:
-            warn(
-                f"no training source of {question.language} has the tag {question.tags[0]} alone; "
-                f'a shell needs quotes around tags, such as "{";".join(whole_cell)}"'
-            )
-
-
 def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]:
     """Yield the output for every query: that of the command line, or those of the input."""
-    questions = _questions(inflector, options)
+    questions = questions_of(inflector, options)
     several = len(questions) > 1
     answers = inflector.answers(questions, options.batch_size)
-    hidden = None if several else True  # None: hidden unless the standard error is a terminal
+    is_hidden = None if several else True  # None: hidden unless the standard error is a terminal
     doubtful: list[Inflection] = []
-    for answer in tqdm(answers, total=len(questions), unit="word", disable=hidden):
+    for answer in tqdm(answers, total=len(questions), unit="word", disable=is_hidden):
         if answer.warnings:
             doubtful.append(answer)
             if not several:  # before the form, which may be wrong
@@ -172,24 +95,6 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
         first = doubtful[0]
         share = f"words with warnings: {len(doubtful):,} of {len(questions):,}"
         warn(f"{first.question.lemma}: {'; '.join(first.warnings)} ({share})")
-
-
-def _questions(inflector: Inflector, options: argparse.Namespace) -> list[Question]:
-    """Return the query of the command line, or those of the input.
-
-    Raises:
-        UserError: a line is no query, or there are none.
-    """
-    if options.query:
-        question = read_question("\t".join(options.query), options.language)
-        _check_quotes(inflector, question)
-        return [question]
-    if options.input:
-        lines, name = read_lines(options.input), str(options.input)
-    else:
-        name = "standard input"
-        lines = text_lines(sys.stdin.buffer, name)
-    return read_questions(lines, name, options.language, inflector.check)
 
 
 def _text(answer: Inflection, options: argparse.Namespace) -> str:

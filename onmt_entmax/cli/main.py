@@ -7,12 +7,13 @@ import gc
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
 from onmt_entmax.cli.children import end_with_parent
-from onmt_entmax.cli.ending import ending, show_warnings_in_one_line
+from onmt_entmax.cli.ending import ending
+from onmt_entmax.cli.messages import show_warnings_in_one_line
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.version import __version__
 
@@ -65,28 +66,35 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
 
     def work() -> int:
         end_with_parent()
-        # Libraries make many objects that stay: the garbage collector need not look at them while
-        # they are imported, nor later, nor when the process ends, which saves a third of the time.
-        gc.disable()
-        try:
-            # Some libraries catch every exception while they are imported, a KeyboardInterrupt too.
-            handler = signal.getsignal(signal.SIGINT)
-            if handler is signal.default_int_handler:
-                signal.signal(signal.SIGINT, signal.SIG_DFL)
-            module = re.sub("[ -]", "_", name)
-            main = import_module(f"onmt_entmax.cli.{module}").main
-            signal.signal(signal.SIGINT, handler)
-        finally:
-            gc.freeze()
-            gc.enable()
-        return int(main(arguments))
+        return int(_main_of(name)(arguments))
 
-    typed, sys.argv = sys.argv, [program, *arguments]  # argparse takes the program's name from here
+    typed = sys.argv
+    sys.argv = [program, *arguments]  # argparse takes the program's name from here
     try:
         show_warnings_in_one_line()
         return ending(program, work)
     finally:
         sys.argv = typed
+
+
+def _main_of(name: str) -> Callable[[Sequence[str]], int]:
+    """Import the module of a command and return its `main`."""
+    # Libraries make many objects that stay: the garbage collector need not look at them while
+    # they are imported, nor later, nor when the process ends, which saves a third of the time.
+    gc.disable()
+    # Some libraries catch every exception while they are imported, a KeyboardInterrupt too. So an
+    # interrupt ends the process meanwhile, as it does programs that do not handle it.
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        main: Callable[[Sequence[str]], int]
+        main = import_module(f"onmt_entmax.cli.{re.sub('[ -]', '_', name)}").main
+        signal.signal(signal.SIGINT, handler)
+    finally:
+        gc.freeze()
+        gc.enable()
+    return main
 
 
 def run_as_script(name: str) -> None:
@@ -121,7 +129,13 @@ def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) 
 
 
 def _print_help(choices: Mapping[str, str], program: str) -> None:
-    """Print the commands that may be typed after `program`; see `_choose`."""
+    """Print the commands that may be typed after `program`.
+
+    Args:
+        choices: what the user may type, and the names of the commands; a group of commands maps to
+            the empty string.
+        program: what the user typed before that.
+    """
     typed = {name or word: word for word, name in choices.items()}
     print(f"usage: {program} COMMAND [OPTIONS]")
     for title, group in GROUPS.items():

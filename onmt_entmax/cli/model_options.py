@@ -49,8 +49,8 @@ def inflector_of(
     """
     return Inflector(
         options.models or [pretrained()],
-        n_best,
-        options.beam_size,
+        n_best=n_best,
+        beam_size=options.beam_size,
         budget=budget,
         target_symbols=options.target_symbols,
         matmul_dtype=matmul_dtype,

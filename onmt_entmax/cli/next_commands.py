@@ -63,7 +63,7 @@ def _predicted_together(tables: Sequence[Table], output: Path) -> list[tuple[lis
     """Return the tables of each command, and its output.
 
     A single table is predicted into a file, several into a folder, under their own names; each has
-    a command of its own if two have one name.
+    a command of its own if two have one name. All tables have the delimiter of the first.
     """
     if not tables:
         return []
@@ -82,7 +82,12 @@ def _predicted_together(tables: Sequence[Table], output: Path) -> list[tuple[lis
 def files_for_shell(paths: Sequence[Path], beside: Sequence[Path] = ()) -> str:
     """Return files as a shell takes them: `data/*_dev.tsv`, or each by its name.
 
-    A pattern stands for three files or more of one folder, if it names no others there.
+    A pattern stands for three files or more of one folder, if it names no others there. Files that
+    are not there yet have the pattern of those that they are made of:
+
+        data/a_dev.tsv data/b_dev.tsv data/c_dev.tsv           ->  data/*_dev.tsv
+        out/a_dev.tsv out/b_dev.tsv out/c_dev.tsv, of these    ->  out/*_dev.tsv
+        data/a_dev.tsv data/b_dev.tsv                          ->  data/a_dev.tsv data/b_dev.tsv
 
     Args:
         paths: of the files.
@@ -97,7 +102,10 @@ def files_for_shell(paths: Sequence[Path], beside: Sequence[Path] = ()) -> str:
 
 
 def _common_ending(names: Sequence[str]) -> str:
-    """Return the longest ending of all names that begins with `.`, `_` or `-`; empty if none."""
+    """Return the longest ending of all names that begins with `.`, `_` or `-`; empty if none.
+
+    Of `deu_new_dev.tsv` and `fra_dev.tsv`, that is `_dev.tsv`.
+    """
     ending = re.sub(r"^[^._-]*", "", names[0])
     while ending and not all(name.endswith(ending) for name in names):
         ending = re.sub(r"^[._-][^._-]*", "", ending)

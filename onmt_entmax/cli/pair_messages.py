@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.table_configuration import HALLUCINATED
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.errors import counted

@@ -28,30 +28,29 @@ not if a cell has a warning, since the model read another word or may have faile
 """
 
 import argparse
-import shlex
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
-from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli.ending import argument_parser, note, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
+from onmt_entmax.cli.paradigm_queries import cells_to_show, questions_of, read_lemmas
 from onmt_entmax.data.unknown import named
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import (
     is_stream,
     json_line,
-    read_lines,
     refuse_overwriting,
     replaced_when_done,
     write_files,
 )
-from onmt_entmax.inflector import Inflection, Inflector, Question
+from onmt_entmax.inflector import Inflection
 from onmt_entmax.paradigm import (
-    COLUMN_OR_LINE_END,
     CSV_HEAD,
     WORD_LISTS,
     LeftOut,
@@ -61,10 +60,8 @@ from onmt_entmax.paradigm import (
     as_html,
     as_record,
     as_text,
-    cells_of,
 )
-from onmt_entmax.rules import positive, shown, whole
-from onmt_entmax.strings.cells import Cells, parse_cells
+from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.languages import known_as
 
 FORMATS = ("table", "csv", "json", "html")
@@ -108,83 +105,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def read_lemmas(options: argparse.Namespace) -> list[tuple[str, str | None]]:
-    """Return lemmas, each with a part of speech if one is given.
-
-    Raises:
-        UserError: the file has no lemma, or a line more than two columns.
-    """
-    if options.lemma is not None:
-        return [(options.lemma, options.pos)]
-    lemmas: list[tuple[str, str | None]] = []
-    for number, line in enumerate(read_lines(options.lemmas), 1):
-        lemma, *pos = line.rstrip().split("\t")
-        if len(pos) > 1 or (pos and not lemma):
-            raise UserError(
-                f"{options.lemmas}:{number}: expected lemma, or lemma<TAB>part of speech"
-            )
-        if lemma:
-            lemmas.append((lemma, pos[0] if pos else options.pos))
-    if not lemmas:
-        raise UserError(f"{options.lemmas}: no lemmas")
-    return lemmas
-
-
-def cells_to_show(options: argparse.Namespace, inflector: Inflector, lemma: str) -> Cells:
-    """Return the cells of --cells, else those that the first model was trained on.
-
-    Args:
-        options: of the command.
-        inflector: of the models.
-        lemma: the first one, for the error.
-
-    Raises:
-        UserError: there are none, or the training data of the language has no tags.
-    """
-    folder = inflector.folders[0]
-    if options.cells:
-        cells = parse_cells(read_lines(options.cells), str(options.cells))
-        if not cells:
-            raise UserError(
-                f"{options.cells}: has no cells; its lines are language, tags and their number, "
-                "between tabs"
-            )
-    else:
-        cells = read_cells(folder)
-    language = known_as(options.language, {*inflector.languages, *cells})
-    if language in inflector.untagged and not cells.get(language):
-        query = shlex.join(["--model", str(folder), language, lemma, ""])
-        raise UserError(
-            f"{folder}: its training data for {language} has no tags, hence no paradigms; "
-            f"onmt-entmax inflect {query} prints the form of a lemma"
-        )
-    if not cells:
-        raise UserError(
-            f"{folder}: trained by a version that kept no cells.tsv; name one with --cells: lines "
-            "of language, tags and their number, between tabs"
-        )
-    return cells
-
-
-def questions_of(
-    lemmas: Iterable[tuple[str, str | None]], cells: Cells, language: str
-) -> list[list[Question]]:
-    """Return a query for each cell of each lemma.
-
-    Args:
-        lemmas: each with its part of speech, if one is named.
-        cells: of all languages.
-        language: as the cells name it.
-
-    Raises:
-        UserError: the language has no cells, or no such part of speech.
-    """
-    return [
-        [Question(language, lemma, tags) for tags in cells_of(cells, language, pos)]
-        for lemma, pos in lemmas
-    ]
-
-
 def main(arguments: Sequence[str]) -> int:
     """Print the paradigms; return the exit status."""
     options = parse_arguments(arguments)
@@ -193,10 +113,8 @@ def main(arguments: Sequence[str]) -> int:
     paths = [options.output] if words is None else [*words.files(options.output)]
     refuse_overwriting([options.lemmas, options.cells], paths)
     lemmas = read_lemmas(options)
-    if options.format == "keyman":
-        _refuse_divided_lemmas(lemma for lemma, _ in lemmas)
-    inflector = inflector_of(options, 0, budget=options.budget)
-    cells = cells_to_show(options, inflector, lemmas[0][0])
+    inflector = inflector_of(options, n_best=0, budget=options.budget)
+    cells = cells_to_show(options, inflector, lemmas[0].text)
     language = known_as(options.language, {*inflector.languages, *cells})
     paradigms = questions_of(lemmas, cells, language)
     # The cells of all lemmas are decoded in common batches.
@@ -207,17 +125,6 @@ def main(arguments: Sequence[str]) -> int:
     else:
         _write_list(words, answers, options)
     return 0
-
-
-def _refuse_divided_lemmas(lemmas: Iterable[str]) -> None:
-    """Refuse lemmas that would not stay in their column of Keyman's list.
-
-    Raises:
-        UserError: names the first.
-    """
-    for lemma in lemmas:
-        if COLUMN_OR_LINE_END.search(lemma):
-            raise UserError(f"{shown(lemma)}: a tab or line end, which a column cannot have")
 
 
 def _write_list(
@@ -244,8 +151,8 @@ def _write_paradigms(
         sizes: how many cells each lemma has.
         options: of the command.
     """
-    warnings, left_out = WarningCounts(), LeftOut()
-    paradigms = _paradigms(answers, sizes, warnings, left_out)
+    counts = _Counts(WarningCounts(), LeftOut())
+    paradigms = (counts.added(list(islice(answers, size))) for size in sizes)
     if options.output is None:
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
         sys.stdout.write(_joined(paradigms, options.format, width))
@@ -253,28 +160,23 @@ def _write_paradigms(
         with replaced_when_done([options.output]) as (file,):
             file.write(_joined(paradigms, options.format))
     # A table that was printed has said it.
-    if left_out.forms and (options.output is not None or options.format != "table"):
-        note(left_out.text())
-    warn(*warnings.lines())
+    if counts.left_out.forms and (options.output is not None or options.format != "table"):
+        note(counts.left_out.text())
+    warn(*counts.warnings.lines())
 
 
-def _paradigms(
-    answers: Iterator[Inflection], sizes: Iterable[int], warnings: WarningCounts, left_out: LeftOut
-) -> Iterator[list[Inflection]]:
-    """Yield the cells of each lemma, and count them.
+class _Counts(NamedTuple):
+    """Counts over the cells that were written."""
 
-    Args:
-        answers: the cells of all lemmas.
-        sizes: how many cells each lemma has.
-        warnings: receives each cell.
-        left_out: receives each cell.
-    """
-    for size in sizes:
-        cells = list(islice(answers, size))
+    warnings: WarningCounts
+    left_out: LeftOut
+
+    def added(self, cells: list[Inflection]) -> list[Inflection]:
+        """Count cells, and return them."""
         for cell in cells:
-            warnings.add(cell)
-            left_out.add(cell)
-        yield cells
+            self.warnings.add(cell)
+            self.left_out.add(cell)
+        return cells
 
 
 def _joined(paradigms: Iterable[Sequence[Inflection]], kind: str, width: int = sys.maxsize) -> str:

@@ -3,9 +3,13 @@
 `plans` has the rule that chooses one of them.
 """
 
+from __future__ import annotations
+
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from onmt_entmax.cli.plans import (
     HALLUCINATED_PASSES,
@@ -17,6 +21,10 @@ from onmt_entmax.cli.plans import (
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.rules import positive
+
+if TYPE_CHECKING:  # slow to import
+    from onmt_entmax.options.train import TrainingSetup
+    from onmt_entmax.train.timing import Stopwatch, Timed
 
 _SECONDS = 20.0  # in which networks are measured
 
@@ -64,35 +72,95 @@ def plan_for(
         hallucinate: adds pairs to the training data and returns how many, which may be 0; it is
             called only if they are worth the passes that they cost.
     """
-    import torch  # slow to import, as the next lines are
-
-    from onmt_entmax.options.train import training_setup
-    from onmt_entmax.train.timing import Stopwatch, Timed
-
-    path = str(options.out / CONFIGURATION)
-    more = [*more, "-gpu_ranks", "0"] if options.gpu else more
-    setups = [training_setup(["-config", path, *more, *each.options]) for each in networks]
-    timed = [Timed(setup.data, setup.model, setup.training) for setup in setups]
-    device = "GPU" if options.gpu else "CPU"
-    what = f"{counted(len(networks), 'network')} on this machine's {device}"
-    print(f"measuring {what} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
-    watch = Stopwatch(
-        setups[0].data, setups[0].vocabulary, torch.device("cuda" if options.gpu else "cpu")
-    )
-    measured = watch.training_speeds(timed, _SECONDS)
-    speeds = dict(zip(networks, measured, strict=False))
-    seconds = 60 * options.minutes
+    measurement = _Measurement.of(options, networks, more)
+    rows, seconds = measurement.watch.examples, 60 * options.minutes
     # The network first, since only its decoding is measured.
-    choice = choose_network(watch.examples, seconds, speeds)
+    choice = choose_network(rows, seconds, measurement.speeds)
     hallucinated = hallucinate() if choice.passes >= HALLUCINATED_PASSES else 0
     if hallucinated:
-        choice = choose_network(watch.examples + hallucinated, seconds, speeds)
-    chosen = networks.index(choice.network)
-    rates = watch.validation_speeds(timed[chosen], setups[chosen].validation)
-    lines = [f"{speed:,.0f} examples/s: {network}" for network, speed in speeds.items()]
-    lines += [f"not measured in the time: {network}" for network in networks[len(speeds) :]]
-    lines.append(f"and, with the chosen network, decoded {rates[1]:,.0f} pairs/s")
-    validations = choose_validations(watch.development_pairs, seconds, *rates)
-    plan = Plan(options.minutes, choice, validations, options.gpu, lines, hallucinated)
+        choice = choose_network(rows + hallucinated, seconds, measurement.speeds)
+    loss_speed, decode_speed = measurement.validation_speeds(choice.network)
+    validations = choose_validations(
+        measurement.watch.development_pairs, seconds, loss_speed, decode_speed
+    )
+    plan = Plan(
+        options.minutes,
+        choice,
+        validations,
+        gpu=options.gpu,
+        measured=[
+            *measurement.lines(),
+            f"and, with the chosen network, decoded {decode_speed:,.0f} pairs/s",
+        ],
+        hallucinated=hallucinated,
+    )
     print(*plan.lines, sep="\n", file=sys.stderr)
     return plan
+
+
+@dataclass(frozen=True)
+class _Measurement:
+    """The networks that were measured on this machine.
+
+    Attributes:
+        watch: measures on the corpora.
+        setups: the training of each network.
+        speeds: examples a second of each network for which there was time, in order.
+    """
+
+    watch: Stopwatch
+    setups: Mapping[Network, TrainingSetup]
+    speeds: Mapping[Network, float]
+
+    @classmethod
+    def of(
+        cls, options: argparse.Namespace, networks: Sequence[Network], more: Sequence[str]
+    ) -> _Measurement:
+        """Measure how fast networks train.
+
+        Args:
+            options: `gpu` and `out`, a folder with data and a configuration.
+            networks: to measure, smaller ones first.
+            more: options of `train` that the configuration does not have yet.
+        """
+        import torch  # slow to import, as the next lines are
+
+        from onmt_entmax.options.train import training_setup
+        from onmt_entmax.train.timing import Stopwatch
+
+        path = str(options.out / CONFIGURATION)
+        more = [*more, "-gpu_ranks", "0"] if options.gpu else more
+        setups = {
+            network: training_setup(["-config", path, *more, *network.options])
+            for network in networks
+        }
+        device = "GPU" if options.gpu else "CPU"
+        what = f"{counted(len(networks), 'network')} on this machine's {device}"
+        print(f"measuring {what} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
+        setup = setups[networks[0]]  # all have the same corpora
+        watch = Stopwatch(
+            setup.data, setup.vocabulary, torch.device("cuda" if options.gpu else "cpu")
+        )
+        measured = watch.training_speeds(list(map(_timed, setups.values())), _SECONDS)
+        # `zip` ends with the networks for which there was time.
+        return cls(watch, setups, dict(zip(networks, measured, strict=False)))
+
+    def validation_speeds(self, network: Network) -> tuple[float, float]:
+        """Return the pairs a second whose loss is computed, and that are decoded."""
+        setup = self.setups[network]
+        return self.watch.validation_speeds(_timed(setup), setup.validation)
+
+    def lines(self) -> list[str]:
+        """Return what was measured, for people."""
+        unmeasured = [network for network in self.setups if network not in self.speeds]
+        return [
+            *(f"{speed:,.0f} examples/s: {network}" for network, speed in self.speeds.items()),
+            *(f"not measured in the time: {network}" for network in unmeasured),
+        ]
+
+
+def _timed(setup: TrainingSetup) -> Timed:
+    """Return the part of a training that is measured."""
+    from onmt_entmax.train.timing import Timed  # slow to import
+
+    return Timed(setup.data, setup.model, setup.training)

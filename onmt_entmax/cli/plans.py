@@ -7,6 +7,7 @@ docs/guide-training.md describes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from onmt_entmax.cli.yaml_lines import explained
 from onmt_entmax.errors import counted
 
 # Found by trainings, see docs/guide-training.md.
@@ -26,6 +27,7 @@ VALIDATION_SHARE = 0.05  # of the time, at most, for all validations
 _PLANNED_SHARE = 0.04  # what is planned of it, since measured speeds vary
 _DECODING = 0.75  # of a validation's time, since decoding is slower than computing the loss
 _FEW_DECODED = 500  # pairs; rather than decode fewer, validate less often
+_VALIDATIONS = (5, 3, 2)  # numbers of them to choose from
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ class Plan:
 
     @property
     def _said_of_pairs(self) -> list[str]:
+        """A line on hallucinated pairs, if there are some."""
         if not self.hallucinated:
             return []
         return [
@@ -145,29 +148,30 @@ class Plan:
     @property
     def settings(self) -> list[str]:
         """The options of time and validation, as lines of YAML."""
-        products, sizes = self.choice.network.products, self.validations
-        every = max(round(self.updates / (sizes.count - 0.5)), 1)
-        pairs = ["a sample" if n else "all" for n in (sizes.decode_size, sizes.loss_size)]
+        validations = self.validations
+        # The last one is at the end, and should not follow another one at once.
+        every = max(round(self.updates / (validations.count - 0.5)), 1)
+        times = f"{validations.count} times with the end"
         lines = [
-            (f"max_seconds: {60 * self.minutes:.10g}", f"{self.minutes:g} minutes in all"),
-            (
-                f"valid_steps: {every}",
-                f"{sizes.count} times with the end, in at most {VALIDATION_SHARE:.0%} of the time",
+            explained(f"max_seconds: {60 * self.minutes:.10g}", f"{self.minutes:g} minutes in all"),
+            explained(
+                f"valid_steps: {every}", f"{times}, in at most {VALIDATION_SHARE:.0%} of the time"
             ),
-            (f"valid_decode_size: {sizes.decode_size}", pairs[0]),
-            (f"valid_loss_size: {sizes.loss_size}", pairs[1]),
-            (f"save_checkpoint_steps: {every}", "so often, and the best"),
+            _size_line("valid_decode_size", validations.decode_size),
+            _size_line("valid_loss_size", validations.loss_size),
+            explained(f"save_checkpoint_steps: {every}", "so often, and the best"),
         ]
+        products = self.choice.network.products
         if products != "float32":
-            lines.insert(0, (f"matmul_dtype: {products}", "faster than float32 here"))
+            lines.insert(0, explained(f"matmul_dtype: {products}", "faster than float32 here"))
         if self.gpu:
-            lines.append(("gpu_ranks: [0]", "the GPU that was measured"))
-        return [explained(*line) for line in lines]
+            lines.append(explained("gpu_ranks: [0]", "the GPU that was measured"))
+        return lines
 
 
-def explained(setting: str, why: str) -> str:
-    """Return a line of YAML with a comment."""
-    return f"{setting:33} # {why}"
+def _size_line(option: str, size: int) -> str:
+    """Return the number of pairs of a validation as a line of YAML."""
+    return explained(f"{option}: {size}", "a sample" if size else "all")
 
 
 def candidates(
@@ -181,15 +185,17 @@ def candidates(
 
     Args:
         rows: of the training data.
-        gpu: for a GPU, whose rounded products are another type.
-        layers: their number, if the user chose it; so for the others.
-        size: of the states.
-        batch: pairs of a batch.
+        gpu: whether to train on a GPU, whose rounded products are another type.
+        layers: their number, if the user chose it; else 1.
+        size: of the states, if the user chose it; else each of `SIZES`.
+        batch: pairs of a batch, if the user chose it; else by the rows.
     """
+    usual_batch = 32 if rows < FEW_ROWS else 64
+    rounded = "tf32" if gpu else "bfloat16"
     return [
-        Network(layers or 1, each, batch or (32 if rows < FEW_ROWS else 64), products)
-        for each in ([size] if size else SIZES)
-        for products in ("float32", "tf32" if gpu else "bfloat16")
+        Network(layers or 1, states, batch or usual_batch, products)
+        for states in ((size,) if size else SIZES)
+        for products in ("float32", rounded)
     ]
 
 
@@ -201,26 +207,38 @@ def choose_network(rows: int, seconds: float, speeds: Mapping[Network, float]) -
         seconds: of the training with its validations.
         speeds: pairs a second of each network, smaller networks first.
     """
-    fastest: dict[tuple[int, int, int], Network] = {}
-    for network, speed in speeds.items():
-        key = network.layers, network.size, network.batch
-        other = fastest.get(key)
-        if other is None or speed >= FASTER * speeds[other]:
-            fastest[key] = network
-    networks = list(fastest.values())
+    networks = _with_fastest_products(speeds)
     training = seconds * (1 - _PLANNED_SHARE)
     passes = {network: training * speeds[network] / rows for network in networks}
     enough = [network for network in networks if passes[network] >= PASSES]
     chosen = enough[-1] if enough else networks[0]
-    planned = f"about {passes[chosen]:.3g} passes over {counted(rows, 'row')}"
     if len(networks) == 1:
-        reason = f"the only one measured; {planned}"
+        reason = "the only one measured"
     elif enough:
-        reason = f"the largest that makes {PASSES} passes; {planned}"
+        reason = f"the largest that makes {PASSES} passes"
     else:
-        reason = f"the smallest, since none makes {PASSES} passes; {planned}"
-    dropout = next(value for below, value in DROPOUT if passes[chosen] <= below)
-    return Choice(chosen, speeds[chosen], passes[chosen], dropout, reason)
+        reason = f"the smallest, since none makes {PASSES} passes"
+    return Choice(
+        chosen,
+        speed=speeds[chosen],
+        passes=passes[chosen],
+        dropout=next(value for below, value in DROPOUT if passes[chosen] <= below),
+        reason=f"{reason}; about {passes[chosen]:.3g} passes over {counted(rows, 'row')}",
+    )
+
+
+def _with_fastest_products(speeds: Mapping[Network, float]) -> list[Network]:
+    """Return the networks, in order, each with the type of products that trains fastest.
+
+    Rounded products must be much faster than those of float32, which come first.
+    """
+    fastest: dict[tuple[int, int, int], Network] = {}
+    for network, speed in speeds.items():
+        key = (network.layers, network.size, network.batch)
+        other = fastest.get(key)
+        if other is None or speed >= FASTER * speeds[other]:
+            fastest[key] = network
+    return list(fastest.values())
 
 
 def choose_validations(
@@ -228,8 +246,8 @@ def choose_validations(
 ) -> Validations:
     """Return how often to validate, and on how many pairs, in a small share of the time.
 
-    With a cosine, the last weights are nearly always the best, so five times suffice; fewer, if
-    each could decode only few pairs.
+    With a cosine, the last weights are nearly always the best, so the first number of
+    `_VALIDATIONS` suffices; fewer, if each of them could decode only few pairs.
 
     Args:
         pairs: of the development set.
@@ -237,11 +255,17 @@ def choose_validations(
         loss_speed: pairs a second whose loss is computed.
         decode_speed: pairs a second that are decoded.
     """
-    counts = (5, 3, 2)
-    for count in counts:
+    possible = []
+    for count in _VALIDATIONS:
         each = _PLANNED_SHARE * seconds / count
-        decode = max(round(_DECODING * each * decode_speed), 1)
-        loss = max(round((1 - _DECODING) * each * loss_speed), 1)
-        if decode >= min(pairs, _FEW_DECODED) or count == counts[-1]:
-            break
-    return Validations(count, loss if loss < pairs else 0, decode if decode < pairs else 0)
+        decoded = max(round(_DECODING * each * decode_speed), 1)
+        with_loss = max(round((1 - _DECODING) * each * loss_speed), 1)
+        possible.append(Validations(count, loss_size=with_loss, decode_size=decoded))
+    needed = min(pairs, _FEW_DECODED)
+    often = [validations for validations in possible if validations.decode_size >= needed]
+    chosen = often[0] if often else possible[-1]
+    return Validations(
+        chosen.count,
+        loss_size=chosen.loss_size if chosen.loss_size < pairs else 0,
+        decode_size=chosen.decode_size if chosen.decode_size < pairs else 0,
+    )

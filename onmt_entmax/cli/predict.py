@@ -29,27 +29,27 @@ command: what is done is kept beside the output.
 """
 
 import argparse
-import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from tqdm import tqdm
 
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.checked_tables import CheckedTable, check_tables
-from onmt_entmax.cli.ending import argument_parser, note
+from onmt_entmax.cli.messages import note
 from onmt_entmax.cli.model_options import add_target_symbols
 from onmt_entmax.cli.predicted_counts import PredictionCounts
 from onmt_entmax.cli.predicted_files import table_files
 from onmt_entmax.cli.predicted_rows import OutputLayout
 from onmt_entmax.cli.predicted_tables import rows_and_bad_rows, with_layout
+from onmt_entmax.cli.predicted_work import work_of
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (
     is_stream,
-    naming,
     refuse_overwriting,
     replaced_when_done,
     temporary_folder,
@@ -59,22 +59,8 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.tables import Row, checked_columns
 from onmt_entmax.transducer import Transducer
-from onmt_entmax.version import __version__
 
 WINDOW = 2048  # queries that are predicted, and written, together
-_MODEL_FILES = ("config.yaml", "vocab.json", "model.safetensors")
-# Options on which the content of a predicted table depends.
-_CONTENT_OPTIONS = (
-    "n_best",
-    "all",
-    "least",
-    "details",
-    "beam_size",
-    "batch_size",
-    "matmul_dtype",
-    "gpu",
-    "target_symbols",
-)
 
 
 def parts_of(
@@ -83,9 +69,13 @@ def parts_of(
     transducer: Transducer,
     batch_size: int,
     counts: PredictionCounts,
+    *,
     begun: bool = False,
 ) -> Iterator[str]:
-    """Yield the heading and the lines of a predicted table in windows.
+    """Yield the heading and the lines of a predicted table, those of `WINDOW` rows at a time.
+
+    When a part is yielded, `counts` has exactly the rows up to it: who writes the part records the
+    counts with it, and goes on from there after an interruption.
 
     Args:
         table: to predict.
@@ -109,30 +99,6 @@ def parts_of(
                 lines += layout.lines(row, prediction)
                 bar.update()
             yield "".join(lines)
-
-
-def work_of(
-    table: CheckedTable, transducer: Transducer, options: argparse.Namespace
-) -> dict[str, Any]:
-    """Return what the content of a predicted table, and the record of its counts, depend on."""
-    return {
-        "version": __version__,
-        "counts": sorted(PredictionCounts().record()),
-        "models": [_digest_of_model(folder) for folder in transducer.folders],
-        "table": table.digest,
-        "layout": [table.layout.columns, table.layout.delimiter, table.layout.heading],
-        "language": table.language,
-        **{name: getattr(options, name) for name in _CONTENT_OPTIONS},
-    }
-
-
-def _digest_of_model(folder: Path) -> str:
-    """Return a digest of the files on which the outputs of a model depend."""
-    digest = hashlib.sha256()
-    for name in _MODEL_FILES:
-        with naming(folder / name, "read"):
-            digest.update((folder / name).read_bytes())
-    return digest.hexdigest()
 
 
 def predict(
@@ -190,7 +156,8 @@ def _predict_in_parts(
     if counts.rows:
         note(f"{table.output}: continued after {counts.rows:,} of {table.rows:,} rows")
     try:
-        for text in parts_of(table, layout, transducer, options.batch_size, counts, begun):
+        texts = parts_of(table, layout, transducer, options.batch_size, counts, begun=begun)
+        for text in texts:
             parts.write(text, counts.record())
     except KeyboardInterrupt:
         note("the same command continues this prediction")
@@ -248,9 +215,9 @@ def main(arguments: Sequence[str]) -> int:
             raise UserError(f"{options.skip_bad}: is to be written twice; name two files")
         transducer = Transducer(
             [options.model, *options.ensemble],
-            0 if options.all else options.n_best,
-            options.beam_size,
-            device=Processes().device(options.gpu, "--gpu"),
+            n_best=0 if options.all else options.n_best,
+            beam_size=options.beam_size,
+            device=Processes().device(options.gpu, option="--gpu"),
             target_symbols=options.target_symbols,
             matmul_dtype=options.matmul_dtype,
         )

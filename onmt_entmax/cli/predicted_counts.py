@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from onmt_entmax.cli.ending import note, warn
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.predicted_rows import OutputLayout
 from onmt_entmax.errors import counted, printable
 from onmt_entmax.prediction import Prediction

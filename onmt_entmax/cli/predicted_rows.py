@@ -36,8 +36,8 @@ class OutputLayout:
         Args:
             table: the columns that were read.
             task: of the models.
-            details: see the class.
-            least: see the class.
+            details: whether rank, probability, certificate and warnings follow.
+            least: probability that an output needs to be written.
         """
         if TARGET in table.columns:
             position = table.columns.index(TARGET)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from onmt_entmax.cli.ending import note, warn
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.predicted_files import STDIN_NAME, TableFile
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
@@ -98,7 +98,10 @@ def _language_of(file: TableFile, transducer: Transducer, language: str | None) 
 def rows_and_bad_rows(table: PredictedTable, transducer: Transducer) -> Iterator[Row | BadRow]:
     """Yield the rows of a table in order; rows that the models cannot answer are bad ones."""
     lines = read_lines(table.path, table.name)
-    for row in rows_of(lines, table.layout, transducer.task, table.language, needs=False):
+    rows = rows_of(
+        lines, table.layout, transducer.task, language=table.language, needs_target=False
+    )
+    for row in rows:
         if isinstance(row, BadRow):
             yield row
             continue

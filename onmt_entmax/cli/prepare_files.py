@@ -24,11 +24,10 @@ import hashlib
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.next_commands import next_lines
 from onmt_entmax.cli.parallel_configuration import (
     DEFAULT_TOKENIZER,
@@ -36,6 +35,7 @@ from onmt_entmax.cli.parallel_configuration import (
     bleu_tokenizer,
     configuration,
 )
+from onmt_entmax.cli.parallel_corpus import HELD_OUT, Corpus, read_corpus
 from onmt_entmax.cli.parallel_folder import PARTS, ParallelFolder
 from onmt_entmax.cli.parallel_subwords import (
     LengthLimits,
@@ -45,45 +45,10 @@ from onmt_entmax.cli.parallel_subwords import (
 from onmt_entmax.cli.planning import check_plan, plan_for, planning_options
 from onmt_entmax.cli.plans import candidates
 from onmt_entmax.cli.training_file import keep_configuration
-from onmt_entmax.data.parallel import Pairs, hold_out, normalise, read_pairs
 from onmt_entmax.data.subword_learning import Subwords
-from onmt_entmax.data.vocabulary import refuse_symbols
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.rules import number, whole
-
-_HELD_OUT = 1000  # validation pairs, if the user gives none
-
-
-@dataclass(frozen=True)
-class _Corpus:
-    """The pairs of all parts, and how many training pairs were left out.
-
-    Attributes:
-        parts: the pairs of each part, normalised.
-        read: training pairs in the files.
-        shared_with_val: of these, left out because a held-out pair has one of their sentences.
-        unfit: left out because they are empty, too long or too different in length.
-    """
-
-    parts: Mapping[str, Pairs]
-    read: int
-    shared_with_val: int
-    unfit: int = 0
-
-    def with_fitting(self, fitting: Pairs) -> "_Corpus":
-        """Return the corpus with only these training pairs."""
-        unfit = len(self.parts["train"]) - len(fitting)
-        return replace(self, parts={**self.parts, "train": fitting}, unfit=unfit)
-
-    def counts(self) -> dict[str, int]:
-        """Return all numbers of pairs, for `prepare.json`."""
-        return {
-            "read": self.read,
-            "shared_with_val": self.shared_with_val,
-            "unfit": self.unfit,
-            **{part: len(pairs) for part, pairs in self.parts.items()},
-        }
 
 
 def prepare(options: argparse.Namespace) -> list[str]:
@@ -92,16 +57,20 @@ def prepare(options: argparse.Namespace) -> list[str]:
     Raises:
         UserError: a file cannot be read or written, is not what it should be, or would be replaced.
     """
-    joint = options.subwords == "joint"
-    subwords = Subwords(options.subword_type, options.symbols, joint, options.tokens)
+    subwords = Subwords(
+        options.subword_type,
+        options.symbols,
+        joint=options.subwords == "joint",
+        tokens=options.tokens,
+    )
     folder = ParallelFolder(options.out, options.languages, subwords)
     inputs = {part: getattr(options, part) for part in PARTS if getattr(options, part)}
     refuse_overwriting([path for sides in inputs.values() for path in sides], folder.files())
     check_plan(options)
     keep_configuration(options.out, options.minutes)
-    corpus = _read_corpus(inputs, folder, options)
+    corpus = read_corpus(inputs, folder, options)
     _refuse_old_test(folder, corpus)
-    limits = LengthLimits(options.max_tokens, options.max_ratio)
+    limits = LengthLimits(most=options.max_tokens, ratio=options.max_ratio)
     learned = learn_subwords(folder, corpus.parts["train"], limits)
     corpus = corpus.with_fitting(learned.fitting)
     commands = _next_commands(folder)
@@ -112,7 +81,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
 
 def _write_and_plan(
     folder: ParallelFolder,
-    corpus: _Corpus,
+    corpus: Corpus,
     models: Mapping[Path, bytes],
     commands: Sequence[str],
     options: argparse.Namespace,
@@ -142,7 +111,9 @@ def _write_and_plan(
     write_files({**contents, folder.record: _record(folder, corpus, contents)})
     if not options.minutes:
         return
-    networks = candidates(pairs, options.gpu, NETWORK.layers, NETWORK.size, NETWORK.batch)
+    networks = candidates(
+        pairs, gpu=options.gpu, layers=NETWORK.layers, size=NETWORK.size, batch=NETWORK.batch
+    )
     plan = plan_for(options, networks)
     contents[folder.configuration] = configuration(folder, pairs, commands, plan)
     write_files(
@@ -153,7 +124,7 @@ def _write_and_plan(
     )
 
 
-def _tell(out: Path, corpus: _Corpus) -> None:
+def _tell(out: Path, corpus: Corpus) -> None:
     """Print how many pairs there are, and how many were left out."""
     counts = corpus.counts()
     print(
@@ -165,56 +136,7 @@ def _tell(out: Path, corpus: _Corpus) -> None:
     )
 
 
-def _read_corpus(
-    inputs: Mapping[str, Sequence[Path]], folder: ParallelFolder, options: argparse.Namespace
-) -> _Corpus:
-    """Return the pairs of all parts; without a validation part, some training pairs become one.
-
-    Args:
-        inputs: the two files of each part.
-        folder: its languages and subwords say how texts are normalised.
-        options: `val_size` and `seed`.
-
-    Raises:
-        UserError: see `_read`.
-    """
-    parts = {part: _read(part, sides, folder) for part, sides in inputs.items()}
-    read = len(parts["train"])
-    held_out = 0
-    if "val" not in parts:
-        size = options.val_size or _HELD_OUT
-        parts["train"], parts["val"] = hold_out(parts["train"], size, options.seed)
-        held_out = len(parts["val"])
-    return _Corpus(parts, read, shared_with_val=read - len(parts["train"]) - held_out)
-
-
-def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
-    """Return the normalised pairs of a part.
-
-    Raises:
-        UserError: a file cannot be read, or a line has a symbol of the model itself; in dev and
-            test sets, one side of a pair is empty.
-    """
-    are_tokens = folder.subwords.tokens
-    sides = zip(*read_pairs(*paths), strict=True)
-    lines = [
-        [normalise(line, language, are_tokens) for line in side]
-        for side, language in zip(sides, folder.languages, strict=False)  # no lines: no sides
-    ]
-    if not lines:
-        raise UserError(f"{paths[0]} and {paths[1]}: no lines")
-    pairs = list(zip(*lines, strict=True))
-    blank = next((line for line, pair in enumerate(pairs, 1) if not all(pair)), None)
-    if blank and part != "train":
-        raise UserError(f"{paths[0]} and {paths[1]}: line {blank} is empty on one side")
-    if are_tokens:
-        for line, pair in enumerate(pairs, 1):
-            for path, text in zip(paths, pair, strict=True):
-                refuse_symbols(text.split(), f"{path}: line {line}")
-    return pairs
-
-
-def _refuse_old_test(folder: ParallelFolder, corpus: _Corpus) -> None:
+def _refuse_old_test(folder: ParallelFolder, corpus: Corpus) -> None:
     """Refuse to leave the test set of other data, which evaluations would take for this data's.
 
     Raises:
@@ -230,7 +152,7 @@ def _refuse_old_test(folder: ParallelFolder, corpus: _Corpus) -> None:
             )
 
 
-def _record(folder: ParallelFolder, corpus: _Corpus, contents: Mapping[Path, bytes]) -> str:
+def _record(folder: ParallelFolder, corpus: Corpus, contents: Mapping[Path, bytes]) -> str:
     """Return the text of `prepare.json`: how the files were made, and their checksums."""
     subwords = folder.subwords
     record: dict[str, Any] = {
@@ -271,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--train", required=True, **files, help="may end in .xz or .gz, as all files")
     add("--val", **files, help="(default: sampled pairs)")
     add("--test", **files)
-    add("--val_size", type=count, metavar="N", help=f"pairs to sample (default {_HELD_OUT})")
+    add("--val_size", type=count, metavar="N", help=f"pairs to sample (default {HELD_OUT})")
     add("--seed", type=int, metavar="N", help="seed for sampling them (default 1)")
     planning_options(parser)
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
@@ -310,7 +232,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
     Raises:
         UserError: options exclude each other, or `--languages` cannot end names of files.
-        MissingLibraryError: see `available_subword_type`.
+        MissingLibraryError: the user chose `bpe`, and its library is not installed.
     """
     parser = _parser()
     options = parser.parse_args(arguments)

@@ -34,83 +34,18 @@ Such models make other errors than left-to-right ones: see `onmt-entmax combine`
 """
 
 import argparse
-import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.cli.preparation import SPLITS, check_outputs, common_options, prepare
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.preparation import prepare
+from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_options
+from onmt_entmax.cli.sigmorphon_folder import ALL, SETTINGS, choose_languages
 from onmt_entmax.cli.tables import Table, name_languages, read_tables
-from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.files import naming
+from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import INFLECTION, LEFT_OUT, SOURCE, TAGS, TARGET
-
-SETTINGS = ("low", "medium", "high")
-
-
-def available(folder: Path) -> dict[str, set[str]]:
-    """Return the languages of a folder, each with its files: `dev`, `train-medium`, ...
-
-    Raises:
-        UserError: the folder cannot be listed or holds no task file.
-    """
-    pattern = re.compile(r"(.+?)-(train(?:-\w+)?|dev|covered-test|test)")
-    with naming(folder, "read"):
-        names = sorted(path.name for path in folder.iterdir())
-    found: dict[str, set[str]] = {}
-    for match in filter(None, map(pattern.fullmatch, names)):
-        if re.search(r"\s", match.group(1)):
-            raise UserError(
-                f"{folder / match.group()}: a language is a word without spaces; rename the file"
-            )
-        found.setdefault(match.group(1), set()).add(match.group(2))
-    if not found:
-        raise UserError(
-            f"{folder}: no files <language>-train (or <language>-train-<setting>) and "
-            "<language>-dev, such as english-train and english-dev"
-        )
-    return found
-
-
-def choose_languages(
-    folder: Path, names: Sequence[str], needed: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """Return the languages to use, and those that `all` leaves out because a file is missing.
-
-    Args:
-        folder: the folder of the task's files.
-        names: names of languages, or `all`.
-        needed: the files that each language must have, such as `train-medium` and `dev`.
-
-    Raises:
-        UserError: a language is unknown or lacks a needed file, or no language has them all.
-    """
-    found = available(folder)
-    if list(names) != ["all"]:
-        for language in names:
-            if language not in found:
-                raise UserError(f"{folder}: no language {language!r}{nearest(language, found)}")
-            for part in needed:
-                if part not in found[language]:
-                    raise UserError(
-                        f"{folder}: no file {language}-{part}; {language} has "
-                        f"{', '.join(sorted(found[language]))}"
-                    )
-        return list(dict.fromkeys(names)), []
-    chosen = [language for language in found if found[language].issuperset(needed)]
-    if not chosen:
-        parts = set().union(*found.values())
-        lacking, there = (
-            [f"<language>-{part}" for part in sorted(some)] for some in (needed, parts)
-        )
-        choose = "train" in needed and parts & {f"train-{setting}" for setting in SETTINGS}
-        raise UserError(
-            f"{folder}: no language has {' and '.join(lacking)}; found only {', '.join(there)}"
-            + ("; --setting chooses train-low, train-medium or train-high" if choose else "")
-        )
-    return chosen, [language for language in found if language not in chosen]
 
 
 def choose_tables(options: argparse.Namespace) -> tuple[list[Table], str]:
@@ -119,23 +54,36 @@ def choose_tables(options: argparse.Namespace) -> tuple[list[Table], str]:
     Raises:
         UserError: a language or file is missing, or a file's name says no language.
     """
-    if not options.data:
-        tables = [Table(split, path) for split in SPLITS for path in getattr(options, split)]
-        name_languages(tables, options.language, by_name=True)
-        return tables, ""
+    if options.data:
+        return _tables_of_folder(options)
+    tables = [Table(split, path) for split in SPLITS for path in getattr(options, split)]
+    name_languages(tables, options.language, by_name=True)
+    return tables, ""
+
+
+def _tables_of_folder(options: argparse.Namespace) -> tuple[list[Table], str]:
+    """Return the tables of `--data`, and a note on languages that are left out.
+
+    Raises:
+        UserError: a language or file is missing.
+    """
     train = f"train-{options.setting}" if options.setting else "train"
-    needed = {split: train if split == "train" else split for split in SPLITS}
-    needed = {split: part for split, part in needed.items() if split in options.splits}
-    # The setting decides the languages: `dev` of high is `dev` of those that have train-high.
-    required = sorted({*needed.values(), train} if options.setting else set(needed.values()))
-    languages, left_out = choose_languages(options.data, options.languages, required)
+    parts = {split: train if split == "train" else split for split in SPLITS}
+    needed = {split: part for split, part in parts.items() if split in options.splits}
+    required = set(needed.values())
+    if options.setting:
+        # The setting decides the languages: `dev` of high is `dev` of those that have train-high.
+        required.add(train)
+    chosen = choose_languages(options.data, options.languages, sorted(required))
     tables = [
         Table(split, options.data / f"{language}-{part}", language)
         for split, part in needed.items()
-        for language in languages
+        for language in chosen.languages
     ]
-    note = f"left out, no {' or no '.join(required)}: {', '.join(left_out)}" if left_out else ""
-    return tables, note
+    if not chosen.left_out:
+        return tables, ""
+    lacking = " or no ".join(sorted(required))
+    return tables, f"left out, no {lacking}: {', '.join(chosen.left_out)}"
 
 
 def page_commands(out: Path) -> list[str]:
@@ -147,6 +95,25 @@ def page_commands(out: Path) -> list[str]:
         f"-exactness_report {report}",
         f"report -model {model} -report {report} -output {page}",
     ]
+
+
+def _check(options: argparse.Namespace, columns: Sequence[str], all_splits: Sequence[str]) -> None:
+    """Refuse options that exclude each other.
+
+    Args:
+        options: of the command line.
+        columns: that the user named.
+        all_splits: the default of `--splits`.
+
+    Raises:
+        UserError: names the options.
+    """
+    if bool(options.data) == any(getattr(options, split) for split in SPLITS):
+        raise UserError("expected either --data, or some of --train, --dev and --test")
+    if not options.data and (options.setting or options.splits != all_splits):
+        raise UserError("--setting and --splits choose among the files of --data")
+    if columns and sorted({*columns, LEFT_OUT}) != sorted([SOURCE, TARGET, TAGS, LEFT_OUT]):
+        raise UserError("--columns: expected lemma, form and tags, each once, and -")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -162,20 +129,15 @@ def main(arguments: Sequence[str]) -> int:
         "--languages",
         "--language",
         nargs="+",
-        default=["all"],
+        default=[ALL],
         help="names, or all (default); without --data, the one language of the files",
     )
     add("--splits", nargs="+", choices=SPLITS, default=["train", "dev"], help="default train dev")
     common_options(parser)
     options = parser.parse_args(arguments)
-    if bool(options.data) == any(getattr(options, split) for split in SPLITS):
-        raise UserError("expected either --data, or some of --train, --dev and --test")
-    if not options.data and (options.setting or options.splits != parser.get_default("splits")):
-        raise UserError("--setting and --splits choose among the files of --data")
     columns = checked_columns(options.columns, (SOURCE, TARGET))
-    if columns and sorted({*columns, LEFT_OUT}) != sorted([SOURCE, TARGET, TAGS, LEFT_OUT]):
-        raise UserError("--columns: expected lemma, form and tags, each once, and -")
-    named = not options.data and options.languages != ["all"]
+    _check(options, columns, parser.get_default("splits"))
+    named = not options.data and options.languages != [ALL]
     options.language = " ".join(options.languages) if named else None
     tables, note = choose_tables(options)
     check_outputs(tables, options)

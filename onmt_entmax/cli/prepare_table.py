@@ -40,8 +40,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.ending import argument_parser
-from onmt_entmax.cli.preparation import SPLITS, check_outputs, common_options, prepare
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.preparation import prepare
+from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_options
 from onmt_entmax.cli.tables import Table, name_languages, read_tables, separators_of
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import checked_columns

@@ -21,7 +21,8 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.report_drawings import drawings
 from onmt_entmax.errors import counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
@@ -126,10 +127,15 @@ def main(arguments: Sequence[str]) -> int:
         count_record(counts, record)
     warnings = counts.source.warnings()
     warn(*warnings)
-    notes = [*warnings, *counts.advice()]
     with replaced_when_done([options.output]) as (file,):
-        wanted = len(records) if options.details == "all" else options.details
-        pictures = drawings(translator, records, wanted)
-        write_page(file, options.title or options.report.name, records, pictures, notes, curve)
+        drawn = len(records) if options.details == "all" else options.details
+        write_page(
+            file,
+            title=options.title or options.report.name,
+            records=records,
+            drawings=drawings(translator, records, drawn),
+            notes=[*warnings, *counts.advice()],
+            curve=curve,
+        )
     print(f"{options.output}: {counted(len(records), 'sentence')}")
     return 0

@@ -11,13 +11,15 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.pictures import lattice_of, picture
 from onmt_entmax.translator import Translator
 
-# Rounding differs between batches by less than the first, in a log-probability, except for tokens
-# at the edge of the support, whose probabilities differ by less than the second.
+# How much a probability of the report and one that is computed again may differ: rounding depends
+# on the other sentences of a batch. It changes a log-probability by less than the first number,
+# except for tokens at the edge of the support, whose probabilities it changes by less than the
+# second.
 _LOG_PROB_ROUNDING = 1e-3
 _PROB_ROUNDING = 1e-6
 

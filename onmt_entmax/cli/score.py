@@ -23,16 +23,15 @@ of tokens that are the most probable ones.
 
 import argparse
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.messages import warn
+from onmt_entmax.cli.scored_targets import Scored, Totals, record
 from onmt_entmax.data.batch import batches_by_length
-from onmt_entmax.data.reader import EncodedSource
-from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_line, read_aligned, refuse_overwriting, replaced_when_done
@@ -42,68 +41,6 @@ from onmt_entmax.strings.units import UNKNOWN
 from onmt_entmax.translator import Translator, emptied
 
 WINDOW = 4096  # pairs that are sorted by length together
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A target with its score, and the tokens that training never saw."""
-
-    source: EncodedSource
-    target: tuple[str, ...]
-    score: TargetScore
-    unknown_target: tuple[str, ...]
-    """Target tokens that no output can have."""
-
-
-@dataclass
-class Totals:
-    """Sums over all targets.
-
-    Attributes:
-        targets: their number.
-        possible: targets that the model can produce.
-        log_prob: of these, in nats.
-        tokens: of all targets, with their ends.
-        first: tokens that are the most probable ones.
-        unknown: tokens of the sources.
-        unknown_target: tokens of the targets.
-    """
-
-    targets: int = 0
-    possible: int = 0
-    log_prob: float = 0.0
-    tokens: int = 0
-    first: int = 0
-    unknown: UnknownTokens = field(default_factory=UnknownTokens)
-    unknown_target: UnknownTokens = field(default_factory=UnknownTokens)
-
-    def add(self, scored: Scored) -> None:
-        """Count one target."""
-        score, source = scored.score, scored.source
-        self.unknown.add(len(source.words), source.unknown, source.unseen)
-        self.unknown_target.add(len(scored.target), scored.unknown_target)
-        self.targets += 1
-        self.tokens += len(score.steps)
-        self.first += sum(step.rank == 1 for step in score.steps)
-        if score.excluded_at is None:
-            self.possible += 1
-            self.log_prob += score.log_prob
-
-    def text(self) -> str:
-        """Return the printed summary."""
-        if not self.targets:
-            return "no targets"
-        mean = f"{self.log_prob / self.possible:.4f}" if self.possible else "-"
-        lines = [
-            f"targets {self.targets}",
-            f"possible {self.possible} ({self.possible / self.targets:.2%})",
-            f"mean log-probability of the possible ones {mean}",
-            f"tokens that are the most probable {self.first / self.tokens:.2%}",
-        ]
-        for side, unknown in (("source", self.unknown), ("target", self.unknown_target)):
-            if unknown.counts:
-                lines.append(f"{side} tokens not in the vocabulary {unknown.percent:.2f}%")
-        return "\n".join(lines)
 
 
 def score_pairs(
@@ -145,25 +82,28 @@ def _score_window(
     sources = [
         translator.reader.encode(source, number) for number, (source, _) in enumerate(pairs, first)
     ]
+    targets = [target for _, target in pairs]
     examples = [
-        replace(
-            source.example,
-            target=vocabulary.encode(
-                token if vocabulary.can_write(token) else UNKNOWN for token in target
-            ),
-        )
-        for source, (_, target) in zip(sources, pairs, strict=True)
+        replace(source.example, target=_writable_ids(target, vocabulary))
+        for source, target in zip(sources, targets, strict=True)
     ]
     scores: dict[int, TargetScore] = {}
     with translator.readable(examples, batch_size):
         for batch in batches_by_length(examples, batch_size, vocabularies):
-            targets = [examples[index - first].target or () for index in batch.indices]
-            batch_scores = score_targets(translator.stepper, batch, targets)
+            ids = [examples[index - first].target or () for index in batch.indices]
+            batch_scores = score_targets(translator.stepper, batch, ids)
             scores.update(zip(batch.indices, batch_scores, strict=True))
-    for source, (_, target) in zip(sources, pairs, strict=True):
+    for source, target in zip(sources, targets, strict=True):
         score = _without_unknown(scores[source.example.index], target, vocabulary)
         unknown = tuple(token for token in target if not vocabulary.can_write(token))
         yield Scored(source, tuple(target), score, unknown)
+
+
+def _writable_ids(target: Sequence[str], vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Return the ids of a target, that of `<unk>` for tokens that no output can have."""
+    return tuple(
+        vocabulary.encode(token if vocabulary.can_write(token) else UNKNOWN for token in target)
+    )
 
 
 def _without_unknown(
@@ -181,31 +121,6 @@ def _without_unknown(
         for token, step in zip(target, steps, strict=True)
     ]
     return TargetScore((*corrected, end))
-
-
-def record(number: int, scored: Scored) -> dict[str, object]:
-    """Return a score as an object of the output file; -inf is null, which JSON lacks."""
-    score = scored.score
-    tokens_by_name = {
-        "unknown": scored.source.unknown,
-        "unseen": [token for _, token in scored.source.unseen],
-        "unknown_target": scored.unknown_target,
-    }
-    return {
-        "id": number,
-        **{name: Counter(tokens) for name, tokens in tokens_by_name.items() if tokens},
-        "log_prob": score.log_prob if score.excluded_at is None else None,
-        "excluded_at": score.excluded_at,
-        "steps": [
-            {
-                "token": token,
-                "log_prob": step.log_prob if step.log_prob > -math.inf else None,
-                "rank": step.rank,
-                "support": step.support,
-            }
-            for token, step in zip([*scored.target, "</s>"], score.steps, strict=True)
-        ],
-    }
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -18,114 +18,32 @@ that is typed is kept. Ctrl-C ends the command.
 """
 
 import argparse
-import ipaddress
 import logging
 import socket
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import waitress
-from flask import Flask, Response, request
-from werkzeug.exceptions import BadRequest, HTTPException
 
-from onmt_entmax.answering import Answering, LeftError, stays
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.answering import Answering
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.messages import warn
+from onmt_entmax.cli.page_application import LARGEST_REQUEST, application, is_loopback
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.released import pretrained
-from onmt_entmax.report.page import live_page, to_json
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 
-_LARGEST = 1 << 15  # bytes of a request
 # Idle connections, as browsers and scanners keep them, must not keep others out.
 SERVER = {
-    "max_request_body_size": _LARGEST,
+    "max_request_body_size": LARGEST_REQUEST,
     "connection_limit": 1000,
     "channel_timeout": 10,  # seconds
     "cleanup_interval": 5,
     "asyncore_use_poll": True,  # select() fails at descriptors above 1023
     "channel_request_lookahead": 1,  # notices clients that leave before their answer
 }
-_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-
-
-def application(answering: Answering, title: str, local: bool) -> Flask:
-    """Return the web application.
-
-    Args:
-        answering: answers the queries.
-        title: of the page.
-        local: whether to answer only requests to names of this machine; otherwise a page of the
-            web could use the model under a name that leads here (DNS rebinding).
-    """
-    app = Flask(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = _LARGEST
-    parts = live_page(title, answering.description())
-    kinds = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
-
-    @app.before_request
-    def check_host() -> None:
-        if local and not is_loopback(_host_name(request.headers.get("Host", ""))):
-            raise BadRequest("this page is only for names of its own machine")
-
-    @app.after_request
-    def protect(response: Response) -> Response:
-        response.headers.update(_HEADERS)
-        return response
-
-    @app.get("/", defaults={"name": ""})
-    @app.get("/<any('page.css', 'page.js'):name>")
-    def part(name: str) -> Response:
-        return Response(parts[name], mimetype=kinds[name])
-
-    @app.post("/answer")
-    def answer() -> Response:
-        try:
-            query = request.get_json()  # pages of other sites cannot send JSON unasked
-        except RecursionError:
-            raise BadRequest("the query is nested too deeply") from None
-        left = request.environ.get("waitress.client_disconnected", stays)
-        return Response(to_json(answering.answer(query, left)), mimetype="application/json")
-
-    @app.errorhandler(LeftError)
-    def leave(error: LeftError) -> Response:
-        return Response(status=499)  # nobody reads it
-
-    @app.errorhandler(UserError)
-    def refuse(error: UserError) -> tuple[dict[str, str], int]:
-        return {"error": str(error)}, 400
-
-    @app.errorhandler(HTTPException)
-    def fail(error: HTTPException) -> tuple[dict[str, str], int]:
-        return {"error": str(error.description)}, error.code or 500
-
-    return app
-
-
-def _host_name(header: str) -> str:
-    """Return the name in a Host header; empty if it has none."""
-    try:
-        return urlsplit(f"//{header}").hostname or ""
-    except ValueError:
-        return ""
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a name or an address means this machine alone."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import load
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.dialogue import Dialogue
-from onmt_entmax.cli.ending import argument_parser, warn
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import printable
 from onmt_entmax.rules import whole

@@ -1,16 +1,26 @@
 """The configuration that `prepare` writes for a table of strings."""
 
 import argparse
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from onmt_entmax.cli.plans import LEARNING_RATE, Network, Plan, explained
+from onmt_entmax.cli.plans import LEARNING_RATE, Network, Plan
 from onmt_entmax.cli.training_file import training_file
+from onmt_entmax.cli.yaml_lines import explained
 from onmt_entmax.errors import counted
 
 HALLUCINATED = "hallucinated"  # corpus of invented pairs, and its files
 DEFAULT = Network(layers=2, size=300, batch=32)  # without --minutes
+# Without a plan: passes over the rows, and the updates that they come to.
+_PASSES = 40
+_FEWEST_UPDATES = 4_000
+_MULTIPLE = 500  # to which updates are rounded up, so that validations divide them
+_VALIDATIONS = 20
+_WARMUP = 300  # updates, at most; few updates have a fifth
+_LARGEST_WEIGHT = 20  # lines of a corpus in turn, at most
 
 
 def network_of(options: argparse.Namespace) -> Network:
@@ -48,63 +58,118 @@ def configuration(
         plan: for a time.
     """
     network = plan.choice.network if plan else network
-    rows += invented
-    if plan:
-        steps, limits = plan.updates, plan.settings
-        attention, dropout, warmup = "softmax", [plan.dropout_line], []
-        end = "max_seconds, by the time that has passed"
-    else:
-        # More passes over few rows.
-        steps = steps or max(4000, -(-40 * rows // (network.batch * 500)) * 500)
-        epochs = counted(round(steps * network.batch / rows), "epoch")
-        attention, dropout = "entmax15", []
-        warmup = [explained(f"attention_warmup_steps: {steps // 4}", "attention starts as softmax")]
-        end = "train_steps: lower these rather than set early_stopping"
-        every = max(steps // 20, 1)
-        limits = [
-            explained(f"train_steps: {steps}", f"about {epochs} of {counted(rows, 'row')}"),
-            f"valid_steps: {every}",
-            f"save_checkpoint_steps: {every}",
-        ]
+    training = _planned(plan) if plan else _by_rows(rows + invented, network, steps)
     selection = "exact_match" if languages == 1 else "macro_accuracy"
-    corpora = {"words": "train", **({HALLUCINATED: HALLUCINATED} if invented else {})}
-    data = {
-        name: (out / f"{split}.src", out / f"{split}.tgt")
-        for name, split in {**corpora, "valid": "dev"}.items()
-    }
     settings = [
+        *task,
+        "",
         "encoder_type: brnn",
         f"layers: {network.layers}",
         f"rnn_size: {network.size}",
         f"word_vec_size: {network.size}",
-        f"global_attention_function: {attention}",
+        f"global_attention_function: {training.attention}",
         "generator_function: entmax15",
-        *dropout,
+        *training.dropout,
         "",
         "optim: adam",
-        f"learning_rate: {LEARNING_RATE if plan else 0.0014}",
-        explained("decay_method: cosine", f"to 0 at {end}"),
-        f"warmup_steps: {min(300, max(steps // 5, 1))}",
-        *warmup,
+        f"learning_rate: {training.learning_rate}",
+        explained("decay_method: cosine", f"to 0 at {training.end}"),
+        f"warmup_steps: {min(_WARMUP, max(training.updates // 5, 1))}",
+        *training.attention_warmup,
         f"batch_size: {network.batch}",
-        *limits,
+        *training.limits,
         explained("keep_checkpoint: 1", "beside the best"),
         explained(f"selection: {selection}", "measure of the best checkpoint"),
         "seed: 1",
         "",
     ]
-    # Else the smaller corpus would be read several times while the larger one is read once.
-    weights = mixture(rows - invented, invented) if invented else {}
-    return training_file(data, out / "model", [*task, "", *settings], commands, plan, weights)
+    corpora = {"words": "train", "valid": "dev"}
+    weights: dict[str, int] = {}
+    if invented:
+        corpora = {"words": "train", HALLUCINATED: HALLUCINATED, "valid": "dev"}
+        # Else the smaller corpus would be read several times while the larger one is read once.
+        weights = mixture(rows, invented)
+    data = {name: (out / f"{split}.src", out / f"{split}.tgt") for name, split in corpora.items()}
+    return training_file(data, out / "model", settings, commands, plan, weights)
+
+
+@dataclass(frozen=True)
+class _Training:
+    """How long to train, and the options that depend on whether there is a plan.
+
+    Attributes:
+        updates: of the training.
+        end: the option at whose end the learning rate is 0, for a comment.
+        learning_rate: the largest one.
+        attention: the mapping of attention.
+        dropout: lines of YAML; none for the default.
+        attention_warmup: lines of YAML.
+        limits: lines of YAML that say when to validate, to save and to end.
+    """
+
+    updates: int
+    end: str
+    learning_rate: float
+    attention: str
+    dropout: Sequence[str]
+    attention_warmup: Sequence[str]
+    limits: Sequence[str]
+
+
+def _planned(plan: Plan) -> _Training:
+    """Return the training of a plan, which docs/guide-training.md describes."""
+    return _Training(
+        plan.updates,
+        end="max_seconds, by the time that has passed",
+        learning_rate=LEARNING_RATE,
+        attention="softmax",
+        dropout=[plan.dropout_line],
+        attention_warmup=[],
+        limits=plan.settings,
+    )
+
+
+def _by_rows(rows: int, network: Network, updates: int | None) -> _Training:
+    """Return the training without a plan.
+
+    Args:
+        rows: of the training data, with hallucinated ones.
+        network: to train.
+        updates: of the training; None: as many passes over the rows as `_PASSES` says, or more.
+    """
+    if updates is None:
+        multiples = math.ceil(_PASSES * rows / (network.batch * _MULTIPLE))
+        updates = max(_FEWEST_UPDATES, multiples * _MULTIPLE)  # more passes over few rows
+    every = max(updates // _VALIDATIONS, 1)
+    epochs = counted(round(updates * network.batch / rows), "epoch")
+    return _Training(
+        updates,
+        end="train_steps: lower these rather than set early_stopping",
+        learning_rate=0.0014,
+        attention="entmax15",
+        dropout=[],
+        attention_warmup=[
+            explained(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax")
+        ],
+        limits=[
+            explained(f"train_steps: {updates}", f"about {epochs} of {counted(rows, 'row')}"),
+            f"valid_steps: {every}",
+            f"save_checkpoint_steps: {every}",
+        ],
+    )
 
 
 def mixture(rows: int, invented: int) -> dict[str, int]:
     """Return the weights with which both corpora end together, nearly; none if they are equal.
 
+    Of 300 rows and 100 invented pairs, three rows are read, then one pair, then three rows, ...
+
     Args:
         rows: of the training data.
         invented: hallucinated pairs.
     """
-    ratio = Fraction(invented, rows).limit_denominator(20) or Fraction(1, 20)
-    words, pairs = ratio.denominator, ratio.numerator
-    return {} if words == pairs else {"words": words, HALLUCINATED: pairs}
+    least = Fraction(1, _LARGEST_WEIGHT)
+    ratio = Fraction(invented, rows).limit_denominator(_LARGEST_WEIGHT) or least
+    if ratio == 1:
+        return {}
+    return {"words": ratio.denominator, HALLUCINATED: ratio.numerator}

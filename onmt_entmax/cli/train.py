@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from onmt_entmax.cli.ending import command_began, note, warn
+from onmt_entmax.cli.ending import command_began
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.options.help import described
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.train_table import TOPICS, training_options

@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.ending import note, warn
+from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import check_aligned, count_lines, json_text, read_lines, replaced_when_done
 from onmt_entmax.options.help import described
@@ -20,7 +20,7 @@ from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_ans
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.summary import Summary
 from onmt_entmax.report.writers import AnswerWriter, with_summary
-from onmt_entmax.search import LineConstraints
+from onmt_entmax.search import LineConstraints, SearchTask
 from onmt_entmax.translator import Translator
 
 
@@ -88,7 +88,7 @@ def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
     translator = Translator.from_folders(
         setup.models,
         setup.task,
-        processes.device(setup.gpu, "gpu"),
+        processes.device(setup.gpu, option="gpu"),
         transforms=setup.transforms,
         transform_options=setup.transform_options,
         attention=setup.exactness_report is not None,
@@ -99,9 +99,11 @@ def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
     answers = translator.answers(
         read_lines(setup.src),
         setup.batch_size,
-        None if setup.prefixes is None else read_lines(setup.prefixes),
-        windows,
-        None if setup.constraints is None else _constraints(setup.constraints, setup.src),
+        prefixes=None if setup.prefixes is None else read_lines(setup.prefixes),
+        windows=windows,
+        constraints=(
+            None if setup.constraints is None else _constraints(setup.constraints, setup.src)
+        ),
     )
     return _Translation(answers, lines, windows, translator)
 
@@ -127,38 +129,47 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
         processes: the processes of the run, of which this is the first.
     """
     started = time.monotonic()
-    report: Path | None = setup.exactness_report
-    aligned = [] if setup.alignments is None else [setup.alignments]
-    with replaced_when_done([setup.output, *with_summary(report), *aligned]) as files:
-        alignments = files[-1] if aligned else None
+    report_paths = with_summary(setup.exactness_report)
+    alignment_paths = [] if setup.alignments is None else [setup.alignments]
+    outputs = [setup.output, *report_paths, *alignment_paths]
+    with replaced_when_done(outputs) as (output, *others):
+        reports, alignments = others[: len(report_paths)], others[len(report_paths) :]
         translation = _begin(setup, processes)
         for folder in set(translation.translator.folders) - set(setup.models):
             # A run that is still training gives its best checkpoint so far.
             print(f"model: {folder}", file=sys.stderr)
         writer = AnswerWriter(
-            files[0],
-            files[1] if report else None,
-            setup.n_best,
-            alignments,
-            setup.abstain,
-            setup.scored,
+            output,
+            report=reports[0] if reports else None,
+            n_best=setup.n_best,
+            alignments=alignments[0] if alignments else None,
+            abstain=setup.abstain,
+            scored=setup.scored,
         )
         lines = translation.lines
         answers = in_order(translation.answers, lines, translation.windows)
         for answer in tqdm(answers, total=lines, unit="line", disable=None):
             writer.write(answer)
-        task = setup.task
-        method: dict[str, Any] = {"search": task.method, "beam_size": task.config.beam_size}
-        if task.sampling is not None:
-            method = {"search": "sampling", "sampling": asdict(task.sampling)}
-        summary = writer.summary.as_dict() | {
-            "seconds": round(time.monotonic() - started, 2),
-            **method,
-            "max_length": task.config.max_length,
-            # A run folder may name another checkpoint as its best by now.
-            "models": [str(folder) for folder in translation.translator.folders],
-        }
-        for file in files[2 : len(files) - len(aligned)]:
-            file.write(json_text(summary))
+        seconds = time.monotonic() - started
+        for file in reports[1:]:  # the summary; none if the report goes to a stream
+            file.write(json_text(_summary(writer.summary, setup.task, translation, seconds)))
     warn(*writer.summary.source.warnings())
     return writer.summary
+
+
+def _summary(
+    counts: Summary, task: SearchTask, translation: _Translation, seconds: float
+) -> dict[str, Any]:
+    """Return the summary of a report as JSON has it: counts, and how the outputs came about."""
+    if task.sampling is None:
+        method: dict[str, Any] = {"search": task.method, "beam_size": task.config.beam_size}
+    else:
+        method = {"search": "sampling", "sampling": asdict(task.sampling)}
+    return {
+        **counts.as_dict(),
+        "seconds": round(seconds, 2),
+        **method,
+        "max_length": task.config.max_length,
+        # A run folder may name another checkpoint as its best by now.
+        "models": [str(folder) for folder in translation.translator.folders],
+    }

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import CheckpointError, checkpoint_steps, find_model, read_best
-from onmt_entmax.cli.ending import argument_parser
+from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files.checksums import differences, is_listed
 

@@ -30,7 +30,12 @@ from onmt_entmax.options.result import Options
 from onmt_entmax.options.rivals import FUNCTIONS, SIDES
 from onmt_entmax.options.train_misfits import misfits
 from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
-from onmt_entmax.strings.task import StringTask, TaskError, is_language, recorded_task
+from onmt_entmax.strings.task import (
+    StringTask,
+    TaskError,
+    is_language,
+)
+from onmt_entmax.strings.task_record import recorded_task
 
 # Options of the network that only one kind of it reads, by the name of the kind.
 _READ_BY = {

@@ -16,17 +16,12 @@ def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
     """Return a page with the tables of each lemma, which needs no network."""
     style = files("onmt_entmax.report").joinpath("page.css").read_text(encoding="utf-8")
     bodies: list[str] = []
-    title, least = "", 0.0
+    firsts: list[Inflection] = []  # the first cell of each lemma
     for cells in paradigms:
-        first, least = cells[0].question, cells[0].least
-        title = "paradigms" if bodies else f"{first.lemma} ({first.language})"
+        firsts.append(cells[0])
         bodies.append(_body(cells))
-    listed = f"probability {least:g} or more" if least else "positive probability"
-    legend = (
-        '<p class="muted">A form in green is the only one that the model can produce. Elsewhere '
-        f"all forms of {listed} are listed; ... means that there are more, or may be, and ? "
-        "a warning: point at the cell to read it.</p>"
-    )
+    title = _title(firsts)
+    legend = _legend(least=firsts[-1].least if firsts else 0.0)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -34,6 +29,29 @@ def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
         f"<style>{style}</style>\n</head>\n<body><main>\n"
         + "\n".join([legend, *bodies])
         + "\n</main></body>\n</html>\n"
+    )
+
+
+def _title(firsts: Sequence[Inflection]) -> str:
+    """Return the title of a page, whose lemmas have these first cells."""
+    if not firsts:
+        return ""
+    if len(firsts) > 1:
+        return "paradigms"
+    return f"{firsts[0].question.lemma} ({firsts[0].question.language})"
+
+
+def _legend(least: float) -> str:
+    """Return a paragraph that explains the tables.
+
+    Args:
+        least: probability below which forms are left out.
+    """
+    listed = f"probability {least:g} or more" if least else "positive probability"
+    return (
+        '<p class="muted">A form in green is the only one that the model can produce. Elsewhere '
+        f"all forms of {listed} are listed; ... means that there are more, or may be, and ? "
+        "a warning: point at the cell to read it.</p>"
     )
 
 

@@ -1,4 +1,13 @@
-"""Arrange the cells of a lemma in tables."""
+"""Arrange the cells of a lemma in tables.
+
+The tags of a cell are divided by their dimensions: some name its row, some its column, and all
+others its table. For `N;NOM;SG`, `N;NOM;PL`, `N;ACC;SG` and `N;ACC;PL`:
+
+    noun                    title: part of speech
+                singular  plural      columns: number
+    nominative  Hund      Hunde       rows: case
+    accusative  Hund      Hunde
+"""
 
 from __future__ import annotations
 
@@ -59,15 +68,21 @@ def _section(title: Tags, table: Mapping[tuple[Tags, Tags], Inflection]) -> Sect
     rows = _ordered(row for row, _ in table)
     columns = _ordered(column for _, column in table)
     return Section(
-        title_of(title, ", "),
-        tuple(map(title_of, columns)),
-        tuple(map(title_of, rows)),
-        {(rows.index(row), columns.index(column)): cell for (row, column), cell in table.items()},
+        title=title_of(title, ", "),
+        columns=tuple(map(title_of, columns)),
+        rows=tuple(map(title_of, rows)),
+        cells={
+            (rows.index(row), columns.index(column)): cell for (row, column), cell in table.items()
+        },
     )
 
 
 def _place(tags: Sequence[str]) -> _Place:
-    """Return where a cell with these tags stands."""
+    """Return where a cell with these tags stands.
+
+    Nouns have cases below each other and numbers side by side; finite verbs persons and tenses;
+    adjectives and participles tenses and genders. Other cells are a list.
+    """
     by_dimension: dict[str, list[str]] = {}
     for tag in sorted(tags, key=order):
         by_dimension.setdefault(dimension(tag), []).append(tag)
@@ -88,4 +103,5 @@ def _place(tags: Sequence[str]) -> _Place:
 
 
 def _ordered(headings: Iterable[Tags]) -> list[Tags]:
+    """Return different headings in UniMorph's order of their tags."""
     return sorted(set(headings), key=lambda tags: [order(tag) for tag in tags])

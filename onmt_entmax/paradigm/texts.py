@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -17,24 +16,39 @@ from onmt_entmax.paradigm.sections import Section, sections
 
 CSV_HEAD = "language,lemma,tags,form,probability,certificate,warnings,left_out\n"
 _GAP = 2  # spaces between columns, and before the first
+_HALF_PERCENT = 0.005
+_Pieces = list[str]
+"""The text of a place in a table; a line may end between two pieces"""
 
 
 def cell_text(cell: Inflection) -> str:
-    """Return a cell for people: its form; all forms with probabilities unless there is only one."""
+    """Return a cell for people: its form; all forms with probabilities unless there is only one.
+
+    `...` means that there are more, or may be, and `?` a warning.
+    """
+    return " ".join(_pieces(cell))
+
+
+def _pieces(cell: Inflection) -> list[str]:
+    """Return the parts of a cell's text, between which a line may end: a form each.
+
+    All but the last one end with ` /`; the marks `...` and `?` belong to the last one.
+    """
     mark = " ?" if cell.warnings else ""
     more = "" if cell.complete else " ..."
     if not cell.forms:
-        return "(none)" + (more if cell.left_out else "") + mark
+        return ["(none)" + (more if cell.left_out else "") + mark]
     if cell.level == "only":
-        return cell.forms[0].text + mark
-    return " / ".join(f"{form.text} {percent(form.prob)}" for form in cell.forms) + more + mark
+        return [cell.forms[0].text + mark]
+    *others, last = [f"{form.text} {percent(form.prob)}" for form in cell.forms]
+    return [*(f"{form} /" for form in others), last + more + mark]
 
 
 def percent(prob: float) -> str:
-    """Return the probability of one form among several."""
-    if prob < 0.005:
+    """Return the probability of one form among several, never rounded to 0 or 100 %."""
+    if prob <= _HALF_PERCENT:
         return "<1%"
-    if prob > 0.995:
+    if prob >= 1 - _HALF_PERCENT:
         return ">99%"
     return f"{100 * prob:.0f}%"
 
@@ -53,26 +67,31 @@ def as_text(cells: Sequence[Inflection], width: int = sys.maxsize) -> str:
 
 def _section_text(section: Section, width: int) -> str:
     """Return one table with its title."""
-    rows = [["", *section.columns]] if any(section.columns) else []
+    rows: list[list[_Pieces]] = []
+    if any(section.columns):
+        rows.append([[""], *([column] for column in section.columns)])
     for name, line in section.lines():
-        rows.append([name, *("" if cell is None else cell_text(cell) for cell in line)])
+        rows.append([[name], *([""] if cell is None else _pieces(cell) for cell in line)])
     limit = _column_limit(rows, width)
     lines = [
         line
         for row in rows
-        for line in zip_longest(*(_wrapped(text, limit) for text in row), fillvalue="")
+        for line in zip_longest(*(_wrapped(pieces, limit) for pieces in row), fillvalue="")
     ]
     widths = [max(map(terminal_width, column)) for column in zip(*lines, strict=True)]
     texts = [_aligned(line, widths) for line in lines]
     return "\n".join([section.title, *(f"{' ' * _GAP}{text}".rstrip() for text in texts)])
 
 
-def _column_limit(rows: Sequence[Sequence[str]], width: int) -> int:
+def _column_limit(rows: Sequence[Sequence[_Pieces]], width: int) -> int:
     """Return the largest width of a column with which a table fits; 0 if none does.
 
     The first column, of the rows' names, keeps its width.
     """
-    names, *widths = (max(map(terminal_width, column)) for column in zip(*rows, strict=True))
+    names, *widths = (
+        max(terminal_width(" ".join(pieces)) for pieces in column)
+        for column in zip(*rows, strict=True)
+    )
     for limit in range(max(widths), 0, -1):
         if _GAP + names + sum(_GAP + min(limit, column) for column in widths) <= width:
             return limit
@@ -85,15 +104,16 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     return (" " * _GAP).join(cell + " " * (width - terminal_width(cell)) for cell, width in columns)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a cell: as many forms in each as the width allows, but at least one."""
-    lines: list[str] = []
-    for form in re.split("(?<= /) ", text):
-        longer = f"{lines[-1]} {form}" if lines else ""
-        if longer and terminal_width(longer) <= width:
+def _wrapped(pieces: _Pieces, width: int) -> list[str]:
+    """Return the lines of a place: as many pieces in each as the width allows, at least one."""
+    line, *others = pieces
+    lines = [line]
+    for piece in others:
+        longer = f"{lines[-1]} {piece}"
+        if terminal_width(longer) <= width:
             lines[-1] = longer
         else:
-            lines.append(form)
+            lines.append(piece)
     return lines
 
 

@@ -48,10 +48,16 @@ class Contact:
         """End in order; the others may go on."""
         self._ended.set()
         self._watching.join()
-        self._beating.join(_BEAT)  # for ever, if the network is cut
+        self._beating.join(
+            _BEAT
+        )  # not for longer: over a cut network, the store blocks it for ever
 
     def _beat(self) -> None:
-        """Give signs of life, and read those of others. Over a cut network, the store blocks."""
+        """Give signs of life, and read those of others.
+
+        Over a cut network, the store blocks, and so do the counts; after the store has ended, they
+        do not change either. `_watch` gives the others up in both cases.
+        """
         try:
             while not self._ended.wait(_BEAT):
                 self._store.add(f"beats/{self._rank}", 1)

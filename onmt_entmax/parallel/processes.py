@@ -66,10 +66,10 @@ class Processes:
                 _print(f"warning: {option} {gpu}: no GPU here; running on the CPU")
             return torch.device("cpu")
         number = gpu if self.count == 1 else self.local_rank
-        known = torch.cuda.device_count()
-        if number >= known:
+        gpus = torch.cuda.device_count()
+        if number >= gpus:
             raise ProcessError(
-                f"{option}: there is no GPU {number}; this machine has {counted(known, 'GPU')}, "
+                f"{option}: there is no GPU {number}; this machine has {counted(gpus, 'GPU')}, "
                 "counted from 0"
             )
         device = torch.device("cuda", number)
@@ -111,7 +111,8 @@ class Processes:
         """Join the process group, and begin to give signs of life.
 
         Raises:
-            ProcessError: see `connected`.
+            ProcessError: the environment does not say where the other processes are, or one of them
+                cannot be reached.
         """
         if self.count == 1 or dist.is_initialized():
             return
@@ -160,16 +161,19 @@ class Processes:
             gradient.copy_(part.view_as(gradient))
 
     def from_first(self, value: Any) -> Any:
-        """Return the JSON value of the first process; those of the others are ignored."""
+        """Return the JSON value of the first process; those of the others are ignored.
+
+        It is sent as JSON, because PyTorch's broadcast of objects unpickles data from the network:
+        first its size, int64 of shape (1,), then its bytes, uint8.
+        """
         if self.count == 1:
             return value
         where = self._where()
-        # As JSON, because PyTorch's broadcast of objects unpickles data from the network.
         text = bytearray(json.dumps(value).encode())
         content = torch.frombuffer(text, dtype=torch.uint8).to(where)
         size = torch.tensor([len(content)], device=where)
         dist.broadcast(size, src=0)
-        if self.rank != 0:
+        if self.rank != 0:  # room for what comes
             content = content.new_empty(int(size))
         dist.broadcast(content, src=0)
         return json.loads(bytes(content.tolist()))
@@ -181,7 +185,7 @@ class Processes:
         where = self._where()
         gathered = [torch.empty_like(tensor, device=where) for _ in range(self.count)]
         dist.all_gather(gathered, tensor.to(where))
-        return [each.cpu() for each in gathered]
+        return [of_process.cpu() for of_process in gathered]
 
     def _where(self) -> str:
         """Return the type of device whose tensors the processes can exchange."""

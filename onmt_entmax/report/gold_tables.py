@@ -132,7 +132,7 @@ def table_rows(
         UserError: rows cannot be read; the message names the first.
     """
     bad = []
-    for row in rows_of(read_lines(path), layout, task, language, needs):
+    for row in rows_of(read_lines(path), layout, task, language=language, needs_target=needs):
         if isinstance(row, Row):
             yield row
         else:

@@ -26,21 +26,28 @@ def cells_text(cells: Cells) -> str:
     """Return `cells.tsv`: language, tags and their number, by language and falling number."""
     return "".join(
         f"{language}\t{';'.join(tags)}\t{number}\n"
-        for language, counts in sorted(cells.items())
-        for tags, number in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        for language, numbers in sorted(cells.items())
+        for tags, number in sorted(numbers.items(), key=lambda cell: (-cell[1], cell[0]))
     )
 
 
 def parse_cells(lines: Iterable[str], name: str) -> Cells:
     """Return the cells of `cells.tsv`, the inverse of `cells_text`.
 
+    The numbers of equal cells are added, as of two files that were joined.
+
+    Args:
+        lines: of the file.
+        name: of the file, for the error.
+
     Raises:
         UserError: names the line that has another form.
     """
-    cells: dict[str, dict[tuple[str, ...], int]] = {}
+    cells: dict[str, Counter[tuple[str, ...]]] = {}
     for number, line in enumerate(lines, 1):
         match = re.fullmatch(r"(\S+)\t([^\t]+)\t([0-9]{1,12})", line)
         if match is None:
             raise UserError(f"{name}:{number}: expected language, tags and number between tabs")
-        cells.setdefault(match[1], {})[split_tags(match[2])] = int(match[3])
+        language, tags, count = match.groups()
+        cells.setdefault(language, Counter())[split_tags(tags)] += int(count)
     return cells

@@ -22,6 +22,7 @@ from onmt_entmax.strings.task import Query, StringTask
 _SPECIAL = ("<unk>", "<blank>", "<s>", "</s>")
 _RESERVED = (*_SPECIAL, *PLACEHOLDERS)  # symbols of the model itself
 _LISTED = 5  # rows of mixed scripts that are named
+_EXAMPLES = 3  # targets of a query with several that are named
 _LONGEST_PHONE = 3  # characters; a longer symbol is no phone
 _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
 # A tag that several tags seem to be joined in, such as V|PST or V, PST; not V, nor NOM(2, SG),
@@ -49,14 +50,14 @@ def several_targets(rows: Sequence[Row]) -> str:
     targets: dict[Query, dict[str, None]] = {}  # inner ones are ordered sets
     for row in rows:
         targets.setdefault(row.query, {})[row.target] = None
-    several = [(query, forms) for query, forms in targets.items() if len(forms) > 1]
+    several = {query: forms for query, forms in targets.items() if len(forms) > 1}
     if not several:
         return ""
-    query, first = several[0]
+    query, forms = next(iter(several.items()))
+    examples = ", ".join(map(repr, islice(forms, _EXAMPLES)))
     return (
         f"queries with several targets: {len(several):,} of {len(targets):,}, such as "
-        f"{query.source!r} with {', '.join(map(repr, islice(first, 3)))}; any of them counts as "
-        "right"
+        f"{query.source!r} with {examples}; any of them counts as right"
     )
 
 
@@ -64,7 +65,7 @@ def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """Yield the languages of each split that the training rows lack, and those that dev lacks.
 
     Args:
-        rows: of each split.
+        rows: of each split; without one named `train`, nothing is yielded.
     """
     languages = {
         split: {row.query.language for row in split_rows} for split, split_rows in rows.items()
@@ -72,7 +73,7 @@ def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     trained = languages.pop("train", None)
     if trained is None:
         return
-    unmeasured = sorted(trained - languages["dev"]) if "dev" in languages else []
+    unmeasured = sorted(trained - languages.get("dev", trained))
     if unmeasured:
         yield (
             f"dev: languages of the training rows that it lacks: {', '.join(unmeasured)}; they "
@@ -88,6 +89,7 @@ def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 
 
 def _outer_spaces(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how many texts begin or end with a space."""
     texts = [text for row in rows for text in (row.query.source, row.target, *row.query.tags)]
     spaced = sum(text != text.strip() for text in texts)
     if spaced:
@@ -159,6 +161,7 @@ def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:
 
 
 def _decomposed_characters(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the rows that Unicode's normal form NFC would change, as a letter and its accent."""
     decomposed = [
         row for row in rows if not is_normalized("NFC", f"{row.query.source}\t{row.target}")
     ]
@@ -170,6 +173,7 @@ def _decomposed_characters(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _reserved_symbols(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
+    """Yield the rows with a symbol that is the model's own, such as `<unk>`."""
     reserved = [row for row in rows if _has_reserved(row, task)]
     if reserved:
         yield (
@@ -215,6 +219,7 @@ def _mixed_scripts(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def _repeated_rows(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how many rows are equal to earlier ones, and the most frequent of them."""
     pairs = Counter((row.query, row.target) for row in rows)
     if len(pairs) < len(rows):
         query, target = pairs.most_common(1)[0][0]

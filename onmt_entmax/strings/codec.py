@@ -31,19 +31,25 @@ class Codec:
     @classmethod
     def of_vocabulary(cls, task: StringTask, source: Container[str]) -> Codec:
         """Return the codec of a model, whose source vocabulary lacks the symbols to be copied."""
-        known = tuple(takewhile(source.__contains__, PLACEHOLDERS))
-        return cls(task, source, known)
+        # A vocabulary has those that the training data had: the first ones.
+        placeholders = tuple(takewhile(source.__contains__, PLACEHOLDERS))
+        return cls(task, frequent=source, placeholders=placeholders)
 
     def copies(self, source: Sequence[str]) -> Copies:
         """Return the placeholders of a source."""
         if not self.task.copies:
             return NO_COPIES
-        return copies_of(self.task.divided(source)[1], self.frequent, self.placeholders)
+        _, units = self.task.divided(source)
+        return copies_of(units, self.frequent, self.placeholders)
 
     def encode(
         self, source: Sequence[str], target: Sequence[str] = ()
     ) -> tuple[list[str], list[str], Copies]:
-        """Return the network's tokens of source and target, and the placeholders of the source."""
+        """Return the network's tokens of source and target, and the placeholders of the source.
+
+        If x is rare, and the model writes from right to left, the source `a x` and the target `x b`
+        become `a <copy1>` and `b <copy1>`.
+        """
         copies = self.copies(source)
         if copies.symbols:
             marks, units = self.task.divided(source)
@@ -76,13 +82,13 @@ def frequent_symbols(
     counts: Counter[str] = Counter()
     marks: set[str] = set()
     for source in sources:
-        first, units = task.divided(source)
-        marks.update(first)
+        source_marks, units = task.divided(source)
+        marks.update(source_marks)
         counts.update(set(units))
-    taken = counts.keys() & set(PLACEHOLDERS)
-    if taken:
+    clashing = counts.keys() & set(PLACEHOLDERS)
+    if clashing:
         raise TaskError(
-            f"copy_frequency: {min(taken)} is a symbol of the data, and names a placeholder; "
+            f"copy_frequency: {min(clashing)} is a symbol of the data, and names a placeholder; "
             "rename it there, or set copy_frequency: 0"
         )
     return frozenset(marks) | {token for token, count in counts.items() if count >= least}

@@ -20,6 +20,13 @@ from onmt_entmax.strings.units import UNKNOWN
 
 MOST = 20
 """Placeholders of a vocabulary at most; further symbols of a source are read as `<unk>`."""
+# Limits of the `copy_frequency` that suits training data; see `useful_frequency`.
+_LARGEST_FREQUENCY = 50
+_SMALLEST_FREQUENCY = 2  # with 1, no symbol of the training data would be rare
+_PAIRS_A_SOURCE = 100  # of so many pairs, one source at most may have a rare symbol
+# Rare symbols that must tell where source and target have other units. Letters and phones that
+# look alike by chance are few: the Icelandic pronunciations of SIGMORPHON 2021 have 4.
+_EVIDENCE = 20
 
 
 def placeholder(number: int) -> str:
@@ -61,8 +68,6 @@ class Copies:
 
 NO_COPIES = Copies({})
 
-_EVIDENCE = 20  # rare symbols in sources; the Icelandic pronunciations of SIGMORPHON 2021 have 4
-
 
 def copies_of(
     units: Iterable[str], frequent: Container[str], placeholders: Sequence[str] = PLACEHOLDERS
@@ -77,29 +82,35 @@ def copies_of(
     rare = [unit for unit in dict.fromkeys(units) if unit not in frequent and unit != UNKNOWN]
     if not rare:
         return NO_COPIES
-    # Symbols beyond the placeholders are not copied.
+    # `zip` ends with the placeholders: symbols beyond them are not copied.
     return Copies(dict(zip(placeholders, rare, strict=False)))
 
 
 def useful_frequency(pairs: Sequence[tuple[Iterable[str], Iterable[str]]], alike: bool) -> int:
     """Return the `copy_frequency` that suits training data; 0 if its targets do not copy.
 
-    That is 50, but at most 1 % of the pairs and at least 2, if more than half of the symbols that
-    fewer sources have stand in the targets too: in inflections they do, in pronunciations not.
+    With N = 50, but at most 1 % of the pairs and at least 2, a symbol is rare if fewer than N
+    sources have it. The result is N if more than half of the rare symbols, counted once in each
+    source, stand in the target of their source too: in inflections they do, in pronunciations not.
+
+        鰻 -> 鰻を, 鮭 -> 鮭は      2 of 2 are copied: N
+        ŷ -> ə, ẑ -> ẑ              1 of 2 is copied: 0
+
     Between units of two kinds, as letters and phones, the same sign may by chance mean another
-    thing in a few words, so that they count from `_EVIDENCE` on.
+    thing in a few words, so fewer than `_EVIDENCE` rare symbols give 0.
 
     Args:
         pairs: units of the source, without language and tags, and of the target.
         alike: whether source and target have units of one kind.
     """
-    least = max(2, min(50, len(pairs) // 100))
-    counts = Counter(symbol for source, _ in pairs for symbol in set(source))
+    by_size = min(_LARGEST_FREQUENCY, len(pairs) // _PAIRS_A_SOURCE)
+    frequency = max(_SMALLEST_FREQUENCY, by_size)
+    sources_with = Counter(symbol for source, _ in pairs for symbol in set(source))
     rare = copied = 0
     for source, target in pairs:
-        symbols = {symbol for symbol in source if counts[symbol] < least}
-        rare += len(symbols)
-        copied += len(symbols.intersection(target))
+        rare_symbols = {symbol for symbol in source if sources_with[symbol] < frequency}
+        rare += len(rare_symbols)
+        copied += len(rare_symbols.intersection(target))
     if not alike and rare < _EVIDENCE:
         return 0
-    return least if 2 * copied > rare else 0
+    return frequency if 2 * copied > rare else 0

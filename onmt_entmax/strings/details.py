@@ -7,18 +7,29 @@ from onmt_entmax.errors import counted
 
 DETAILS = ("rank", "probability", "certificate", "warnings")
 LEVELS = ("only", "exhaustive", "optimal", "none")
-"""What a certificate may say, the most first"""
+"""What a certificate may say; the first says most"""
+_RANK = re.compile(r"[0-9]*")  # a row without an output has none
 
 
 def has_details(table: Sequence[Sequence[str]]) -> bool:
-    """Whether rows, the first of which may be a heading, end with these columns."""
-    rows = table[tuple(table[0][-len(DETAILS) :]) == DETAILS :] if table else ()
-    return bool(rows) and all(
-        len(cells) > len(DETAILS)
-        and cells[-2] in LEVELS
-        and re.fullmatch(r"[0-9]*", cells[-4]) is not None
-        for cells in rows
-    )
+    """Whether all rows end with these columns, after at least one other.
+
+    Args:
+        table: cells of the rows, the first of which may be a heading.
+    """
+    if not table:
+        return False
+    has_heading = tuple(table[0][-len(DETAILS) :]) == DETAILS
+    rows = table[1:] if has_heading else table
+    return bool(rows) and all(map(_ends_with_details, rows))
+
+
+def _ends_with_details(cells: Sequence[str]) -> bool:
+    """Whether the last columns of a row have values that `predict` writes."""
+    if len(cells) <= len(DETAILS):
+        return False
+    rank, _, certificate, _ = cells[-len(DETAILS) :]
+    return certificate in LEVELS and _RANK.fullmatch(rank) is not None
 
 
 def left_out_text(number: int, least: float, noun: str) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import replace
 
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.headings import is_heading, named_columns
@@ -13,8 +12,11 @@ from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 SAMPLE = 2000
 """Rows that a guess looks at"""
 
-# What most tags of a table look like: V;PST, or tense=PST, or PST.
+# What most tags of a table look like: V;PST, or tense=PST, or PST. Tried in this order.
 _LIKE_TAGS = (r".*;.*", r"\w+=.*", r"(?=.*[A-Z])[A-Z0-9.+/(),{};-]+")
+# Symbols between spaces, such as phones, are at most so long on average; words are longer.
+_LONGEST_SYMBOL = 3
+_SHARE_DIVIDED = 0.9  # of texts with two symbols or more; shorter words have one phone
 
 
 def guess_delimiter(lines: Sequence[str]) -> str:
@@ -44,28 +46,38 @@ def guess_layout(
     lines = [line for line in sample if line.strip()]
     if not lines:
         raise TableError(f"{name}: no rows")
-    layout = Layout((), guess_delimiter(lines))
-    table = readable_cells(layout, lines)
+    delimiter = guess_delimiter(lines)
+    table = readable_cells(Layout((), delimiter), lines)
     if not table:
         raise TableError(f"{name}: no tabs, and no row of a CSV file")
     first, below = table[0], table[1:]
     named = named_columns(first, below)
     if columns:
-        if all(len(cells) != len(columns) for cells in table):
-            raise TableError(
-                f"{name}: {counted(_width(table), 'column')}, such as {' | '.join(first)!r}; "
-                f"--columns names {len(columns)}: {', '.join(columns)}"
-            )
-        layout = replace(layout, columns=tuple(columns))
+        _refuse_other_width(table, columns, name)
+        chosen = tuple(columns)
     elif task is not None:
-        layout = _of_task(layout, task, named, table, name)
+        chosen = _columns_for_task(task, named, _width(table), name)
     elif named:
-        layout = replace(layout, columns=named)
-    else:  # a heading must not decide them
-        layout = replace(layout, columns=_guess_columns(below or table, name, usual), guessed=True)
-    if named or is_heading(first, below, layout.columns):
-        layout = replace(layout, heading=first)
-    return layout
+        chosen = named
+    else:  # without the first row, since a heading must not decide them
+        chosen = _guess_columns(below or table, name, usual)
+    has_heading = bool(named) or is_heading(first, below, chosen)
+    is_guess = not columns and task is None and not named
+    return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
+
+
+def _refuse_other_width(table: Sequence[Sequence[str]], columns: Sequence[str], name: str) -> None:
+    """Refuse columns that the user named if no row has as many.
+
+    Raises:
+        TableError: says how many columns the table has.
+    """
+    if any(len(cells) == len(columns) for cells in table):
+        return
+    raise TableError(
+        f"{name}: {counted(_width(table), 'column')}, such as {' | '.join(table[0])!r}; "
+        f"--columns names {len(columns)}: {', '.join(columns)}"
+    )
 
 
 def refuse_misplaced_tags(
@@ -106,29 +118,40 @@ def refuse_misplaced_tags(
         )
 
 
-def _of_task(
-    layout: Layout,
-    task: StringTask,
-    heading: Sequence[str],
-    table: Sequence[Sequence[str]],
-    name: str,
-) -> Layout:
-    """Return a layout with the columns of a task; the target or other columns may be missing."""
+def _columns_for_task(
+    task: StringTask, heading: Sequence[str], width: int, name: str
+) -> tuple[str, ...]:
+    """Return the columns of a table for a model: those of its heading, else those of its task.
+
+    The target may be missing, and so may all columns that training left out.
+
+    Args:
+        task: of the model.
+        heading: columns that the first row names; empty if it names none.
+        width: number of columns of the table.
+        name: of the table, for the error.
+
+    Raises:
+        TableError: the table has another number of columns.
+    """
     columns = task.columns
-    width = _width(table)
-    needed = {SOURCE, *({TAGS} & set(columns))}
-    if heading and needed <= set(heading):
-        return replace(layout, columns=tuple(heading))
-    without_target = tuple(column for column in columns if column != TARGET)
-    used = tuple(column for column in columns if column != LEFT_OUT)
-    used_without_target = tuple(column for column in used if column != TARGET)
-    for candidate in (columns, without_target, used, used_without_target):
+    needed = {SOURCE, TAGS} if task.has_tags else {SOURCE}
+    if needed <= set(heading):
+        return tuple(heading)
+    without_target = _without(columns, TARGET)
+    used = _without(columns, LEFT_OUT)
+    for candidate in (columns, without_target, used, _without(used, TARGET)):
         if len(candidate) == width:
-            return replace(layout, columns=candidate)
+            return candidate
     raise TableError(
         f"{name}: {counted(width, 'column')}, not {len(columns)} ({', '.join(columns)}), or "
         f"{len(without_target)} without the target; --columns names those of this table"
     )
+
+
+def _without(columns: Sequence[str], name: str) -> tuple[str, ...]:
+    """Return columns without those of a name."""
+    return tuple(column for column in columns if column != name)
 
 
 def _width(table: Sequence[Sequence[str]]) -> int:
@@ -188,14 +211,15 @@ def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
 def guess_separator(texts: Sequence[str]) -> str:
     """Return a space if texts are symbols between spaces, as phones are; else nothing.
 
-    Most texts must have at least two symbols, of three characters on average at most.
+    Most texts must have at least two symbols, which are short on average.
     """
     divided = [text.split(" ") for text in texts if text]
-    several = sum(len(symbols) > 1 for symbols in divided)
-    number = sum(map(len, divided))
-    characters = sum(len(symbol) for symbols in divided for symbol in symbols)
-    are_short = number > 0 and characters <= 3 * number
-    return " " if are_short and 10 * several >= 9 * len(divided) else ""
+    symbols = [symbol for symbols_of_text in divided for symbol in symbols_of_text]
+    if not symbols:
+        return ""
+    several = sum(len(symbols_of_text) > 1 for symbols_of_text in divided)
+    are_short = sum(map(len, symbols)) <= _LONGEST_SYMBOL * len(symbols)
+    return " " if are_short and several >= _SHARE_DIVIDED * len(divided) else ""
 
 
 def guess_tag_separator(texts: Sequence[str]) -> str:

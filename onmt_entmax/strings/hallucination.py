@@ -18,11 +18,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 SHORTEST = 3
 """Units of a common part of source and target that is taken for a stem, or a part of one"""
 _FREQUENT = 0.002
-"""Share of the pairs of a language that have a letter which is drawn: others are too rare in it"""
+"""Least share of a language's pairs that have a letter which is drawn; rarer ones may be foreign"""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,16 @@ class Pair:
     target: tuple[str, ...]
 
 
+class StemPart(NamedTuple):
+    """Units in a row that source and target have in common."""
+
+    in_source: int
+    """Where they begin in the source."""
+    in_target: int
+    """Where they begin in the target."""
+    size: int
+
+
 def hallucinated(pairs: Mapping[str, Sequence[Pair]], copies: int, seed: int) -> list[Pair]:
     """Return pairs with random stems in random order, `copies` for each pair that has a stem.
 
@@ -53,22 +64,22 @@ def hallucinated(pairs: Mapping[str, Sequence[Pair]], copies: int, seed: int) ->
         seed: of the random letters and the order, which depend on nothing else.
     """
     generator = random.Random(f"{seed}/hallucinated")
-    invented = []
-    for of_language in pairs.values():
-        letters = Letters.of(of_language)
-        for pair in of_language:
-            parts = stem_of(pair)
-            if parts:
-                invented += [letters.replace(pair, parts, generator) for _ in range(copies)]
+    invented: list[Pair] = []
+    for language_pairs in pairs.values():
+        letters = Letters.of(language_pairs)
+        for pair in language_pairs:
+            stem = stem_of(pair)
+            if stem:
+                invented += [letters.replace(pair, stem, generator) for _ in range(copies)]
     generator.shuffle(invented)
     return invented
 
 
-def stem_of(pair: Pair) -> list[tuple[int, int, int]]:
-    """Return the parts of a stem: where each begins in source and target, and its length."""
+def stem_of(pair: Pair) -> list[StemPart]:
+    """Return the parts of a pair's stem; none if source and target share too little."""
     matcher = SequenceMatcher(None, pair.source, pair.target, autojunk=False)
     blocks = matcher.get_matching_blocks()
-    return [(block.a, block.b, block.size) for block in blocks if block.size >= SHORTEST]
+    return [StemPart(block.a, block.b, block.size) for block in blocks if block.size >= SHORTEST]
 
 
 def stem_share(pairs: Sequence[Pair]) -> float:
@@ -77,7 +88,7 @@ def stem_share(pairs: Sequence[Pair]) -> float:
     Near 1, words change at their ends; where it is small they change inside, which hallucinated
     stems unlearn.
     """
-    shares = (sum(size for *_, size in stem_of(pair)) / len(pair.source) for pair in pairs)
+    shares = (sum(part.size for part in stem_of(pair)) / len(pair.source) for pair in pairs)
     return sum(shares) / max(len(pairs), 1)
 
 
@@ -95,29 +106,28 @@ class Letters:
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> "Letters":
-        """Return the letters that many pairs have in source and target."""
+        """Return the letters that many pairs of a language have in source and target."""
         counts = Counter(
             unit for pair in pairs for unit in {*pair.source}.intersection(pair.target)
         )
         least = _FREQUENT * len(pairs)
         return cls(unit for unit, count in counts.items() if count >= least and unit.isalpha())
 
-    def replace(
-        self, pair: Pair, parts: Iterable[tuple[int, int, int]], generator: random.Random
-    ) -> Pair:
-        """Return a pair with other letters in the given parts.
+    def replace(self, pair: Pair, stem: Iterable[StemPart], generator: random.Random) -> Pair:
+        """Return a pair with other letters in its stem, the same ones in source and target.
 
         Args:
             pair: of the language.
-            parts: where each begins in source and target, and its length.
+            stem: its parts, as `stem_of` returns them.
             generator: of the random letters.
         """
         source, target = list(pair.source), list(pair.target)
-        for in_source, in_target, size in parts:
-            for offset in range(size):
-                letter = source[in_source + offset]
+        for part in stem:
+            for offset in range(part.size):
+                letter = source[part.in_source + offset]
                 choices = self._capital if letter.isupper() else self._other
                 if letter.isalpha() and choices:
                     drawn = generator.choice(choices)
-                    source[in_source + offset] = target[in_target + offset] = drawn
+                    source[part.in_source + offset] = drawn
+                    target[part.in_target + offset] = drawn
         return Pair(pair.marks, tuple(source), tuple(target))

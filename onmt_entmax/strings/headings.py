@@ -1,4 +1,15 @@
-"""Headings of tables: rows that name the columns, whatever people call these."""
+"""Headings of tables: rows that name the columns, whatever people call these.
+
+A heading is recognised in one of two ways:
+
+- `named_columns`: its cells are names of columns, such as `lemma`, `form` and `features`. It then
+  says what the columns are.
+- `is_heading`: the columns are known, and the first row does not look like one of the rows below,
+  such as `Wort`, `Form` and `Merkmale` above tags such as `N;PL`. It is then left out.
+
+Words of a language may be names of columns, too: a table of English has `form` and `forms`. So the
+rows below must never have words of the heading in the same column.
+"""
 
 import re
 from collections.abc import Sequence
@@ -16,56 +27,80 @@ NAMES = {
     LANGUAGE_COLUMN: "language, lang, iso",
 }
 _COLUMN_OF = {name: column for column, names in NAMES.items() for name in names.split(", ")}
-# Of two columns with such names, the one with one of these.
+# Of two cells that name one column, such as `lemma` and `base`, the one with one of these counts.
 _SUREST = {SOURCE: ("source", "lemma"), TARGET: ("target", "form"), TAGS: ("tags",)}
+_WORD = "word"
+_DIVIDERS_OF_TAGS = re.compile(r"[;,=|]")
+_DIVIDERS_OF_WORDS = re.compile(r"[\s_-]+")
+_LETTERS_ALONE = re.compile(r"[^\W\d_]+([\s_-][^\W\d_]+)*")  # words: no digits, dots or brackets
+
+
+def column_of(name: str) -> str | None:
+    """Return the column that a name in lower case says, also in the plural; None: it says none."""
+    return _COLUMN_OF.get(name) or _COLUMN_OF.get(name.removesuffix("s"))
+
+
+def may_be_heading(source: str) -> bool:
+    """Tell whether the only text of a row is one that headings have for the source."""
+    name = source.strip().lower()
+    return name == _WORD or column_of(name) == SOURCE
+
+
+# --- headings by their names -----------------------------------------------------------------
 
 
 def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> tuple[str, ...]:
     """Return the columns that a heading names, or nothing if the first row is a row like others.
 
-    A heading names the source, and the target or the tags. Rows below have neither its words among
-    their tags nor, if it names no tags, those of a column that it does not name.
+    A heading names the source, and the target or the tags. Where it names tags, no row below has
+    its word among the tags. Where it does not, one of its columns may be unnamed, and no row below
+    has the heading's word there.
 
     Args:
-        first: columns of the first row.
-        below: columns of the others.
+        first: cells of the first row.
+        below: cells of the others.
     """
     columns = _columns_by_names(first)
     if SOURCE not in columns or not {TARGET, TAGS} & set(columns):
         return ()
     if not below and TAGS not in columns:  # a single pair may be `word` and `form`
         return ()
-    unlike = TAGS if TAGS in columns else LEFT_OUT
-    for position, column in enumerate(columns):
-        if column == unlike:
-            words = _words(first[position])
-            if any(words & _words(row[position]) for row in below if position < len(row)):
-                return ()
+    telling = TAGS if TAGS in columns else LEFT_OUT
+    positions = [position for position, column in enumerate(columns) if column == telling]
+    if any(_stands_below(first[position], position, below) for position in positions):
+        return ()
     return tuple(columns)
 
 
 def _columns_by_names(cells: Sequence[str]) -> list[str]:
-    """Return the column that each cell names; `-` for cells that name none, or not the only one."""
-    names = [re.sub(r"[\s_-]+", " ", cell.strip()).casefold() for cell in cells]
+    """Return the column that each cell names, `-` if none.
+
+    Each column is named at most once. Several cells that name it, none of them or two of them by a
+    surest name, are `-`. The cell `word` is the source if no other cell is, else the target if no
+    other cell is.
+    """
+    names = [_DIVIDERS_OF_WORDS.sub(" ", cell.strip()).casefold() for cell in cells]
     columns = [LEFT_OUT] * len(names)
     for column in NAMES:
-        positions = [n for n, name in enumerate(names) if column_of(name) == column]
-        if not positions and column in (SOURCE, TARGET) and names.count("word") == 1:
-            position = names.index("word")
+        position = _position_of(column, names)
+        if position is not None:
             columns[position] = column
-            names[position] = ""  # it is one column only
-            continue
-        if len(positions) > 1:
-            positions = [n for n in positions if names[n] in _SUREST.get(column, ())]
-        if len(positions) == 1:
-            columns[positions[0]] = column
+            names[position] = ""  # it names no further column
     return columns
 
 
-def may_be_heading(source: str) -> bool:
-    """Tell whether the only text of a row is one that headings have for the source."""
-    name = source.strip().lower()
-    return name == "word" or column_of(name) == SOURCE
+def _position_of(column: str, names: Sequence[str]) -> int | None:
+    """Return which of the names in a heading is that of a column; None: none, or no single one."""
+    positions = [position for position, name in enumerate(names) if column_of(name) == column]
+    if not positions and column in (SOURCE, TARGET):
+        positions = [position for position, name in enumerate(names) if name == _WORD]
+    elif len(positions) > 1:
+        surest = _SUREST.get(column, ())
+        positions = [position for position in positions if names[position] in surest]
+    return positions[0] if len(positions) == 1 else None
+
+
+# --- headings by the rows below --------------------------------------------------------------
 
 
 def is_heading(
@@ -93,18 +128,21 @@ def _is_heading_by_tags(
 ) -> bool:
     """Tell whether the first row is a heading of a table with tags, in whatever language.
 
-    No row below has its word among the tags. Tags are codes, in capitals or divided by `;`, `=` and
-    brackets, and a heading has words; or it is in capitals, and sources and targets are not.
+    Its cell of tags must not be among the tags below, and must either
+
+    - be a name of the column, such as `tags`;
+    - be words, such as `Merkmale`, above tags that are codes in capitals or between `;`, `=` and
+      brackets; or
+    - be in capitals, as `MERKMALE`, in a row in capitals above sources and targets that are not.
     """
     position = columns.index(TAGS)
     tags = first[position].strip()
-    others = [row[position].strip() for row in rows]
-    if any(_words(tags) & _words(other) for other in others):
+    if _stands_below(tags, position, rows):
         return False
     if column_of(tags.casefold()) == TAGS:
         return True
     if tags.upper() != tags:
-        return _are_words(tags) and not any(map(_are_words, others))
+        return _are_words(tags) and not any(_are_words(row[position].strip()) for row in rows)
     texts = [n for n, column in enumerate(columns) if column in (SOURCE, TARGET)]
     in_capitals = all(
         first[n].isupper() and _are_words(first[n].lower()) for n in (*texts, position)
@@ -112,16 +150,17 @@ def _is_heading_by_tags(
     return in_capitals and not any(row[n].isupper() for row in rows for n in texts)
 
 
-def column_of(name: str) -> str | None:
-    """Return the column that a name in lower case says, also in the plural; None: it says none."""
-    return _COLUMN_OF.get(name) or _COLUMN_OF.get(name.removesuffix("s"))
+def _stands_below(cell: str, position: int, below: Sequence[Sequence[str]]) -> bool:
+    """Tell whether a row has a word of a heading's cell in the same column."""
+    words = _words(cell)
+    return any(words & _words(row[position]) for row in below if position < len(row))
 
 
 def _words(cell: str) -> set[str]:
-    """Return the words of a cell in lower case; tags are several."""
-    return {word.strip() for word in re.split(r"[;,=|]", cell.casefold())} - {""}
+    """Return the words of a cell in lower case; several tags are several words."""
+    return {word.strip() for word in _DIVIDERS_OF_TAGS.split(cell.casefold())} - {""}
 
 
 def _are_words(text: str) -> bool:
     """Tell whether a text is words, which are not all in capitals."""
-    return text.upper() != text and re.fullmatch(r"[^\W\d_]+([\s_-][^\W\d_]+)*", text) is not None
+    return text.upper() != text and _LETTERS_ALONE.fullmatch(text) is not None

@@ -46,17 +46,29 @@ def mixture(form: str, lemma: str = "") -> str:
     # Most forms have one script: look no further.
     if _fit({script_of(character) for character in {*form, *lemma}} - {""}):
         return ""
+    return _mixture_within_a_word(form) or _mixture_with_lemma(form, lemma)
+
+
+def _mixture_within_a_word(form: str) -> str:
+    """Return how the first word that mixes scripts does so, and by which characters."""
     for word in _LETTERS.findall(form):
         scripts = _scripts(word)
         if not _fit(scripts):
             others = [c for c in dict.fromkeys(word) if script_of(c) not in ("", scripts[0])]
             named = ", ".join(f"{script_of(c)} {c} (U+{ord(c):04X})" for c in others)
             return f"{form!r} mixes scripts: {scripts[0]} with {named}"
-    of_form, of_lemma = _scripts(form), _scripts(lemma)
-    differ = of_form and of_lemma and set(of_form) != set(of_lemma)
-    if differ and _fit(of_lemma) and not _fit(of_form + of_lemma):
-        return f"{form!r} is in {' and '.join(of_form)}, its lemma {' and '.join(of_lemma)}"
     return ""
+
+
+def _mixture_with_lemma(form: str, lemma: str) -> str:
+    """Return the scripts of form and lemma if the form has some that do not go with the lemma's.
+
+    Nothing, if the lemma mixes scripts itself: then the form may have any of them.
+    """
+    of_form, of_lemma = _scripts(form), _scripts(lemma)
+    if not of_form or not of_lemma or not _fit(of_lemma) or _fit(of_form + of_lemma):
+        return ""
+    return f"{form!r} is in {' and '.join(of_form)}, its lemma {' and '.join(of_lemma)}"
 
 
 def mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
@@ -64,18 +76,17 @@ def mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
 
     If most forms are in another script than their lemmas, as in a transliteration, that is right.
     """
-    mixed, in_other_script = {}, []
+    inside_one: dict[int, str] = {}
+    of_both: dict[int, str] = {}  # of pairs whose form and lemma have a script each
     for number, (lemma, form) in enumerate(pairs):
-        inside_one = mixture(form) or mixture(lemma)
-        text = inside_one or mixture(form, lemma)
-        if text:
-            mixed[number] = text
-            if not inside_one:
-                in_other_script.append(number)
-    if 2 * len(in_other_script) > len(pairs):
-        for number in in_other_script:
-            del mixed[number]
-    return mixed
+        inside = mixture(form) or mixture(lemma)
+        both = "" if inside else mixture(form, lemma)
+        if inside:
+            inside_one[number] = inside
+        elif both:
+            of_both[number] = both
+    is_transliteration = 2 * len(of_both) > len(pairs)
+    return inside_one if is_transliteration else dict(sorted((inside_one | of_both).items()))
 
 
 def _scripts(text: str) -> list[str]:

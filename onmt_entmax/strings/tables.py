@@ -89,7 +89,13 @@ class Layout:
         return tuple(line.split(self.delimiter))
 
     def row(
-        self, number: int, line: str, task: StringTask, language: str = "", needs: bool = True
+        self,
+        number: int,
+        line: str,
+        task: StringTask,
+        *,
+        language: str = "",
+        needs_target: bool = True,
     ) -> Row | BadRow:
         """Return a row.
 
@@ -98,7 +104,7 @@ class Layout:
             line: of the file.
             task: the units of its columns.
             language: of the file; a column of languages is read instead.
-            needs: whether the row must have a target.
+            needs_target: whether a row without a target is a bad one.
         """
         try:
             cells = self.cells(line)
@@ -115,7 +121,9 @@ class Layout:
             task.tags_of(values.get(TAGS, "")),
             values.get(LANGUAGE_COLUMN, language),
         )
-        problem = _problem(query, target, task, needs)
+        problem = _problem_of_query(query, task)
+        if not problem and needs_target:
+            problem = _named(TARGET, task.target.problem(target))
         if problem:
             return BadRow(number, problem, line)
         if LANGUAGE_COLUMN in values and query.language.split() != [query.language]:
@@ -142,39 +150,46 @@ def _quoted(cell: str) -> str:
     return f'"{doubled}"'
 
 
-def _problem(query: Query, target: str, task: StringTask, needs: bool) -> str:
-    """Return why a row cannot be read; nothing if it can.
-
-    Args:
-        query: of the row.
-        target: of the row.
-        task: the units of the columns.
-        needs: whether the row must have a target.
-    """
-    problem = task.source.problem(query.source)
-    if problem:
-        return f"{SOURCE} {problem}"
-    if "" in query.tags:
+def _problem_of_query(query: Query, task: StringTask) -> str:
+    """Return why a query cannot be read; nothing if it can."""
+    problem = _named(SOURCE, task.source.problem(query.source))
+    if not problem and "" in query.tags:
         return f"{TAGS} has an empty tag: {task.tag_separator.join(query.tags)!r}"
-    problem = task.target.problem(target) if needs else ""
-    return f"{TARGET} {problem}" if problem else ""
+    return problem
+
+
+def _named(column: str, problem: str | None) -> str:
+    """Return the problem of a column's text with the name of the column; nothing without one."""
+    return f"{column} {problem}" if problem else ""
 
 
 def rows_of(
     lines: Iterable[str],
     layout: Layout,
     task: StringTask,
+    *,
     language: str = "",
-    needs: bool = True,
+    needs_target: bool = True,
 ) -> Iterator[Row | BadRow]:
-    """Yield the rows of a table, without its heading and blank lines; see `Layout.row`."""
-    heading = bool(layout.heading)
+    """Yield the rows of a table, without blank lines and, if the layout has one, its heading.
+
+    A line of delimiters and spaces alone is blank, too, as spreadsheets write them.
+
+    Args:
+        lines: of the file.
+        layout: of the table.
+        task: the units of its columns.
+        language: of the file; a column of languages is read instead.
+        needs_target: whether a row without a target is a bad one.
+    """
+    is_heading_ahead = bool(layout.heading)
     for number, line in enumerate(lines, 1):
         if not line.strip(f" \r{layout.delimiter}"):
             continue
-        if not heading:
-            yield layout.row(number, line, task, language, needs)
-        heading = False
+        if is_heading_ahead:
+            is_heading_ahead = False
+            continue
+        yield layout.row(number, line, task, language=language, needs_target=needs_target)
 
 
 def checked_columns(text: str, needed: Sequence[str] = (SOURCE,)) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """The task of a model: how a user's strings become its tokens, and its tokens strings.
 
-Every model folder records its task, so that no command asks for it again. A source has marks and
-units, as in Peters, Niculae and Martins (2019), section 4.1:
+A source has marks and units, as in Peters, Niculae and Martins (2019), section 4.1:
 
     draw, V;V.PTCP;PST, english    ->    lang=english +V +V.PTCP +PST d r a w
     drawn                          ->    d r a w n
@@ -9,16 +8,17 @@ units, as in Peters, Niculae and Martins (2019), section 4.1:
 Language and tags are marks, each one token; tasks without them have none. `lang=` and `+` tell them
 from units: the tag V is `+V`, the letter V is `V`.
 
+Every model folder records its task (`strings.task_record`), so that no command asks for it again.
 `strings.codec.Codec` stands between these tokens and those of the network.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import shown
@@ -149,106 +149,17 @@ class StringTask:
         return Query(self.source.decode(units), tags, language)
 
     def divided(self, tokens: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the marks and the units of source tokens."""
-        number = 0
+        """Return the marks and the units of source tokens; words of a text have no marks."""
+        marks = 0
         if self.source.kind != "text":
-            while number < len(tokens) and (
-                is_tag(tokens[number]) or (number == 0 and is_language(tokens[number]))
-            ):
-                number += 1
-        return tokens[:number], tokens[number:]
+            marks = 1 if tokens and is_language(tokens[0]) else 0
+            while marks < len(tokens) and is_tag(tokens[marks]):
+                marks += 1
+        return tokens[:marks], tokens[marks:]
 
     def tags_of(self, text: str) -> tuple[str, ...]:
         """Return the tags that a table's cell holds; none for an empty one."""
         return split_tags(text, self.tag_separator)
-
-    # --- as YAML ---
-
-    def record(self) -> dict[str, Any]:
-        """Return what `task` in `train.yaml` holds, which `read` reads."""
-        separators = {
-            name: unit.separator
-            for name, unit in ((SOURCE, self.source), (TARGET, self.target))
-            if unit.kind == "symbols"
-        }
-        if self.has_tags:
-            separators[TAGS] = self.tag_separator
-        return {"columns": list(self.columns), "separators": separators}
-
-    @classmethod
-    def read(cls, content: Mapping[Any, Any], **more: Any) -> StringTask:
-        """Return the task of the mapping `task` in a YAML file.
-
-        Args:
-            content: `columns`, and `separators` of some columns: source and target are characters
-                without one, tags have semicolons between them.
-            more: the other attributes.
-
-        Raises:
-            TaskError: names the key that is wrong.
-        """
-        for key in content:
-            if key not in ("columns", "separators"):
-                raise TaskError(f"{shown(key)}: no such key; there are columns and separators")
-        columns = content.get("columns")
-        if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-            raise TaskError(
-                f"columns: must be a list such as [source, target], not {shown(columns)}"
-            )
-        separators = _checked_separators(content.get("separators") or {})
-        return cls(
-            tuple(columns),
-            Unit.between(separators.get(SOURCE, "")),
-            Unit.between(separators.get(TARGET, "")),
-            separators.get(TAGS, ";"),
-            **more,
-        )
-
-
-def _checked_separators(separators: object) -> Mapping[str, str]:
-    """Return the separators of a YAML file, by their columns.
-
-    Raises:
-        TaskError: names the key that is wrong.
-    """
-    if not isinstance(separators, dict):
-        raise TaskError(f"separators: must map columns to texts, not {shown(separators)}")
-    for column, separator in separators.items():
-        if column not in (SOURCE, TARGET, TAGS):
-            raise TaskError(f"separators: {shown(column)} is none of source, target and tags")
-        if not isinstance(separator, str) or separator in ("\t", "\n", "\r"):
-            raise TaskError(f"separators: {column}: must be a text, not {shown(separator)}")
-    if not separators.get(TAGS, ";"):
-        raise TaskError("separators: tags: must not be empty")
-    return separators
-
-
-def recorded_task(options: Mapping[str, Any], languages: bool) -> StringTask:
-    """Return the task that the options of a training describe.
-
-    Args:
-        options: `task`, `target_order` and `copy_frequency`, of which any may be missing.
-        languages: whether sources begin with their language.
-
-    Raises:
-        TaskError: names the option that is wrong.
-    """
-    order, content = options.get("target_order", LEFT_TO_RIGHT), options.get("task")
-    if order not in (LEFT_TO_RIGHT, RIGHT_TO_LEFT):
-        raise TaskError(f"target_order: {shown(order)} is none of {LEFT_TO_RIGHT}, {RIGHT_TO_LEFT}")
-    more = {
-        "languages": languages,
-        "right_to_left": order == RIGHT_TO_LEFT,
-        "copies": bool(options.get("copy_frequency", 0)),
-    }
-    if content is None:
-        return replace(INFLECTION if languages else TRANSLATION, **more)
-    if not isinstance(content, Mapping):
-        raise TaskError(f"task: must be a mapping, not {shown(content)}")
-    try:
-        return StringTask.read(content, **more)
-    except TaskError as error:
-        raise TaskError(f"task: {error}") from None
 
 
 INFLECTION = StringTask((SOURCE, TARGET, TAGS), languages=True)

@@ -20,10 +20,15 @@ from typing import Literal
 SPACE = "▁"
 UNKNOWN = "<unk>"  # output for a symbol that is not in the vocabulary
 _REPLACEMENT = "\ufffd"  # how people read it
+_LAST_CODE_POINT = 0x10FFFF  # of Unicode
+# A token that is an escaped character, such as U+00A0. Longer numbers are read, never written.
 _ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
-_MARK = re.compile(r"(?:\+|lang=)(?=.)", re.DOTALL)  # a symbol that would read as tag or language
+# Inside of a longer token: a space, or an escape, of four digits.
+_ESCAPED = re.compile(rf"{SPACE}|U\+([0-9A-F]{{4}})")
+# The U of a text that reads like an escape, as in the tag `U+00A0`: it is escaped itself.
 _LOOKS_ESCAPED = re.compile(r"U(?=\+[0-9A-F]{4})")
-_ESCAPED = re.compile(rf"{SPACE}|U\+([0-9A-F]{{4}})")  # inside a token, numbers have four digits
+# What begins a symbol that would read as a tag or a language, such as the phone `+a`.
+_MARK = re.compile(r"(?:\+|lang=)(?=.)", re.DOTALL)
 
 # Padding, start and end symbol, which models put around texts; no text may have them.
 STRUCTURAL = frozenset({"<blank>", "<s>", "</s>"})
@@ -47,15 +52,22 @@ def decode_word(tokens: Iterable[str]) -> str:
     `<unk>` becomes U+FFFD, the replacement character. Tokens that are neither characters nor
     escapes of `encode_word` are kept.
     """
-    special = {SPACE: " ", UNKNOWN: _REPLACEMENT}
-    characters = []
-    for token in tokens:
-        number = _ESCAPE.fullmatch(token)
-        code = int(number.group(1), 16) if number else 0
-        character = chr(code) if code <= 0x10FFFF else ""
-        is_escape = character == SPACE or character.isspace()
-        characters.append(character if is_escape else special.get(token, token))
-    return "".join(characters)
+    return "".join(map(_decode_character, tokens))
+
+
+def _decode_character(token: str) -> str:
+    """Return the character of a token, or the token itself if it is none."""
+    if token == SPACE:
+        return " "
+    if token == UNKNOWN:
+        return _REPLACEMENT
+    number = _ESCAPE.fullmatch(token)
+    if number is None:
+        return token
+    code = int(number[1], 16)
+    character = chr(code) if code <= _LAST_CODE_POINT else ""
+    # `encode_word` escapes only these.
+    return character if character == SPACE or character.isspace() else token
 
 
 def escape(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from onmt_entmax.checkpoint import CheckpointError, LoadedModel
 from onmt_entmax.config import ModelConfig, TrainingConfig, ValidationConfig
-from onmt_entmax.strings.task import recorded_task
+from onmt_entmax.strings.task_record import recorded_task
 
 # Options that the state of an optimiser depends on, besides the trained weights.
 _OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")

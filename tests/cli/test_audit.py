@@ -229,10 +229,10 @@ def test_a_row_is_written_with_all_that_the_model_admits() -> None:
     hypotheses = [{"text": "a b ▁", "prob": 0.75}, {"text": "a", "prob": 0.25}]
     answer = {"hypotheses": hypotheses, "certificate": "exhaustive", "finished": 3}
     checked = AuditedRow(Row(3, Query("ab", ("V", "PST")), "aab", ()), INFLECTION, None, answer)
-    assert checked.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25, ...\texhaustive"
+    assert checked.line() == "3\tab\taab\tV;PST\tab  0.75, a 0.25, ...\texhaustive"
     assert checked.certainty == 0.75
     answer |= {"certificate": "optimal", "finished": 2}
-    assert checked.columns().endswith(", ...\toptimal")
+    assert checked.line().endswith(", ...\toptimal")
 
 
 @pytest.mark.parametrize(

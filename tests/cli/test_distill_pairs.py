@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.cli import distill
-from onmt_entmax.cli.distill import new_queries, pseudo_labels
+from onmt_entmax.cli.distilled_pairs import new_queries, pseudo_labels
 from onmt_entmax.strings.task import INFLECTION, Query
 from tests.reports import record
 

@@ -10,7 +10,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from onmt_entmax.cli.ending import argument_parser, command_began, ending, warn
+from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.ending import command_began, ending
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
 from tests.commands import ENVIRONMENT

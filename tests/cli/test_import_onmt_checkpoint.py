@@ -22,6 +22,13 @@ import yaml
 from onmt_entmax.checkpoint import read_config
 from onmt_entmax.cli import import_onmt as tool
 from onmt_entmax.cli import score
+from onmt_entmax.cli.foreign_checkpoint import (
+    FOREIGN,
+    ImportingError,
+    Inert,
+    stand_in,
+    vocabularies_of,
+)
 from onmt_entmax.model import SparseNMTModel, build_model
 from tests.commands import fail, json_lines, run, succeed
 from tests.in_process import exit_status, refusal
@@ -212,9 +219,9 @@ def test_a_folder_is_not_overwritten(trained: Stock) -> None:
 
 
 def test_no_foreign_class_of_a_checkpoint_is_loaded(trained: Stock) -> None:
-    with torch.serialization.safe_globals([tool.stand_in(name) for name in tool.FOREIGN]):
+    with torch.serialization.safe_globals([stand_in(name) for name in FOREIGN]):
         content = torch.load(trained.checkpoint, weights_only=True)
-    assert isinstance(content["opt"], tool.Inert)
+    assert isinstance(content["opt"], Inert)
 
 
 def test_no_path_of_a_checkpoint_is_kept() -> None:
@@ -366,7 +373,7 @@ def fake(**options: object) -> dict[str, Any]:
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(options: dict[str, object], message: str) -> None:
-    with pytest.raises(tool.ImportingError, match=message) as caught:
+    with pytest.raises(ImportingError, match=message) as caught:
         convert(fake(**options))
     assert "\n" not in str(caught.value)
 
@@ -374,14 +381,14 @@ def test_what_is_not_supported_is_refused_by_name(options: dict[str, object], me
 def convert(content: dict[str, Any]) -> SparseNMTModel:
     """Return the model of a checkpoint in memory."""
     config = tool.model_config(tool.options_of(content))
-    return tool.model_of(content, config, tool.vocabularies_of(content))
+    return tool.model_of(content, config, vocabularies_of(content))
 
 
 def whole() -> dict[str, Any]:
     """Return a checkpoint in memory, with the weights of a tiny model."""
     content = fake(layers=1, rnn_size=4, word_vec_size=2)
     config = tool.model_config(tool.options_of(content))
-    weights = build_model(config, tool.vocabularies_of(content)).state_dict()
+    weights = build_model(config, vocabularies_of(content)).state_dict()
     for name, weight in weights.items():
         part, short = "model", name
         if name.startswith("generator."):
@@ -449,7 +456,7 @@ def test_a_whole_checkpoint_is_converted() -> None:
 def test_damaged_and_hostile_contents_are_refused_in_one_line(
     make: Callable[[], dict[str, Any]], message: str
 ) -> None:
-    with pytest.raises(tool.ImportingError, match=message) as caught:
+    with pytest.raises(ImportingError, match=message) as caught:
         convert(make())
     assert "\n" not in str(caught.value)
 
@@ -457,17 +464,17 @@ def test_damaged_and_hostile_contents_are_refused_in_one_line(
 def test_source_features_are_refused() -> None:
     content = fake()
     content["vocab"]["src"].fields.append(("pos", None))
-    with pytest.raises(tool.ImportingError, match="source features are not supported"):
-        tool.vocabularies_of(content)
+    with pytest.raises(ImportingError, match="source features are not supported"):
+        vocabularies_of(content)
 
 
 def test_a_vocabulary_without_a_special_token_is_refused() -> None:
     content = fake()
     content["vocab"]["tgt"].fields[0][1].vocab.itos.remove("</s>")
-    with pytest.raises(tool.ImportingError, match=r"target: the special token '</s>' is missing"):
-        tool.vocabularies_of(content)
+    with pytest.raises(ImportingError, match=r"target: the special token '</s>' is missing"):
+        vocabularies_of(content)
 
 
 def test_a_checkpoint_without_vocabularies_is_refused() -> None:
-    with pytest.raises(tool.ImportingError, match="no src vocabulary"):
-        tool.vocabularies_of({"vocab": {}})
+    with pytest.raises(ImportingError, match="no src vocabulary"):
+        vocabularies_of({"vocab": {}})

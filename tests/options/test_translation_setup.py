@@ -46,21 +46,35 @@ def test_n_best_is_searched_for_and_written(translate: Translate) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "task"),
+    ("flags", "penalties"),
     [
         (
             "-length_penalty wu -alpha 0.6 -coverage_penalty summary -beta 0.2",
-            SearchTask(SearchConfig(penalties=Penalties("wu", 0.6, "summary", 0.2))),
+            Penalties(length_penalty="wu", alpha=0.6, coverage_penalty="summary", beta=0.2),
         ),
         (
             "-length_reward 0.5 -length_ratio 1.5 -coverage_penalty summary -beta 0.2",
-            SearchTask(SearchConfig(penalties=Penalties("none", 0.0, "summary", 0.2, 0.5, 1.5))),
+            Penalties(coverage_penalty="summary", beta=0.2, length_reward=0.5, length_ratio=1.5),
         ),
+    ],
+)
+def test_the_penalties_of_a_translation(
+    translate: Translate, flags: str, penalties: Penalties
+) -> None:
+    assert translate(flags).task == SearchTask(SearchConfig(penalties=penalties))
+
+
+@pytest.mark.parametrize(
+    ("flags", "task"),
+    [
         (
             "-beam_size 7 -stop optimal -ban_unk_token -max_length 9 -min_length 2",
             SearchTask(
                 SearchConfig(
-                    7, max_length=9, stop="optimal", constraints=Constraints(min_length=2)
+                    beam_size=7,
+                    max_length=9,
+                    stop="optimal",
+                    constraints=Constraints(min_length=2),
                 ),
                 ban_unknown=True,
             ),
@@ -92,35 +106,44 @@ def test_the_sampling_of_a_translation(
     assert translate(flags).task.sampling == sampling
 
 
+SEARCHES_REFUSED = [
+    ("-search enumerate -beam_size 7", "beam_size: is only read with search: beam or search:"),
+    ("-search exact -stop first", "stop: first goes with search: beam"),
+    ("-budget 5", "budget: is only read with search: exact or search: enumerate or verify"),
+    ("-mass 0.5", "mass: is only read with search: enumerate"),
+    ("-search enumerate -length_penalty avg", "search: enumerate lists by probability"),
+    ("-mbr chrf -search exact", "mbr: goes with search: beam or enumerate"),
+    ("-mbr chrf -length_penalty avg", "mbr: is by probability"),
+    ("-abstain 1.5", "abstain: must be a number from 0 to 1"),
+    ("-min_length 101", "min_length: is above max_length, 100"),
+]
+PENALTIES_REFUSED = [
+    ("-length_reward 1 -length_penalty avg", "length_reward: does not go with length_penalty"),
+    ("-length_reward -1", "length_reward: must be a number from 0 to 1,000"),
+    ("-length_reward 1 -length_ratio 0", "length_ratio: must be above 0 and at most 1,000"),
+    ("-length_ratio 2", "length_ratio: is only read with length_reward"),
+    ("-length_reward 1 -mbr chrf", "mbr: is by probability"),
+    ("-length_penalty wu -alpha 900 -max_length 100000", "alpha: too large"),
+]
+SAMPLING_REFUSED = [
+    ("-abstain 0.5 -random_sampling_topk -1", "abstain: goes with a search"),
+    ("-random_sampling_topk 3 -min_length 2", "random_sampling_topk: of a search, random"),
+    ("-random_sampling_topk 3 -replace_unk", "replace_unk: goes with a search"),
+]
+FILES_AND_OUTPUTS_REFUSED = [
+    ("-constraint_regex (", "constraint_regex: character 1: '(' is not closed"),
+    ("-constraints none", "constraints: no such file: none"),
+    ("-tgt_prefix", "tgt_prefix: is only read with tgt"),
+    ("-transforms bpee", "not 'bpee'; did you mean 'bpe'?"),
+    ("-output /dev/stdout -report_align", "report_align: needs an output file"),
+    ("-train_steps 5", "-train_steps: no such option; onmt-entmax train has it"),
+]
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
-    [
-        ("-search enumerate -beam_size 7", "beam_size: is only read with search: beam or search:"),
-        ("-search exact -stop first", "stop: first goes with search: beam"),
-        ("-budget 5", "budget: is only read with search: exact or search: enumerate or verify"),
-        ("-mass 0.5", "mass: is only read with search: enumerate"),
-        ("-search enumerate -length_penalty avg", "search: enumerate lists by probability"),
-        ("-mbr chrf -search exact", "mbr: goes with search: beam or enumerate"),
-        ("-mbr chrf -length_penalty avg", "mbr: is by probability"),
-        ("-abstain 1.5", "abstain: must be a number from 0 to 1"),
-        ("-abstain 0.5 -random_sampling_topk -1", "abstain: goes with a search"),
-        ("-length_reward 1 -length_penalty avg", "length_reward: does not go with length_penalty"),
-        ("-length_reward -1", "length_reward: must be a number from 0 to 1,000"),
-        ("-length_reward 1 -length_ratio 0", "length_ratio: must be above 0 and at most 1,000"),
-        ("-length_ratio 2", "length_ratio: is only read with length_reward"),
-        ("-length_reward 1 -mbr chrf", "mbr: is by probability"),
-        ("-length_penalty wu -alpha 900 -max_length 100000", "alpha: too large"),
-        ("-min_length 101", "min_length: is above max_length, 100"),
-        ("-random_sampling_topk 3 -min_length 2", "random_sampling_topk: of a search, random"),
-        ("-random_sampling_topk 3 -replace_unk", "replace_unk: goes with a search"),
-        ("-constraint_regex (", "constraint_regex: character 1: '(' is not closed"),
-        ("-constraints none", "constraints: no such file: none"),
-        ("-tgt_prefix", "tgt_prefix: is only read with tgt"),
-        ("-transforms bpee", "not 'bpee'; did you mean 'bpe'?"),
-        ("-output /dev/stdout -report_align", "report_align: needs an output file"),
-        ("-train_steps 5", "-train_steps: no such option; onmt-entmax train has it"),
-    ],
-)  # fmt: skip
+    [*SEARCHES_REFUSED, *PENALTIES_REFUSED, *SAMPLING_REFUSED, *FILES_AND_OUTPUTS_REFUSED],
+)
 def test_what_cannot_be_translated_is_one_line(
     translate: Translate, flags: str, message: str
 ) -> None:

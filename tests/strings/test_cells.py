@@ -11,6 +11,11 @@ def test_cells_with_layers_come_back() -> None:
     assert parse_cells(cells_text(counts).splitlines(), "cells.tsv") == counts
 
 
+def test_numbers_of_equal_cells_are_added() -> None:
+    lines = ["tur\tN;SG\t2", "tur\tN;PL\t1", "tur\tN;SG\t3"]
+    assert parse_cells(lines, "cells.tsv") == {"tur": {("N", "SG"): 5, ("N", "PL"): 1}}
+
+
 def test_sources_without_language_or_tags_have_no_cell() -> None:
     sources = ["lang=x +V +PST a", "lang=x +V +PST b", "lang=x a", "a b", ""]
     assert count_cells(sources) == {"x": {("V", "PST"): 2}}

@@ -15,6 +15,7 @@ PHONES = ["abil\ta b i l", "ploaie\tp lʷ a j e"]
 
 
 def rows_in(lines: list[str], task: StringTask) -> list[Row]:
+    """Return the rows that can be read of a table for a task."""
     layout = guess_layout(lines, "x", task.columns)
     return [row for row in rows_of(lines, layout, task) if isinstance(row, Row)]
 
@@ -36,6 +37,16 @@ def rows_in(lines: list[str], task: StringTask) -> list[Row]:
         ),
         (["cа\tcа\tV"], "rows that mix scripts: 1 of 4: line 4, 'cа' mixes scripts: Latin with "),
         (FORMS[:1], "rows that are there before: 1 of 4, such as 'draw', 'drew'"),
+    ],
+    ids=[
+        "spaces",
+        "no tags",
+        "decomposed",
+        "start symbol",
+        "placeholder",
+        "heading",
+        "two scripts",
+        "repeated",
     ],
 )
 def test_a_likely_mistake_is_named(lines: list[str], message: str) -> None:
@@ -95,17 +106,32 @@ def test_a_note_counts_queries_with_several_targets() -> None:
         "queries with several targets: 1 of 2, such as 'dream' with 'dreamed', 'dreamt'; any of "
         "them counts as right"
     )
-    assert several_targets(rows[1:]) == ""
 
 
-def test_languages_that_training_lacks_are_named() -> None:
+def test_without_several_targets_there_is_no_note() -> None:
+    assert several_targets(rows_in(["dream\tdreamt\tV", "go\twent\tV"], INFLECTION)) == ""
+
+
+# --- languages -------------------------------------------------------------------------------
+
+
+def rows_of_languages(languages: str) -> list[Row]:
+    """Return a row for each language, whose names are letters."""
+    return [Row(1, Query("a", (), language), "b", ()) for language in languages]
+
+
+def test_languages_that_one_split_alone_has_are_named() -> None:
     rows = {
-        split: [Row(1, Query("a", (), language), "b", ()) for language in languages]
-        for split, languages in (("train", "xy"), ("dev", "xz"), ("test", "y"))
+        "train": rows_of_languages("xy"),
+        "dev": rows_of_languages("xz"),
+        "test": rows_of_languages("y"),
     }
     assert [*unseen_languages(rows)] == [
         "dev: languages of the training rows that it lacks: y; they have no part in the choice of "
         "the checkpoint",
         "dev: languages that the training rows lack: z; these have x, y",
     ]
-    assert [*unseen_languages({"dev": rows["dev"]})] == []
+
+
+def test_without_training_rows_no_language_is_unseen() -> None:
+    assert [*unseen_languages({"dev": rows_of_languages("xz")})] == []

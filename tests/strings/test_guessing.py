@@ -25,6 +25,7 @@ PRONUNCIATION = StringTask(target=Unit.between(" "))
         (["draw\tdrew\tpos=V,tense=PST"] * 2, ("source", "target", "tags")),
         (PHONES, ("source", "target")),
     ],
+    ids=["tags second", "tags last", "tags with names", "two columns"],
 )
 def test_columns_are_guessed(lines: list[str], columns: tuple[str, ...]) -> None:
     layout = guess_layout(lines, "x")
@@ -32,7 +33,9 @@ def test_columns_are_guessed(lines: list[str], columns: tuple[str, ...]) -> None
     assert "guessed" in str(layout)
 
 
-@pytest.mark.parametrize("lines", [["read\treads\t17"], ["a\tb\tc\td"]])
+@pytest.mark.parametrize(
+    "lines", [["read\treads\t17"], ["a\tb\tc\td"]], ids=["a count", "four columns"]
+)
 def test_unclear_columns_are_refused(lines: list[str]) -> None:
     with pytest.raises(TableError, match=r"x: unclear .* --columns"):
         guess_layout(lines, "x")
@@ -122,15 +125,15 @@ def test_a_heading_is_no_row(heading: str, rows: list[str], columns: tuple[str, 
     [
         pytest.param(["take\ttook\tpast"], id="a single row"),
         pytest.param(["take\ttook\tpast", "a\ta\tplural"], id="tags are words below too"),
-        ["take\ttook\tADV", *FORMS],
-        ["NATO\tNATO\tABBR", *FORMS],
-        ["NATO\tNATO\tN", "go\tgoes\tN"],
-        ["form\tforms\tN;PL", *FORMS],
-        ["word\twords\tN", *FORMS],
-        ["Tag\tTage\tN", "a\tb\tN;PL"],
-        ["тат\tтат\tADJ", "ам\tамась\tN;INS"],
-        ["word\tw ɜː d", *PHONES],
-        ["word\tform"],
+        pytest.param(["take\ttook\tADV", *FORMS], id="a tag in capitals"),
+        pytest.param(["NATO\tNATO\tABBR", *FORMS], id="all in capitals, as one below"),
+        pytest.param(["NATO\tNATO\tN", "go\tgoes\tN"], id="all in capitals, tag of another row"),
+        pytest.param(["form\tforms\tN;PL", *FORMS], id="source form, two tags"),
+        pytest.param(["word\twords\tN", *FORMS], id="source word, a tag in capitals"),
+        pytest.param(["Tag\tTage\tN", "a\tb\tN;PL"], id="source tag, tag of another row"),
+        pytest.param(["тат\tтат\tADJ", "ам\tамась\tN;INS"], id="Cyrillic, a tag in capitals"),
+        pytest.param(["word\tw ɜː d", *PHONES], id="source word, target phones"),
+        pytest.param(["word\tform"], id="a single row of two names"),
     ],
 )
 def test_a_first_row_is_no_heading(rows: list[str]) -> None:
@@ -157,9 +160,9 @@ def test_a_heading_of_named_columns_may_name_one_that_is_left_out() -> None:
             ["word\tform\tN;SG", "form\tforms\tN;PL"],
             id="the only heading word in its column is unsure",
         ),
-        ["form\tN;PL\tforms", "form\tN;SG\tform"],
-        ["base\tinput", "walk\twalks"],
-        ["source\tt a", "word\tw o"],
+        pytest.param(["form\tN;PL\tforms", "form\tN;SG\tform"], id="the word stands below, too"),
+        pytest.param(["base\tinput", "walk\twalks"], id="both name the source"),
+        pytest.param(["source\tt a", "word\tw o"], id="the target is not named"),
     ],
 )
 def test_a_row_of_words_that_name_columns_may_be_a_row(lines: list[str]) -> None:
@@ -201,6 +204,7 @@ def test_covered_rows_keep_the_tags() -> None:
         (["Aa machen", "in die Hand nehmen"], ""),
         ([], ""),
     ],
+    ids=["phones", "words, of which one has a space", "long symbols", "no texts"],
 )
 def test_symbols_between_spaces_are_recognised(texts: list[str], separator: str) -> None:
     assert guess_separator(texts) == separator

@@ -17,13 +17,16 @@ PARTICIPLE = pair("abwaschen", "abgewaschen")
 ALPHABET = [pair(LETTERS, LETTERS), pair(LETTERS.upper(), LETTERS.upper())] * 2
 
 
-def of_one(given: Pair, copies: int = 50, seed: int = 1) -> list[Pair]:
+def invented_for(known: Pair, copies: int = 50, seed: int = 1) -> list[Pair]:
     """Return the pairs that are invented for one, with the letters of the alphabet."""
-    others = hallucinated({"deu": ALPHABET}, copies, seed)
-    found = hallucinated({"deu": [given, *ALPHABET]}, copies, seed)
-    assert len(found) - len(others) in (0, copies)
-    size = len(LETTERS)
-    return [each for each in found if (len(each.source), len(each.target)) != (size, size)]
+    invented = hallucinated({"deu": [known, *ALPHABET]}, copies, seed)
+    # Those of the alphabet are all of its size.
+    own = [new for new in invented if len(new.target) != len(LETTERS)]
+    assert len(own) == copies
+    return own
+
+
+# --- stems -----------------------------------------------------------------------------------
 
 
 def test_a_stem_is_what_source_and_target_have_in_common() -> None:
@@ -40,67 +43,92 @@ def test_a_stem_may_have_two_parts() -> None:
 
 def test_the_share_of_a_source_that_is_its_stem() -> None:
     assert stem_share([PARTICIPLE]) == pytest.approx(7 / 9)
+
+
+def test_a_pair_without_a_stem_has_a_share_of_zero() -> None:
     assert stem_share([PARTICIPLE, pair("go", "went")]) == pytest.approx(7 / 18)
 
 
+# --- what stays ------------------------------------------------------------------------------
+
+
 def test_marks_stay() -> None:
-    assert {each.marks for each in of_one(PARTICIPLE)} == {MARKS}
+    assert {new.marks for new in invented_for(PARTICIPLE)} == {MARKS}
 
 
 def test_units_outside_the_stem_stay() -> None:
-    for each in of_one(PARTICIPLE):
-        assert each.source[:2] == tuple("ab")
-        assert each.target[:4] == tuple("abge")
+    invented = invented_for(PARTICIPLE)
+    assert {new.source[:2] for new in invented} == {tuple("ab")}
+    assert {new.target[:4] for new in invented} == {tuple("abge")}
+
+
+def test_units_that_are_no_letters_stay() -> None:
+    invented = invented_for(pair("ab-ab", "ab-abs"))
+    assert {new.source[2] for new in invented} == {"-"}
+
+
+# --- what is drawn ---------------------------------------------------------------------------
 
 
 def test_the_stem_is_the_same_in_source_and_target() -> None:
-    assert all(each.source[2:] == each.target[4:] for each in of_one(PARTICIPLE))
+    invented = invented_for(PARTICIPLE)
+    assert [new.source[2:] for new in invented] == [new.target[4:] for new in invented]
 
 
 def test_each_letter_of_a_stem_is_drawn() -> None:
-    stems = [each.source[2:] for each in of_one(PARTICIPLE)]
+    stems = [new.source[2:] for new in invented_for(PARTICIPLE)]
     assert all(len(set(letters)) > 5 for letters in zip(*stems, strict=True))
 
 
 def test_capital_letters_are_drawn_for_capital_ones() -> None:
-    for each in of_one(pair("Haus", "Hauses")):
-        assert [letter.isupper() for letter in each.source] == [True, False, False, False]
+    invented = invented_for(pair("Haus", "Hauses"))
+    capital = {tuple(letter.isupper() for letter in new.source) for new in invented}
+    assert capital == {(True, False, False, False)}
 
 
-def test_units_that_are_no_letters_stay() -> None:
-    assert all(each.source[2] == "-" for each in of_one(pair("ab-ab", "ab-abs")))
-
-
-def test_other_units_are_not_drawn() -> None:
+def test_units_that_are_no_letters_are_not_drawn() -> None:
     pairs = [pair("ab-ab", "ab-abs"), pair("abelin", "abelin")]
-    invented = hallucinated({"deu": pairs}, 100, 1)
-    assert all(each.source.count("-") == (each.source[2] == "-") for each in invented)
+    invented = hallucinated({"deu": pairs}, copies=100, seed=1)
+    places = {
+        tuple(place for place, unit in enumerate(new.source) if unit == "-") for new in invented
+    }
+    assert places == {(2,), ()}
 
 
 @pytest.mark.parametrize(("pairs_with_it", "drawn"), [(1, False), (2, True)])
 def test_a_letter_is_drawn_if_one_of_500_pairs_has_it(pairs_with_it: int, drawn: bool) -> None:
     """Of one that fewer have, the vocabulary may lack the letter, or copy it."""
     pairs = [pair("abel", "abels")] * (1000 - pairs_with_it) + [pair("xyz", "xyzs")] * pairs_with_it
-    invented = hallucinated({"deu": pairs}, 1, 1)
+    invented = hallucinated({"deu": pairs}, copies=1, seed=1)
     assert len(invented) == 1000
-    assert ("x" in {unit for each in invented for unit in each.source}) is drawn
+    assert ("x" in {unit for new in invented for unit in new.source}) is drawn
 
 
 def test_letters_are_those_of_the_language() -> None:
-    pairs = {"deu": [PARTICIPLE] * 9, "ell": [Pair(("lang=ell",), tuple("λόγος"), tuple("λόγοι"))]}
-    for each in hallucinated(pairs, 5, 1):
-        assert set("λόγος").isdisjoint(each.source) == (each.marks == MARKS)
+    greek = Pair(("lang=ell",), tuple("λόγος"), tuple("λόγοι"))
+    invented = hallucinated({"deu": [PARTICIPLE] * 9, "ell": [greek]}, copies=5, seed=1)
+    german_letters = {unit for new in invented if new.marks == MARKS for unit in new.source}
+    greek_letters = {unit for new in invented if new.marks != MARKS for unit in new.source}
+    assert german_letters <= set("abwaschen")
+    assert greek_letters <= set("λόγος")
+
+
+# --- how many --------------------------------------------------------------------------------
 
 
 def test_a_pair_without_a_stem_is_left_out() -> None:
-    assert hallucinated({"": [pair("go", "went")]}, 3, 1) == []
+    assert hallucinated({"": [pair("go", "went")]}, copies=3, seed=1) == []
 
 
 @pytest.mark.parametrize("copies", [1, 3])
 def test_each_pair_is_repeated(copies: int) -> None:
-    assert len(hallucinated({"": [PARTICIPLE, *ALPHABET]}, copies, 1)) == copies * 5
+    pairs = [PARTICIPLE, *ALPHABET]
+    assert len(hallucinated({"": pairs}, copies, seed=1)) == copies * len(pairs)
 
 
-def test_the_seed_decides_the_letters() -> None:
-    assert of_one(PARTICIPLE, seed=1) == of_one(PARTICIPLE, seed=1)
-    assert of_one(PARTICIPLE, seed=1) != of_one(PARTICIPLE, seed=2)
+def test_a_seed_gives_the_same_pairs_again() -> None:
+    assert invented_for(PARTICIPLE, seed=1) == invented_for(PARTICIPLE, seed=1)
+
+
+def test_another_seed_gives_other_pairs() -> None:
+    assert invented_for(PARTICIPLE, seed=1) != invented_for(PARTICIPLE, seed=2)

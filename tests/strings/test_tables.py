@@ -56,7 +56,7 @@ def read_rows(
 ) -> list[Row | BadRow]:
     """Return the rows of lines with the columns of a task."""
     layout = guess_layout(lines, "x", task.columns)
-    return list(rows_of(lines, layout, task, needs=needs_target))
+    return list(rows_of(lines, layout, task, needs_target=needs_target))
 
 
 def test_rows_have_source_tags_and_target() -> None:

@@ -51,10 +51,13 @@ def test_what_a_model_may_write_besides_characters() -> None:
     assert decode_word(["a", "<unk>", "U+FFFFFF", "bc"]) == "a\ufffdU+FFFFFFbc"
 
 
-def test_only_the_escapes_of_a_word_are_decoded() -> None:
-    others = ["U+001B", "U+0041", "U+D800", "U+110000", "U+00A"]
-    assert decode_word(others) == "".join(others)
+def test_the_escapes_of_a_word_are_decoded() -> None:
     assert decode_word(["U+00A0", "U+2581", "U+000A"]) == "\u00a0▁\n"
+
+
+@pytest.mark.parametrize("token", ["U+001B", "U+0041", "U+D800", "U+110000", "U+00A"])
+def test_what_looks_like_an_escape_of_another_character_stays(token: str) -> None:
+    assert decode_word([token]) == token
 
 
 @given(st.text(min_size=1) | TRICKY)
@@ -107,14 +110,17 @@ def test_an_empty_symbol_is_a_problem(text: str) -> None:
     assert "empty symbol" in str(PHONES.problem(text))
 
 
-@pytest.mark.parametrize("unit", [CHARACTERS, PHONES, TEXT])
+@pytest.mark.parametrize("unit", [CHARACTERS, PHONES, TEXT], ids=str)
 def test_an_empty_text_is_a_problem(unit: Unit) -> None:
     assert unit.problem(" ") == "is empty"
 
 
 def test_a_symbol_of_the_model_is_a_problem() -> None:
     assert PHONES.problem("a <s> b") == "has '<s>', a symbol of the model's own"
-    assert CHARACTERS.problem("a<s>b") is None  # three characters
+
+
+def test_characters_that_spell_a_symbol_of_the_model_are_none() -> None:
+    assert CHARACTERS.problem("a<s>b") is None
 
 
 def test_structural_symbols_are_those_of_opennmt() -> None:

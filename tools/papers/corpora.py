@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.cli.prepare_sigmorphon import SETTINGS
+from onmt_entmax.cli.sigmorphon_folder import SETTINGS
 from onmt_entmax.files import write_files
 from tools.papers.archives import members
 from tools.papers.corpus_files import getter

@@ -1,0 +1,103 @@
+"""The parser of a command line: errors of one line, no abbreviations, warnings of repetitions."""
+
+import argparse
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from onmt_entmax.cli.messages import warn
+from onmt_entmax.errors import UserError, nearest
+
+_OPTION = re.compile(r"--?[A-Za-z]\S*")
+_DIRECTION = ("--reverse", "--reversed", "--right_to_left")  # options of release 1.0
+_HINT_OF_DIRECTION = (
+    "; the model folder says its direction, which --right_to_left of `prepare` table and "
+    "sigmorphon chooses"
+)
+_HELP = "; -h explains the arguments"
+
+
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser that prints `description`, a module's docstring, as it is written.
+
+    Its errors are UserErrors of one line. Paths must not be empty.
+    """
+    parser = _ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.register("type", Path, _path)
+    return parser
+
+
+def _path(text: str) -> Path:
+    """Return the path of an argument; `Path` takes an empty one for the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty, and should name a file or folder")
+    return Path(text)
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    """A parser whose errors are one line, without the usage.
+
+    argparse calls `error` without the arguments, so `parse_known_args` keeps them.
+    """
+
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the arguments, and warn of options that are given twice."""
+        self._words = args or ()
+        parsed = super().parse_known_args(args, namespace)
+        warn(*(f"{name} is given twice; the last counts" for name in self._given_twice()))
+        return parsed
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """Return no options that a text abbreviates; `allow_abbrev` keeps those of `-model`."""
+        return []
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the error of the first unknown option, else the one of a message.
+
+        argparse names unknown options only if no argument is missing.
+
+        Raises:
+            UserError: always.
+        """
+        options = self._option_names()
+        for name in self._option_like_words():
+            if _OPTION.fullmatch(name) and name not in options:
+                hint = nearest(name, sorted(options)) or _HELP
+                if name in _DIRECTION:
+                    hint = _HINT_OF_DIRECTION
+                raise UserError(f"{name}: no such option{hint}")
+        raise UserError(f"{message}{_HELP}")
+
+    def _option_like_words(self) -> Iterator[str]:
+        """Yield the arguments up to `--`, without the values that `=` joins to them."""
+        for word in itertools.takewhile(lambda word: word != "--", self._words):
+            yield word.partition("=")[0]
+
+    def _given_twice(self) -> list[str]:
+        """Return the options that keep only what is given last; those that collect do not."""
+        if self._subparsers_actions():
+            return []  # the words are also those of a subcommand, whose parser looks for itself
+        actions = [self._option_string_actions.get(word) for word in self._option_like_words()]
+        stored = Counter(action for action in actions if isinstance(action, argparse._StoreAction))
+        return [action.option_strings[-1] for action, count in stored.items() if count > 1]
+
+    def _option_names(self) -> set[str]:
+        """Return the options of this parser and of its subcommands."""
+        options = set(self._option_string_actions)
+        for action in self._subparsers_actions():
+            for parser in action.choices.values():
+                options |= parser._option_string_actions.keys()
+        return options
+
+    def _subparsers_actions(self) -> list[Any]:
+        """Return the arguments that choose a subcommand."""
+        return [
+            action for action in self._actions if isinstance(action, argparse._SubParsersAction)
+        ]

@@ -1,0 +1,62 @@
+"""`onmt-entmax bleu --tune length_reward`: which length reward gives n-best lists the best BLEU."""
+
+import argparse
+from typing import Any
+
+from onmt_entmax.cli.bleu_texts import read_texts
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import json_text, replaced_when_done
+from onmt_entmax.report.bleu import make_metrics
+from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.reward_tuning import tune_reward
+from onmt_entmax.report.tables import aligned_table
+
+NEAR = 0.5  # BLEU; the choice of a thousand sentences makes a larger difference by chance
+
+
+def tune(options: argparse.Namespace) -> str:
+    """Measure n-best lists by length reward; return the table, and write it if asked to.
+
+    Args:
+        options: the report as the only system, references, tokeniser, case, and output.
+
+    Raises:
+        UserError: the report was made with penalties, or has no n-best lists.
+    """
+    (report,) = options.system
+    references = read_texts(options.reference)
+    records = list(read_report(report, len(references[0])))
+    for number, record in enumerate(records, start=1):
+        if not _can_be_reordered(record):
+            raise UserError(f"{report}:{number}: not a record of `translate` without penalties")
+    if max(len(record["hypotheses"]) for record in records) < 2:
+        raise UserError(f"{report}: has no n-best lists: translate with -n_best 30")
+    ((name, metric),) = make_metrics(["bleu"], options.tokenize[:1], options.lowercase)
+    with replaced_when_done([options.output] if options.output else []) as files:
+        rows = tune_reward(records, references, metric)
+        for file in files:
+            content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
+            file.write(json_text(content))
+    lines = [["options of translate", name, "brevity penalty", "proven"]]
+    for row in rows:
+        measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
+        lines.append([row.options, *measures])
+    best = max(rows, key=lambda row: row.bleu)
+    near = [row for row in rows if row.bleu >= best.bleu - NEAR]
+    most_proven = max(near, key=lambda row: row.proven)
+    return (
+        f"{aligned_table(lines)}\n\nbest: {best.options}\n"
+        f"most proven within {NEAR} BLEU of it: {most_proven.options}"
+    )
+
+
+def _can_be_reordered(record: dict[str, Any]) -> bool:
+    """Tell whether a record has all that a length reward needs: one of a search without penalties.
+
+    Records of `combine` count no dropped prefixes. A record without hypotheses needs nothing.
+    """
+    hypotheses = record["hypotheses"]
+    if not hypotheses:
+        return True
+    has_log_probs = all(isinstance(hypothesis.get("log_prob"), float) for hypothesis in hypotheses)
+    return "penalties" not in record and "dropped" in record and has_log_probs

@@ -1,0 +1,74 @@
+"""The words that `evaluate` measures, and their predictions, of files of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import read_aligned, read_lines
+from onmt_entmax.report.measures import correct_forms, is_right, nearest_form
+from onmt_entmax.strings.task import language_of
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words to predict.
+
+    Attributes:
+        path: of the sources.
+        sources: lines of tokens.
+        languages: of each word.
+        forms: the correct forms of each word, as tokens between single spaces.
+    """
+
+    path: Path
+    sources: Sequence[str]
+    languages: Sequence[str]
+    forms: Sequence[Sequence[str]]
+
+    @classmethod
+    def read(cls, source: Path, reference: Path) -> Words:
+        """Return the words of two files.
+
+        Raises:
+            UserError: a file cannot be read, or they have no lines, or not equally many.
+        """
+        sources, references = read_aligned(source, reference)
+        if not sources:
+            raise UserError(f"{source}: no lines")
+        languages = [language_of(source, line, text) for line, text in enumerate(sources, 1)]
+        forms = correct_forms(sources, [" ".join(line.split()) for line in references])
+        return cls(source, sources, languages, forms)
+
+    def are_right(self, predictions: Sequence[str]) -> list[bool]:
+        """Return for each word whether its prediction is one of its correct forms."""
+        return list(map(is_right, map(nearest_form, self.forms, predictions), predictions))
+
+
+def read_predictions(path: Path, words: Words, nbest: int) -> list[str]:
+    """Return the tokens of each predicted word, between single spaces.
+
+    Args:
+        path: of the predictions.
+        words: that are predicted.
+        nbest: lines that each word has.
+
+    Raises:
+        UserError: the file cannot be read, has another number of lines, or a line is no tokens.
+    """
+    lines = list(read_lines(path))
+    for line_number, line in enumerate(lines, 1):
+        if "\t" in line or line.startswith('{"'):
+            raise UserError(
+                f"{path}:{line_number}: expected tokens between spaces, as `onmt-entmax translate` "
+                "writes to -output, not lines of `inflect` or of a report"
+            )
+    needed = nbest * len(words.sources)
+    if len(lines) != needed:
+        raise UserError(
+            f"{path}: {counted(len(lines), 'line')}, but there must be {needed:,} for the lines of "
+            f"{words.path} (times --nbest)"
+        )
+    return [" ".join(line.split()) for line in lines]

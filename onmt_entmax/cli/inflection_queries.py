@@ -1,0 +1,102 @@
+"""The queries of `inflect`: of its command line, or of the lines of its input."""
+
+import argparse
+import sys
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+
+from onmt_entmax.checkpoint import read_cells
+from onmt_entmax.cli.messages import warn
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import read_lines, text_lines
+from onmt_entmax.inflector import Inflector, Question
+from onmt_entmax.strings.task import split_tags
+
+
+def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Question]:
+    """Return the query of the command line, or those of the input.
+
+    Raises:
+        UserError: a line is no query, or there are none.
+    """
+    if options.query:
+        question = read_question("\t".join(options.query), options.language)
+        _check_quotes(inflector, question)
+        return [question]
+    if options.input:
+        lines, name = read_lines(options.input), str(options.input)
+    else:
+        name = "standard input"
+        lines = text_lines(sys.stdin.buffer, name)
+    return read_questions(lines, name, options.language, inflector.check)
+
+
+def read_question(line: str, language: str | None) -> Question:
+    """Return the query of a line.
+
+    Args:
+        line: of columns.
+        language: of the query; None if it is the first column.
+
+    Raises:
+        UserError: the line has another number of columns.
+    """
+    expected = ["lemma", "tags"] if language else ["language", "lemma", "tags"]
+    columns = line.split("\t") if "\t" in line else line.split()
+    if len(columns) != len(expected):
+        hint = ""
+        if language and len(columns) == 3:
+            hint = "; of rows of lemma, form and tags, keep columns 1 and 3 (cut -f1,3)"
+        raise UserError(
+            f"expected {' '.join(expected)}, separated by tabs (or spaces), "
+            f"found {counted(len(columns), 'column')}{hint}"
+        )
+    *own_language, lemma, tags = columns
+    return Question(language or own_language[0], lemma, split_tags(tags))
+
+
+def read_questions(
+    lines: Iterable[str],
+    name: str,
+    language: str | None,
+    check: Callable[[Question], None],
+) -> list[Question]:
+    """Return the queries of a file's lines; blank lines are skipped.
+
+    Args:
+        lines: of the file.
+        name: of the file, for errors.
+        language: of all queries; None if each line begins with its own.
+        check: refuses queries that the models cannot answer.
+
+    Raises:
+        UserError: a line is no query, or `check` refuses it; or there are no queries.
+    """
+    questions = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            question = read_question(line, language)
+            check(question)
+        except UserError as error:
+            raise UserError(f"{name}:{number}: {error}") from None
+        questions.append(question)
+    if not questions:
+        raise UserError(f"{name}: no queries")
+    return questions
+
+
+def _check_quotes(inflector: Inflector, question: Question) -> None:
+    """Warn of a single tag that is no cell alone: a shell may have ended the word at a `;`."""
+    if len(question.tags) > 1:
+        return
+    cells: Collection[tuple[str, ...]] = ()
+    with suppress(UserError):  # nothing else here reads cells.tsv, which may be damaged
+        cells = read_cells(inflector.folders[0]).get(question.language, ())
+    meant = next((cell for cell in cells if cell[:1] == question.tags), None)
+    if meant and question.tags not in cells:
+        warn(
+            f"no training source of {question.language} has the tag {question.tags[0]} alone; "
+            f'a shell needs quotes around tags, such as "{";".join(meant)}"'
+        )

@@ -1,0 +1,94 @@
+"""The pairs of sentences that `prepare files` reads: of training, development and test."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from onmt_entmax.cli.parallel_folder import ParallelFolder
+from onmt_entmax.data.parallel import Pairs, hold_out, normalise, read_pairs
+from onmt_entmax.data.vocabulary import refuse_symbols
+from onmt_entmax.errors import UserError
+
+HELD_OUT = 1000
+"""Validation pairs, if the user gives none"""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The pairs of all parts, and how many training pairs were left out.
+
+    Attributes:
+        parts: the pairs of each part, normalised.
+        read: training pairs in the files.
+        shared_with_val: of these, left out because a held-out pair has one of their sentences.
+        unfit: left out because they are empty, too long or too different in length.
+    """
+
+    parts: Mapping[str, Pairs]
+    read: int
+    shared_with_val: int
+    unfit: int = 0
+
+    def with_fitting(self, fitting: Pairs) -> "Corpus":
+        """Return the corpus with only these training pairs."""
+        unfit = len(self.parts["train"]) - len(fitting)
+        return replace(self, parts={**self.parts, "train": fitting}, unfit=unfit)
+
+    def counts(self) -> dict[str, int]:
+        """Return all numbers of pairs, for `prepare.json`."""
+        return {
+            "read": self.read,
+            "shared_with_val": self.shared_with_val,
+            "unfit": self.unfit,
+            **{part: len(pairs) for part, pairs in self.parts.items()},
+        }
+
+
+def read_corpus(
+    inputs: Mapping[str, Sequence[Path]], folder: ParallelFolder, options: argparse.Namespace
+) -> Corpus:
+    """Return the pairs of all parts; without a validation part, some training pairs become one.
+
+    Args:
+        inputs: the two files of each part.
+        folder: its languages and subwords say how texts are normalised.
+        options: `val_size` and `seed`.
+
+    Raises:
+        UserError: a file cannot be read, or its lines cannot be pairs of this part.
+    """
+    parts = {part: _read(part, sides, folder) for part, sides in inputs.items()}
+    read = len(parts["train"])
+    held_out = 0
+    if "val" not in parts:
+        size = options.val_size or HELD_OUT
+        parts["train"], parts["val"] = hold_out(parts["train"], size, options.seed)
+        held_out = len(parts["val"])
+    return Corpus(parts, read, shared_with_val=read - len(parts["train"]) - held_out)
+
+
+def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
+    """Return the normalised pairs of a part.
+
+    Raises:
+        UserError: a file cannot be read, or a line has a symbol of the model itself; in dev and
+            test sets, one side of a pair is empty.
+    """
+    are_tokens = folder.subwords.tokens
+    sides = zip(*read_pairs(*paths), strict=True)
+    lines = [
+        [normalise(line, language, are_tokens) for line in side]
+        for side, language in zip(sides, folder.languages, strict=False)  # no lines: no sides
+    ]
+    if not lines:
+        raise UserError(f"{paths[0]} and {paths[1]}: no lines")
+    pairs = list(zip(*lines, strict=True))
+    blank = next((line for line, pair in enumerate(pairs, 1) if not all(pair)), None)
+    if blank and part != "train":
+        raise UserError(f"{paths[0]} and {paths[1]}: line {blank} is empty on one side")
+    if are_tokens:
+        for line, pair in enumerate(pairs, 1):
+            for path, text in zip(paths, pair, strict=True):
+                refuse_symbols(text.split(), f"{path}: line {line}")
+    return pairs

@@ -1,0 +1,77 @@
+"""The options that `prepare table` and `prepare sigmorphon` share, and their checks."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from onmt_entmax.cli.pair_files import SIDES
+from onmt_entmax.cli.planning import check_plan, planning_options
+from onmt_entmax.cli.table_configuration import HALLUCINATED
+from onmt_entmax.cli.tables import Table
+from onmt_entmax.cli.training_file import CONFIGURATION, keep_configuration
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import followed, refuse_overwriting
+from onmt_entmax.rules import whole
+
+SPLITS = ("train", "dev", "test")
+
+
+def common_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `prepare table` that `prepare sigmorphon` has too."""
+    add = parser.add_argument
+    add("--out", type=Path, required=True, help="folder for <split>.src, <split>.tgt, train.yaml")
+    add("--skip-bad", type=Path, metavar="FILE", help="write rows that cannot be read there")
+    planning_options(parser)
+    size = whole(2, 10_000)
+    add("--size", type=size, metavar="N", help="states, even (default: by --minutes, or 300)")
+    add("--layers", type=whole(1, 20), metavar="N", help="(default: 1 with --minutes, or 2)")
+    add("--batch", type=whole(1, 10_000), metavar="N", help="pairs (default: by the rows, or 32)")
+    add("--right_to_left", action="store_true", help="train a model that writes right to left")
+    add(
+        "--copy",
+        type=whole(0, 10**9),
+        metavar="N",
+        help="copy symbols of fewer than N training sources; 0: none (default: by the data)",
+    )
+    add(
+        "--hallucinate",
+        type=whole(0, 100),
+        metavar="N",
+        help="add N pairs with a random stem for each training pair (default: 0, or by --minutes)",
+    )
+    add("--seed", type=int, default=1, help="seed for the order of training pairs (default 1)")
+
+
+def check_options(options: argparse.Namespace, trains: bool) -> None:
+    """Check the options of a training, before anything is written.
+
+    Args:
+        options: those of `common_options`.
+        trains: whether there are tables to train on, and to validate.
+
+    Raises:
+        UserError: names the option, or a configuration that is not `prepare`'s own.
+    """
+    check_plan(options)
+    if options.minutes and not trains:
+        raise UserError("--minutes plans a training, which needs train and dev")
+    if options.hallucinate and not trains:
+        raise UserError("--hallucinate adds to the data of a training, which needs train and dev")
+    if options.size and options.size % 2:
+        raise UserError(f"--size {options.size}: must be even, for the encoder's two directions")
+    if trains:
+        keep_configuration(options.out, options.minutes)
+
+
+def check_outputs(tables: Sequence[Table], options: argparse.Namespace) -> None:
+    """Refuse to write a file that is read, or one file twice.
+
+    Raises:
+        UserError: names the file.
+    """
+    names = dict.fromkeys([*(table.split for table in tables), HALLUCINATED])
+    outputs = [options.out / f"{name}.{side}" for name in names for side in SIDES]
+    outputs.append(options.out / CONFIGURATION)
+    refuse_overwriting([table.path for table in tables], [*outputs, options.skip_bad])
+    if options.skip_bad is not None and followed(options.skip_bad) in map(followed, outputs):
+        raise UserError(f"--skip-bad {options.skip_bad}: has another content; name another file")

@@ -1,0 +1,67 @@
+"""What `prepare` says of the tables that it read: layouts, units, and rows of each language."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from onmt_entmax.cli.messages import warn
+from onmt_entmax.cli.tables import Table
+from onmt_entmax.errors import counted
+from onmt_entmax.strings.task import StringTask
+
+
+def tell_tables(tables: Sequence[Table], task: StringTask) -> None:
+    """Print what was seen: layouts, units, and each language with its files and rows.
+
+    Warn of files of one split whose names say one language.
+    """
+    _tell_layouts(tables)
+    print(f"source: {task.source}; target: {task.target}{_tags_text(tables, task)}")
+    by_language: dict[tuple[str, str], list[Table]] = {}
+    for table in tables:
+        by_language.setdefault((table.language, table.split), []).append(table)
+    _tell_languages(tables, by_language)
+    for (language, split), of_one in by_language.items():
+        if len(of_one) > 1 and of_one[0].by_name:
+            names = ", ".join(table.path.name for table in of_one)
+            warn(f"{split}: {names} are one language here, {language}; --language names another")
+
+
+def _tags_text(tables: Sequence[Table], task: StringTask) -> str:
+    """Return what divides tags, and whether some have tags within; nothing without tags."""
+    if not task.has_tags:
+        return ""
+    layered = any("(" in tag for table in tables for row in table.rows for tag in row.query.tags)
+    return f"; tags between {task.tag_separator!r}{', some layered' if layered else ''}"
+
+
+def _tell_layouts(tables: Sequence[Table]) -> None:
+    """Print each layout with the first table that has it."""
+    by_layout: dict[str, list[Table]] = {}
+    for table in tables:
+        by_layout.setdefault(str(table.layout), []).append(table)
+    for layout, (first, *others) in by_layout.items():
+        more = f" and {counted(len(others), 'file')} more" if others else ""
+        print(f"{first.path.name}{more}: {layout}")
+
+
+def _tell_languages(
+    tables: Sequence[Table], by_language: Mapping[tuple[str, str], Sequence[Table]]
+) -> None:
+    """Print the files and the number of rows of each language.
+
+    Args:
+        tables: all of them.
+        by_language: tables by their language and split; those with a column of languages have none.
+    """
+    counts: dict[str, Counter[str]] = {}  # of rows, by language and split
+    for table in tables:
+        for row in table.rows:
+            counts.setdefault(row.query.language, Counter())[table.split] += 1
+    for language, by_split in counts.items():
+        parts = []
+        for split, count in by_split.items():
+            names = ", ".join(table.path.name for table in by_language.get((language, split), ()))
+            rows = counted(count, "row")
+            parts.append(f"{split}: {names} ({rows})" if names else f"{split}: {rows}")
+        title = f"language {language}: " if language else ""
+        print(title + "; ".join(parts))

@@ -1,0 +1,14 @@
+"""Lines of the YAML files that `prepare` writes."""
+
+import json
+from pathlib import Path
+
+
+def explained(setting: str, why: str) -> str:
+    """Return a line of YAML with a comment."""
+    return f"{setting:33} # {why}"
+
+
+def quoted(path: Path) -> str:
+    """Return a path as YAML reads it, which may contain `: ` or ` #`."""
+    return json.dumps(str(path), ensure_ascii=False)

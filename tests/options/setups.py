@@ -1,0 +1,30 @@
+"""The setup of trainings of the toy task, with changes in its file and of flags."""
+
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.options.train import TrainingSetup, training_setup
+from tests.toy import write_config
+
+Changes = dict[str, Any]
+"""Options of the toy task's file; None leaves one out."""
+
+TRANSFORMER: Changes = {
+    "encoder_type": "transformer",
+    "decoder_type": "transformer",
+    "word_vec_size": 32,
+    "heads": 4,
+    "global_attention_function": None,
+}
+LEARNED: Changes = TRANSFORMER | {"encoder_attention_function": "learned"}
+ENTMAX: Changes = {"generator_function": "entmax", "generator_alpha": 1.3}
+
+
+def toy_setup(folder: Path, flags: str = "", **changes: object) -> TrainingSetup:
+    """Return the setup of the toy task with changes in its file, and of flags."""
+    return training_setup(["-config", str(write_config(folder, **changes)), *flags.split()])
+
+
+def id_of(value: Changes | str) -> str:
+    """Name a case by its options."""
+    return value if isinstance(value, str) else ", ".join(value)

@@ -1,0 +1,215 @@
+"""All options of both commands: what OpenNMT-py's become here, defaults, and ranges."""
+
+import dataclasses
+import importlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax import config
+from onmt_entmax.opennmt import train_opts, translate_opts
+from onmt_entmax.options import train_table, translate_table
+from onmt_entmax.options.declared import options_of, transform_options
+from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
+from onmt_entmax.options.train import training_options, training_setup
+from onmt_entmax.options.translate_table import translation_options
+from tests.commands import ROOT
+from tests.toy import write_corpus
+
+Options = Mapping[str, config.Option]
+
+CONFIGURATIONS = [value for value in vars(config).values() if dataclasses.is_dataclass(value)]
+DECIDED = {*REFUSED, *IGNORED, *NEAREST}
+"""Options of OpenNMT-py that are refused with a reason, without effect, or read as others"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """A command and its options.
+
+    Attributes:
+        options: all that it takes.
+        stock: those of OpenNMT-py's command, as it declares them.
+        read_here: those that this package reads itself.
+        other_defaults: stock options whose default differs here.
+        zero: options of another default for which 0 means something.
+        minus_one: options for which -1 means something.
+    """
+
+    options: Options
+    stock: Options
+    read_here: frozenset[str]
+    other_defaults: frozenset[str]
+    zero: frozenset[str]
+    minus_one: frozenset[str]
+
+
+TRAIN = Command(
+    options=training_options(),
+    stock=options_of(train_opts, {}),
+    read_here=frozenset(train_table.OPTIONS | config.declared(*CONFIGURATIONS)),
+    other_defaults=frozenset({"bucket_size", "tensorboard_log_dir"}),
+    zero=frozenset(
+        "accum_steps adam_beta1 adam_beta2 alpha_init_std attention_dropout "
+        "dropout dropout_steps gpu_ranks max_grad_norm param_init replace_length seed "
+        "src_subword_nbest start_decay_steps switchout_temperature tgt_subword_nbest "
+        "tokendrop_temperature tokenmask_temperature valid_decode_size warmup_steps".split()
+    ),
+    minus_one=frozenset(
+        "alpha_init_mean keep_checkpoint layers replace_length rnn_size seed src_subword_nbest "
+        "tgt_subword_nbest word_vec_size".split()
+    ),
+)
+TRANSLATE = Command(
+    options=translation_options(),
+    stock=options_of(lambda parser: translate_opts(parser, dynamic=True), {}),
+    read_here=frozenset(translate_table.OPTIONS),
+    other_defaults=frozenset({"bucket_size", "tensorboard_log_dir", "batch_size"}),
+    zero=frozenset(
+        "gpu replace_length seed src_subword_nbest switchout_temperature tgt_subword_nbest "
+        "tokendrop_temperature tokenmask_temperature".split()
+    ),
+    minus_one=frozenset(
+        "gpu random_sampling_topk replace_length seed src_subword_nbest tgt_subword_nbest".split()
+    ),
+)
+each_command = pytest.mark.parametrize("command", [TRAIN, TRANSLATE], ids=["train", "translate"])
+
+
+# --- OpenNMT-py's options --------------------------------------------------------------------
+
+
+@each_command
+def test_no_option_of_opennmt_is_ignored_in_silence(command: Command) -> None:
+    """Each is read here or by a transform, or is among those that are decided."""
+    others = command.stock.keys() - DECIDED - transform_options().keys() - command.read_here
+    # An option with one possible value has nothing to read.
+    assert {name for name in others if len(command.options[name].rule.names) != 1} == set()
+
+
+@each_command
+def test_no_option_is_both_read_and_decided(command: Command) -> None:
+    assert command.read_here & DECIDED == set()
+
+
+def test_training_shares_its_file_with_build_vocab() -> None:
+    """Every option of onmt_build_vocab is one of training, or without effect."""
+    opts = importlib.import_module("onmt.opts")
+    names = options_of(lambda parser: opts.dynamic_prepare_opts(parser, build_vocab_only=True), {})
+    assert len(names) > 40
+    assert names.keys() <= {*TRAIN.options, *IGNORED}
+
+
+@each_command
+def test_stock_options_keep_their_defaults(command: Command) -> None:
+    changed = {
+        name: (command.options[name].default, stock.default)
+        for name, stock in command.stock.items()
+        # None, False and an empty list are the same: not given.
+        if (command.options[name].default or None) != (stock.default or None)
+    }
+    assert changed.keys() <= command.other_defaults, changed
+
+
+@each_command
+def test_stock_options_keep_their_types(command: Command) -> None:
+    changed = {
+        name: (command.options[name].rule.kind, stock.rule.kind)
+        for name, stock in command.stock.items()
+        if command.options[name].rule.kind is not stock.rule.kind
+    }
+    # OpenNMT-py has a text of YAML for `data`, and 0 and 1 for `input_feed`.
+    assert changed.keys() <= {"data", "input_feed"}, changed
+
+
+# --- ranges ----------------------------------------------------------------------------------
+
+
+def of_numbers(command: Command) -> Options:
+    """Return the options of a command that are numbers and have an effect."""
+    return {
+        name: option
+        for name, option in command.options.items()
+        if option.rule.kind in (int, float) and name not in DECIDED
+    }
+
+
+LARGEST = 10**13  # counts may be up to 10**12
+
+
+@each_command
+def test_ranges_of_numbers_are_finite(command: Command) -> None:
+    rules = {name: option.rule for name, option in of_numbers(command).items()}
+    wide = [n for n, rule in rules.items() if not -LARGEST < rule.low <= rule.high < LARGEST]
+    assert wide == []
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), 1e30, -200, True, "x", None], ids=repr
+)
+@each_command
+def test_no_range_has_a_value_that_means_nothing(command: Command, value: object) -> None:
+    fitting = [n for n, option in of_numbers(command).items() if option.rule.fits(value)]
+    assert fitting == []
+
+
+@each_command
+def test_zero_fits_where_it_means_something(command: Command) -> None:
+    fitting = {n for n, option in of_numbers(command).items() if option.rule.fits(0)}
+    by_default = {n for n, option in of_numbers(command).items() if option.default == 0}
+    assert fitting - by_default == command.zero
+
+
+@each_command
+def test_minus_one_fits_where_it_means_something(command: Command) -> None:
+    fitting = {n for n, option in of_numbers(command).items() if option.rule.fits(-1)}
+    assert fitting == command.minus_one
+
+
+# --- defaults --------------------------------------------------------------------------------
+
+
+def test_each_field_has_the_default_of_its_option(tmp_path: Path) -> None:
+    corpora = {"c": write_corpus(tmp_path, "train", size=2, seed=1)}
+    setup = training_setup(["-data", str(corpora), "-save_model", "run"])
+    parts = (setup.run, setup.data, setup.vocabulary, setup.model, setup.training, setup.validation)
+    differing = {
+        field.name: getattr(part, field.name)
+        for part in parts
+        for field in dataclasses.fields(part)
+        if field.default is not dataclasses.MISSING
+        and field.name != "save_model"
+        and getattr(part, field.name) != field.default
+    }
+    assert differing == {}
+    assert setup.training.optimizer == config.OptimizerConfig()
+    assert setup.record["adam_beta1"] == 0.9
+
+
+def documented_defaults() -> dict[str, str]:
+    """Return the defaults of training that docs/options.md states, as they stand there.
+
+    It has entries such as "- `a`, `b` (1, 2): ...", or with one value of all.
+    """
+    text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    defaults: dict[str, str] = {}
+    for keys, values in re.findall(r"^- (`[^(:]+`) \(([^)]+)\):", text, re.MULTILINE):
+        names = re.findall(r"`(\w+)`", keys)
+        documented = [value.strip("`") for value in values.strip().split(", ")]
+        if len(documented) == 1:
+            documented *= len(names)
+        defaults.update(zip(names, documented, strict=True))
+    # A default may be another option's value, or be described in the text.
+    return {name: value for name, value in defaults.items() if value and value not in TRAIN.options}
+
+
+def test_the_defaults_are_those_of_the_documents() -> None:
+    documented = documented_defaults()
+    assert len(documented) > 20
+    declared = {name: TRAIN.options[name].default for name in documented}
+    assert documented == {
+        name: f"{default:g}" if isinstance(default, (int, float)) else str(default)
+        for name, default in declared.items()
+    }

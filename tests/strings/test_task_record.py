@@ -1,0 +1,57 @@
+"""The task that a file records."""
+
+import pytest
+
+from onmt_entmax.strings.task import RIGHT_TO_LEFT, StringTask, TaskError
+from onmt_entmax.strings.task_record import recorded_task, task_record
+from onmt_entmax.strings.units import CHARACTERS, Unit
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param({"column": []}, "'column': no such key", id="unknown key"),
+        pytest.param(
+            {"columns": "source"}, "columns: must be a list", id="columns that are a text"
+        ),
+        pytest.param({"columns": ["source", 1]}, "columns: must be a list", id="a number"),
+        pytest.param({"separators": ["-"]}, "separators: must map columns", id="a list"),
+        pytest.param({"separators": {"language": "-"}}, "'language' is none of", id="language"),
+        pytest.param({"separators": {"tags": 1}}, "tags: must be a text, not 1", id="no text"),
+        pytest.param({"separators": {"target": "\t"}}, r"must be a text, not '\\t'", id="tab"),
+        pytest.param({"separators": {"target": "\n"}}, r"must be a text, not '\\n'", id="line end"),
+        pytest.param({"separators": {"tags": ""}}, "tags: must not be empty", id="empty for tags"),
+        pytest.param(["source"], "task: must be a mapping", id="no mapping"),
+    ],
+)
+def test_a_record_with_a_mistake_is_refused(content: object, message: str) -> None:
+    if isinstance(content, dict):
+        content = {"columns": ["source", "target", "tags"]} | content
+    with pytest.raises(TaskError, match=message):
+        recorded_task({"task": content}, languages=False)
+
+
+def test_a_record_is_read() -> None:
+    content = {"columns": ["source", "target"], "separators": {"target": " "}}
+    task = recorded_task({"task": content}, languages=False)
+    assert task.columns == ("source", "target")
+    assert (task.source, task.target) == (CHARACTERS, Unit.between(" "))
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        StringTask(),
+        StringTask(("source", "-", "target"), target=Unit.between(" ")),
+        StringTask(("tags", "source", "target"), source=Unit.between("_"), tag_separator=","),
+    ],
+    ids=["characters", "phones", "tags"],
+)
+def test_a_task_comes_back(task: StringTask) -> None:
+    assert recorded_task({"task": task_record(task)}, languages=False) == task
+
+
+def test_other_options_say_direction_and_copying() -> None:
+    options = {"target_order": RIGHT_TO_LEFT, "copy_frequency": 2}
+    task = recorded_task(options, languages=True)
+    assert (task.right_to_left, task.copies, task.languages) == (True, True, True)
