@@ -1,4 +1,4 @@
-"""Data of a shared task, small models of inflection, and cells of paradigms."""
+"""The current folder, data of a shared task, small models of inflection, cells of paradigms."""
 
 import os
 from pathlib import Path
@@ -20,6 +20,13 @@ def conll2018() -> Path:
     return folder
 
 
+@pytest.fixture
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, which is empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def inflection_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a random model of inflection; tests only read it."""
@@ -34,6 +41,7 @@ def paradigm_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def cells_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of `CELLS`; tests only read it."""
     path = tmp_path_factory.mktemp("cells") / "cells.tsv"
     path.write_text(cells_text(CELLS), encoding="utf-8")
     return path
