@@ -1,4 +1,4 @@
-"""The current folder, data of a shared task, small models of inflection, cells of paradigms."""
+"""The current folder, small models, data of a shared task, and cells of paradigms."""
 
 import os
 from pathlib import Path
@@ -25,6 +25,18 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, which is empty."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def toy_run(trained: Path) -> Path:
+    """The run folder of a model that reverses letters; tests only read it."""
+    return trained / "run"
+
+
+@pytest.fixture(scope="session")
+def toy_source(trained: Path) -> str:
+    """The development text of that model."""
+    return (trained / "valid.src").read_text()
 
 
 @pytest.fixture(scope="session")
