@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax import Transducer
 from onmt_entmax.strings.cells import cells_text
 from tests.cli.paradigms import CELLS
+from tests.cli.predicting import SOURCES
 from tests.commands import ROOT
 from tests.inflection_models import write_model
+from tests.string_models import write_phones
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +46,21 @@ def toy_source(trained: Path) -> str:
 def inflection_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a random model of inflection; tests only read it."""
     return write_model(tmp_path_factory.mktemp("inflection") / "model", 22)
+
+
+@pytest.fixture(scope="session")
+def phones_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a random model of pronunciations; tests only read it."""
+    return write_phones(tmp_path_factory.mktemp("phones") / "model", 12, end=0)
+
+
+@pytest.fixture(scope="session")
+def best_targets(phones_model: Path) -> dict[str, str]:
+    """The best output of that model for each of `SOURCES`, some of several symbols."""
+    transducer = Transducer(phones_model)
+    targets = {source: transducer.predict(source).text for source in SOURCES}
+    assert any(" " in target for target in targets.values())
+    return targets
 
 
 @pytest.fixture(scope="session")

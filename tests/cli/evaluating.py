@@ -10,12 +10,6 @@ from tests.in_process import exit_status
 GOLD = ("cat\tk æ t", "read\tɹ iː d", "read\tɹ ɛ d", "gnu\tn j uː")
 
 
-def write(path: Path, *rows: str) -> Path:
-    """Write a table; return its path."""
-    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def evaluated(*arguments: object) -> int:
     """Run the command in this process; return the exit status."""
     return exit_status(evaluate.main, [str(argument) for argument in arguments])

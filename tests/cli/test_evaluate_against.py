@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import evaluate
-from tests.cli.evaluating import GOLD, evaluated, scores, write
+from tests.cli.evaluating import GOLD, evaluated, scores
+from tests.cli.tables import write_table
 from tests.in_process import refusal
 
 Tables = dict[str, list[Path]]
@@ -27,7 +28,7 @@ def tables(tmp_path: Path) -> Tables:
     for name, files in contents.items():
         (tmp_path / name).mkdir()
         for language, rows in files.items():
-            write(tmp_path / name / f"{language}.tsv", *rows)
+            write_table(tmp_path / name / f"{language}.tsv", *rows)
     return {name: sorted((tmp_path / name).iterdir()) for name in contents}
 
 
@@ -67,7 +68,7 @@ def test_a_side_that_lacks_a_query_is_refused(
     tables: Tables, tmp_path: Path, side: str, other: str, missing: str
 ) -> None:
     (first, _) = tables[side]
-    write(first, *first.read_text(encoding="utf-8").splitlines()[:3])  # without its last row
+    write_table(first, *first.read_text(encoding="utf-8").splitlines()[:3])  # without its last row
     line = refusal(evaluate.main, [*compared(tables), "--json", tmp_path / "scores.json"])
     assert f"{tmp_path / side}: has no prediction for 1 of 5 rows of {tmp_path / other}" in line
     assert f"such as {missing} (xx); --against compares predictions of the same rows" in line

@@ -7,7 +7,8 @@ import pytest
 
 from onmt_entmax.cli import evaluate
 from tests import models
-from tests.cli.evaluating import GOLD, evaluated, scores, write
+from tests.cli.evaluating import GOLD, evaluated, scores
+from tests.cli.tables import write_table
 from tests.in_process import refusal
 from tests.inflection_models import write_model
 from tests.string_models import task_options, write_phones
@@ -18,8 +19,8 @@ class TestSeveralGoldTargets:
 
     @pytest.fixture
     def arguments(self, tmp_path: Path) -> tuple[object, ...]:
-        gold = write(tmp_path / "gold.tsv", *GOLD)
-        predicted = write(tmp_path / "p.tsv", "gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d")
+        gold = write_table(tmp_path / "gold.tsv", *GOLD)
+        predicted = write_table(tmp_path / "p.tsv", "gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d")
         return predicted, "--reference", gold
 
     def test_are_one_query(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
@@ -42,8 +43,8 @@ class TestSeveralGoldTargets:
 
 
 def test_a_table_of_figures_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    gold = write(tmp_path / "gold.tsv", *GOLD)
-    predicted = write(tmp_path / "p.tsv", "gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d")
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    predicted = write_table(tmp_path / "p.tsv", "gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d")
     assert evaluated(predicted, "--reference", gold) == 0
     printed = capsys.readouterr().out
     assert "target: symbols between ' ' (guessed" in printed
@@ -54,16 +55,16 @@ def test_a_table_of_figures_is_printed(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_divided_symbol_is_another_target(tmp_path: Path) -> None:
     """`ts a` and `t s a` are different strings, and one is two edits from the other."""
-    gold = write(tmp_path / "gold.tsv", "x\tt s a", "y\tb")
-    predicted = write(tmp_path / "p.tsv", "x\tts a", "y\tb")
+    gold = write_table(tmp_path / "gold.tsv", "x\tt s a", "y\tb")
+    predicted = write_table(tmp_path / "p.tsv", "x\tts a", "y\tb")
     found = scores(tmp_path, predicted, "--reference", gold, "--separator", "target= ")
     assert found["all"]["accuracy"] == 0.5
     assert found["all"]["error_rate"] == pytest.approx(2 / 4)
 
 
 def test_nothing_is_normalised(tmp_path: Path) -> None:
-    gold = write(tmp_path / "gold.tsv", "x\t\u00e4", "y\ta")
-    predicted = write(tmp_path / "p.tsv", "x\ta\u0308", "y\ta ")
+    gold = write_table(tmp_path / "gold.tsv", "x\t\u00e4", "y\ta")
+    predicted = write_table(tmp_path / "p.tsv", "x\ta\u0308", "y\ta ")
     found = scores(tmp_path, predicted, "--reference", gold)
     assert found["all"]["accuracy"] == 0
     assert found["unit"] == "characters"
@@ -77,12 +78,12 @@ class TestFilesOfSeveralLanguages:
         for folder in ("gold", "out"):
             (tmp_path / folder).mkdir()
         gold = [
-            write(tmp_path / "gold/german.tst", "a\tV;PST\taa", "b\tV;PST\tbb"),
-            write(tmp_path / "gold/fra.tst", "a\tV;PST\tcc"),
+            write_table(tmp_path / "gold/german.tst", "a\tV;PST\taa", "b\tV;PST\tbb"),
+            write_table(tmp_path / "gold/fra.tst", "a\tV;PST\tcc"),
         ]
         predicted = [
-            write(tmp_path / "out/fra.covered.tst", "a\tV;PST\tcc"),
-            write(tmp_path / "out/deu.covered.tst", "b\tV;PST\tb", "a\tV;PST\taa"),
+            write_table(tmp_path / "out/fra.covered.tst", "a\tV;PST\tcc"),
+            write_table(tmp_path / "out/deu.covered.tst", "b\tV;PST\tb", "a\tV;PST\taa"),
         ]
         columns = ("--columns", "source,tags,target")
         return scores(tmp_path, *predicted, "--reference", *gold, *columns)
@@ -104,7 +105,7 @@ class TestCertificates:
 
     @pytest.fixture
     def arguments(self, tmp_path: Path) -> tuple[object, ...]:
-        gold = write(tmp_path / "gold.tsv", *(f"{n}\tp a" for n in range(5)))
+        gold = write_table(tmp_path / "gold.tsv", *(f"{n}\tp a" for n in range(5)))
         rows = [
             "0\tp a\t1\t0.9\tonly\t",
             "1\tp a\t1\t0.9\toptimal\t",
@@ -114,7 +115,7 @@ class TestCertificates:
             "3\t\t\t0\tnone\t",
             "4\tp a\t1\t0.8\tonly\t",
         ]
-        return write(tmp_path / "p.tsv", *rows), "--reference", gold
+        return write_table(tmp_path / "p.tsv", *rows), "--reference", gold
 
     def test_have_their_share_and_accuracy(
         self, arguments: tuple[object, ...], tmp_path: Path
@@ -146,9 +147,11 @@ class TestCertificates:
 
 
 def test_details_below_a_heading_are_found(tmp_path: Path) -> None:
-    gold = write(tmp_path / "gold.tsv", "word\tpronunciation", "a\tp a", "b\tp a")
+    gold = write_table(tmp_path / "gold.tsv", "word\tpronunciation", "a\tp a", "b\tp a")
     heading = "word\tpronunciation\trank\tprobability\tcertificate\twarnings"
-    predicted = write(tmp_path / "p.tsv", heading, "a\tp a\t1\t1\tonly\t", "b\tp\t1\t1\tonly\t")
+    predicted = write_table(
+        tmp_path / "p.tsv", heading, "a\tp a\t1\t1\tonly\t", "b\tp\t1\t1\tonly\t"
+    )
     found = scores(tmp_path, predicted, "--reference", gold)
     assert found["all"]["certificates"] == {"only": {"share": 1.0, "accuracy": 0.5}}
 
@@ -156,8 +159,8 @@ def test_details_below_a_heading_are_found(tmp_path: Path) -> None:
 def test_a_gold_query_without_a_prediction_is_wrong_and_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gold = write(tmp_path / "gold.tsv", *GOLD)
-    predicted = write(tmp_path / "p.tsv", "cat\tk æ t")
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    predicted = write_table(tmp_path / "p.tsv", "cat\tk æ t")
     found = scores(tmp_path, predicted, "--reference", gold)
     assert found["missing"] == 2
     assert found["all"]["accuracy"] == pytest.approx(1 / 3)
@@ -168,9 +171,9 @@ def test_a_gold_query_without_a_prediction_is_wrong_and_said(
 def test_languages_without_any_prediction_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gold = [write(tmp_path / f"{name}.tsv", "a\tb", "c\td") for name in ("xx", "yy", "zz")]
+    gold = [write_table(tmp_path / f"{name}.tsv", "a\tb", "c\td") for name in ("xx", "yy", "zz")]
     (tmp_path / "out").mkdir()
-    predicted = [write(tmp_path / "out/yy.tsv", "a\tb")]
+    predicted = [write_table(tmp_path / "out/yy.tsv", "a\tb")]
     assert evaluated(*predicted, "--reference", *gold) == 0
     said = capsys.readouterr().err
     assert "gold queries without a prediction: 5 of 6 (all of xx, zz); they count as wrong" in said
@@ -186,14 +189,14 @@ def test_languages_without_any_prediction_are_named(
 def test_empty_predictions_are_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: tuple[str, ...], count: int
 ) -> None:
-    gold = write(tmp_path / "gold.tsv", *GOLD)
-    assert evaluated(write(tmp_path / "p.tsv", *rows), "--reference", gold) == 0
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    assert evaluated(write_table(tmp_path / "p.tsv", *rows), "--reference", gold) == 0
     assert f"warning: empty predictions: {count} of 2" in capsys.readouterr().err
 
 
 def test_a_heading_names_other_columns_than_those_of_the_gold_table(tmp_path: Path) -> None:
-    gold = write(tmp_path / "gold.tsv", "xx\tcat\tk a t", "yy\tcat\tk")
-    predicted = write(tmp_path / "p.tsv", "pronunciation\tword\tlanguage", "k\tcat\tyy")
+    gold = write_table(tmp_path / "gold.tsv", "xx\tcat\tk a t", "yy\tcat\tk")
+    predicted = write_table(tmp_path / "p.tsv", "pronunciation\tword\tlanguage", "k\tcat\tyy")
     columns = ("--columns", "language,source,target")
     found = scores(tmp_path, predicted, "--reference", gold, *columns)
     assert found["languages"]["yy"]["accuracy"] == 1
@@ -202,9 +205,9 @@ def test_a_heading_names_other_columns_than_those_of_the_gold_table(tmp_path: Pa
 def test_several_predictions_of_a_query_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gold = write(tmp_path / "gold.tsv", *GOLD)
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
     rows = ("cat\tk æ t", "cat\tk a t", "read\tɹ ɛ d", "read\tɹ ɛ d", "gnu\tn uː")
-    found = scores(tmp_path, write(tmp_path / "p.tsv", *rows), "--reference", gold)
+    found = scores(tmp_path, write_table(tmp_path / "p.tsv", *rows), "--reference", gold)
     assert found["all"]["accuracy"] == pytest.approx(2 / 3)
     assert "several predictions, of which the first counts: 1" in capsys.readouterr().err
 
@@ -212,9 +215,9 @@ def test_several_predictions_of_a_query_are_said(
 def test_a_table_without_any_target_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gold = write(tmp_path / "gold.tsv", *GOLD)
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
     rows = ("cat\t", "read\t", "gnu\t")
-    found = scores(tmp_path, write(tmp_path / "p.tsv", *rows), "--reference", gold)
+    found = scores(tmp_path, write_table(tmp_path / "p.tsv", *rows), "--reference", gold)
     assert found["all"]["accuracy"] == 0
     assert "p.tsv: all targets are empty: are they predictions?" in capsys.readouterr().err
 
@@ -267,22 +270,22 @@ COLUMNS = ("--columns", "source,target")
 def test_what_does_not_fit_is_refused_in_one_line(
     tmp_path: Path, rows: tuple[str, ...], options: tuple[object, ...], message: str
 ) -> None:
-    gold = write(tmp_path / "gold.tsv", *GOLD)
-    predicted = write(tmp_path / "p.tsv", *rows)
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    predicted = write_table(tmp_path / "p.tsv", *rows)
     assert message in refusal(evaluate.main, [predicted, "--reference", gold, *options])
 
 
 def test_a_gold_table_without_targets_is_refused(tmp_path: Path) -> None:
-    gold = write(tmp_path / "gold.tsv", "word\tfeatures", "a\tV", "b\tN")
-    predicted = write(tmp_path / "p.tsv", "a\tV\tb")
+    gold = write_table(tmp_path / "gold.tsv", "word\tfeatures", "a\tV", "b\tN")
+    predicted = write_table(tmp_path / "p.tsv", "a\tV\tb")
     assert "no targets, so nothing is right" in refusal(
         evaluate.main, [predicted, "--reference", gold]
     )
 
 
 def test_a_language_without_a_gold_table_is_refused(tmp_path: Path) -> None:
-    gold = [write(tmp_path / f"{name}.tsv", "a\tb") for name in ("xx", "yy")]
-    predicted = write(tmp_path / "zz_test.covered.tsv", "a\tb")
+    gold = [write_table(tmp_path / f"{name}.tsv", "a\tb") for name in ("xx", "yy")]
+    predicted = write_table(tmp_path / "zz_test.covered.tsv", "a\tb")
     message = "of the language zz by its name, of which there is no gold table"
     assert message in refusal(evaluate.main, [predicted, "--reference", *gold])
 
@@ -296,18 +299,18 @@ class TestASingleTable:
         source = ("lang=german", "lang=english", *"ab")
         vocabularies = models.words(source, "ab")
         model = write_model(tmp_path / "model", 1, vocabularies, options=task_options())
-        gold = write(tmp_path / "deu_test.tsv", "a\tb")
+        gold = write_table(tmp_path / "deu_test.tsv", "a\tb")
         return ["--reference", str(gold), "--model", str(model)]
 
     @pytest.mark.parametrize("name", ["german", "words"])
     def test_of_the_language_or_of_none_is_evaluated(
         self, words: list[str], tmp_path: Path, name: str
     ) -> None:
-        assert evaluated(write(tmp_path / f"{name}.tsv", "a\tb"), *words) == 0
+        assert evaluated(write_table(tmp_path / f"{name}.tsv", "a\tb"), *words) == 0
 
     def test_of_another_language_is_refused(self, words: list[str], tmp_path: Path) -> None:
         message = "eng.tsv: of the language english by its name, and the gold table is of german"
-        predicted = write(tmp_path / "eng.tsv", "a\tb")
+        predicted = write_table(tmp_path / "eng.tsv", "a\tb")
         assert message in refusal(evaluate.main, [predicted, *words])
 
 
@@ -323,7 +326,7 @@ class TestColumnsAndUnitsOfAModel:
     @pytest.fixture
     def words(self, tmp_path: Path) -> list[object]:
         model = write_phones(tmp_path / "model", 3)
-        gold = write(tmp_path / "gold.tsv", "a\tp", "b\tp a")
+        gold = write_table(tmp_path / "gold.tsv", "a\tp", "b\tp a")
         return [gold, "--reference", gold, "--model", model]
 
     def test_are_taken(self, words: list[object], tmp_path: Path) -> None:
