@@ -38,8 +38,8 @@ def compared(tables: Tables) -> list[object]:
 
 
 def test_queries_that_one_side_alone_has_right_are_counted(tables: Tables, tmp_path: Path) -> None:
-    found = scores(tmp_path, *compared(tables), "--separator", "target= ")
-    assert found["against"] == {
+    figures = scores(tmp_path, *compared(tables), "--separator", "target= ")
+    assert figures["against"] == {
         "xx": {"won": 2, "lost": 0, "p": 0.5},
         "yy": {"won": 0, "lost": 1, "p": 1.0},
         "all": {"won": 2, "lost": 1, "p": 1.0},
@@ -47,8 +47,8 @@ def test_queries_that_one_side_alone_has_right_are_counted(tables: Tables, tmp_p
 
 
 def test_other_figures_are_those_of_the_first_side(tables: Tables, tmp_path: Path) -> None:
-    found = scores(tmp_path, *compared(tables), "--separator", "target= ")
-    assert found["all"]["accuracy"] == 3 / 5
+    figures = scores(tmp_path, *compared(tables), "--separator", "target= ")
+    assert figures["all"]["accuracy"] == 3 / 5
 
 
 def test_a_comparison_is_printed_for_each_language(
@@ -77,6 +77,6 @@ def test_a_side_that_lacks_a_query_is_refused(
 
 def test_a_query_that_both_lack_is_a_tie(tables: Tables, tmp_path: Path) -> None:
     words = (tables["gold"][1], "--reference", *tables["gold"], "--against", tables["gold"][1])
-    found = scores(tmp_path, *words)
-    assert found["missing"] == 4
-    assert found["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}
+    figures = scores(tmp_path, *words)
+    assert figures["missing"] == 4
+    assert figures["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}
