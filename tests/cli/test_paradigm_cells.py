@@ -8,12 +8,11 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli import export, paradigm, verify
+from onmt_entmax.cli import export, paradigm, prepare_sigmorphon, train, verify
 from onmt_entmax.paradigm import cells_of
 from onmt_entmax.strings.cells import count_cells
 from tests.cli.paradigms import CELLS
-from tests.commands import succeed
-from tests.in_process import exit_status, refusal
+from tests.in_process import exit_status, refusal, success
 
 
 def test_cells_of_sources_are_counted() -> None:
@@ -40,7 +39,17 @@ def test_the_same_tags_in_another_order_are_one_cell() -> None:
     assert cells_of(cells, "x", "V") == [("V", "A", "B")]
 
 
-@pytest.mark.parametrize("line", ["x\tV", "\tV\t1", "x y\tV\t1", "x\t\t1", "x\tV\t²", "x\tV\t1\t"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("x\tV", id="no number"),
+        pytest.param("\tV\t1", id="no language"),
+        pytest.param("x y\tV\t1", id="two words"),
+        pytest.param("x\t\t1", id="no tags"),
+        pytest.param("x\tV\t²", id="no digit"),
+        pytest.param("x\tV\t1\t", id="four columns"),
+    ],
+)
 def test_other_lines_are_no_cells(paradigm_model: Path, tmp_path: Path, line: str) -> None:
     (tmp_path / "cells").write_text(f"german\tV\t1\n{line}\n", encoding="utf-8")
     words = ["german", "ab", "--model", paradigm_model, "--cells", tmp_path / "cells"]
@@ -81,11 +90,11 @@ def cells_trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     for part in ("train", "dev"):
         (folder / f"x-{part}").write_text("\n".join(rows) + "\n", encoding="utf-8")
     data, exported = folder / "data", folder / "exported"
-    succeed("onmt_entmax", "prepare", "sigmorphon", "--data", folder, "--out", data)
-    train = ("train", "-config", data / "train.yaml", *QUICK, "-train_steps", 2)
-    succeed("onmt_entmax", *train)
-    assert exit_status(export.main, [str(data / "model"), str(exported)]) == 0
-    return Trained(data, data / "model", read_cells(data / "model" / "step_2"), exported)
+    success(prepare_sigmorphon.main, ["--data", folder, "--out", data])
+    success(train.main, ["-config", data / "train.yaml", *QUICK, "-train_steps", 2])
+    success(export.main, [data / "model", exported])
+    cells = read_cells(data / "model" / "step_2")
+    return Trained(data=data, model=data / "model", cells=cells, exported=exported)
 
 
 def test_training_keeps_the_cells(cells_trained: Trained) -> None:
@@ -98,10 +107,14 @@ def test_folders_with_cells_are_verified(cells_trained: Trained) -> None:
 
 
 @pytest.mark.parametrize("folder", ["model", "exported"])
-def test_a_paradigm_has_the_cells_of_training(cells_trained: Trained, folder: str) -> None:
+def test_a_paradigm_has_the_cells_of_training(
+    cells_trained: Trained, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of the model and of its exported folder."""
     model = getattr(cells_trained, folder)
-    words = ("paradigm", "x", "ab", "--pos", "V", "--format", "json", "--model", model)
-    sections = json.loads(succeed("onmt_entmax", *words))["sections"]
+    words = ["x", "ab", "--pos", "V", "--format", "json", "--model", model]
+    assert exit_status(paradigm.main, [str(word) for word in words]) == 0
+    sections = json.loads(capsys.readouterr().out)["sections"]
     tags = {cell["tags"] for section in sections for cell in section["cells"]}
     assert tags == {"V;PST", "V;NOM(3,SG)"}
 
@@ -112,8 +125,8 @@ def test_cells_of_an_earlier_training_stay(cells_trained: Trained) -> None:
         text = path.read_text().replace("+N ", "+PRS ").replace("lang=x", "lang=y", 1)
         path.write_text(text)
     config = cells_trained.data / "train.yaml"
-    resume = ("-train_steps", 4, "-train_from", cells_trained.model)
-    succeed("onmt_entmax", "train", "-config", config, *QUICK, *resume)
+    resume = ["-train_steps", 4, "-train_from", cells_trained.model]
+    success(train.main, ["-config", config, *QUICK, *resume])
     cells = read_cells(cells_trained.model / "step_4")
     assert cells["x"] == {**TRAINED_CELLS, ("V", "PST"): 1, ("PRS",): 1}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from onmt_entmax.cli import train
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.strings.task import StringTask
 from tests.cli.preparing import (
@@ -17,7 +18,7 @@ from tests.cli.preparing import (
     write_tables,
     written_options,
 )
-from tests.commands import succeed
+from tests.in_process import success
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -69,7 +70,7 @@ def trained_task(working_folder: Path) -> StringTask:
     quick |= {"warmup_steps": 1, "attention_warmup_steps": 1, "max_length": 4}
     config = working_folder / "out" / "train.yaml"
     config.write_text(yaml.safe_dump(written_options() | quick))
-    succeed("onmt_entmax", "train", "-config", config, cwd=working_folder)
+    success(train.main, ["-config", config])
     return training_setup(["-config", str(config)]).data.task
 
 
