@@ -12,8 +12,8 @@ import yaml
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli import train
-from tests.commands import fail, json_lines, succeed
-from tests.in_process import refusal
+from tests.commands import fail, json_lines
+from tests.in_process import refusal, success
 from tests.toy import write_config
 
 # --- a finished run ---
@@ -92,7 +92,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
         rnn_size=8,
         learning_rate=0.3,
     )
-    return Stopped(folder / "run", succeed("train.py", "-config", config))
+    return Stopped(folder / "run", success(train.main, ["-config", config]))
 
 
 def test_a_run_that_gets_no_better_stops_early(stopped: Stopped) -> None:

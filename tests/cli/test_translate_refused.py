@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax.cli import train
 from onmt_entmax.cli import translate as command
 from onmt_entmax.files.checksums import write_list
 from tests.cli.translating import arguments_of
 from tests.commands import ROOT, fail, succeed, toy_ende
-from tests.in_process import refusal
+from tests.in_process import refusal, success
 
 # --- bad input ---
 
@@ -54,7 +55,9 @@ def transformer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = ["-enc_layers", 1, "-dec_layers", 1, "-transformer_ff", 8, "-heads", 2]
     sizes = ["-rnn_size", 8, "-word_vec_size", 8, "-batch_size", 64, "-train_steps", 1]
     config = ROOT / "tests" / "stock" / "transformer.yaml"
-    succeed("train.py", "-config", config, "-gpu_ranks", *small, *sizes, cwd=folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)  # paths of the file are relative to it
+        success(train.main, ["-config", config, "-gpu_ranks", *small, *sizes])
     return folder / "toy-ende" / "run" / "transformer"
 
 
