@@ -12,6 +12,7 @@ from onmt_entmax.cli import export, paradigm, prepare_sigmorphon, train, verify
 from onmt_entmax.paradigm import cells_of
 from onmt_entmax.strings.cells import count_cells
 from tests.cli.paradigms import CELLS
+from tests.cli.tables import write_table
 from tests.in_process import exit_status, refusal, success
 
 
@@ -71,9 +72,8 @@ def test_a_model_without_cells_says_where_they_come_from(paradigm_model: Path) -
 
 
 class Trained(NamedTuple):
-    """A prepared folder, its model with the cells of that, and the model's exported folder."""
+    """A run, its cells, and its exported folder."""
 
-    data: Path
     model: Path
     cells: dict[str, dict[tuple[str, ...], int]]
     exported: Path
@@ -83,18 +83,25 @@ TRAINED_CELLS = {("V", "PST"): 2, ("N",): 1, ("V", "NOM(3,SG)"): 1}
 QUICK = "-rnn_size 8 -word_vec_size 8 -valid_steps 2 -save_checkpoint_steps 2".split()
 
 
-@pytest.fixture(scope="module")
-def cells_trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    folder = tmp_path_factory.mktemp("trained")
+def train_in(folder: Path) -> Path:
+    """Prepare four rows and train a model on them; return the folder of both."""
     rows = ["ab\tabx\tV;PST", "b\tbx\tV;PST", "a\ta\tV;NOM(3,SG)", "a\ta\tN"]
     for part in ("train", "dev"):
-        (folder / f"x-{part}").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    data, exported = folder / "data", folder / "exported"
+        write_table(folder / f"x-{part}", *rows)
+    data = folder / "data"
     success(prepare_sigmorphon.main, ["--data", folder, "--out", data])
     success(train.main, ["-config", data / "train.yaml", *QUICK, "-train_steps", 2])
+    return data
+
+
+@pytest.fixture(scope="module")
+def cells_trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Tests only read its folders."""
+    folder = tmp_path_factory.mktemp("trained")
+    data, exported = train_in(folder), folder / "exported"
     success(export.main, [data / "model", exported])
     cells = read_cells(data / "model" / "step_2")
-    return Trained(data=data, model=data / "model", cells=cells, exported=exported)
+    return Trained(data / "model", cells, exported)
 
 
 def test_training_keeps_the_cells(cells_trained: Trained) -> None:
@@ -119,15 +126,15 @@ def test_a_paradigm_has_the_cells_of_training(
     assert tags == {"V;PST", "V;NOM(3,SG)"}
 
 
-def test_cells_of_an_earlier_training_stay(cells_trained: Trained) -> None:
+def test_cells_of_an_earlier_training_stay(tmp_path: Path) -> None:
     """Those that are counted again are not added to."""
-    for path in (cells_trained.data / "train.src", cells_trained.data / "dev.src"):
+    data = train_in(tmp_path)
+    for path in (data / "train.src", data / "dev.src"):
         text = path.read_text().replace("+N ", "+PRS ").replace("lang=x", "lang=y", 1)
         path.write_text(text)
-    config = cells_trained.data / "train.yaml"
-    resume = ["-train_steps", 4, "-train_from", cells_trained.model]
-    success(train.main, ["-config", config, *QUICK, *resume])
-    cells = read_cells(cells_trained.model / "step_4")
+    resume = ["-train_steps", 4, "-train_from", data / "model"]
+    success(train.main, ["-config", data / "train.yaml", *QUICK, *resume])
+    cells = read_cells(data / "model" / "step_4")
     assert cells["x"] == {**TRAINED_CELLS, ("V", "PST"): 1, ("PRS",): 1}
 
 
