@@ -3,8 +3,6 @@
 import json
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,28 +15,29 @@ from onmt_entmax.files.continued import Continued
 from onmt_entmax.strings.task import Query
 from tests.cli.predicting import HEADED, predicted
 from tests.cli.tables import write_table
-from tests.commands import ENVIRONMENT, ROOT
+from tests.commands import run
 from tests.string_models import write_phones
 
-# Predict with windows of two rows, and die while the third is written: the heading and two windows
-# are complete.
-KILLED = """
+# A script that predicts in windows of two rows, and dies while it writes the third window: the
+# heading and two windows are complete.
+DYING = """
 import os, signal, sys
-from onmt_entmax.cli import evaluate, predict
+from onmt_entmax.cli import predict
 from onmt_entmax.files.continued import Continued
 
 predict.WINDOW = 2
-write, written = Continued.write, []
+write = Continued.write
+complete = []
 
-def killed(self, text, progress):
+def write_or_die(self, text, progress):
     write(self, text, progress)
-    written.append(text)
-    if len(written) == 3:  # the heading and two windows
-        self._file.write("half a li".encode())
+    complete.append(text)
+    if len(complete) == 3:
+        self._file.write(b"half a li")
         self._file.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
-Continued.write = killed
+Continued.write = write_or_die
 predict.main(sys.argv[1:])
 """
 
@@ -64,10 +63,9 @@ def killed(phones_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("killed")
     table = write_table(folder / "words.tsv", *HEADED, "ba\t", "bc\t", "dd\t")
     output = write_table(folder / "out.tsv", "before")
-    arguments = [str(phones_model), str(table), "--output", str(output)]
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, *arguments], cwd=ROOT, env=ENVIRONMENT, capture_output=True
-    )
+    script = tmp_path_factory.mktemp("script") / "dying.py"
+    script.write_text(DYING)
+    done = run(str(script), phones_model, table, "--output", output)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert output.read_text() == "before\n"
     return folder
@@ -150,7 +148,7 @@ def other_table(phones_model: Path, interrupted: Prediction) -> Work:
 
 @pytest.fixture
 def other_model(tmp_path: Path) -> Work:
-    return Work(write_phones(tmp_path / "model", 13, end=0))
+    return Work(write_phones(tmp_path / "model", 13))
 
 
 @pytest.fixture
