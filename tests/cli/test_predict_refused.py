@@ -13,51 +13,64 @@ from tests.cli.predicting import predicted
 from tests.cli.tables import write_table
 from tests.in_process import refusal
 
+# --- bad rows ---
+
 
 class Tables(NamedTuple):
-    """Tables of three and two rows, one of which is bad in each."""
+    """Tables of three and two rows, one of which is bad in each, and how they are predicted."""
 
     first: Path
     second: Path
-    words: tuple[object, ...]
-    """Arguments of the command."""
+    output: Path
+    """The folder of the predicted tables."""
+
+    @property
+    def arguments(self) -> tuple[object, ...]:
+        """Those of the call, but for the model."""
+        return (self.first, self.second, "--columns", "source,target", "--output", self.output)
 
 
-class TestBadRowsOfTwoTables:
-    @pytest.fixture
-    def tables(self, tmp_path: Path) -> Tables:
-        first = write_table(tmp_path / "a.tsv", "ab\t", "\tp", "da\t")
-        second = write_table(tmp_path / "b.tsv", "a\tb\tc", "c\t")
-        words = (first, second, "--columns", "source,target", "--output", tmp_path / "out")
-        return Tables(first, second, words)
+@pytest.fixture
+def tables(tmp_path: Path) -> Tables:
+    first = write_table(tmp_path / "a.tsv", "ab\t", "\tp", "da\t")
+    second = write_table(tmp_path / "b.tsv", "a\tb\tc", "c\t")
+    return Tables(first, second, tmp_path / "out")
 
-    def test_are_all_named_before_anything_is_predicted(
-        self, phones_model: Path, tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert predicted(phones_model, *tables.words) == 2
-        lines = capsys.readouterr().err.splitlines()
-        assert lines[0] == f"warning: {tables.first}:2: source is empty"
-        assert lines[1].startswith(f"warning: {tables.second}:1: expected 2 columns")
-        assert "2 of 5 rows cannot be read" in lines[2]
-        assert not (tmp_path / "out").exists()
 
-    def test_are_left_out_on_request(
-        self, phones_model: Path, best_targets: dict[str, str], tables: Tables, tmp_path: Path
-    ) -> None:
-        assert predicted(phones_model, *tables.words, "--skip-bad", tmp_path / "bad") == 0
-        assert (tmp_path / "out/a.tsv").read_text().splitlines() == [
-            f"{source}\t{best_targets[source]}" for source in ("ab", "da")
-        ]
+def test_all_bad_rows_are_named_before_anything_is_predicted(
+    phones_model: Path, tables: Tables, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert predicted(phones_model, *tables.arguments) == 2
+    first, second, error = capsys.readouterr().err.splitlines()
+    assert first == f"warning: {tables.first}:2: source is empty"
+    assert second.startswith(f"warning: {tables.second}:1: expected 2 columns")
+    assert "2 of 5 rows cannot be read" in error
+    assert not tables.output.exists()
 
-    def test_are_written_with_their_places(
-        self, phones_model: Path, tables: Tables, tmp_path: Path
-    ) -> None:
-        assert predicted(phones_model, *tables.words, "--skip-bad", tmp_path / "bad") == 0
-        rows = [line.split("\t", 2) for line in (tmp_path / "bad").read_text().splitlines()]
-        assert [(place, row) for place, _reason, row in rows] == [
-            (f"{tables.first}:2", "\tp"),
-            (f"{tables.second}:1", "a\tb\tc"),
-        ]
+
+@pytest.fixture
+def bad_rows(phones_model: Path, tables: Tables, tmp_path: Path) -> Path:
+    """The file that receives the bad rows of a prediction, which leaves them out."""
+    path = tmp_path / "bad"
+    assert predicted(phones_model, *tables.arguments, "--skip-bad", path) == 0
+    return path
+
+
+@pytest.mark.usefixtures("bad_rows")
+def test_bad_rows_are_left_out_on_request(tables: Tables, best_targets: dict[str, str]) -> None:
+    lines = (tables.output / "a.tsv").read_text().splitlines()
+    assert lines == [f"{source}\t{best_targets[source]}" for source in ("ab", "da")]
+
+
+def test_bad_rows_are_written_with_their_places(tables: Tables, bad_rows: Path) -> None:
+    rows = [line.split("\t", 2) for line in bad_rows.read_text().splitlines()]
+    assert [(place, row) for place, _reason, row in rows] == [
+        (f"{tables.first}:2", "\tp"),
+        (f"{tables.second}:1", "a\tb\tc"),
+    ]
+
+
+# --- refusals ---
 
 
 @pytest.mark.parametrize(
