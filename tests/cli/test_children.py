@@ -123,7 +123,7 @@ def test_a_killed_parent_lets_the_child_save() -> None:
 
 
 def test_ignored_signals_stay_ignored() -> None:
-    """As after `nohup`: of both signals, only the second ends the parent."""
+    """After `nohup`, SIGHUP is ignored: of both signals, only the second ends the parent."""
     ignore = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
     with running_parent(begin=ignore) as process:
         os.kill(process.pid, signal.SIGHUP)

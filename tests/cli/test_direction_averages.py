@@ -27,7 +27,7 @@ def left_to_right(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def right_to_left(folder: Path) -> Path:
-    """The same weights; the folder says that they write from right to left."""
+    """A model with the weights of `left_to_right`, which writes from right to left."""
     return write_model(folder / "right-to-left", 5, end=1, options=RIGHT_TO_LEFT)
 
 

@@ -146,7 +146,7 @@ def test_a_command_that_was_stopped_goes_on(distilled: Distilled) -> None:
 def test_a_report_that_was_cut_is_refused(
     distilled: Distilled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by a full disk."""
+    """A full disk may cut one."""
     monkeypatch.chdir(distilled.folder)
     report = distilled.folder / "distilled.work" / "1.jsonl"
     lines = report.read_text().splitlines(keepends=True)

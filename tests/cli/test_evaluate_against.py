@@ -14,7 +14,7 @@ Tables = dict[str, list[Path]]
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Tables:
-    """Gold tables of two languages, and two predictions of each in other orders."""
+    """Gold tables of two languages, and two predictions of each, in other orders of the rows."""
     contents = {
         "gold": {"xx": [*GOLD, "dog\td ɒ ɡ"], "yy": ["cat\tk a"]},
         # cat, read and dog are right, and gnu is not.

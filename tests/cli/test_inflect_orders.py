@@ -24,7 +24,7 @@ def left_to_right(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def right_to_left(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same weights; the folder says that they write from right to left."""
+    """A model with the weights of `left_to_right`, which writes from right to left."""
     folder = tmp_path_factory.mktemp("right-to-left") / "model"
     return write_model(folder, 5, end=1, options=RIGHT_TO_LEFT)
 

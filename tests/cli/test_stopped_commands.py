@@ -38,15 +38,15 @@ class StoppedAudit(NamedTuple):
 
 def processes_with(path: Path) -> list[int]:
     """Return the processes that have a path on their command line."""
-    found = []
+    numbers = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = file.read_bytes().decode(errors="replace")
         except OSError:  # the process has ended meanwhile
             continue
         if str(path) in command:
-            found.append(int(file.parent.name))
-    return found
+            numbers.append(int(file.parent.name))
+    return numbers
 
 
 def stop_in_training(command: list[str], model: Path, number: signal.Signals) -> Stopped:
