@@ -54,7 +54,12 @@ def stop_in_training(command: list[str], model: Path, number: signal.Signals) ->
     log = model / "metrics.jsonl"
     size_before = log.stat().st_size if log.exists() else 0
     with running(*command) as process:
-        wait_until(lambda: log.exists() and log.stat().st_size > size_before)
+
+        def has_trained() -> bool:
+            assert process.poll() is None, process.communicate()
+            return log.exists() and log.stat().st_size > size_before
+
+        wait_until(has_trained)
         process.send_signal(number)
         _, errors = process.communicate(timeout=PATIENCE)  # until the training has ended too
         return Stopped(process.returncode, errors, processes_with(model.parent))
