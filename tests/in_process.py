@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
@@ -20,6 +20,15 @@ def exit_status(main: Main, arguments: Sequence[str]) -> int:
     """Run a command and return its exit status; its messages begin with its file's name."""
     with mock.patch("sys.argv", [name_of(main)]):
         return ending(name_of(main), lambda: main(arguments))
+
+
+def success(main: Main, arguments: Iterable[object]) -> str:
+    """Run a command that must succeed without a warning; return all that it printed."""
+    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(printed):
+        status = exit_status(main, [str(argument) for argument in arguments])
+    assert status == 0, printed.getvalue()
+    assert "Warning" not in printed.getvalue()
+    return printed.getvalue()
 
 
 def refusal(main: Main, arguments: Iterable[object], progress: bool = False) -> str:

@@ -1,14 +1,17 @@
-"""Data of a shared task, small models of inflection, and cells of paradigms."""
+"""The current folder, small models, data of a shared task, and cells of paradigms."""
 
 import os
 from pathlib import Path
 
 import pytest
 
+from onmt_entmax import Transducer
 from onmt_entmax.strings.cells import cells_text
 from tests.cli.paradigms import CELLS
+from tests.cli.predicting import SOURCES
 from tests.commands import ROOT
 from tests.inflection_models import write_model
+from tests.string_models import write_phones
 
 
 @pytest.fixture(scope="session")
@@ -20,10 +23,44 @@ def conll2018() -> Path:
     return folder
 
 
+@pytest.fixture
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, which is empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def toy_run(trained: Path) -> Path:
+    """The run folder of a model that reverses letters; tests only read it."""
+    return trained / "run"
+
+
+@pytest.fixture(scope="session")
+def toy_source(trained: Path) -> str:
+    """The development text of that model."""
+    return (trained / "valid.src").read_text()
+
+
 @pytest.fixture(scope="session")
 def inflection_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a random model of inflection; tests only read it."""
     return write_model(tmp_path_factory.mktemp("inflection") / "model", 22)
+
+
+@pytest.fixture(scope="session")
+def phones_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a random model of pronunciations; tests only read it."""
+    return write_phones(tmp_path_factory.mktemp("phones") / "model", 12, end=0)
+
+
+@pytest.fixture(scope="session")
+def best_targets(phones_model: Path) -> dict[str, str]:
+    """The best output of that model for each of `SOURCES`, some of several symbols."""
+    transducer = Transducer(phones_model)
+    targets = {source: transducer.predict(source).text for source in SOURCES}
+    assert any(" " in target for target in targets.values())
+    return targets
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +71,7 @@ def paradigm_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def cells_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of `CELLS`; tests only read it."""
     path = tmp_path_factory.mktemp("cells") / "cells.tsv"
     path.write_text(cells_text(CELLS), encoding="utf-8")
     return path

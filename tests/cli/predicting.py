@@ -1,4 +1,4 @@
-"""Calls of `onmt-entmax predict` for tests, and a table for them."""
+"""Calls of `onmt-entmax predict` for tests, and the rows of a table for them."""
 
 from pathlib import Path
 
@@ -6,13 +6,7 @@ from onmt_entmax.cli import predict
 from tests.in_process import exit_status
 
 SOURCES = ("ab", "abcd", "da", "c")
-HEADED = ("word\tpronunciation", *(f"{source}\t" for source in SOURCES))
-
-
-def write(path: Path, *rows: str) -> Path:
-    """Write a table; return its path."""
-    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    return path
+HEADED = ("word\tpronunciation", *(f"{source}\t" for source in SOURCES))  # without targets
 
 
 def predicted(model: Path, *arguments: object) -> int:

@@ -32,29 +32,35 @@ def sacrebleu(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("tokenize", "lowercase"), [("13a", []), ("char", ["--lowercase"]), ("none", [])]
+    ("tokenize", "case", "their_case"),
+    [
+        ("13a", [], []),
+        ("char", ["--lowercase"], ["--lowercase", "--chrf-lowercase"]),
+        ("none", [], []),
+    ],
+    ids=["13a", "lower-case characters", "none"],
 )
 def test_scores_and_signatures_are_those_of_the_command(
     texts: Path,
     tmp_path: Path,
     tokenize: str,
-    lowercase: list[str],
+    case: list[str],
+    their_case: list[str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     output = tmp_path / "scores.json"
     arguments = [str(texts / "one"), "--reference", str(texts / "ref"), "--output", str(output)]
-    assert exit_status(bleu.main, [*arguments, "--tokenize", tokenize, *lowercase]) == 0
+    assert exit_status(bleu.main, [*arguments, "--tokenize", tokenize, *case]) == 0
     ours = json.loads(output.read_text())
-    wide = ["-i", "one", "-m", "bleu", "chrf", "ter", "-w", "10", "-f", "json"]
-    case = ["--lowercase", "--chrf-lowercase"] if lowercase else []
-    theirs = json.loads(sacrebleu(texts, *wide, "--tokenize", tokenize, *case))
-    shown = capsys.readouterr().out
-    for (name, value), expected in zip(
-        ours["systems"][str(texts / "one")].items(), theirs, strict=True
-    ):
-        assert round(value["value"], 10) == expected["score"]
-        assert ours["signatures"][name] == expected["signature"]
-        assert f" {expected['score']:.2f}" in shown
+    measures = ours["systems"][str(texts / "one")]
+    ten_digits = ["-i", "one", "-m", "bleu", "chrf", "ter", "-w", "10", "-f", "json"]
+    theirs = json.loads(sacrebleu(texts, *ten_digits, "--tokenize", tokenize, *their_case))
+    scores = [measure["score"] for measure in theirs]
+    assert [round(measure["value"], 10) for measure in measures.values()] == scores
+    signatures = [ours["signatures"][name] for name in measures]
+    assert signatures == [measure["signature"] for measure in theirs]
+    printed = capsys.readouterr().out
+    assert all(f" {score:.2f}" in printed for score in scores)
 
 
 class Bootstrap(NamedTuple):
@@ -67,13 +73,10 @@ class Bootstrap(NamedTuple):
 @pytest.fixture(scope="module")
 def bootstrap(texts: Path) -> Bootstrap:
     command = ["onmt_entmax", "bleu", "one", "two", "--reference", "ref", "--resamples", 100]
+    two_digits = ["-i", "one", "two", "-m", "bleu", "chrf", "ter", "-w", "2", "-f", "text"]
+    paired = ["--paired-bs", "--paired-bs-n", "100"]
     return Bootstrap(
-        succeed(*command, cwd=texts),
-        sacrebleu(
-            texts,
-            *["-i", "one", "two", "-m", "bleu", "chrf", "ter", "-w", "2", "-f", "text"],
-            *["--paired-bs", "--paired-bs-n", "100"],
-        ),
+        ours=succeed(*command, cwd=texts), theirs=sacrebleu(texts, *two_digits, *paired)
     )
 
 
@@ -95,13 +98,10 @@ def test_the_first_system_is_compared_with_nothing(bootstrap: Bootstrap) -> None
     assert "(p " not in row
 
 
-def test_the_same_scores_differ_by_chance(
-    texts: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_equal_scores_are_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Sacrebleu's own comparison, which asks for a larger difference than 0, has p at its least."""
+    """Sacrebleu's own comparison counts a difference of 0 as one, and has p at its least."""
     monkeypatch.chdir(tmp_path)
     write_translations(tmp_path)
     output = Path("one").read_text()
@@ -109,26 +109,32 @@ def test_the_same_scores_differ_by_chance(
     Path("capitals").write_text(output.upper())
     arguments = ["one", "copy", "capitals", "two", "--reference", "ref", "--resamples", "100"]
     assert exit_status(bleu.main, [*arguments, "--metrics", "bleu", "--lowercase"]) == 0
-    found = dict(re.findall(r"(?m)^(\w+) .*\(p ([\d.]+)\)", capsys.readouterr().out))
-    assert found == {"copy": "1.0000", "capitals": "1.0000", "two": "0.0099"}
+    p_values = dict(re.findall(r"(?m)^(\w+) .*\(p ([\d.]+)\)", capsys.readouterr().out))
+    assert p_values == {"copy": "1.0000", "capitals": "1.0000", "two": "0.0099"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing", "--reference", "ref"], "missing: no such file"),
-        (["report", "--reference", "ref"], "report: an -exactness_report, not text; name the file"),
-        (["short", "--reference", "ref"], "short: has 1 line, expected 60"),
-        (["five", "--reference", "ref"], "has 300 lines, expected 60, as in the reference (n-best"),
-        (["five", "--reference", "ref", "--nbest", "4"], "expected 240, 4 for each of 60 lines of"),
+        pytest.param("missing", "missing: no such file", id="no file"),
+        pytest.param(
+            "report", "report: an -exactness_report, not text; name the file", id="report"
+        ),
+        pytest.param("short", "short: has 1 line, expected 60", id="too few lines"),
+        pytest.param(
+            "five", "has 300 lines, expected 60, as in the reference (n-best", id="n-best lists"
+        ),
+        pytest.param(
+            "five --nbest 4", "expected 240, 4 for each of 60 lines of", id="shorter lists"
+        ),
     ],
 )
 def test_errors_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_translations(tmp_path)
     Path("short").write_text("a\n")
     Path("report").write_text(f"{record('s', 'optimal', ('a', 0.5))}\n" * SENTENCES)
     Path("five").write_text("a\n" * 5 * SENTENCES)
-    assert message in refusal(bleu.main, arguments)
+    assert message in refusal(bleu.main, [*arguments.split(), "--reference", "ref"])

@@ -18,7 +18,7 @@ class Measured(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
+def by_rule(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
     """Measures by rule, of a right output of probability 0.95 and a wrong one of 0.4."""
     folder = tmp_path_factory.mktemp("coverage")
     right = "the cat sat on the mat today"
@@ -36,14 +36,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
     return {point["rule"]: Measured(point["share"], point["quality"]) for point in curve}
 
 
-def test_likely_outputs_have_a_bleu_of_their_own(kept: dict[str, Measured]) -> None:
-    assert kept["p >= 0.9"] == Measured(0.5, pytest.approx(100))
+def test_likely_outputs_have_a_bleu_of_their_own(by_rule: dict[str, Measured]) -> None:
+    assert by_rule["p >= 0.9"] == Measured(0.5, pytest.approx(100))
 
 
-def test_all_outputs_may_be_kept(kept: dict[str, Measured]) -> None:
-    assert kept["all"].share == 1.0
+def test_a_rule_may_keep_all_outputs(by_rule: dict[str, Measured]) -> None:
+    assert by_rule["all"].share == 1.0
 
 
-def test_no_output_has_no_bleu(kept: dict[str, Measured]) -> None:
+def test_no_output_has_no_bleu(by_rule: dict[str, Measured]) -> None:
     """No search of the report was exhaustive."""
-    assert kept["exhaustive"] == Measured(0.0, None)
+    assert by_rule["exhaustive"] == Measured(0.0, None)

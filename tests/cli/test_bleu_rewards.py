@@ -99,6 +99,9 @@ def tuned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
     return Tuned(records, references, json.loads((folder / "json").read_text())["rewards"], printed)
 
 
+ROUNDING = 1e-12  # of a sum in float64
+
+
 class Chosen(NamedTuple):
     """The output of a record under a length reward."""
 
@@ -108,26 +111,39 @@ class Chosen(NamedTuple):
 
 
 def choose(record: Record, reward: float, ratio: float) -> Chosen:
-    """Rank the hypotheses of a record, by the definition of the reward."""
+    """Choose among the hypotheses of a record, by the definition of the reward.
+
+    The score of y, of |y| tokens with the end symbol, for a source of |x| tokens is
+    log p(y) + min(reward * |y|, reward * ratio * |x|). So no unlisted output has more than the log
+    of its probability and the largest reward.
+    """
     if not record["hypotheses"]:
         return Chosen(record["unfinished"], is_proven=False)
     largest_reward = reward * ratio * record["source_tokens"]
-    scored = []
-    for hypothesis in record["hypotheses"]:
+
+    def score_of(hypothesis: Record) -> float:
         length = len(hypothesis["tokens"].split()) + 1  # with the end symbol
-        score = hypothesis["log_prob"] + min(reward * length, largest_reward)
-        scored.append((score, hypothesis["text"]))
-    score, text = max(scored, key=lambda pair: pair[0])
-    others = []  # probabilities that other outputs may have
+        log_prob: float = hypothesis["log_prob"]
+        return log_prob + min(reward * length, largest_reward)
+
+    best = max(record["hypotheses"], key=score_of)
+    largest = score_of(best) - largest_reward + ROUNDING
+    is_proven = all(largest >= math.log(prob) for prob in unlisted_probabilities(record))
+    return Chosen(best["text"], is_proven)
+
+
+def unlisted_probabilities(record: Record) -> list[float]:
+    """Return the largest probabilities that outputs which are not listed may have."""
+    probs = []
     if record["certificate"] != "exhaustive":
-        others.append(record["bound"])
-    if record["finished"] > len(scored):
-        others.append(record["hypotheses"][-1]["prob"])
-    is_proven = all(score >= math.log(prob) + largest_reward - 1e-12 for prob in others)
-    return Chosen(text, is_proven)
+        probs.append(record["bound"])  # of those that the search did not follow
+    if record["finished"] > len(record["hypotheses"]):
+        probs.append(record["hypotheses"][-1]["prob"])  # of those that it found
+    return probs
 
 
 def choices(row: Record, records: list[Record]) -> list[Chosen]:
+    """Return the output of each record under the reward of a row."""
     return [choose(record, row["length_reward"], row["length_ratio"]) for record in records]
 
 
@@ -160,14 +176,31 @@ def test_the_best_reward_is_printed(tuned: Tuned) -> None:
 @pytest.mark.parametrize(
     ("change", "more", "message"),
     [
-        ({"penalties": {"length_penalty": "avg"}}, [], "report:1: not a record of `translate`"),
-        ({"hypotheses": [{"text": "a", "prob": 0.5}]}, [], "report:1: not a record of `translate`"),
-        ({"gap": math.inf}, [], "report:1: not JSON"),
-        ({"gap": "1e400"}, [], "report:1: not JSON"),
-        ({"mbr": {}}, [], "report:1: not a record of an -exactness_report"),
-        ({"hypotheses": []}, [], "report: has no n-best lists: translate with -n_best 30"),
-        ({}, ["--metrics", "ter"], "and no --nbest, --report"),
-        ({}, ["one"], "--tune takes one report as SYSTEM"),
+        pytest.param(
+            {"penalties": {"length_penalty": "avg"}},
+            [],
+            "report:1: not a record of `translate`",
+            id="penalty",
+        ),
+        pytest.param(
+            {"hypotheses": [{"text": "a", "prob": 0.5}]},
+            [],
+            "report:1: not a record of `translate`",
+            id="no log-probability",
+        ),
+        pytest.param({"gap": math.inf}, [], "report:1: not JSON", id="infinity"),
+        pytest.param({"gap": "1e400"}, [], "report:1: not JSON", id="too large for a float"),
+        pytest.param(
+            {"mbr": {}}, [], "report:1: not a record of an -exactness_report", id="empty decision"
+        ),
+        pytest.param(
+            {"hypotheses": []},
+            [],
+            "report: has no n-best lists: translate with -n_best 30",
+            id="no hypotheses",
+        ),
+        pytest.param({}, ["--metrics", "ter"], "and no --nbest, --report", id="other measure"),
+        pytest.param({}, ["one"], "--tune takes one report as SYSTEM", id="two systems"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused(
@@ -178,7 +211,7 @@ def test_what_cannot_be_tuned_is_refused(
     more: list[str],
     message: str,
 ) -> None:
-    """Also a number that is too large for a float, which JSON may have."""
+    """In JSON, a number may be too large for a float: 1e400, here without its quotes."""
     monkeypatch.chdir(tmp_path)
     first, *_ = random_report(texts)
     Path("report").write_text(json.dumps(first | change).replace('"1e400"', "1e400"))

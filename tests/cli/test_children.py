@@ -1,20 +1,30 @@
-"""Commands that run others: signals let the child save its state, and end both."""
+"""`run_command` and `end_with_parent`: signals let the child save its state, and end both.
 
-import json
+Parent and child are small programs: the parent runs the child as a command of the package.
+"""
+
 import os
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from tests.commands import CONSOLE, ENVIRONMENT
-from tests.inflection_models import write_model
+from tests.cli.processes import PATIENCE, running, wait_for_line
+from tests.commands import execute
 
-# A child that collects signals as training does, and needs longer than Python waits for one.
-_CHILD = """
+# The first argument is the code of the child. A patience of 0.2 seconds, not 1, keeps tests short.
+PARENT = """
+import sys
+from onmt_entmax.cli import children, ending
+children._PATIENCE = 0.2
+ending.CONSOLE = (sys.executable, "-c", sys.argv[1])
+sys.exit(ending.ending("parent", lambda: children.run_command("train") or 0))
+"""
+# Collects signals, as training does, until there are so many; to save takes it twice the patience.
+CHILD = """
 import signal, sys, time
 from onmt_entmax.cli.children import end_with_parent
 received = []
@@ -22,129 +32,108 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, lambda number, _: received.append(number))
 end_with_parent()
 print("ready", flush=True)
-while not received:
-    time.sleep(0.05)
-time.sleep(1.3)
+while len(received) < {count}:
+    time.sleep(0.02)
+time.sleep(0.4)
 print("saved", *received, flush=True)
 sys.exit(128 + received[0])
 """
-_PARENT = """
-import sys
-from onmt_entmax.cli import ending
-from onmt_entmax.cli.children import run_command
-ending.CONSOLE = (sys.executable, "-c", sys.argv[1])
-sys.exit(ending.ending("parent", lambda: run_command("train") or 0))
-"""
 
 
-def started(*command: str) -> subprocess.Popen[str]:
-    """Start a parent whose child has said that it is ready."""
-    process = subprocess.Popen(
-        command, stdout=-1, stderr=-1, text=True, env=ENVIRONMENT, start_new_session=True
-    )
-    assert any(line == "ready\n" for line in process.stdout)
-    return process
+@contextmanager
+def running_parent(signals: int = 1, begin: str = "") -> Iterator[subprocess.Popen[str]]:
+    """Run a parent whose child is ready for signals.
+
+    Args:
+        signals: after how many the child saves and ends.
+        begin: code that the parent runs first.
+    """
+    with running(sys.executable, "-c", begin + PARENT, CHILD.format(count=signals)) as process:
+        wait_for_line(process, "ready")
+        yield process
 
 
-@pytest.mark.parametrize("everybody", [True, False], ids=["terminal", "kill"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_lets_the_child_save_and_ends_both(
-    number: signal.Signals, everybody: bool
+class Ended:
+    """A parent and a child that have ended.
+
+    Attributes:
+        status: of the parent.
+        received: the signals that the child collected before it had saved, in order.
+        errors: the standard error of both.
+    """
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        printed, self.errors = process.communicate(timeout=PATIENCE)  # until the child ends too
+        word, *numbers = printed.split()
+        assert word == "saved"
+        self.status = process.returncode
+        self.received = [int(number) for number in numbers]
+
+
+NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.fixture(scope="module", params=NUMBERS, ids=lambda number: number.name)
+def number(request: pytest.FixtureRequest) -> signal.Signals:
+    number: signal.Signals = request.param
+    return number
+
+
+@pytest.fixture(scope="module")
+def signalled_by_a_terminal(number: signal.Signals) -> Ended:
+    """A terminal signals parent and child; the parent signals the child once more."""
+    with running_parent(signals=2) as process:
+        os.killpg(process.pid, number)
+        return Ended(process)
+
+
+@pytest.fixture(scope="module")
+def signalled_by_kill(number: signal.Signals) -> Ended:
+    """`kill` signals the parent alone."""
+    with running_parent() as process:
+        os.kill(process.pid, number)
+        return Ended(process)
+
+
+def test_a_terminal_signals_the_child_itself(
+    number: signal.Signals, signalled_by_a_terminal: Ended
 ) -> None:
-    """A terminal signals parent and child, `kill` the parent alone."""
-    process = started(sys.executable, "-c", _PARENT, _CHILD)
-    (os.killpg if everybody else os.kill)(process.pid, number)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 128 + number
-    told = [int(word) for word in out.split("saved")[1].split()]
-    # Training does not wait to save after an interrupt that comes second.
-    assert signal.SIGINT not in told[1:]
-    assert "stopped; the same command continues" in err
-    assert "Traceback" not in err
+    """The parent adds SIGTERM: after a second interrupt, training would not wait to save."""
+    assert signalled_by_a_terminal.received == [number, signal.SIGTERM]
+
+
+def test_the_parent_terminates_a_child_that_kill_did_not_signal(signalled_by_kill: Ended) -> None:
+    assert signalled_by_kill.received == [signal.SIGTERM]
+
+
+@pytest.mark.parametrize("way", ["signalled_by_a_terminal", "signalled_by_kill"])
+def test_a_signalled_parent_says_that_the_command_continues(
+    way: str, number: signal.Signals, request: pytest.FixtureRequest
+) -> None:
+    ended: Ended = request.getfixturevalue(way)
+    assert ended.status == 128 + number
+    assert "stopped; the same command continues" in ended.errors
+    assert "Traceback" not in ended.errors
 
 
 def test_a_killed_parent_lets_the_child_save() -> None:
-    process = started(sys.executable, "-c", _PARENT, _CHILD)
-    process.kill()
-    assert process.stdout.read() == f"saved {signal.SIGTERM:d}\n"  # until the child has ended
-    process.communicate()
+    with running_parent() as process:
+        process.kill()
+        assert Ended(process).received == [signal.SIGTERM]
 
 
 def test_ignored_signals_stay_ignored() -> None:
-    """As after `nohup`."""
-    parent = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{_PARENT}"
-    process = started(sys.executable, "-c", parent, _CHILD)
-    os.kill(process.pid, signal.SIGHUP)
-    time.sleep(1.5)
-    assert process.poll() is None
-    os.kill(process.pid, signal.SIGTERM)
-    assert process.communicate(timeout=60)[0] == f"saved {signal.SIGTERM:d}\n"
+    """After `nohup`, SIGHUP is ignored: of both signals, only the second ends the parent."""
+    ignore = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    with running_parent(begin=ignore) as process:
+        os.kill(process.pid, signal.SIGHUP)
+        os.kill(process.pid, signal.SIGTERM)
+        ended = Ended(process)
+    assert ended.status == 128 + signal.SIGTERM
+    assert ended.received == [signal.SIGTERM]
 
 
 def test_a_failed_child_has_said_why() -> None:
-    failing = "import sys; print('why', file=sys.stderr); sys.exit(3)"
-    done = subprocess.run(
-        [sys.executable, "-c", _PARENT, failing], capture_output=True, text=True, env=ENVIRONMENT
-    )
+    child = "import sys; print('why', file=sys.stderr); sys.exit(3)"
+    done = execute([sys.executable, "-c", PARENT, child])
     assert (done.returncode, done.stderr) == (3, "why\n")
-
-
-def alive(words: str) -> list[int]:
-    """Return the processes whose command line has these words."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if words in path.read_bytes().replace(b"\0", b" ").decode(errors="replace"):
-                found.append(int(path.parent.name))
-        except OSError:  # ended meanwhile
-            pass
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="finds processes through /proc")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_audit_saves_its_training_and_continues(tmp_path: Path, number: signal.Signals) -> None:
-    rows = [f"{a}{b}{c}\t{a}{b}{c}d\tV" for a in "abc" for b in "abc" for c in "abc"]
-    (tmp_path / "table").write_text("\n".join(rows) + "\n")
-    command = [*CONSOLE, "audit", str(tmp_path / "table"), "--out", str(tmp_path / "out")]
-    command += ["--folds", "2", "--updates", "100000"]
-    run = tmp_path / "out/part-1/model"
-
-    def stopped() -> str:
-        process = subprocess.Popen(
-            command, stdout=-1, stderr=-1, text=True, env=ENVIRONMENT, start_new_session=True
-        )
-        log, end = run / "metrics.jsonl", time.monotonic() + 120
-        before = log.stat().st_size if log.exists() else 0
-        while not (log.exists() and log.stat().st_size > before):
-            assert time.monotonic() < end
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.1)
-        process.send_signal(number)
-        _, told = process.communicate(timeout=120)  # until the child has ended too
-        assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-        assert not alive(str(tmp_path / "out/part-1"))
-        return told
-
-    assert "stopped at step" in stopped()
-    [step] = run.glob("step_*/training/state.pt")
-    assert f"continuing from {step.parent.parent}" in stopped()
-
-
-@pytest.mark.slow
-def test_distill_continues_after_a_signal(tmp_path: Path) -> None:
-    (tmp_path / "train.src").write_text("lang=english +V +PST a b\nlang=english +V b\n")
-    write_model(tmp_path / "model", 1)
-    words = ["--train", "train.src", "--models", "model", "--each", "1", "--prob", "0.01"]
-    command = [*CONSOLE, "distill", *words, "--out", "new"]
-    process = subprocess.Popen(
-        command, stdout=-1, stderr=-1, text=True, env=ENVIRONMENT, cwd=tmp_path
-    )
-    assert any(line.startswith("$ onmt-entmax translate") for line in process.stdout)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGTERM
-    assert json.loads((tmp_path / "new.work/distill.json").read_text())["seed"] == 1
-    assert subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT).returncode == 0
-    assert (tmp_path / "new.src").exists()

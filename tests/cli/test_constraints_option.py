@@ -49,10 +49,10 @@ def everything(model: LoadedModel) -> list[dict[str, float]]:
     return [probabilities_of(answer) for answer in answers]
 
 
-# --- lines with wishes -----------------------------------------------------------------------
+# --- lines with constraints ------------------------------------------------------------------
 
 # Constraints, and a regular expression for the same outputs.
-WISHES = {
+CONSTRAINTS = {
     "a phrase": (LineConstraints(required=(("c b",),)), r".*c b.*"),
     "one of two": (LineConstraints(required=(("d", "c"),)), r".*[cd].*"),
     "without a token": (LineConstraints(avoid=("b",)), r"[^b]*"),
@@ -68,65 +68,70 @@ WISHES = {
 }
 
 
-class Wished(NamedTuple):
-    """An answer under a wish, and the outputs that satisfy it with their probabilities."""
+class Constrained(NamedTuple):
+    """An answer under a constraint, and the outputs that satisfy it with their probabilities."""
 
     answer: Answer
     expected: dict[str, float]
 
 
-@pytest.fixture(params=WISHES)
-def wished(
+@pytest.fixture(scope="module", params=CONSTRAINTS)
+def constrained(
     request: pytest.FixtureRequest, model: LoadedModel, everything: list[dict[str, float]]
-) -> list[Wished]:
-    """Answers of the first and the last source; the one between them has no wish."""
-    wish, pattern = WISHES[request.param]
-    answers = enumerator(model).answers(SOURCES, constraints=[wish, LineConstraints(), wish])
+) -> list[Constrained]:
+    """Answers of the first and the last source; the source between them has no constraint."""
+    constraint, pattern = CONSTRAINTS[request.param]
+    constraints = [constraint, LineConstraints(), constraint]
+    answers = enumerator(model).answers(SOURCES, constraints=constraints)
     satisfying = [
         {text: prob for text, prob in outputs.items() if re.fullmatch(pattern, text)}
         for outputs in everything
     ]
-    first, _, last = map(Wished, answers, satisfying)
+    first, _, last = map(Constrained, answers, satisfying)
     return [first, last]
 
 
-def test_every_output_that_satisfies_a_wish_is_found_with_its_probability(
-    wished: list[Wished],
+def test_every_output_that_satisfies_a_constraint_is_found_with_its_probability(
+    constrained: list[Constrained],
 ) -> None:
-    for answer, expected in wished:
+    for answer, expected in constrained:
         assert probabilities_of(answer) == pytest.approx(expected)
 
 
-def test_the_certificate_has_the_probability_of_satisfying_a_wish(wished: list[Wished]) -> None:
-    for answer, expected in wished:
+def test_the_certificate_has_the_probability_of_satisfying_a_constraint(
+    constrained: list[Constrained],
+) -> None:
+    for answer, expected in constrained:
         least, most = answer.result.certificate.satisfied
         assert least == most == pytest.approx(sum(expected.values()), abs=1e-6)
 
 
-def test_the_record_has_the_probability_of_satisfying_a_wish(wished: list[Wished]) -> None:
-    for answer, _ in wished:
+def test_the_record_has_the_probability_of_satisfying_a_constraint(
+    constrained: list[Constrained],
+) -> None:
+    for answer, _ in constrained:
         assert answer_record(answer)["satisfied"] == [*answer.result.certificate.satisfied]
 
 
 @pytest.fixture(scope="module")
-def without_wish(model: LoadedModel) -> Answer:
-    """The answer of a line without a wish, between lines with one."""
-    wish = LineConstraints(avoid=("b",))
-    wishes = [wish, LineConstraints(), wish]
-    _, answer, _ = enumerator(model).answers(SOURCES, constraints=wishes)
+def unconstrained(model: LoadedModel) -> Answer:
+    """The answer of a line without a constraint, between lines with one."""
+    constraint = LineConstraints(avoid=("b",))
+    constraints = [constraint, LineConstraints(), constraint]
+    _, answer, _ = enumerator(model).answers(SOURCES, constraints=constraints)
     return answer
 
 
-def test_a_line_without_a_wish_has_all_outputs(
-    without_wish: Answer, everything: list[dict[str, float]]
+def test_a_line_without_a_constraint_has_all_outputs(
+    unconstrained: Answer, everything: list[dict[str, float]]
 ) -> None:
-    assert probabilities_of(without_wish) == pytest.approx(everything[1])
+    assert probabilities_of(unconstrained) == pytest.approx(everything[1])
 
 
-def test_the_certificate_of_a_line_without_a_wish_says_nothing_of_wishes(
-    without_wish: Answer,
+def test_the_certificate_of_a_line_without_a_constraint_says_nothing_of_constraints(
+    unconstrained: Answer,
 ) -> None:
-    assert without_wish.result.certificate.satisfied is None
+    assert unconstrained.result.certificate.satisfied is None
 
 
 # --- an expression for all lines -------------------------------------------------------------
@@ -135,8 +140,8 @@ def test_the_certificate_of_a_line_without_a_wish_says_nothing_of_wishes(
 @pytest.fixture(scope="module")
 def without_e(model: LoadedModel) -> list[Answer]:
     """Answers without an e, the second of which must have one."""
-    wishes = [LineConstraints(), LineConstraints(required=(("e",),)), LineConstraints()]
-    return list(enumerator(model, regex="[^e]*").answers(SOURCES, constraints=wishes))
+    constraints = [LineConstraints(), LineConstraints(required=(("e",),)), LineConstraints()]
+    return list(enumerator(model, regex="[^e]*").answers(SOURCES, constraints=constraints))
 
 
 @pytest.mark.parametrize("line", [0, 2])
@@ -165,7 +170,7 @@ def backwards(model: LoadedModel) -> Translator:
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "constraint",
     [
         pytest.param(LineConstraints(), id="none"),
         pytest.param(LineConstraints(required=(("a b",),)), id="a phrase"),
@@ -173,9 +178,9 @@ def backwards(model: LoadedModel) -> Translator:
     ],
 )
 def test_a_model_that_writes_from_right_to_left_reads_constraints_from_left_to_right(
-    backwards: Translator, wish: LineConstraints
+    backwards: Translator, constraint: LineConstraints
 ) -> None:
-    (answer,) = backwards.answers(["a b c"], constraints=[wish])
+    (answer,) = backwards.answers(["a b c"], constraints=[constraint])
     assert answer.hypotheses[0].text == "a b c"
 
 
@@ -188,14 +193,12 @@ def test_an_expression_is_not_that_of_the_reversed_output(backwards: Translator)
 # --- the command -----------------------------------------------------------------------------
 
 
-def command(folder: Path, constraints: str | None, *options: str) -> list[str]:
-    """Return the arguments of `translate`."""
+def command(folder: Path, constraints: str, *options: str) -> list[str]:
+    """Write sources and constraints; return the arguments of `translate`."""
     (folder / "in").write_text("".join(f"{source}\n" for source in SOURCES))
-    arguments = ["-model", MODEL, "-src", folder / "in", "-output", folder / "out"]
-    arguments += ["-exactness_report", folder / "report"]
-    if constraints is not None:
-        (folder / "wishes").write_text(constraints)
-        arguments += ["-constraints", folder / "wishes"]
+    (folder / "constraints").write_text(constraints)
+    arguments = ["-model", MODEL, "-src", folder / "in", "-constraints", folder / "constraints"]
+    arguments += ["-output", folder / "out", "-exactness_report", folder / "report"]
     return [*map(str, arguments), *options]
 
 
@@ -208,13 +211,13 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.warns(UserWarning, match="constraints of line 3: no output has 'Q', which"),
         redirect_stderr(io.StringIO()) as printed,
     ):
-        assert main([*command(folder, lines), "-constraint_regex", "[^<unk>]*"]) == 0
+        assert main(command(folder, lines, "-constraint_regex", "[^<unk>]*")) == 0
     assert printed.getvalue() == ""
     return folder
 
 
 def test_outputs_satisfy_the_constraints_of_a_file(translated: Path) -> None:
-    """That of a constraint that cannot be met is an empty line."""
+    """A constraint that cannot be met has an empty line."""
     assert (translated / "out").read_text().splitlines() == ["c b a", "d e f", ""]
 
 
@@ -243,14 +246,34 @@ def test_the_summary_has_the_mean_probability_of_satisfying(summary: dict[str, A
 @pytest.mark.parametrize(
     ("lines", "error"),
     [
-        ("a\nb\n", "wishes: 2 lines, but "),
-        ("a\n{\n\n", "wishes: line 2: not valid JSON"),
-        ('a\n\n{"constraint": []}\n', "line 3: unknown key 'constraint'; known are constraints,"),
-        ('{"constraints": "a"}\n\n\n', "line 1: constraints must be a list of phrases, not 'a'"),
-        ('{"constraints": [[]]}\n\n\n', "line 1: constraints has an empty list"),
-        ('{"constraints": [["a", 3]]}\n\n\n', "line 1: constraints has 3, which is no phrase"),
-        ('\n{"text": "f d"}\n\n', "line 2: text is not the line of the source"),
-        ('\n{"regex": "(a"}\n\n', "line 2: regex: character 1: '(' is not closed"),
+        pytest.param("a\nb\n", "constraints: 2 lines, but ", id="too few lines"),
+        pytest.param("a\n{\n\n", "constraints: line 2: not valid JSON", id="no JSON"),
+        pytest.param(
+            'a\n\n{"constraint": []}\n',
+            "line 3: unknown key 'constraint'; known are constraints,",
+            id="unknown key",
+        ),
+        pytest.param(
+            '{"constraints": "a"}\n\n\n',
+            "line 1: constraints must be a list of phrases, not 'a'",
+            id="text for a list",
+        ),
+        pytest.param(
+            '{"constraints": [[]]}\n\n\n', "line 1: constraints has an empty list", id="empty list"
+        ),
+        pytest.param(
+            '{"constraints": [["a", 3]]}\n\n\n',
+            "line 1: constraints has 3, which is no phrase",
+            id="number",
+        ),
+        pytest.param(
+            '\n{"text": "f d"}\n\n', "line 2: text is not the line of the source", id="other source"
+        ),
+        pytest.param(
+            '\n{"regex": "(a"}\n\n',
+            "line 2: regex: character 1: '(' is not closed",
+            id="regular expression",
+        ),
     ],
 )
 def test_a_malformed_line_is_named_and_nothing_is_written(

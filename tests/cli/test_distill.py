@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from onmt_entmax import Inflector
+from onmt_entmax.cli import distill as command
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.strings.task import INFLECTION
-from tests.commands import run, succeed
+from tests.commands import succeed
+from tests.in_process import refusal
 from tests.inflection_models import write_model
 
 SOURCES = [
@@ -42,16 +44,8 @@ def distill(folder: Path, least: float = LEAST) -> str:
     return succeed("onmt_entmax", "distill", *MODELS, *options, cwd=folder)
 
 
-def refusal(folder: Path, *arguments: object) -> str:
-    """Return the one line of a command that must be refused."""
-    done = run("onmt_entmax", "distill", *arguments, cwd=folder)
-    assert done.returncode == 2
-    assert done.stderr.startswith("onmt-entmax distill: error: ")
-    assert done.stderr.count("\n") == 1
-    return done.stderr
-
-
 def written_pairs(folder: Path) -> Pairs:
+    """Return the pairs that the command wrote."""
     sides = ((folder / f"distilled.{side}").read_text().splitlines() for side in ("src", "tgt"))
     return set(zip(*sides, strict=True))
 
@@ -88,11 +82,14 @@ def finished(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Distille
 
 @pytest.fixture
 def distilled(finished: Distilled, tmp_path: Path) -> Iterator[Distilled]:
-    """The same, to change: its record has the paths of the models, so it stays where it is."""
-    kept = shutil.copytree(finished.folder, tmp_path / "kept")
+    """The finished folder, which a test may change, and which is restored after it.
+
+    It stays where it is: its record has the paths of the models.
+    """
+    unchanged = shutil.copytree(finished.folder, tmp_path / "unchanged")
     yield finished
     shutil.rmtree(finished.folder)
-    shutil.copytree(kept, finished.folder)
+    shutil.copytree(unchanged, finished.folder)
 
 
 def test_the_command_translates_with_each_model_and_averages(finished: Distilled) -> None:
@@ -125,56 +122,75 @@ def test_outputs_are_those_of_an_average_of_both_directions(finished: Distilled)
 def test_another_least_probability_translates_nothing_again(distilled: Distilled) -> None:
     report = distilled.folder / "distilled.work" / "1.jsonl"
     os.utime(report, (0, 0))
-    proven = distilled.proven()
-    largest = max(proven[source]["prob"] for source, _ in distilled.pairs_from(LEAST))
-    printed = distill(distilled.folder, largest)
+    printed = distill(distilled.folder, least=0.5)
     assert printed.count("$ onmt-entmax") == 1  # the average
     assert printed.count("is done already") == 2
     assert report.stat().st_mtime == 0
+
+
+def test_another_least_probability_gives_other_pairs(distilled: Distilled) -> None:
+    proven = distilled.proven()
+    largest = max(proven[source]["prob"] for source, _ in distilled.pairs_from(LEAST))
+    distill(distilled.folder, largest)
     pairs = written_pairs(distilled.folder)
     assert pairs == distilled.pairs_from(largest) < distilled.pairs_from(LEAST)
 
 
 def test_a_command_that_was_stopped_goes_on(distilled: Distilled) -> None:
-    """Here before the second model had answered."""
+    """Here before the second model had translated."""
     (distilled.folder / "distilled.work" / "2.jsonl").unlink()
     assert distill(distilled.folder).count("$ onmt-entmax") == 2
     assert written_pairs(distilled.folder) == distilled.pairs_from(LEAST)
 
 
-def test_a_report_that_was_cut_is_refused(distilled: Distilled) -> None:
-    """As by a full disk."""
+def test_a_report_that_was_cut_is_refused(
+    distilled: Distilled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk may cut one."""
+    monkeypatch.chdir(distilled.folder)
     report = distilled.folder / "distilled.work" / "1.jsonl"
     lines = report.read_text().splitlines(keepends=True)
     report.write_text("".join(lines[:-1]))
-    message = refusal(distilled.folder, *MODELS, "--out", "distilled")
+    message = refusal(command.main, [*MODELS, "--out", "distilled"])
     assert "1.jsonl: cut or damaged, " in message
 
 
-def test_reports_of_a_model_that_was_trained_anew_are_refused(distilled: Distilled) -> None:
+def test_reports_of_a_model_that_was_trained_anew_are_refused(
+    distilled: Distilled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(distilled.folder)
     write_model(distilled.folder / "forward", 4)
-    message = refusal(distilled.folder, *MODELS, "--out", "distilled")
+    message = refusal(command.main, [*MODELS, "--out", "distilled"])
     assert "are for other values of models; delete it" in message
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--out", "train"], "train.src"),
-        (["--out", "x", "--weights", 1], "--weights has 1 number for 2 models"),
-        (["--out", "x", "--each", 0], "--each: must be a whole number from 1 to 10,000"),
-        (["--out", "x", "--prob", "nan"], "--prob: must be above 0 and at most 1, not 'nan'"),
-        (["--out", "x", "--prob", 0.5, "--at-most", 0.4], "--prob 0.5 is above --at-most 0.4"),
-        (["--out", "x", "--models", "nowhere"], "nowhere"),
-        (["--out", "x", "--reversed", "backward"], "--reversed: no such option; the model folder"),
-        (["--out", "x", "--train", "none.src"], "none.src: cannot be read"),
+        pytest.param("--out train", "train.src", id="output is the input"),
+        pytest.param("--weights 1", "--weights has 1 number for 2 models", id="weights"),
+        pytest.param(
+            "--each 0", "--each: must be a whole number from 1 to 10,000", id="no queries"
+        ),
+        pytest.param("--prob nan", "--prob: must be above 0 and at most 1, not 'nan'", id="nan"),
+        pytest.param(
+            "--prob 0.5 --at-most 0.4", "--prob 0.5 is above --at-most 0.4", id="empty range"
+        ),
+        pytest.param("--models nowhere", "nowhere", id="no model"),
+        pytest.param(
+            "--reversed backward", "--reversed: no such option; the model folder", id="old option"
+        ),
+        pytest.param("--train none.src", "none.src: cannot be read", id="no training sources"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(
-    models: Path, options: list[object], message: str
+    models: Path, options: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An option stands in the place of that of the same name in a call without mistakes."""
+    monkeypatch.chdir(models)
     before = sorted(models.rglob("*"))
-    train = [] if "--train" in options else ["--train", "train.src"]
-    inputs = [*train, "--models", "forward", "backward"]
-    assert message in refusal(models, *inputs, *options)
+    words = options.split()
+    usual = {"--train": ["train.src"], "--models": ["forward", "backward"], "--out": ["x"]}
+    others = [word for name in usual if name not in words for word in (name, *usual[name])]
+    assert message in refusal(command.main, [*others, *words])
     assert sorted(models.rglob("*")) == before

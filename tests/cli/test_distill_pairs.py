@@ -23,7 +23,7 @@ QUERIES = st.lists(
 
 
 def new_combinations(training: list[Query]) -> set[Query]:
-    """Return every query that may be asked: a source with tags of its part of speech."""
+    """Return every query that training lacks: a source with other tags of its part of speech."""
     combinations = {
         Query(one.source, other.tags)
         for one in training
@@ -49,18 +49,20 @@ def test_the_seed_determines_the_queries(training: list[Query], count: int, seed
 
 
 def test_tags_are_drawn_as_often_as_training_has_them() -> None:
-    """Of 1,000 lemmas, those that training has with a tag are not asked with it."""
+    """The more lemmas have a tag, the likelier it is; and the more do not, the more can get it."""
     counts = {"many": 600, "some": 300, "few": 100}
     training = [
         Query(f"{tag}{number}", ("V", tag))
         for tag, count in counts.items()
         for number in range(count)
     ]
-    queries = new_queries(training, 200, random.Random(1))
+    draws = 200
+    queries = new_queries(training, draws, random.Random(1))
     drawn = Counter(query.tags[1] for query in queries)
-    possible = {tag: count * (1000 - count) for tag, count in counts.items()}
-    for tag, weight in possible.items():
-        assert drawn[tag] / 200 == pytest.approx(weight / sum(possible.values()), abs=0.1)
+    weights = {tag: count * (len(training) - count) for tag, count in counts.items()}
+    for tag, weight in weights.items():
+        # The seed is fixed; nearly three standard deviations of such a share are 0.1.
+        assert drawn[tag] / draws == pytest.approx(weight / sum(weights.values()), abs=0.1)
 
 
 def write_queries(train: Path, out: Path, each: int = 2) -> list[str]:
@@ -70,7 +72,7 @@ def write_queries(train: Path, out: Path, each: int = 2) -> list[str]:
 
 
 def test_queries_of_a_file_stay_in_their_language(tmp_path: Path) -> None:
-    """And in the part of speech."""
+    """They have tags of their part of speech."""
     train = tmp_path / "train.src"
     train.write_text("lang=x +V +PST a b\nlang=x +V +PRS c ▁ d\nlang=y +N e\nlang=x +N f\n")
     lines = write_queries(train, tmp_path / "new" / "queries.src")
@@ -93,7 +95,10 @@ def test_a_source_gets_as_many_queries_as_asked_for(tmp_path: Path, each: int) -
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    """Certain, likely and unlikely outputs, one of no proof, none, and an unknown symbol."""
+    """Records with a certain, a likely and an unlikely output, and three that make no pair.
+
+    One of these is without proof, one has no output, and one has an unknown symbol.
+    """
     lines = [
         record("lang=x +V a", "exhaustive", ("b", 1.0)),
         record("lang=x +V c", "optimal", ("d", 0.75), ("e", 0.2)),
@@ -107,7 +112,10 @@ def report(tmp_path: Path) -> Path:
     return path
 
 
-CERTAIN, LIKELY, UNLIKELY = ("lang=x +V a", "b"), ("lang=x +V c", "d"), ("lang=x +V f", "g")
+# Pairs of source and output.
+CERTAIN = ("lang=x +V a", "b")
+LIKELY = ("lang=x +V c", "d")
+UNLIKELY = ("lang=x +V f", "g")
 
 
 @pytest.mark.parametrize(
@@ -130,10 +138,12 @@ def test_outputs_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
     uncertain = record("lang=x +V a", "optimal", ("b", 0.5), ("c", 0.3), ("<unk>", 0.2))
     certain = record("lang=x +V d", "exhaustive", ("e", 1.0))
-    report.write_text(f"{uncertain}\n" * 2000 + f"{certain}\n")
+    draws = 2000
+    report.write_text(f"{uncertain}\n" * draws + f"{certain}\n")
     labels = pseudo_labels(report, 0.4, 1.0, random.Random(1))
     counts = Counter(text for _, text in labels)
     assert set(counts) == {"b", "c", "e"}
-    assert counts["b"] / 2000 == pytest.approx(0.5, abs=0.05)
-    assert counts["c"] / 2000 == pytest.approx(0.3, abs=0.05)
+    # The seed is fixed; four standard deviations of such shares are below 0.05.
+    assert counts["b"] / draws == pytest.approx(0.5, abs=0.05)
+    assert counts["c"] / draws == pytest.approx(0.3, abs=0.05)
     assert counts["e"] == 1

@@ -1,50 +1,134 @@
-"""How commands end: the status, and what is said."""
+"""How commands end: the status, and what is said in one line."""
 
 import signal
 import subprocess
 import sys
 import time
-from argparse import ArgumentTypeError
-from dataclasses import replace
 
 import pytest
 import torch
 
-from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.ending import command_began, ending
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError
-from onmt_entmax.rules import whole
+from tests.cli.processes import PATIENCE, running
 from tests.commands import ENVIRONMENT
+
+# --- errors ---
+
+LONG = "x" * 10**6
+# Names of files, tokens and options may come from a stranger: they write no control characters.
+# Letters of other scripts stay as they are, with the joiners between them.
+HOSTILE = "a\x1b]0;\x07\nb\u2028\u202e\udc80ک\u200cم"
 
 
 @pytest.mark.parametrize(
-    ("raised", "status", "said"),
+    ("error", "status", "message"),
     [
-        (UserError("no such thing"), 2, "tool.py: error: no such thing\n"),
-        (UserError(f"{'x' * 10**6}; mend it"), 2, "xx; mend it\n"),
-        (OSError(28, "No space left on device", "out"), 2, "tool.py: error: out: No space left on"),
-        (UnicodeEncodeError("ascii", "ö", 0, 1, ""), 2, "'\\xf6' cannot be written in ascii"),
-        (UnicodeEncodeError("utf-8", "\udc80", 0, 1, ""), 2, "'\\udc80' cannot be written in utf"),
-        (MemoryError(), 2, "tool.py: error: this does not fit in memory (an allocation failed)\n"),
-        (RuntimeError("can't start new thread"), 2, "error: no thread can be started; end other"),
-        (KeyboardInterrupt(), 130, "tool.py: interrupted\n"),
-        # Names of files, tokens and options may come from a stranger.
-        (UserError("a\x1b]0;\x07\nb\u2028\u202e\udc80ک\u200cم"), 2,
-         "a\\x1b]0;\\x07\\nb\\u2028\\u202e\\udc80ک\u200cم\n"),
+        pytest.param(
+            UserError("no such thing"), 2, "tool.py: error: no such thing\n", id="the user's error"
+        ),
+        pytest.param(UserError(f"{LONG}; mend it"), 2, "xx; mend it\n", id="a long error"),
+        pytest.param(
+            UserError(HOSTILE),
+            2,
+            "a\\x1b]0;\\x07\\nb\\u2028\\u202e\\udc80ک\u200cم\n",
+            id="control characters",
+        ),
+        pytest.param(
+            OSError(28, "No space left on device", "out"),
+            2,
+            "tool.py: error: out: No space left on",
+            id="a full disk",
+        ),
+        pytest.param(
+            UnicodeEncodeError("ascii", "ö", 0, 1, ""),
+            2,
+            "'\\xf6' cannot be written in ascii",
+            id="a letter that ASCII lacks",
+        ),
+        pytest.param(
+            UnicodeEncodeError("utf-8", "\udc80", 0, 1, ""),
+            2,
+            "'\\udc80' cannot be written in utf",
+            id="a byte that is no letter",
+        ),
+        pytest.param(
+            MemoryError(),
+            2,
+            "tool.py: error: this does not fit in memory (an allocation failed)\n",
+            id="memory",
+        ),
+        pytest.param(
+            RuntimeError("can't start new thread"),
+            2,
+            "error: no thread can be started; end other",
+            id="threads",
+        ),
+        pytest.param(KeyboardInterrupt(), 130, "tool.py: interrupted\n", id="Ctrl-C"),
     ],
-)  # fmt: skip
+)
 def test_what_stops_a_command_is_one_short_line_and_a_status(
-    raised, status: int, said: str, capsys: pytest.CaptureFixture[str]
+    error: BaseException, status: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def work() -> int:
-        raise raised
+        raise error
 
     assert ending("tool.py", work) == status
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
-    assert len(error) < 500
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
+    assert len(printed) < 500
+
+
+def test_an_allocation_of_torch_that_fails_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> int:
+        return torch.empty(1 << 60, dtype=torch.uint8).size(0)
+
+    assert ending("p", work) == 2
+    message = "p: error: this does not fit in memory (needs 1,1"  # 1,152,921,504,606,846,976 bytes
+    assert message in capsys.readouterr().err
+
+
+def test_bugs_keep_their_traceback() -> None:
+    with pytest.raises(ZeroDivisionError):
+        ending("tool.py", lambda: 1 // 0)
+
+
+def test_a_warning_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    """Such as one with a token of a million letters; its end, which says what to do, stays."""
+    warn(f"{LONG}; mend it")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("warning: xxx")
+    assert line.endswith("xxx; mend it")
+    assert len(line) < 1500
+
+
+def test_each_warning_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    warn("first", "a\nb")
+    assert capsys.readouterr().err.splitlines() == ["warning: first", "warning: a\\nb"]
+
+
+# --- statuses ---
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_status_of_a_command_is_kept(status: int) -> None:
+    assert ending("tool.py", lambda: status) == status
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        pytest.param("exit 3", 3, id="failed"),
+        pytest.param("kill $$", 128 + signal.SIGTERM, id="killed"),
+    ],
+)
+def test_a_status_may_be_that_of_another_command(code: str, status: int) -> None:
+    def work() -> int:
+        return subprocess.run(["sh", "-c", code], check=True).returncode
+
+    assert ending("tool.py", work) == status
 
 
 def test_a_command_knows_when_it_began() -> None:
@@ -57,24 +141,20 @@ def test_a_command_knows_when_it_began() -> None:
 
     before = time.monotonic()
     assert ending("tool.py", work) == 0
-    assert before <= began[0] <= time.monotonic()
+    (beginning,) = began
+    assert beginning is not None
+    assert before <= beginning <= time.monotonic()
+
+
+def test_without_a_command_none_has_begun() -> None:
+    ending("tool.py", lambda: 0)
     assert command_began() is None
 
 
-def test_a_status_is_the_command_s_own_and_bugs_keep_their_traceback(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert [ending("tool.py", lambda status=status: status) for status in (0, 1)] == [0, 1]
-    for code, status in (("exit 3", 3), ("kill $$", 143)):  # of another command
-        other = ["sh", "-c", code]
-        assert ending("p", lambda other=other: subprocess.run(other, check=True)) == status
-    with pytest.raises(ZeroDivisionError):
-        ending("tool.py", lambda: 1 // 0)
-    assert ending("p", lambda: torch.empty(1 << 60, dtype=torch.uint8).size(0)) == 2
-    assert "p: error: this does not fit in memory (needs 1,1" in capsys.readouterr().err
+# --- closed streams, and interrupts ---
 
-
-CODE = """
+# A command whose arguments say what it does: write to a stream, or fail.
+COMMAND = """
 import sys
 from onmt_entmax.cli.ending import ending
 from onmt_entmax.errors import UserError
@@ -90,100 +170,59 @@ sys.exit(ending("tool.py", work))
 """
 
 
+def run_in_shell(words: str, redirection: str) -> subprocess.CompletedProcess[str]:
+    """Run the command with redirected streams; what it prints otherwise is captured."""
+    command = f"set -o pipefail; '{sys.executable}' -c \"$CODE\" {words} {redirection}"
+    return subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        env={**ENVIRONMENT, "CODE": COMMAND},
+    )
+
+
 @pytest.mark.parametrize(
-    ("closed", "words", "status", "said"),
+    ("redirection", "words", "status", "printed"),
     [
-        ("2>&-", "stderr stdout", 0, "text\n"),
-        ("2>/dev/full", "stderr stdout fail", 2, "text\n"),  # as after its terminal was closed
-        (">&-", "stderr stdout", 2, "text\ntool.py: error: the standard output is closed: Bad f"),
-        (">&- 2>&-", "stdout", 2, ""),
-        (">/dev/full", "stdout", 2, "tool.py: error: No space left on device\n"),
-        ("<&-", "stdout", 0, "text\n"),
-        ("| true", "stdout " * 1000, 141, ""),
+        pytest.param("2>&-", "stderr stdout", 0, "text\n", id="no standard error"),
+        pytest.param(
+            "2>/dev/full", "stderr stdout fail", 2, "text\n", id="as after its terminal was closed"
+        ),
+        pytest.param(
+            ">&-",
+            "stderr stdout",
+            2,
+            "text\ntool.py: error: the standard output is closed: Bad f",
+            id="no standard output",
+        ),
+        pytest.param(">&- 2>&-", "stdout", 2, "", id="neither"),
+        pytest.param(
+            ">/dev/full",
+            "stdout",
+            2,
+            "tool.py: error: No space left on device\n",
+            id="full standard output",
+        ),
+        pytest.param("<&-", "stdout", 0, "text\n", id="no standard input"),
+        pytest.param("| true", "stdout " * 1000, 141, "", id="a reader that has gone"),
     ],
 )
-def test_closed_streams(closed: str, words: str, status: int, said: str) -> None:
+def test_closed_streams(redirection: str, words: str, status: int, printed: str) -> None:
     """Work needs no standard error; a standard output that is needed is missed in one line."""
-    command = f"set -o pipefail; '{sys.executable}' -c \"$CODE\" {words} {closed}"
-    done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, env={**ENVIRONMENT, "CODE": CODE}
-    )
+    done = run_in_shell(words, redirection)
     assert done.returncode == status, done
-    assert (done.stdout + done.stderr).startswith(said)
-    assert (done.stdout + done.stderr).count("\n") == said.rstrip("\n").count("\n") + bool(said)
+    lines = (done.stdout + done.stderr).splitlines(keepends=True)
+    assert "".join(lines).startswith(printed)
+    assert len(lines) == len(printed.splitlines())
 
 
 def test_an_interrupt_while_libraries_load_ends_a_command() -> None:
+    """Without a traceback. The interpreter names each module that it has imported."""
     command = [sys.executable, "-X", "importtime", "-m", "onmt_entmax", "translate", "-h"]
-    with subprocess.Popen(command, stdout=-1, stderr=-1, env=ENVIRONMENT) as process:
-        for line in process.stderr:
-            if b"numpy" in line:
-                process.send_signal(signal.SIGINT)
-                break
-        rest = process.stderr.read()
-        assert process.wait(30) in (130, -signal.SIGINT)
-    assert b"Traceback" not in rest
-
-
-@pytest.mark.parametrize("intermixed", [False, True])
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--model", "a", "x"], "--model: no such option; did you mean '-model'?"),
-        (["-model", "a", "x", "--n-best=3"], "--n-best: no such option; did you mean '--n_best'?"),
-        (["-mod", "a"], "-mod: no such option; did you mean '-model'?"),
-        (["-model", "a", "-xyz"], "-xyz: no such option; -h explains the arguments"),
-        (["--", "--model"], "the following arguments are required: -model; -h explains"),
-        (["-model", "a", "--n_best", "x"], "argument --n_best: invalid int value: 'x'; -h"),
-    ],
-)
-def test_a_misspelt_option_is_named_before_what_is_missing(
-    words: list[str], said: str, intermixed: bool
-) -> None:
-    """Some commands have options with one hyphen, others with two, and both have underscores."""
-    parser = argument_parser("A command.")
-    parser.add_argument("word", nargs="*")
-    parser.add_argument("-model", required=True)
-    parser.add_argument("--n_best", type=int)
-    with pytest.raises(UserError) as raised:
-        (parser.parse_intermixed_args if intermixed else parser.parse_args)(words)
-    assert str(raised.value).startswith(said)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--size", "1", "--size=2"], "warning: --size is given twice; the last counts\n"),
-        (["--size", "1", "--", "--size"], ""),
-        (["--each", "1", "--each", "2"], ""),
-        (["--size", "1"], ""),
-    ],
-    ids=["twice", "an argument of the same text", "a list that collects", "once"],
-)
-def test_an_option_that_replaces_an_earlier_one_is_said(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parser = argument_parser(None)
-    parser.add_argument("--size")
-    parser.add_argument("--each", action="append")
-    parser.add_argument("text", nargs="?")
-    parser.parse_args(words)
-    assert capsys.readouterr().err == said
-
-
-def test_an_argument_follows_its_rule() -> None:
-    count = replace(whole(1, 5), names=("all",))
-    assert [*map(count, ("1", "5", "all"))] == [1, 5, "all"]
-    for text in ("0", "6", "2.5", "x"):
-        with pytest.raises(ArgumentTypeError, match="from 1 to 5, not"):
-            count(text)
-
-
-def test_a_warning_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    """As one that names a token of a million letters."""
-    warn(f"{'x' * 10**6}; mend it", "a\nb")
-    first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith("warning: xxx")
-    assert first.endswith("xxx; mend it")
-    assert len(first) < 1500
-    assert second == "warning: a\\nb"
+    with running(*command) as process:
+        assert process.stderr is not None
+        assert any("numpy" in line for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=PATIENCE)
+        assert process.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in rest

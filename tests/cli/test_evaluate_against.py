@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import evaluate
-from tests.cli.evaluating import GOLD, evaluated, scores, write
+from tests.cli.evaluating import GOLD, evaluated, scores
+from tests.cli.tables import write_table
 from tests.in_process import refusal
 
 Tables = dict[str, list[Path]]
@@ -13,7 +14,7 @@ Tables = dict[str, list[Path]]
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Tables:
-    """Gold tables of two languages, and two predictions of each in other orders."""
+    """Gold tables of two languages, and two predictions of each, in other orders of the rows."""
     contents = {
         "gold": {"xx": [*GOLD, "dog\td ɒ ɡ"], "yy": ["cat\tk a"]},
         # cat, read and dog are right, and gnu is not.
@@ -27,7 +28,7 @@ def tables(tmp_path: Path) -> Tables:
     for name, files in contents.items():
         (tmp_path / name).mkdir()
         for language, rows in files.items():
-            write(tmp_path / name / f"{language}.tsv", *rows)
+            write_table(tmp_path / name / f"{language}.tsv", *rows)
     return {name: sorted((tmp_path / name).iterdir()) for name in contents}
 
 
@@ -37,8 +38,8 @@ def compared(tables: Tables) -> list[object]:
 
 
 def test_queries_that_one_side_alone_has_right_are_counted(tables: Tables, tmp_path: Path) -> None:
-    found = scores(tmp_path, *compared(tables), "--separator", "target= ")
-    assert found["against"] == {
+    figures = scores(tmp_path, *compared(tables), "--separator", "target= ")
+    assert figures["against"] == {
         "xx": {"won": 2, "lost": 0, "p": 0.5},
         "yy": {"won": 0, "lost": 1, "p": 1.0},
         "all": {"won": 2, "lost": 1, "p": 1.0},
@@ -46,8 +47,8 @@ def test_queries_that_one_side_alone_has_right_are_counted(tables: Tables, tmp_p
 
 
 def test_other_figures_are_those_of_the_first_side(tables: Tables, tmp_path: Path) -> None:
-    found = scores(tmp_path, *compared(tables), "--separator", "target= ")
-    assert found["all"]["accuracy"] == 3 / 5
+    figures = scores(tmp_path, *compared(tables), "--separator", "target= ")
+    assert figures["all"]["accuracy"] == 3 / 5
 
 
 def test_a_comparison_is_printed_for_each_language(
@@ -67,7 +68,7 @@ def test_a_side_that_lacks_a_query_is_refused(
     tables: Tables, tmp_path: Path, side: str, other: str, missing: str
 ) -> None:
     (first, _) = tables[side]
-    write(first, *first.read_text(encoding="utf-8").splitlines()[:3])  # without its last row
+    write_table(first, *first.read_text(encoding="utf-8").splitlines()[:3])  # without its last row
     line = refusal(evaluate.main, [*compared(tables), "--json", tmp_path / "scores.json"])
     assert f"{tmp_path / side}: has no prediction for 1 of 5 rows of {tmp_path / other}" in line
     assert f"such as {missing} (xx); --against compares predictions of the same rows" in line
@@ -76,6 +77,6 @@ def test_a_side_that_lacks_a_query_is_refused(
 
 def test_a_query_that_both_lack_is_a_tie(tables: Tables, tmp_path: Path) -> None:
     words = (tables["gold"][1], "--reference", *tables["gold"], "--against", tables["gold"][1])
-    found = scores(tmp_path, *words)
-    assert found["missing"] == 4
-    assert found["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}
+    figures = scores(tmp_path, *words)
+    assert figures["missing"] == 4
+    assert figures["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}

@@ -29,7 +29,7 @@ class Finished(NamedTuple):
 
 
 def finish(*arguments: object) -> Finished:
-    """Run a command in a new interpreter."""
+    """Run a command in a new interpreter; it must succeed."""
     command = [sys.executable, "-W", "ignore", "-c", CODE, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     status, frozen, modules = json.loads(done.stderr.splitlines()[-1])
@@ -47,6 +47,7 @@ def test_help_imports_no_library(option: str) -> None:
 
 @pytest.fixture(scope="module")
 def inflected(inflection_model: Path) -> Finished:
+    """A process that has inflected a word."""
     return finish("inflect", "german", "ab", "V", "--model", inflection_model)
 
 

@@ -20,15 +20,22 @@ from onmt_entmax.cli import (
 )
 from tests.in_process import Main, refusal
 
+# Files that are there before each call: inputs, and names under which commands write.
 FILES = [
-    "same",  # as input and as output
-    *("source", "reference"),
+    "same",
+    "source",
+    "reference",
     "o.summary.json",
     "x.work/queries.src",
     "a/part-2/dev.out",
-    *("train.src", "train.yaml", "train.b", "bpe.model", "prepare.json"),
+    "train.src",
+    "train.yaml",
+    "train.b",
+    "bpe.model",
+    "prepare.json",
     "same.dic",
 ]
+# Calls in which one of them is an input and an output.
 CALLS = {
     "bleu: output is the prediction": (bleu.main, "same --reference reference --output same"),
     "bleu: output is the reference": (bleu.main, "source --reference same --output same"),

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli import export, paradigm, verify
+from onmt_entmax.cli import export, paradigm, prepare_sigmorphon, train, verify
 from onmt_entmax.paradigm import cells_of
 from onmt_entmax.strings.cells import count_cells
 from tests.cli.paradigms import CELLS
-from tests.commands import succeed
-from tests.in_process import exit_status, refusal
+from tests.cli.tables import write_table
+from tests.in_process import exit_status, refusal, success
 
 
 def test_cells_of_sources_are_counted() -> None:
@@ -40,7 +40,17 @@ def test_the_same_tags_in_another_order_are_one_cell() -> None:
     assert cells_of(cells, "x", "V") == [("V", "A", "B")]
 
 
-@pytest.mark.parametrize("line", ["x\tV", "\tV\t1", "x y\tV\t1", "x\t\t1", "x\tV\t²", "x\tV\t1\t"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("x\tV", id="no number"),
+        pytest.param("\tV\t1", id="no language"),
+        pytest.param("x y\tV\t1", id="two words"),
+        pytest.param("x\t\t1", id="no tags"),
+        pytest.param("x\tV\t²", id="no digit"),
+        pytest.param("x\tV\t1\t", id="four columns"),
+    ],
+)
 def test_other_lines_are_no_cells(paradigm_model: Path, tmp_path: Path, line: str) -> None:
     (tmp_path / "cells").write_text(f"german\tV\t1\n{line}\n", encoding="utf-8")
     words = ["german", "ab", "--model", paradigm_model, "--cells", tmp_path / "cells"]
@@ -62,9 +72,8 @@ def test_a_model_without_cells_says_where_they_come_from(paradigm_model: Path) -
 
 
 class Trained(NamedTuple):
-    """A prepared folder, its model with the cells of that, and the model's exported folder."""
+    """A run, its cells, and its exported folder."""
 
-    data: Path
     model: Path
     cells: dict[str, dict[tuple[str, ...], int]]
     exported: Path
@@ -74,18 +83,25 @@ TRAINED_CELLS = {("V", "PST"): 2, ("N",): 1, ("V", "NOM(3,SG)"): 1}
 QUICK = "-rnn_size 8 -word_vec_size 8 -valid_steps 2 -save_checkpoint_steps 2".split()
 
 
-@pytest.fixture(scope="module")
-def cells_trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    folder = tmp_path_factory.mktemp("trained")
+def train_in(folder: Path) -> Path:
+    """Prepare four rows and train a model on them; return the folder of both."""
     rows = ["ab\tabx\tV;PST", "b\tbx\tV;PST", "a\ta\tV;NOM(3,SG)", "a\ta\tN"]
     for part in ("train", "dev"):
-        (folder / f"x-{part}").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    data, exported = folder / "data", folder / "exported"
-    succeed("onmt_entmax", "prepare", "sigmorphon", "--data", folder, "--out", data)
-    train = ("train", "-config", data / "train.yaml", *QUICK, "-train_steps", 2)
-    succeed("onmt_entmax", *train)
-    assert exit_status(export.main, [str(data / "model"), str(exported)]) == 0
-    return Trained(data, data / "model", read_cells(data / "model" / "step_2"), exported)
+        write_table(folder / f"x-{part}", *rows)
+    data = folder / "data"
+    success(prepare_sigmorphon.main, ["--data", folder, "--out", data])
+    success(train.main, ["-config", data / "train.yaml", *QUICK, "-train_steps", 2])
+    return data
+
+
+@pytest.fixture(scope="module")
+def cells_trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Tests only read its folders."""
+    folder = tmp_path_factory.mktemp("trained")
+    data, exported = train_in(folder), folder / "exported"
+    success(export.main, [data / "model", exported])
+    cells = read_cells(data / "model" / "step_2")
+    return Trained(data / "model", cells, exported)
 
 
 def test_training_keeps_the_cells(cells_trained: Trained) -> None:
@@ -98,23 +114,27 @@ def test_folders_with_cells_are_verified(cells_trained: Trained) -> None:
 
 
 @pytest.mark.parametrize("folder", ["model", "exported"])
-def test_a_paradigm_has_the_cells_of_training(cells_trained: Trained, folder: str) -> None:
+def test_a_paradigm_has_the_cells_of_training(
+    cells_trained: Trained, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of the model and of its exported folder."""
     model = getattr(cells_trained, folder)
-    words = ("paradigm", "x", "ab", "--pos", "V", "--format", "json", "--model", model)
-    sections = json.loads(succeed("onmt_entmax", *words))["sections"]
+    words = ["x", "ab", "--pos", "V", "--format", "json", "--model", model]
+    assert exit_status(paradigm.main, [str(word) for word in words]) == 0
+    sections = json.loads(capsys.readouterr().out)["sections"]
     tags = {cell["tags"] for section in sections for cell in section["cells"]}
     assert tags == {"V;PST", "V;NOM(3,SG)"}
 
 
-def test_cells_of_an_earlier_training_stay(cells_trained: Trained) -> None:
+def test_cells_of_an_earlier_training_stay(tmp_path: Path) -> None:
     """Those that are counted again are not added to."""
-    for path in (cells_trained.data / "train.src", cells_trained.data / "dev.src"):
+    data = train_in(tmp_path)
+    for path in (data / "train.src", data / "dev.src"):
         text = path.read_text().replace("+N ", "+PRS ").replace("lang=x", "lang=y", 1)
         path.write_text(text)
-    config = cells_trained.data / "train.yaml"
-    resume = ("-train_steps", 4, "-train_from", cells_trained.model)
-    succeed("onmt_entmax", "train", "-config", config, *QUICK, *resume)
-    cells = read_cells(cells_trained.model / "step_4")
+    resume = ["-train_steps", 4, "-train_from", data / "model"]
+    success(train.main, ["-config", data / "train.yaml", *QUICK, *resume])
+    cells = read_cells(data / "model" / "step_4")
     assert cells["x"] == {**TRAINED_CELLS, ("V", "PST"): 1, ("PRS",): 1}
 
 

@@ -5,6 +5,7 @@ Of all commands but `verify`, which reports such a path as one of its findings.
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -29,15 +30,17 @@ from onmt_entmax.cli import (
     train,
     translate,
 )
-from tests.in_process import exit_status
+from tests.commands import ROOT
+from tests.in_process import Main, exit_status
 
-MODEL = str(Path(__file__).parents[1] / "data" / "model_1.0")
+MODEL = str(ROOT / "tests" / "data" / "model_1.0")
 RECORD = {
     "id": 0, "source": "a b", "certificate": "exhaustive", "bound": 0.0, "gap": None, "proven": 1,
     "mass": 1.0, "dropped": 0, "truncated": 0, "excluded": 0.0, "finished": 1,
     "hypotheses": [{"text": "a", "log_prob": 0.0, "prob": 1.0}],
 }  # fmt: skip
-# Each command with what it needs. Words that begin with @ are paths, each of which is tried alone.
+# Each command with a call that nothing is wrong with. Words that begin with @ are paths, each of
+# which is replaced by an unusable one in a case of its own.
 CALLS = {
     "audit": (audit.main, f"@pairs --out @out --model {MODEL} --language x"),
     "audit model": (audit.main, "pairs --out out --model @model --language x"),
@@ -75,22 +78,40 @@ CALLS = {
     ),
     "translate model": (translate.main, "-model @model -src text -output out"),
 }
+# File systems hold names of at most 255 bytes.
 UNUSABLE = {"below a loop": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
 # Not an error: OpenNMT-py's options of text are empty where they have no value.
 ALLOWED = {("translate", "@certificates", "empty")}
-CASES = [
-    pytest.param(name, place, kind, id=f"{name} {word}: {kind}")
-    for name, (_, words) in CALLS.items()
-    for place, word in enumerate(words.split())
-    for kind in UNUSABLE
+
+
+class Case(NamedTuple):
+    """A call, and the place of the word in it that is replaced."""
+
+    main: Main
+    words: list[str]
+    place: int
+    unusable: str
+
+    @property
+    def arguments(self) -> list[str]:
+        words = [word.removeprefix("@") for word in self.words]
+        return [*words[: self.place], self.unusable, *words[self.place + 1 :]]
+
+
+CASES = {
+    f"{name} {word}: {kind}": Case(main, text.split(), place, path)
+    for name, (main, text) in CALLS.items()
+    for place, word in enumerate(text.split())
+    for kind, path in UNUSABLE.items()
     if word.startswith("@") and (name, word, kind) not in ALLOWED
-]
+}
 # Beside the one line that refuses, what `train` and `distill` say of their options and vocabulary.
 OTHER_LINES = ("warning: ", "note: ", "learning ")
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the files that the calls read, and a link to itself."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "text").write_text("a b\n")
@@ -101,15 +122,12 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("name", "place", "kind"), CASES)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_path_that_cannot_be_used_is_refused_in_one_line(
-    name: str, place: int, kind: str, files: Path, capsys: pytest.CaptureFixture[str]
+    case: Case, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main, text = CALLS[name]
-    words = [word.removeprefix("@") for word in text.split()]
-    words[place] = UNUSABLE[kind]
     before = sorted(files.rglob("*"))
-    assert exit_status(main, words) == 2
+    assert exit_status(case.main, case.arguments) == 2
     printed = capsys.readouterr().err.splitlines()
     lines = [line for line in printed if not line.startswith(OTHER_LINES)]
     assert len(lines) == 1, lines

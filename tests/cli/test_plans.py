@@ -1,6 +1,7 @@
 """The rule by which `prepare --minutes` plans, as a function of measured speeds."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import yaml
@@ -19,94 +20,153 @@ from onmt_entmax.cli.plans import (
 )
 
 ROWS = 15_000  # of the training data
+TRAINING_SHARE = 0.96  # of the time; what is planned for validations is the rest
+
+# --- the networks to measure ---
 
 
-def speeds_of(*speeds: float, products: str = "float32") -> dict[Network, float]:
-    sizes = zip(SIZES, speeds, strict=False)
-    return {Network(1, size, 64, products): speed for size, speed in sizes}
-
-
-@pytest.mark.parametrize(("rows", "batch"), [(1_999, 32), (2_000, 64)])
-def test_candidates_differ_in_size_and_products(rows: int, batch: int) -> None:
-    found = candidates(rows, gpu=False)
-    assert [*dict.fromkeys(network.size for network in found)] == [*SIZES]
-    assert {network.products for network in found} == {"float32", "bfloat16"}
-    assert {(network.layers, network.batch) for network in found} == {(1, batch)}
-    assert {network.products for network in candidates(rows, gpu=True)} == {"float32", "tf32"}
-
-
-def test_what_the_user_chose_is_not_searched() -> None:
-    assert candidates(100, False, layers=2, size=350, batch=16) == [
-        Network(2, 350, 16, products) for products in ("float32", "bfloat16")
-    ]
+@pytest.mark.parametrize("gpu", [False, True], ids=["CPU", "GPU"])
+def test_candidates_have_each_size(gpu: bool) -> None:
+    assert {network.size for network in candidates(ROWS, gpu=gpu)} == {*SIZES}
 
 
 @pytest.mark.parametrize(
-    ("minutes", "size", "why"),
+    ("gpu", "products"),
     [
-        (15, 300, "the largest that makes 5 passes"),
-        (3, 300, "the largest that makes 5 passes"),
-        (2, 200, "the largest that makes 5 passes"),
-        (1, 200, "the smallest, since none makes 5 passes"),
+        pytest.param(False, {"float32", "bfloat16"}, id="CPU"),
+        pytest.param(True, {"float32", "tf32"}, id="GPU"),
     ],
 )
-def test_the_largest_network_that_makes_enough_passes(minutes: int, size: int, why: str) -> None:
-    choice = choose_network(ROWS, 60 * minutes, speeds_of(900, 600))
+def test_candidates_have_each_product_of_the_device(gpu: bool, products: set[str]) -> None:
+    assert {network.products for network in candidates(ROWS, gpu=gpu)} == products
+
+
+@pytest.mark.parametrize(("rows", "batch"), [(1_999, 32), (2_000, 64)], ids=["few", "many"])
+def test_all_candidates_have_a_layer_and_batches_by_the_number_of_rows(
+    rows: int, batch: int
+) -> None:
+    networks = candidates(rows, gpu=False)
+    assert {(network.layers, network.batch) for network in networks} == {(1, batch)}
+
+
+def test_candidates_begin_with_the_smallest() -> None:
+    sizes = [network.size for network in candidates(ROWS, gpu=False)]
+    assert sizes == sorted(sizes)
+
+
+def test_what_the_user_chose_is_not_searched() -> None:
+    assert candidates(100, gpu=False, layers=2, size=350, batch=16) == [
+        Network(layers=2, size=350, batch=16, products=products)
+        for products in ("float32", "bfloat16")
+    ]
+
+
+# --- the network ---
+
+
+def networks_of(*speeds: float, products: str = "float32") -> dict[Network, float]:
+    """Return networks of growing sizes, with these speeds in pairs a second."""
+    return {
+        Network(layers=1, size=size, batch=64, products=products): speed
+        for size, speed in zip(SIZES, speeds, strict=False)
+    }
+
+
+def chosen_in(minutes: float) -> Choice:
+    """Choose between a network of 200, and one of 300 at two thirds of its speed."""
+    return choose_network(ROWS, 60 * minutes, networks_of(900, 600))
+
+
+@pytest.mark.parametrize(("minutes", "size"), [(15, 300), (3, 300), (2, 200)])
+def test_the_largest_network_that_makes_enough_passes_is_chosen(minutes: int, size: int) -> None:
+    choice = chosen_in(minutes)
     assert choice.network.size == size
-    assert why in choice.reason
-    # Validations have their share of the time.
-    assert choice.passes == pytest.approx(0.96 * 60 * minutes * choice.speed / ROWS)
-    assert (choice.passes >= PASSES) is (minutes > 1)
+    assert "the largest that makes 5 passes" in choice.reason
+    assert choice.passes >= PASSES
+
+
+def test_if_no_network_makes_enough_passes_the_smallest_is_chosen() -> None:
+    choice = chosen_in(1)
+    assert choice.network.size == min(SIZES)
+    assert "the smallest, since none makes 5 passes" in choice.reason
+    assert choice.passes < PASSES
+
+
+@pytest.mark.parametrize("minutes", [1, 2, 3, 15])
+def test_passes_are_made_beside_the_validations(minutes: int) -> None:
+    choice = chosen_in(minutes)
+    pairs = TRAINING_SHARE * 60 * minutes * choice.speed
+    assert choice.passes == pytest.approx(pairs / ROWS)
 
 
 @pytest.mark.parametrize(("ratio", "products"), [(0.99, "float32"), (1.01, "bfloat16")])
 def test_rounded_products_must_be_faster(ratio: float, products: str) -> None:
-    rounded = speeds_of(400 * FASTER * ratio, products="bfloat16")
-    choice = choose_network(ROWS, 3600, speeds_of(400) | rounded)
+    speed = 400
+    rounded = networks_of(speed * FASTER * ratio, products="bfloat16")
+    choice = choose_network(ROWS, 3600, networks_of(speed) | rounded)
     assert choice.network.products == products
 
 
 @pytest.mark.parametrize(
-    ("passes", "dropout"), [(1, 0.1), (9.9, 0.1), (10.1, 0.3), (19, 0.3), (21, 0.5), (900, 0.5)]
+    ("passes", "dropout"),
+    [(1, 0.1), (9.9, 0.1), (10.1, 0.3), (19, 0.3), (21, 0.5), (900, 0.5)],
 )
 def test_the_dropout_grows_with_the_passes(passes: float, dropout: float) -> None:
-    speed = passes * ROWS / (0.96 * 600)
-    assert choose_network(ROWS, 600, speeds_of(speed)).dropout == dropout
+    seconds = 600
+    speed = passes * ROWS / (TRAINING_SHARE * seconds)
+    assert choose_network(ROWS, seconds, networks_of(speed)).dropout == dropout
+
+
+# --- validations ---
 
 
 @pytest.mark.parametrize("seconds", [120, 600, 2400])
 @pytest.mark.parametrize("pairs", [100, 5_000, 10**6])
-@pytest.mark.parametrize(("loss", "decode"), [(3000, 400), (200, 20), (50_000, 9_000)])
+@pytest.mark.parametrize(("loss_speed", "decode_speed"), [(3000, 400), (200, 20), (50_000, 9_000)])
 def test_validations_take_a_small_share_of_the_time(
-    seconds: float, pairs: int, loss: float, decode: float
+    seconds: float, pairs: int, loss_speed: float, decode_speed: float
 ) -> None:
-    chosen = choose_validations(pairs, seconds, loss, decode)
-    each = (chosen.loss_size or pairs) / loss + (chosen.decode_size or pairs) / decode
-    assert chosen.count * each <= VALIDATION_SHARE * seconds
+    """A size of 0 stands for the whole development set."""
+    chosen = choose_validations(pairs, seconds, loss_speed, decode_speed)
+    loss_seconds = (chosen.loss_size or pairs) / loss_speed
+    decode_seconds = (chosen.decode_size or pairs) / decode_speed
+    assert chosen.count * (loss_seconds + decode_seconds) <= VALIDATION_SHARE * seconds
     assert 2 <= chosen.count <= 5
-    assert max(chosen.loss_size, chosen.decode_size) < pairs  # 0 is all of them
+    assert max(chosen.loss_size, chosen.decode_size) < pairs
 
 
-def test_slow_decoding_means_fewer_validations_rather_than_few_pairs() -> None:
-    assert choose_validations(10**6, 600, 1000, 200).count == 5
-    assert choose_validations(10**6, 600, 1000, 100).count == 3
-    assert choose_validations(10**6, 600, 1000, 10).count == 2
+@pytest.mark.parametrize(("decode_speed", "count"), [(200, 5), (100, 3), (10, 2)])
+def test_slow_decoding_means_fewer_validations_rather_than_few_pairs(
+    decode_speed: float, count: int
+) -> None:
+    chosen = choose_validations(10**6, 600, loss_speed=1000, decode_speed=decode_speed)
+    assert chosen.count == count
+
+
+# --- a plan ---
 
 
 def plan(gpu: bool = False) -> Plan:
-    network = Network(1, 400, 64, "tf32" if gpu else "bfloat16")
-    choice = Choice(network, 640.0, 9.1, 0.1, "the largest")
-    return Plan(40, choice, choose_validations(30_000, 2400, 3000, 400), gpu, ["640 examples/s"])
+    """Return a plan of 40 minutes, in which ten updates take a second."""
+    batch = 64
+    network = Network(layers=1, size=400, batch=batch, products="tf32" if gpu else "bfloat16")
+    choice = Choice(network, speed=10.0 * batch, passes=9.1, dropout=0.1, reason="the largest")
+    validations = choose_validations(30_000, 40 * 60, loss_speed=3000, decode_speed=400)
+    return Plan(40, choice, validations, gpu, ["640 examples/s"])
 
 
-def settings(of: Plan) -> dict[str, object]:
-    return yaml.safe_load("\n".join(of.settings))
+def settings(planned: Plan) -> dict[str, Any]:
+    """Return the lines of the configuration as options."""
+    options: dict[str, Any] = yaml.safe_load("\n".join(planned.settings))
+    return options
+
+
+def test_a_plan_has_the_updates_of_its_time_without_that_of_validations() -> None:
+    assert plan().updates == round(TRAINING_SHARE * 40 * 60 * 10)
 
 
 def test_a_plan_is_options_of_train() -> None:
-    options = settings(plan())
-    assert plan().updates == 23_040  # of 10 a second, without the validations' time
-    assert options == {
+    assert settings(plan()) == {
         "matmul_dtype": "bfloat16",
         "max_seconds": 2400,
         "valid_steps": 5120,  # the fifth time is the end
@@ -114,8 +174,14 @@ def test_a_plan_is_options_of_train() -> None:
         "valid_loss_size": 14_400,
         "save_checkpoint_steps": 5120,
     }
-    more = {"matmul_dtype": "tf32", "gpu_ranks": [0]}
-    assert settings(plan(gpu=True)) == options | more
+
+
+def test_a_plan_for_a_gpu_names_it() -> None:
+    for_a_gpu = {"matmul_dtype": "tf32", "gpu_ranks": [0]}
+    assert settings(plan(gpu=True)) == settings(plan()) | for_a_gpu
+
+
+def test_a_plan_has_a_line_with_its_dropout() -> None:
     assert yaml.safe_load(plan().dropout_line) == {"dropout": [0.1]}
 
 
@@ -125,16 +191,19 @@ def test_a_plan_says_what_was_measured_and_chosen() -> None:
         "  640 examples/s",
         "Chosen: 1 layer of 400, batches of 64, bfloat16: the largest.",
     ]
+
+
+def test_a_plan_for_a_gpu_says_so() -> None:
     assert "this machine's GPU" in plan(gpu=True).lines[0]
 
 
 def test_a_plan_says_that_pairs_are_hallucinated() -> None:
-    line = replace(plan(), hallucinated=9_926).lines[-1]
+    *_, line = replace(plan(), hallucinated=9_926).lines
     assert line.startswith("Of these rows, 9,926 are hallucinated, since there are at least 20 ")
 
 
 def test_a_long_plan_is_written_with_all_digits() -> None:
-    assert settings(replace(plan(), minutes=99_999))["max_seconds"] == 5_999_940
+    assert settings(replace(plan(), minutes=99_999))["max_seconds"] == 99_999 * 60
 
 
 def test_a_plan_has_at_least_one_update() -> None:

@@ -3,8 +3,6 @@
 import json
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,36 +13,33 @@ from onmt_entmax import Transducer
 from onmt_entmax.cli import predict
 from onmt_entmax.files.continued import Continued
 from onmt_entmax.strings.task import Query
-from tests.cli.predicting import HEADED, predicted, write
-from tests.commands import ENVIRONMENT, ROOT
+from tests.cli.predicting import HEADED, predicted
+from tests.cli.tables import write_table
+from tests.commands import run
 from tests.string_models import write_phones
 
-# Predict with windows of two rows, and die while the third is written: the heading and two windows
-# are complete.
-KILLED = """
+# A script that predicts in windows of two rows, and dies while it writes the third window: the
+# heading and two windows are complete.
+DYING = """
 import os, signal, sys
-from onmt_entmax.cli import evaluate, predict
+from onmt_entmax.cli import predict
 from onmt_entmax.files.continued import Continued
 
 predict.WINDOW = 2
-write, written = Continued.write, []
+write = Continued.write
+complete = []
 
-def killed(self, text, progress):
+def write_or_die(self, text, progress):
     write(self, text, progress)
-    written.append(text)
-    if len(written) == 3:  # the heading and two windows
-        self._file.write("half a li".encode())
+    complete.append(text)
+    if len(complete) == 3:
+        self._file.write(b"half a li")
         self._file.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
-Continued.write = killed
+Continued.write = write_or_die
 predict.main(sys.argv[1:])
 """
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_phones(tmp_path_factory.mktemp("phones") / "model", 12, end=0)
 
 
 @pytest.fixture(autouse=True)
@@ -63,15 +58,14 @@ class Prediction(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def killed(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed(phones_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a table of seven words, and its output, of which a kill left four rows."""
     folder = tmp_path_factory.mktemp("killed")
-    table = write(folder / "words.tsv", *HEADED, "ba\t", "bc\t", "dd\t")
-    output = write(folder / "out.tsv", "before")
-    arguments = [str(model), str(table), "--output", str(output)]
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, *arguments], cwd=ROOT, env=ENVIRONMENT, capture_output=True
-    )
+    table = write_table(folder / "words.tsv", *HEADED, "ba\t", "bc\t", "dd\t")
+    output = write_table(folder / "out.tsv", "before")
+    script = tmp_path_factory.mktemp("script") / "dying.py"
+    script.write_text(DYING)
+    done = run(str(script), phones_model, table, "--output", output)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert output.read_text() == "before\n"
     return folder
@@ -108,30 +102,30 @@ def queried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_killed_prediction_is_continued_by_the_same_command(
-    model: Path,
+    phones_model: Path,
     interrupted: Prediction,
     queried: list[str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Rows that were written are not predicted again."""
     capsys.readouterr()
-    assert predicted(model, interrupted.table, "--output", interrupted.output) == 0
+    assert predicted(phones_model, interrupted.table, "--output", interrupted.output) == 0
     assert "continued after 4 of 7 rows" in capsys.readouterr().err
     assert queried == ["ba", "bc", "dd"]
 
 
 def test_a_continued_output_is_byte_for_byte_that_of_one_prediction(
-    model: Path, interrupted: Prediction, tmp_path: Path
+    phones_model: Path, interrupted: Prediction, tmp_path: Path
 ) -> None:
-    assert predicted(model, interrupted.table, "--output", interrupted.output) == 0
-    expected = predicted_at_once(model, interrupted.table, tmp_path)
+    assert predicted(phones_model, interrupted.table, "--output", interrupted.output) == 0
+    expected = predicted_at_once(phones_model, interrupted.table, tmp_path)
     assert interrupted.output.read_bytes() == expected
 
 
 def test_a_continued_prediction_leaves_no_other_file(
-    model: Path, interrupted: Prediction, tmp_path: Path
+    phones_model: Path, interrupted: Prediction, tmp_path: Path
 ) -> None:
-    assert predicted(model, interrupted.table, "--output", interrupted.output) == 0
+    assert predicted(phones_model, interrupted.table, "--output", interrupted.output) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tsv", "words.tsv"]
 
 
@@ -145,19 +139,33 @@ class Work(NamedTuple):
     options: tuple[object, ...] = ()
 
 
-@pytest.fixture(params=["table", "model", "beam", "matrix products"])
-def other_work(
-    request: pytest.FixtureRequest, model: Path, interrupted: Prediction, tmp_path: Path
-) -> Work:
-    if request.param == "table":
-        table = interrupted.table
-        table.write_text(table.read_text().replace("dd", "ddd"))
-        return Work(model)
-    if request.param == "model":
-        return Work(write_phones(tmp_path / "model", 13, end=0))
-    if request.param == "beam":
-        return Work(model, ("--beam_size", 4))
-    return Work(model, ("--matmul_dtype", "bfloat16"))
+@pytest.fixture
+def other_table(phones_model: Path, interrupted: Prediction) -> Work:
+    table = interrupted.table
+    table.write_text(table.read_text().replace("dd", "ddd"))
+    return Work(phones_model)
+
+
+@pytest.fixture
+def other_model(tmp_path: Path) -> Work:
+    return Work(write_phones(tmp_path / "model", 13))
+
+
+@pytest.fixture
+def other_beam(phones_model: Path) -> Work:
+    return Work(phones_model, ("--beam_size", 4))
+
+
+@pytest.fixture
+def other_products(phones_model: Path) -> Work:
+    return Work(phones_model, ("--matmul_dtype", "bfloat16"))
+
+
+@pytest.fixture(params=["other_table", "other_model", "other_beam", "other_products"])
+def other_work(request: pytest.FixtureRequest) -> Work:
+    """What differs, by the name of its fixture."""
+    work: Work = request.getfixturevalue(request.param)
+    return work
 
 
 def test_other_work_starts_anew_and_says_so(
@@ -181,13 +189,13 @@ def test_other_work_keeps_nothing_of_the_output(
 
 
 def test_a_damaged_record_starts_anew(
-    model: Path, interrupted: Prediction, capsys: pytest.CaptureFixture[str]
+    phones_model: Path, interrupted: Prediction, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table, output = interrupted
     (state,) = output.parent.glob(".*.json")
     content = json.loads(state.read_text())
     state.write_text(json.dumps({**content, "bytes": 10**6}))
-    assert predicted(model, table, "--output", output) == 0
+    assert predicted(phones_model, table, "--output", output) == 0
     assert "starts anew" in capsys.readouterr().err
     assert len(output.read_text().splitlines()) == 8
 
@@ -198,13 +206,13 @@ def test_a_damaged_record_starts_anew(
 @pytest.fixture(params=[1, 2], ids=["after the heading", "after the first window"])
 def interrupt(
     request: pytest.FixtureRequest,
-    model: Path,
+    phones_model: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Prediction:
     """A prediction that Ctrl-C ended after some parts of its output; its errors are captured."""
-    table, output = write(tmp_path / "words.tsv", *HEADED), tmp_path / "out.tsv"
+    table, output = write_table(tmp_path / "words.tsv", *HEADED), tmp_path / "out.tsv"
     unchanged: Callable[..., None] = Continued.write
     written: list[str] = []
 
@@ -217,7 +225,7 @@ def interrupt(
     with monkeypatch.context() as patch:
         patch.setattr(Continued, "write", write_or_end)
         capsys.readouterr()
-        assert predicted(model, table, "--output", output) == 130
+        assert predicted(phones_model, table, "--output", output) == 130
     return Prediction(table, output)
 
 
@@ -232,8 +240,8 @@ def test_an_interrupt_leaves_no_output(interrupt: Prediction) -> None:
 
 
 def test_a_prediction_goes_on_after_an_interrupt(
-    model: Path, interrupt: Prediction, tmp_path: Path
+    phones_model: Path, interrupt: Prediction, tmp_path: Path
 ) -> None:
-    assert predicted(model, interrupt.table, "--output", interrupt.output) == 0
-    expected = predicted_at_once(model, interrupt.table, tmp_path)
+    assert predicted(phones_model, interrupt.table, "--output", interrupt.output) == 0
+    expected = predicted_at_once(phones_model, interrupt.table, tmp_path)
     assert interrupt.output.read_bytes() == expected

@@ -183,9 +183,9 @@ def test_a_test_set_is_copied(folder: Path, held_out: Path) -> None:
 
 def test_the_record_says_where_all_pairs_are(held_out: Path) -> None:
     pairs: dict[str, Any] = json.loads((held_out / "prepare.json").read_text())["pairs"]
-    kept = line_count(held_out / "train.en")
+    to_train_on = line_count(held_out / "train.en")
     assert pairs["unfit"] > 0
-    assert pairs["read"] == kept + 10 + pairs["shared_with_val"] + pairs["unfit"]
+    assert pairs["read"] == to_train_on + 10 + pairs["shared_with_val"] + pairs["unfit"]
 
 
 # --- errors ---

@@ -20,10 +20,13 @@ from tests.models import small, small_transformer, words
 
 VOCABULARIES = words("ab", "xyz")
 
+Record = dict[str, Any]
+
 
 def write_model(
     folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, **options: Any
 ) -> SparseNMTModel:
+    """Write a random model, whose folder records the options; return it."""
     torch.manual_seed(seed)
     config = small(generator_alpha=1.5, param_init=0.7)
     model = build_model(config, vocabularies).eval()
@@ -32,22 +35,26 @@ def write_model(
 
 
 def write_lines(path: Path, lines: list[str]) -> Path:
+    """Write lines; return the path."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
 
-def run(folder: Path, *models: Path, source: list[str], target: list[str]) -> list[dict[str, Any]]:
-    """Score lines; return the records."""
-    files = write_lines(folder / "src", source), write_lines(folder / "tgt", target)
-    output = folder / "scores.jsonl"
-    arguments = ["-src", files[0], "-tgt", files[1], "-output", output, "-model", *models]
-    assert exit_status(score.main, list(map(str, arguments))) == 0
-    return json_lines(output)
+def scored(folder: Path, *models: Path, source: list[str], target: list[str]) -> list[Record]:
+    """Score lines with a model or an ensemble; return the records."""
+    files = ["-src", write_lines(folder / "src", source)]
+    files += ["-tgt", write_lines(folder / "tgt", target), "-output", folder / "scores.jsonl"]
+    assert exit_status(score.main, [str(word) for word in (*files, "-model", *models)]) == 0
+    return json_lines(folder / "scores.jsonl")
+
+
+# --- texts of subwords ---
 
 
 @pytest.mark.usefixtures("pyonmttok")
 @pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
 def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> None:
+    """But for joiners at the end of a text, which are lost: such outputs have other tokens."""
     letters = words(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
     kwargs = "{'mode': 'char', 'joiner_annotate': True}"
     options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
@@ -55,26 +62,38 @@ def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> 
     write_model(tmp_path / "model", 3, letters, **options)
     task = SearchTask(SearchConfig(n_best=20, beam_size=20, max_length=6))
     (answer,) = Translator.from_folders(tmp_path / "model", task).answers(["ab ba"])
-    found = [each for each in answer.hypotheses if "￭" not in each.text and each.text]
-    assert len(found) > 1
-    target = [each.text for each in found]
-    records = run(tmp_path, tmp_path / "model", source=["ab ba"] * len(found), target=target)
-    same = 0
-    for each, record in zip(found, records, strict=True):
-        tokens = letters.target.decode(each.hypothesis.tokens)
-        # Joiners at the end of a text are lost.
-        if [step["token"] for step in record["steps"]] == [*tokens, "</s>"]:
-            assert record["log_prob"] == pytest.approx(each.hypothesis.log_prob, abs=1e-5)
-            same += 1
-    assert same > 1
+    outputs = [output for output in answer.hypotheses if output.text and "￭" not in output.text]
+    target = [output.text for output in outputs]
+    records = scored(tmp_path, tmp_path / "model", source=["ab ba"] * len(target), target=target)
+    with_same_tokens = [
+        (record["log_prob"], output.hypothesis.log_prob)
+        for output, record in zip(outputs, records, strict=True)
+        if tokens_of(record) == [*letters.target.decode(output.hypothesis.tokens), "</s>"]
+    ]
+    assert len(with_same_tokens) > 1
+    scores, expected = zip(*with_same_tokens, strict=True)
+    assert scores == pytest.approx(expected, abs=1e-5)
+
+
+def tokens_of(record: Record) -> list[str]:
+    """Return the tokens of a record's steps."""
+    return [step["token"] for step in record["steps"]]
+
+
+# --- scores ---
 
 
 class Scored(NamedTuple):
     """A pair, its record, and the log-probabilities of its target and end in a training pass."""
 
     target: list[str]
-    record: dict[str, Any]
+    record: Record
     expected: list[float]
+    """-inf of an impossible token."""
+
+    @property
+    def is_possible(self) -> bool:
+        return -math.inf not in self.expected
 
 
 class Scores(NamedTuple):
@@ -101,9 +120,9 @@ def scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Scores:
     model = write_model(tmp_path / "model", 0)
     source = ["a b a", "b", "a a a a", "b a"]
     target = ["x y", "z", "", "x x y z"]
-    records = run(tmp_path, tmp_path / "model", source=source, target=target)
+    records = scored(tmp_path, tmp_path / "model", source=source, target=target)
     pairs = [
-        Scored([*tgt.split(), "</s>"], record, training_log_probs(model, src, tgt))
+        Scored([*tgt.split(), "</s>"], record, expected=training_log_probs(model, src, tgt))
         for src, tgt, record in zip(source, target, records, strict=True)
     ]
     return Scores(pairs, capsys.readouterr().out)
@@ -115,7 +134,7 @@ def test_records_stand_in_the_order_of_the_file(scores: Scores) -> None:
 
 def test_a_record_has_a_step_for_each_token_and_the_end(scores: Scores) -> None:
     for target, record, _ in scores.pairs:
-        assert [step["token"] for step in record["steps"]] == target
+        assert tokens_of(record) == target
 
 
 def test_scores_are_those_of_training(scores: Scores) -> None:
@@ -128,7 +147,7 @@ def test_scores_are_those_of_training(scores: Scores) -> None:
 
 
 def test_the_first_impossible_token_excludes_a_target(scores: Scores) -> None:
-    impossible = [pair for pair in scores.pairs if -math.inf in pair.expected]
+    impossible = [pair for pair in scores.pairs if not pair.is_possible]
     assert 0 < len(impossible) < len(scores.pairs)
     for _, record, expected in impossible:
         assert record["excluded_at"] == expected.index(-math.inf)
@@ -136,14 +155,14 @@ def test_the_first_impossible_token_excludes_a_target(scores: Scores) -> None:
 
 
 def test_a_possible_target_has_a_log_probability(scores: Scores) -> None:
-    possible = [pair for pair in scores.pairs if -math.inf not in pair.expected]
+    possible = [pair for pair in scores.pairs if pair.is_possible]
     for _, record, expected in possible:
         assert record["excluded_at"] is None
         assert record["log_prob"] == pytest.approx(sum(expected), abs=1e-4)
 
 
 def test_possible_targets_are_counted(scores: Scores) -> None:
-    possible = [pair for pair in scores.pairs if -math.inf not in pair.expected]
+    possible = [pair for pair in scores.pairs if pair.is_possible]
     assert f"possible {len(possible)} " in scores.printed
 
 
@@ -151,15 +170,15 @@ class TestTokensThatNoOutputHas:
     """An unknown one, `ö`, and the start symbol."""
 
     @pytest.fixture
-    def records(self, tmp_path: Path) -> list[dict[str, Any]]:
+    def records(self, tmp_path: Path) -> list[Record]:
         """Those of targets with either of them, and of one without."""
         write_model(tmp_path / "model", 0)
         target = ["x ö", "<s> y", "x"]
-        return run(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)
+        return scored(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)
 
     @pytest.mark.parametrize(("line", "position", "token"), [(0, 1, "ö"), (1, 0, "<s>")])
     def test_exclude_a_target(
-        self, records: list[dict[str, Any]], line: int, position: int, token: str
+        self, records: list[Record], line: int, position: int, token: str
     ) -> None:
         record = records[line]
         assert (record["log_prob"], record["excluded_at"]) == (None, position)
@@ -167,21 +186,19 @@ class TestTokensThatNoOutputHas:
         assert (step["token"], step["log_prob"], step["rank"]) == (token, None, step["support"] + 1)
 
     @pytest.mark.parametrize(("line", "token"), [(0, "ö"), (1, "<s>")])
-    def test_are_counted_in_a_record(
-        self, records: list[dict[str, Any]], line: int, token: str
-    ) -> None:
+    def test_are_counted_in_a_record(self, records: list[Record], line: int, token: str) -> None:
         assert records[line]["unknown_target"] == {token: 1}
 
-    def test_are_not_counted_where_there_are_none(self, records: list[dict[str, Any]]) -> None:
+    def test_are_not_counted_where_there_are_none(self, records: list[Record]) -> None:
         assert "unknown_target" not in records[2]
 
-    def test_are_warned_of(
-        self, capsys: pytest.CaptureFixture[str], records: list[dict[str, Any]]
-    ) -> None:
+    def test_are_warned_of(self, capsys: pytest.CaptureFixture[str], records: list[Record]) -> None:
         printed = capsys.readouterr()
         assert "possible 1 (33.33%)" in printed.out
         assert "target tokens" in printed.err
 
+
+# --- ensembles ---
 
 OTHER_ORDER = words("ba", "zxy")
 
@@ -192,18 +209,20 @@ def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(
 ) -> None:
     write_model(tmp_path / "0", 0)
     write_model(tmp_path / "1", 1, second)
-    first, other, both = (
-        run(tmp_path, *(tmp_path / name for name in names), source=["a b"], target=["x"])[0]
-        for names in ("0", "1", "01")
-    )
-    for step, *steps in zip(both["steps"], first["steps"], other["steps"], strict=True):
-        mean = sum(map(probability_of, steps)) / 2
-        assert probability_of(step) == pytest.approx(mean, abs=1e-5)
+    models = (tmp_path / "0", tmp_path / "1")
+    first, other = (token_probabilities(tmp_path, model) for model in models)
+    expected = [(one + another) / 2 for one, another in zip(first, other, strict=True)]
+    assert token_probabilities(tmp_path, *models) == pytest.approx(expected, abs=1e-5)
 
 
-def probability_of(step: dict[str, Any]) -> float:
-    """Return the probability of the token of a record's step."""
-    return 0.0 if step["log_prob"] is None else math.exp(step["log_prob"])
+def token_probabilities(folder: Path, *models: Path) -> list[float]:
+    """Return the probabilities of the tokens of `x` for `a b`, and of its end."""
+    (record,) = scored(folder, *models, source=["a b"], target=["x"])
+    log_probs = [step["log_prob"] for step in record["steps"]]
+    return [0.0 if log_prob is None else math.exp(log_prob) for log_prob in log_probs]
+
+
+# --- bad input ---
 
 
 def check_refusal(folder: Path, message: str, *models: str) -> None:
@@ -252,7 +271,7 @@ def test_models_of_different_target_vocabularies_are_refused(tmp_path: Path) -> 
 def test_the_line_of_an_error_is_that_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also after the first window of lines."""
+    """Lines are scored in windows; this one is in the second."""
     monkeypatch.setattr(score, "WINDOW", 2)
     config = small_transformer(position_encoding=True)
     save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})

@@ -3,21 +3,21 @@
 import json
 import signal
 import socket
-import subprocess
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import waitress
+from waitress.server import TcpWSGIServer
 
 from onmt_entmax.answering import Answering, LeftError
 from onmt_entmax.cli import serve
 from onmt_entmax.inflector import Inflection, Inflector, Question
+from tests.cli.processes import PATIENCE, running, wait_until
 from tests.cli.serving import (
     TASK,
     VERB,
@@ -26,16 +26,7 @@ from tests.cli.serving import (
     copy_with_verb_cells,
     running_server,
 )
-from tests.commands import CONSOLE, ENVIRONMENT
-
-PATIENCE = 60  # seconds
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "the condition does not come about"
-        time.sleep(0.01)
+from tests.commands import CONSOLE
 
 
 def post_request(query: Mapping[str, str]) -> bytes:
@@ -68,9 +59,19 @@ class Batches:
         monkeypatch.setattr(Inflector, "answers", held_answers)
 
 
-def test_a_search_ends_when_its_client_has_left(
+class LeftServer(NamedTuple):
+    """A server whose client left in the first of ten batches, after that batch."""
+
+    server: TcpWSGIServer
+    search_ended: bool
+    """Whether the search noticed that its client had left."""
+    batch_sizes: list[int]
+
+
+@pytest.fixture
+def left_server(
     inflection_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> Iterator[LeftServer]:
     batches = Batches(monkeypatch)
     answering = Answering(copy_with_verb_cells(inflection_model, tmp_path / "model", 640), TASK)
     answer = answering.answer
@@ -91,23 +92,29 @@ def test_a_search_ends_when_its_client_has_left(
         channels = server.active_channels.values()
         wait_until(lambda: not any(channel.connected for channel in channels))
         batches.may_go_on.set()
-        assert search_ended.wait(PATIENCE)
-        assert batches.sizes == [64]
-        # The model is free for others.
-        request = urllib.request.Request(
-            f"{address_of(server)}answer",
-            json.dumps(WORD).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
-            assert response.status == 200
+        yield LeftServer(server, search_ended.wait(PATIENCE), batches.sizes)
+
+
+def test_a_search_ends_when_its_client_has_left(left_server: LeftServer) -> None:
+    assert left_server.search_ended
+    assert left_server.batch_sizes == [64]
+
+
+def test_after_a_client_has_left_the_model_is_free_for_others(left_server: LeftServer) -> None:
+    request = urllib.request.Request(
+        f"{address_of(left_server.server)}answer",
+        json.dumps(WORD).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+        assert response.status == 200
 
 
 def test_idle_connections_keep_nobody_out(inflection_model: Path) -> None:
     with running_server(Answering(inflection_model, TASK)) as server, ExitStack() as idle:
         for _ in range(200):
             idle.enter_context(socket.create_connection(("127.0.0.1", server.effective_port)))
-        with urllib.request.urlopen(address_of(server), timeout=20) as page:
+        with urllib.request.urlopen(address_of(server), timeout=PATIENCE) as page:
             assert page.status == 200
 
 
@@ -152,13 +159,10 @@ def test_an_address_that_others_reach_is_warned_of(
 
 @pytest.mark.slow
 def test_an_interrupt_ends_the_real_command(inflection_model: Path) -> None:
-    command = [*CONSOLE, "serve", str(inflection_model), "--port", "0"]
-    process = subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    address = process.stdout.readline().split()[0]
-    with urllib.request.urlopen(address, timeout=PATIENCE) as page:
-        assert b"outputs and proofs" in page.read()
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=PATIENCE)
+    with running(*CONSOLE, "serve", str(inflection_model), "--port", "0") as process:
+        address, *_ = process.stdout.readline().split()
+        with urllib.request.urlopen(address, timeout=PATIENCE) as page:
+            assert b"outputs and proofs" in page.read()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (0, "")

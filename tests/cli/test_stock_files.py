@@ -9,7 +9,9 @@ import pytest
 import torch
 import yaml
 
-from tests.commands import ROOT, fail, succeed
+from onmt_entmax.cli import train, translate
+from tests.commands import ROOT, succeed
+from tests.in_process import refusal, success
 
 STOCK = {path.stem: path for path in (ROOT / "tests" / "stock").rglob("*.yaml")}
 # Files that train, and a part of what is said about their options.
@@ -39,7 +41,9 @@ REFUSED = {
 }
 # Of every file, only sizes and limits are changed, by flags.
 FEW = ["-train_steps", 5, "-valid_steps", 5, "-save_checkpoint_steps", 5]
-SMALL = ["-rnn_size", 16, "-word_vec_size", 16]
+SIZE = 16
+SMALL = ["-rnn_size", SIZE, "-word_vec_size", SIZE]
+LINES = 60  # of every text
 TRANSFORMER = ["-transformer_ff", 16, "-heads", 2, "-enc_layers", 1, "-dec_layers", 1]
 
 
@@ -55,10 +59,10 @@ def test_the_documents_state_the_share() -> None:
 
 
 def write_text(path: Path, upper: bool = False) -> None:
-    """Write sixty lines of words of letters, the same for all files, in lower or upper case."""
+    """Write lines of words of letters, the same for all files, in lower or upper case."""
     generator = random.Random(5)
     words = ["".join(generator.choices("abcdefgh", k=3)) for _ in range(30)]
-    lines = [" ".join(generator.choices(words, k=generator.randint(2, 5))) for _ in range(60)]
+    lines = [" ".join(generator.choices(words, k=generator.randint(2, 5))) for _ in range(LINES)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line.upper() if upper else line}\n" for line in lines))
 
@@ -119,11 +123,15 @@ def write_inputs(name: str, folder: Path, subwords: Subwords) -> dict[str, Any]:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(subwords.model(config.get("src_subword_type", "sentencepiece")), path)
     if config.get("both_embeddings"):
-        path = folder / config["both_embeddings"]
-        path.parent.mkdir()
-        words = dict.fromkeys((folder / "data" / "src-train.txt").read_text().split())
-        path.write_text("".join(f"{word}{' 0.5' * 16}\n" for word in words))
+        write_embeddings(folder / config["both_embeddings"], folder / "data" / "src-train.txt")
     return config
+
+
+def write_embeddings(path: Path, text: Path) -> None:
+    """Write the same vector for each word of a text, of the size that `SMALL` has."""
+    path.parent.mkdir()
+    words = dict.fromkeys(text.read_text().split())
+    path.write_text("".join(f"{word}{' 0.5' * SIZE}\n" for word in words))
 
 
 @pytest.mark.slow
@@ -150,8 +158,11 @@ def trained(
 ) -> Trained:
     name, folder = request.param, tmp_path_factory.mktemp("stock")
     config = write_inputs(name, folder, subwords)
-    small = [*SMALL, *(TRANSFORMER if config.get("encoder_type") == "transformer" else [])]
-    printed = succeed("train.py", "-config", STOCK[name], *FEW, *small, cwd=folder)
+    is_transformer = config.get("encoder_type") == "transformer"
+    small = [*SMALL, *TRANSFORMER] if is_transformer else SMALL
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        printed = success(train.main, ["-config", STOCK[name], *FEW, *small])
     return Trained(name, config, folder, printed)
 
 
@@ -174,13 +185,13 @@ def test_the_vocabulary_is_written(trained: Trained) -> None:
     assert (trained.folder / trained.config["src_vocab"]).is_file()
 
 
-def test_its_model_translates(trained: Trained) -> None:
+def test_its_model_translates(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trained.folder)
     data = trained.config["data"]
     source = data["valid" if "valid" in data else "corpus_1"]["path_src"]
     files = ["-model", trained.config["save_model"], "-src", source, "-output", "out"]
-    flags = ["-gpu", 0, "-verbose", "-max_length", 8, "-beam_size", 2]
-    succeed("translate.py", *files, *flags, cwd=trained.folder)
-    assert len((trained.folder / "out").read_text().splitlines()) == 60
+    success(translate.main, [*files, "-gpu", 0, "-verbose", "-max_length", 8, "-beam_size", 2])
+    assert len(Path("out").read_text().splitlines()) == LINES
 
 
 class Refused(NamedTuple):
@@ -201,7 +212,9 @@ def refused(
     if "train_from" in config:  # the error names the command that imports a checkpoint
         (folder / config["train_from"]).parent.mkdir(exist_ok=True)
         (folder / config["train_from"]).write_bytes(b"a checkpoint of OpenNMT-py")
-    error = fail("train.py", "-config", STOCK[name], cwd=folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        error = refusal(train.main, ["-config", STOCK[name]], progress=True)
     return Refused(name, folder / config["save_model"], error)
 
 

@@ -49,33 +49,40 @@ def test_every_possible_next_token_and_no_other_is_listed(
     tmp_path: Path, prefix: str, alpha: float
 ) -> None:
     folder = write_model(tmp_path / "model", alpha=alpha)
-    found = suggestions(load(folder), "a b a", prefix)
-    expected = next_tokens(folder, "a b a", prefix)
-    assert {c.token: c.prob for c in found.continuations} == pytest.approx(expected, abs=1e-6)
+    continuations = suggestions(load(folder), "a b a", prefix).continuations
+    listed = {continuation.token: continuation.prob for continuation in continuations}
+    assert listed == pytest.approx(next_tokens(folder, "a b a", prefix), abs=1e-6)
 
 
-class TestTheTextOfSuggestions:
-    """One next token is shown; the first token of the prefix `x` is said to be impossible."""
+# --- the text of suggestions ---
 
-    @pytest.fixture
-    def found(self, tmp_path: Path) -> TextSuggestion:
-        return suggestions(load(write_model(tmp_path / "model", alpha=1.0)), "a b a", "x")
 
-    @pytest.fixture
-    def lines(self, found: TextSuggestion) -> list[str]:
-        return suggest.text_of(replace(found, excluded_at=0), ["x"], 1).splitlines()
+@pytest.fixture
+def suggestion(tmp_path: Path) -> TextSuggestion:
+    """What may follow the prefix `x`, which is said to be impossible."""
+    suggestion = suggestions(load(write_model(tmp_path / "model", alpha=1.0)), "a b a", "x")
+    return replace(suggestion, excluded_at=0)
 
-    def test_names_the_token_that_the_model_excludes(self, lines: list[str]) -> None:
-        assert lines[0] == "the model excludes 'x' (token 1 of the prefix)"
 
-    def test_has_the_most_probable_token(self, lines: list[str], found: TextSuggestion) -> None:
-        first = found.continuations[0]
-        assert lines[1] == f"next      {first.prob:<8.6g}  {first.token}"
+@pytest.fixture
+def lines(suggestion: TextSuggestion) -> list[str]:
+    """The text with a single next token."""
+    return suggest.text_of(suggestion, ["x"], 1).splitlines()
 
-    def test_sums_the_others(self, lines: list[str], found: TextSuggestion) -> None:
-        others = found.continuations[1:]
-        rest = sum(continuation.prob for continuation in others)
-        assert lines[2] == f"          {rest:<8.6g}  on {len(others)} more"
+
+def test_the_token_that_the_model_excludes_is_named(lines: list[str]) -> None:
+    assert lines[0] == "the model excludes 'x' (token 1 of the prefix)"
+
+
+def test_the_most_probable_token_is_listed(lines: list[str], suggestion: TextSuggestion) -> None:
+    first, *_ = suggestion.continuations
+    assert lines[1] == f"next      {first.prob:<8.6g}  {first.token}"
+
+
+def test_the_other_tokens_are_summed(lines: list[str], suggestion: TextSuggestion) -> None:
+    _, *others = suggestion.continuations
+    rest = sum(continuation.prob for continuation in others)
+    assert lines[2] == f"          {rest:<8.6g}  on {len(others)} more"
 
 
 def test_a_right_to_left_model_reads_prefixes_from_right_to_left(
@@ -86,55 +93,68 @@ def test_a_right_to_left_model_reads_prefixes_from_right_to_left(
     assert "from right to left, and so are prefixes read" in capsys.readouterr().err
 
 
-class TestAPrefixIsTyped:
-    PREFIXES = "x\n\nö\ny\n"
+# --- typed sources and prefixes ---
 
-    @pytest.fixture
-    def folder(self, tmp_path: Path) -> Path:
-        return write_model(tmp_path / "model")
+PREFIXES = "x\n\nö\ny\n"  # the second is empty, the third impossible
 
-    def type_lines(self, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
-    def test_after_the_source(
-        self,
-        folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        """A source in the arguments and one on the first line are the same."""
-        self.type_lines(monkeypatch, self.PREFIXES)
-        assert exit_status(suggest.main, [str(folder), "--source", "a b"]) == 0
-        with_argument = capsys.readouterr().out
-        self.type_lines(monkeypatch, f"\na b\n{self.PREFIXES}")
-        assert exit_status(suggest.main, [str(folder)]) == 0
-        assert capsys.readouterr().out == with_argument
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "model")
 
-    def test_again_after_one_that_is_not_possible(
-        self,
-        folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        """Three of the four prefixes, among them the empty one, have suggestions."""
-        self.type_lines(monkeypatch, self.PREFIXES)
-        assert exit_status(suggest.main, [str(folder), "--source", "a b"]) == 0
-        captured = capsys.readouterr()
-        assert captured.err == "suggest.py: 'ö' is not in the target vocabulary\n"
-        assert captured.out.count("forced") == 3
 
-    def test_or_nothing_is(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.type_lines(monkeypatch, "")
-        assert exit_status(suggest.main, [str(folder)]) == 0
+def type_lines(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Let the standard input have a text."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def test_a_source_in_the_arguments_and_one_on_the_first_line_are_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    type_lines(monkeypatch, PREFIXES)
+    assert exit_status(suggest.main, [str(folder), "--source", "a b"]) == 0
+    with_argument = capsys.readouterr().out
+    type_lines(monkeypatch, f"\na b\n{PREFIXES}")
+    assert exit_status(suggest.main, [str(folder)]) == 0
+    assert capsys.readouterr().out == with_argument
+
+
+def test_prefixes_may_follow_one_that_is_not_possible(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The three others, among them the empty one, have suggestions."""
+    type_lines(monkeypatch, PREFIXES)
+    assert exit_status(suggest.main, [str(folder), "--source", "a b"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "suggest.py: 'ö' is not in the target vocabulary\n"
+    assert printed.out.count("forced") == 3
+
+
+def test_nothing_need_be_typed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    type_lines(monkeypatch, "")
+    assert exit_status(suggest.main, [str(folder)]) == 0
+
+
+# --- refusals ---
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["model", "--source", " ", "--prefix", "x"], "the source is blank"),
-        (["model", "--source", "a", "--prefix", "x ö"], "'ö' is not in the target"),
-        (["nowhere", "--source", "a", "--prefix", "x"], "nowhere: no such model folder"),
-        (["model", "--prefix", "x"], "--prefix needs --source"),
+        pytest.param(
+            ["model", "--source", " ", "--prefix", "x"], "the source is blank", id="blank source"
+        ),
+        pytest.param(
+            ["model", "--source", "a", "--prefix", "x ö"],
+            "'ö' is not in the target",
+            id="unknown token",
+        ),
+        pytest.param(
+            ["nowhere", "--source", "a", "--prefix", "x"],
+            "nowhere: no such model folder",
+            id="no model",
+        ),
+        pytest.param(["model", "--prefix", "x"], "--prefix needs --source", id="no source"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_one_line(

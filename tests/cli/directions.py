@@ -1,0 +1,10 @@
+"""Queries for models of inflection that write from left to right and from right to left."""
+
+from onmt_entmax.inflector import Question
+
+RIGHT_TO_LEFT = {"target_order": "right_to_left"}  # options of a model
+QUESTIONS = [
+    Question(language, lemma, ("V",))
+    for language in ("english", "german")
+    for lemma in ("a", "ab", "b", "bba", "aab", "ba")
+]

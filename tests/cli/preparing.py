@@ -1,0 +1,50 @@
+"""Tables in the current folder, and calls of `onmt-entmax prepare table` that read them."""
+
+import io
+from collections.abc import Iterable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from onmt_entmax.cli import prepare_table
+from tests.in_process import Main, exit_status
+
+PHONES = ["ploaie\tp lʷ a j e", "abil\ta b i l", "ochi\to kʲ"]
+FORMS = ["draw\tV;PST\tdrew", "go\tV;PST\twent", "walk\tV;PRS\twalks"]
+
+
+def write_tables(tables: Mapping[str | Path, Iterable[str]]) -> None:
+    """Write the rows of each file."""
+    for name, rows in tables.items():
+        Path(name).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+
+
+def read_lines(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8").splitlines()
+
+
+class Printed(NamedTuple):
+    """The standard output and the standard error of a command."""
+
+    out: str
+    errors: str
+
+
+def prepare(*arguments: object, main: Main = prepare_table.main) -> Printed:
+    """Prepare the folder `out`; return what was printed.
+
+    Args:
+        arguments: those of the command, but for the folder.
+        main: the function of the command.
+    """
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as errors:
+        assert exit_status(main, [*map(str, arguments), "--out", "out"]) == 0
+    return Printed(out.getvalue(), errors.getvalue())
+
+
+def written_options() -> dict[str, Any]:
+    """Return the options of the configuration in `out`."""
+    options: dict[str, Any] = yaml.safe_load(Path("out/train.yaml").read_text("utf-8"))
+    return options

@@ -1,0 +1,93 @@
+"""Small models that stock OpenNMT-py trains, in this process: small letters become capitals."""
+
+import importlib
+import random
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+SMALL = {
+    "encoder_type": "brnn",
+    "layers": 1,
+    "rnn_size": 48,
+    "word_vec_size": 24,
+    "batch_size": 16,
+    "optim": "adam",
+    "learning_rate": 0.01,
+    "dropout": 0.1,
+    "param_init": 0,
+    "param_init_glorot": True,
+    "seed": 3,
+}
+DEV_SIZE = 40  # lines
+MODELS = {
+    "recurrent": {"layers": 2, "vocab_size_multiple": 8},
+    "sparsemax": {
+        "rnn_type": "GRU",
+        "encoder_type": "rnn",
+        "global_attention": "mlp",
+        "global_attention_function": "sparsemax",
+        "generator_function": "sparsemax",
+    },
+    "transformer": {
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "layers": 2,
+        "rnn_size": 32,
+        "word_vec_size": 32,
+        "heads": 4,
+        "transformer_ff": 64,
+        "position_encoding": True,
+        "share_vocab": True,
+        "share_embeddings": True,
+        "share_decoder_embeddings": True,
+        "learning_rate": 0.005,
+        "dropout": 0.0,
+        "attention_dropout": 0.0,
+    },
+}
+
+
+def write_corpus(folder: Path) -> None:
+    """Write strings in small letters, and the same in capitals, for training and dev set."""
+    generator = random.Random(5)
+    for name, size in (("train", 300), ("valid", DEV_SIZE)):
+        lines = [generator.choices("abcdefgh", k=generator.randint(3, 9)) for _ in range(size)]
+        text = "".join(" ".join(line) + "\n" for line in lines)
+        (folder / f"{name}.src").write_text(text)
+        (folder / f"{name}.tgt").write_text(text.upper())
+
+
+def stock(command: str, *arguments: str) -> None:
+    """Run a command of stock OpenNMT-py in this process."""
+    module = importlib.import_module(f"onmt.bin.{command}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [command, *arguments])
+        # OpenNMT-py 2.3.0 reads its own pickles with torch.load, which newer torch refuses.
+        patch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+        module.main()
+
+
+def train_stock(folder: Path, changes: dict[str, object]) -> Path:
+    """Train a model with stock OpenNMT-py; return its checkpoint."""
+    write_corpus(folder)
+    config = SMALL | {
+        "data": {
+            "corpus_1": {"path_src": f"{folder}/train.src", "path_tgt": f"{folder}/train.tgt"},
+        },
+        "save_data": f"{folder}/samples",
+        "src_vocab": f"{folder}/vocab.src",
+        "tgt_vocab": f"{folder}/vocab.tgt",
+        "save_model": f"{folder}/model",
+        "train_steps": 300,
+        "save_checkpoint_steps": 300,
+    }
+    config |= changes
+    if config.get("share_vocab"):
+        config["tgt_vocab"] = config["src_vocab"]
+    (folder / "stock.yaml").write_text(yaml.safe_dump(config))
+    stock("build_vocab", "-config", f"{folder}/stock.yaml", "-n_sample", "-1")
+    stock("train", "-config", f"{folder}/stock.yaml")
+    return folder / "model_step_300.pt"

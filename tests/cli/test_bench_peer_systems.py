@@ -1,0 +1,107 @@
+"""Systems that the benchmark of peers compares: the files that they read and choose.
+
+None of them is installed: the tests read what is written for them, and the commands.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tools.bench.peer_systems.eole import Eole
+from tools.bench.peer_systems.system import Data
+from tools.bench.peer_systems.yoyodyne import Yoyodyne, divided
+
+
+def write_data(folder: Path, source: str, target: str) -> Data:
+    """Write the same pairs as training and development set."""
+    data = Data(folder)
+    folder.mkdir()
+    for split in ("train", "dev"):
+        data.path(split, "src").write_text(source, encoding="utf-8")
+        data.path(split, "tgt").write_text(target, encoding="utf-8")
+    data.write_samples()
+    return data
+
+
+# --- yoyodyne ---
+
+
+def test_marks_are_apart_from_units() -> None:
+    marks, units = divided("lang=deu +N +ACC(PL) + a")
+    assert marks == ["lang=deu", "+N", "+ACC(PL)"]
+    assert units == ["+", "a"]
+
+
+@pytest.fixture
+def yoyodyne(tmp_path: Path) -> Yoyodyne:
+    """The system in a folder of its own; its environment has a Python."""
+    peers, folder = tmp_path / "peers", tmp_path / "yoyodyne"
+    (peers / "yoyodyne" / "bin").mkdir(parents=True)
+    (peers / "yoyodyne" / "bin" / "python").touch()
+    folder.mkdir()
+    data = write_data(tmp_path / "data", '+V +PST " a\n+V d\n', "a e d\nd e d\n")
+    return Yoyodyne(data, folder, peers, minutes=1)
+
+
+def test_yoyodyne_reads_units_and_tags_in_columns(yoyodyne: Yoyodyne) -> None:
+    yoyodyne.prepare()
+    table = (yoyodyne.folder / "train.tsv").read_text(encoding="utf-8")
+    assert table == '""" a"\ta e d\t+V +PST\nd\td e d\t+V\n'
+
+
+def test_yoyodyne_reads_tags_as_features(yoyodyne: Yoyodyne) -> None:
+    yoyodyne.prepare()
+    configuration = json.loads((yoyodyne.folder / "config.yaml").read_text())
+    assert configuration["data"]["features_col"] == 3
+
+
+def test_yoyodyne_takes_the_best_checkpoint(yoyodyne: Yoyodyne) -> None:
+    checkpoints = yoyodyne.folder / "checkpoints"
+    checkpoints.mkdir()
+    best, last = "step=20-val_accuracy=0.1250.ckpt", "step=100-val_accuracy=0.0950.ckpt"
+    for name in (best, last):
+        (checkpoints / name).touch()
+    source = yoyodyne.data.path("dev", "src")
+    command = yoyodyne.decode(source, yoyodyne.folder / "dev.predicted")
+    assert command.words[-1] == str(checkpoints / best)
+
+
+# --- Eole ---
+
+
+@pytest.fixture
+def eole(tmp_path: Path) -> Eole:
+    """The system after three validations, of which the second was the best."""
+    (tmp_path / "peers" / "eole" / "bin").mkdir(parents=True)
+    (tmp_path / "peers" / "eole" / "bin" / "python").touch()
+    system = Eole(Data(tmp_path), tmp_path, tmp_path / "peers", minutes=1)
+    accuracies = [41.5, 97.25, 60]
+    lines = [f"INFO] Validation accuracy: {accuracy}\n" for accuracy in accuracies]
+    (tmp_path / "train.log").write_text("".join(lines), encoding="utf-8")
+    for number in range(1, len(accuracies) + 1):
+        folder = checkpoint(system, number)
+        folder.mkdir(parents=True)
+        (folder / "config.json").touch()
+    return system
+
+
+def checkpoint(system: Eole, validation: int) -> Path:
+    """Return the folder of the checkpoint of a validation, counted from 1."""
+    return system.folder / "model" / f"step_{validation * system.every}"
+
+
+def model_to_decode(system: Eole) -> Path:
+    """Return the checkpoint with which the system decodes."""
+    system.decode(system.folder / "dev.src", system.folder / "dev.predicted")
+    return Path(json.loads((system.folder / "predict.yaml").read_text())["model_path"])
+
+
+def test_eole_takes_the_best_checkpoint(eole: Eole) -> None:
+    assert model_to_decode(eole) == checkpoint(eole, 2)
+
+
+def test_eole_takes_the_best_checkpoint_that_is_there(eole: Eole) -> None:
+    """A training may end before its last checkpoint is whole."""
+    (checkpoint(eole, 2) / "config.json").unlink()
+    assert model_to_decode(eole) == checkpoint(eole, 3)

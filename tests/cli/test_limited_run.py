@@ -1,0 +1,55 @@
+"""Commands of a benchmark that are stopped after so much processor time."""
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.bench.limited_run import Used, run
+from tools.bench.peer_systems.system import Command
+
+if sys.platform != "linux":
+    pytest.skip("processor times are read from /proc", allow_module_level=True)
+
+LIMIT = 0.3  # seconds of processor time
+BUSY = "import time\nwhile time.process_time() < 5: pass"  # far longer than the limit
+# Starts a busy child, and writes its process id.
+PARENT = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {BUSY!r}])
+print(child.pid, flush=True)
+child.wait()
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def stopped(log: Path) -> Used:
+    """A command that does nothing itself, stopped for the time of its child."""
+    return run(Command([sys.executable, "-c", PARENT]), log, LIMIT)
+
+
+def test_the_time_of_a_child_counts(stopped: Used) -> None:
+    assert stopped.stopped
+    assert stopped.processor >= LIMIT
+    assert stopped.status == -signal.SIGTERM
+
+
+@pytest.mark.usefixtures("stopped")
+def test_a_child_ends_with_its_parent(log: Path) -> None:
+    """What is left of it, if anything, is the entry of an ended process, which has no command."""
+    command = Path("/proc", log.read_text().strip(), "cmdline")
+    assert not command.exists() or command.read_bytes() == b""
+
+
+def test_a_sleeping_command_uses_no_time(log: Path) -> None:
+    """It sleeps longer than it may compute."""
+    code = f"import time; time.sleep({LIMIT} + 0.2)"
+    used = run(Command([sys.executable, "-c", code]), log, LIMIT)
+    assert not used.stopped
+    assert used.processor < LIMIT < used.wall

@@ -1,0 +1,103 @@
+"""`onmt-entmax paradigm --least`: forms below it are counted and named in every format."""
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.inflector import Form, Inflection, Inflector, Question
+from onmt_entmax.paradigm import as_csv, as_html, cell_text
+from tests.cli.paradigms import WHOLE_SUPPORT, Writer, run_paradigm
+
+LEAST = ("--least", 0.2)
+
+
+@pytest.fixture(scope="module")
+def left_out(paradigm_model: Path) -> dict[str, int]:
+    """The number of forms below 0.2, by the tags of the cell."""
+    inflector = Inflector([paradigm_model], n_best=0)
+    answers = {tags: inflector.inflect("german", "ab", tags) for tags in ("V", "V;PST")}
+    assert all(answer.level == "exhaustive" for answer in answers.values())
+    counts = {
+        tags: sum(form.prob < 0.2 for form in answer.forms) for tags, answer in answers.items()
+    }
+    assert min(counts.values()) > 0
+    return counts
+
+
+@pytest.fixture
+def note(left_out: dict[str, int]) -> str:
+    """What is said of both cells together."""
+    return f"{sum(left_out.values())} forms below 0.2 left out"
+
+
+@pytest.fixture
+def writer(paradigm_model: Path, cells_file: Path, tmp_path: Path) -> Writer:
+    return Writer(paradigm_model, cells_file, tmp_path / "w", ("ab",))
+
+
+def test_a_table_marks_cells_with_forms_left_out(writer: Writer, note: str) -> None:
+    written = writer.write("table", *LEAST)
+    assert written.lines()[-1] == note
+    assert f"note: {note}" in written.errors
+    assert written.text.count(" ...") == 2  # one a cell
+    assert "<1%" not in written.text
+
+
+def test_a_page_marks_cells_with_forms_left_out(
+    writer: Writer, note: str, left_out: dict[str, int]
+) -> None:
+    written = writer.write("html", *LEAST)
+    assert f'<p class="muted">{note}</p>' in written.text
+    assert written.text.count("</span> ...</td>") == 2  # one a cell
+    assert "all forms of probability 0.2 or more" in written.text
+    for count in left_out.values():
+        assert f"; {count} forms below 0.2 left out" in written.text
+    assert f"note: {note}" in written.errors
+
+
+def test_json_counts_forms_left_out_by_cell(writer: Writer, left_out: dict[str, int]) -> None:
+    written = writer.write("json", *LEAST)
+    content = json.loads(written.text)
+    assert content["least"] == 0.2
+    cells = [cell for section in content["sections"] for cell in section["cells"]]
+    assert {cell["tags"]: cell["left_out"] for cell in cells} == left_out
+    assert all(form["prob"] >= 0.2 for cell in cells for form in cell["forms"])
+    assert "left out" in written.errors
+
+
+def test_csv_counts_forms_left_out_by_cell(writer: Writer, left_out: dict[str, int]) -> None:
+    rows = csv.DictReader(writer.write("csv", *LEAST).lines())
+    assert {row["tags"]: int(row["left_out"]) for row in rows} == left_out
+
+
+def test_an_automaton_that_left_forms_out_is_not_complete(writer: Writer, note: str) -> None:
+    assert writer.write("att").printed.startswith("complete: ")
+    assert f"in each cell; {note} in 2 of 2 cells\n" in writer.write("att", *LEAST).printed
+
+
+def test_a_keyman_list_names_forms_left_out(writer: Writer, note: str) -> None:
+    written = writer.write("keyman", *LEAST)
+    assert f"{note} in 2 of 2 cells" in written.lines()[-1]
+    assert f"{note} in 2 of 2 cells" in written.printed
+
+
+def test_a_table_that_is_printed_has_the_note_once(
+    paradigm_model: Path, cells_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_paradigm(paradigm_model, cells_file, "german", "ab", *LEAST) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("below 0.2 left out") == 1
+    assert "left out" not in captured.err
+
+
+def test_a_cell_may_lose_its_only_form() -> None:
+    """Rounding may leave it just below 1."""
+    form = Form("ab", math.log(0.999), 0.999)
+    question = Question("x", "a", ("N",))
+    cell = Inflection(question, (form,), WHOLE_SUPPORT, (), only=True).at_least(1)
+    assert cell_text(cell) == "(none) ..."
+    assert "(none) ..." in as_html([[cell]])
+    assert as_csv([cell]) == "x,a,N,,,only,,1\n"

@@ -1,0 +1,175 @@
+"""`prepare sigmorphon` reads tables of the shared tasks, of UniMorph and of spreadsheets."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from onmt_entmax.errors import counted
+from tests.cli.sigmorphon import prepare, read_lines
+
+
+class Layout(NamedTuple):
+    """A table, and how it is read."""
+
+    name: str
+    """Of the file."""
+    text: str
+    language: str
+    pairs: list[tuple[str, str]]
+    """Source, after the language, and target."""
+    columns: str
+    """What is printed of the columns."""
+    tags: str
+    """What is printed of the tags."""
+
+
+LAYOUTS = {
+    "SIGMORPHON 2016": Layout(
+        name="german-task1-train",
+        text="Zugang\tpos=N,case=ACC,num=PL\tZugänge\nflott\tpos=ADJ\tflott\n",
+        language="german",
+        pairs=[
+            ("+pos=N +case=ACC +num=PL Z u g a n g", "Z u g ä n g e"),
+            ("+pos=ADJ f l o t t", "f l o t t"),
+        ],
+        columns="columns source, tags, target between tabs",
+        tags="tags between ','",
+    ),
+    "SIGMORPHON 2017 to 2019": Layout(
+        name="old-irish-train-low",
+        text="as\tbe\tV;FUT\n",
+        language="old-irish",
+        pairs=[("+V +FUT a s", "b e")],
+        columns="columns source, target, tags between tabs",
+        tags="tags between ';'",
+    ),
+    "SIGMORPHON 2020 to 2022, most tags single": Layout(
+        name="ket_small.train",
+        text="тат\tтат\tADJ\nам\tамась\tN;INS\nқае\tқае\tADV\n",
+        language="ket",
+        pairs=[
+            ("+ADJ т а т", "т а т"),
+            ("+N +INS а м", "а м а с ь"),
+            ("+ADV қ а е", "қ а е"),
+        ],
+        columns="columns source, target, tags between tabs",
+        tags="tags between ';'",
+    ),
+    "SIGMORPHON 2023": Layout(
+        name="tur.trn",
+        text="göz\tN;NOM(PL;PSS(1,PL))\tgözlerimiz\n",
+        language="tur",
+        pairs=[("+N +NOM(PL;PSS(1,PL)) g ö z", "g ö z l e r i m i z")],
+        columns="columns source, tags, target between tabs",
+        tags="tags between ';', some layered",
+    ),
+    "UniMorph with segmentation": Layout(
+        name="eng",
+        text="aah\taahs\tV;PRS;NOM(3,SG)\taah|s\n\naah\taah\tV;NFIN\t-\n",
+        language="eng",
+        pairs=[("+V +PRS +NOM(3,SG) a a h", "a a h s"), ("+V +NFIN a a h", "a a h")],
+        columns="columns source, target, tags, - between tabs",
+        tags="tags between ';', some layered",
+    ),
+    "spreadsheet": Layout(
+        name="welsh.csv",
+        text='Form,Note,Lemma,Tags\r\n"cŵn, y",a,ci,N;PL\r\n,,,\r\n"""ci""",b,ci,N;SG\r\n',
+        language="welsh",
+        pairs=[("+N +PL c i", "c ŵ n , ▁ y"), ("+N +SG c i", '" c i "')],
+        columns="columns target, -, source, tags between commas",
+        tags="tags between ';'",
+    ),
+}
+
+
+@pytest.fixture(params=LAYOUTS.values(), ids=LAYOUTS.keys())
+def layout(request: pytest.FixtureRequest) -> Layout:
+    layout: Layout = request.param
+    return layout
+
+
+class Prepared(NamedTuple):
+    """The folder that the command wrote, and the lines that it printed."""
+
+    folder: Path
+    printed: list[str]
+
+
+@pytest.fixture
+def prepared(layout: Layout, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Prepared:
+    """The table of the layout, as development and as test set."""
+    path = tmp_path / layout.name
+    path.write_text(layout.text, newline="")
+    prepare("--dev", path, "--test", path, "--out", tmp_path / "out")
+    return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_the_rows_of_a_layout_are_read(layout: Layout, prepared: Prepared, split: str) -> None:
+    sources = [f"lang={layout.language} {source}" for source, _ in layout.pairs]
+    assert read_lines(prepared.folder / f"{split}.src") == sources
+    assert read_lines(prepared.folder / f"{split}.tgt") == [target for _, target in layout.pairs]
+
+
+def test_how_a_layout_is_read_is_printed(layout: Layout, prepared: Prepared) -> None:
+    first, second, third, *_ = prepared.printed
+    assert first.startswith(f"{layout.name} and 1 file more: {layout.columns}")
+    assert second == f"source: characters; target: characters; {layout.tags}"
+    rows = counted(len(layout.pairs), "row")
+    files = f"dev: {layout.name} ({rows}); test: {layout.name} ({rows})"
+    assert third == f"language {layout.language}: {files}"
+
+
+@pytest.fixture(params=[[], ["--columns", "lemma,form,tags"]], ids=["guessed", "named columns"])
+def headed(
+    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Prepared:
+    """Tables with a heading in German."""
+    for part in ("train", "dev"):
+        rows = f"Wort\tForm\tMerkmale\na{part}\tab\tV;PST\nb\tbb\tN\n"
+        (tmp_path / f"x-{part}").write_text(rows)
+    prepare("--data", tmp_path, "--out", tmp_path / "out", *request.param)
+    return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
+
+
+def test_a_heading_is_no_row(headed: Prepared) -> None:
+    assert read_lines(headed.folder / "dev.src") == ["lang=x +V +PST a d e v", "lang=x +N b"]
+
+
+def test_a_heading_left_out_is_printed(headed: Prepared) -> None:
+    assert any("; heading 'Wort\\tForm\\tMerkmale' left out" in line for line in headed.printed)
+
+
+def test_the_printed_query_is_the_first_row_below_the_heading(headed: Prepared) -> None:
+    assert any(line.endswith(" x adev 'V;PST'") for line in headed.printed)
+
+
+def test_named_columns_and_language(tmp_path: Path) -> None:
+    (tmp_path / "a.x").write_text("past(a;b)\tdrew\t1\tdraw\n")
+    options = ["--columns", "tags,form,-,lemma", "--language", "english"]
+    prepare("--train", tmp_path / "a.x", *options, "--out", tmp_path)
+    assert read_lines(tmp_path / "train.src") == ["lang=english +past(a;b) d r a w"]
+    assert read_lines(tmp_path / "train.tgt") == ["d r e w"]
+
+
+@pytest.fixture
+def script_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Warnings of a Cyrillic table: six rows have Latin letters, four are repeated."""
+    rows = [f"б{n}\tб{n}\tN" for n in range(20)]
+    rows += [*["уранак\tура́нкa\tN;GEN"] * 5, "уранак\turanka\tN;DAT"]
+    (tmp_path / "x").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    prepare("--train", tmp_path / "x", "--out", tmp_path)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_words_of_mixed_scripts_are_named(script_warnings: list[str]) -> None:
+    mixed, _ = script_warnings
+    assert "x: rows that mix scripts: 6 of 26: line 21, 'ура́нкa' mixes scripts: " in mixed
+    assert mixed.count("Cyrillic with Latin a (U+0061); ") == 5
+    assert mixed.endswith("; and 1 more (onmt-entmax audit lists all)")
+
+
+def test_repeated_rows_are_named(script_warnings: list[str]) -> None:
+    _, repeated = script_warnings
+    assert "x: rows that are there before: 4 of 26, such as 'уранак', " in repeated

@@ -1,0 +1,88 @@
+"""`prepare table`: languages, which the names of files say or `--language` names."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import prepare_sigmorphon, prepare_table
+from tests.cli.preparing import FORMS, Printed, prepare, read_lines, write_tables
+from tests.in_process import Main, refusal
+
+pytestmark = pytest.mark.usefixtures("working_folder")
+
+
+@pytest.fixture
+def two_languages(working_folder: Path) -> Printed:
+    """What is printed of files whose names begin with a language."""
+    names = [f"{name}.{split}" for name in ("heb", "heb-unvoc") for split in ("trn", "dev")]
+    write_tables(dict.fromkeys(names, FORMS))
+    return prepare("--train", *Path().glob("*.trn"), "--dev", *Path().glob("*.dev"))
+
+
+@pytest.mark.usefixtures("two_languages")
+def test_languages_are_the_names_of_several_files() -> None:
+    languages = {line.split()[0] for line in read_lines("out/train.src")}
+    assert languages == {"lang=heb", "lang=heb-unvoc"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("language heb: train: heb.trn (3 rows); dev: heb.dev (3 rows)", id="one"),
+        pytest.param("train.{src,tgt}: 6 rows, 2 languages", id="all"),
+    ],
+)
+def test_rows_of_each_language_and_of_all_are_counted(two_languages: Printed, line: str) -> None:
+    assert f"{line}\n" in two_languages.out
+
+
+class TestTwoFilesOfOneLanguage:
+    WARNING = "train: heb.trn, heb.train are one language here, heb; "
+
+    @pytest.fixture
+    def arguments(self, working_folder: Path) -> list[str]:
+        """Those that name two files of Hebrew and one of Arabic."""
+        write_tables(
+            {"heb.trn": FORMS[:1], "heb.train": FORMS[1:], "arb.trn": FORMS, "heb.dev": FORMS}
+        )
+        return ["--train", "heb.trn", "heb.train", "arb.trn", "--dev", "heb.dev"]
+
+    def test_are_warned_of(self, arguments: list[str]) -> None:
+        assert f"warning: {self.WARNING}" in prepare(*arguments).errors
+
+    def test_are_not_warned_of_if_their_language_is_named(self, arguments: list[str]) -> None:
+        assert "one language here" not in prepare(*arguments, "--language", "x").errors
+
+    def test_have_their_named_language_in_the_next_command(self, arguments: list[str]) -> None:
+        printed = prepare(*arguments, "--language", "x")
+        assert "heb.dev --output out/dev.predicted.tsv --language x\n" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("main", "knows_columns"), [(prepare_table.main, True), (prepare_sigmorphon.main, False)]
+)
+def test_a_file_whose_name_says_no_language_is_refused_with_what_helps(
+    main: Main, knows_columns: bool
+) -> None:
+    """A column of languages is for `prepare table` alone."""
+    write_tables(dict.fromkeys(("deu.trn", "tur.trn", "dev.tsv", "test.tsv"), FORMS))
+    files = ["--train", "deu.trn", "tur.trn", "--dev", "dev.tsv", "--test", "test.tsv"]
+    message = refusal(main, [*files, "--out", "out"])
+    assert "dev.tsv and 1 file more: the name of the file says no language" in message
+    assert ("or name a column of languages with --columns" in message) == knows_columns
+
+
+def prepare_two_languages(dev: str) -> Printed:
+    """Prepare training tables of the languages a and b, and a development table."""
+    write_tables({"a.trn": FORMS, "b.trn": FORMS, dev: ["walk\tV;PST\twalked"]})
+    return prepare("--train", "a.trn", "b.trn", "--dev", dev)
+
+
+def test_a_training_language_that_dev_lacks_is_warned_of() -> None:
+    warning = "dev: languages of the training rows that it lacks: b; they have no part"
+    assert f"warning: {warning}" in prepare_two_languages("a.dev").errors
+
+
+def test_a_dev_language_that_training_lacks_is_warned_of() -> None:
+    warning = "dev: languages that the training rows lack: c; these have a, b\n"
+    assert f"warning: {warning}" in prepare_two_languages("c.dev").errors

@@ -1,0 +1,53 @@
+"""`translate -report_align`: alignments, in a file beside the outputs and in the report."""
+
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cli.translating import Translated, translate
+
+
+class Link(NamedTuple):
+    """A pair of positions, and the attention of the target token to the source token."""
+
+    source: int
+    target: int
+    weight: float
+
+
+def best_links(translated: Translated) -> list[Link]:
+    """Return the links of the first line's best hypothesis, from the report."""
+    return [Link(*link) for link in translated.best[0]["alignment"]["links"]]
+
+
+@pytest.fixture(scope="module")
+def aligned(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Translated:
+    """Two lines and a blank one between them, with their alignments."""
+    options = ["-n_best", 2, "-beam_size", 4, "-report_align"]
+    return translate(toy_run, tmp_path_factory.mktemp("aligned"), "a b c\n\nd e\n", *options)
+
+
+def test_alignments_are_written_beside_the_outputs(aligned: Translated) -> None:
+    """Each target token has a link."""
+    lines = (aligned.folder / "out.align").read_text().splitlines()
+    assert len(lines) == 6
+    assert lines[2:4] == ["", ""]
+    for line, text in zip(lines, aligned.lines, strict=True):
+        links = [tuple(map(int, pair.split("-"))) for pair in line.split()]
+        assert {target for _, target in links} == set(range(len(text.split())))
+
+
+def test_the_report_has_the_alignments_that_were_written(aligned: Translated) -> None:
+    first, *_ = (aligned.folder / "out.align").read_text().splitlines()
+    links = sorted(best_links(aligned))
+    assert first == " ".join(f"{source}-{target}" for source, target, _ in links)
+
+
+def test_weights_of_a_target_token_sum_to_1(aligned: Translated) -> None:
+    sums: Counter[int] = Counter()
+    for _, target, weight in best_links(aligned):
+        assert weight > 0
+        sums[target] += weight
+    assert list(sums.values()) == pytest.approx([1.0] * len(sums), abs=1e-5)

@@ -1,0 +1,136 @@
+"""`translate`: options of the search, which prove outputs, list them or exclude others."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import translate as command
+from tests.cli.translating import Translated, arguments_of, translate
+from tests.in_process import refusal
+
+# --- exact search and enumeration ---
+
+
+def test_exact_search_proves_every_output(toy_run: Path, toy_source: str, tmp_path: Path) -> None:
+    exact = translate(toy_run, tmp_path, toy_source, "-beam_size", 1, "-search", "exact")
+    assert all(record["certificate"] != "none" for record in exact.records)
+
+
+def test_no_greedy_output_is_more_probable_than_that_of_exact_search(
+    toy_run: Path, toy_source: str, tmp_path: Path
+) -> None:
+    exact = translate(toy_run, tmp_path, toy_source, "-beam_size", 1, "-search", "exact")
+    greedy = translate(toy_run, tmp_path, toy_source, "-beam_size", 1, "-stop", "first")
+    for first, best in zip(greedy.best, exact.best, strict=True):
+        assert best["prob"] >= first["prob"] - 1e-6  # of two batches, rounded apart
+
+
+def test_enumeration_lists_the_support(toy_run: Path, tmp_path: Path) -> None:
+    enumerated = translate(toy_run, tmp_path, "a b c\nd e\n", "-search", "enumerate")
+    for record in enumerated.records:
+        assert record["certificate"] == "exhaustive"
+        assert len(record["hypotheses"]) == record["finished"]
+        mass = sum(hypothesis["prob"] for hypothesis in record["hypotheses"])
+        assert mass == pytest.approx(1, abs=1e-5)  # a sum in float32
+
+
+def test_enumeration_may_end_at_a_mass(toy_run: Path, tmp_path: Path) -> None:
+    options = ("-search", "enumerate", "-mass", 0.5)
+    enumerated = translate(toy_run, tmp_path, "a b c\nd e\n", *options)
+    assert all(record["mass"] >= 0.5 for record in enumerated.records)
+
+
+# --- prefixes ---
+
+
+@pytest.fixture
+def prefixes(tmp_path: Path) -> Path:
+    """A file with a prefix of the first line's output, and none of the second line's."""
+    path = tmp_path / "prefixes"
+    path.write_text("c\n\n")
+    return path
+
+
+def test_outputs_begin_with_their_prefixes(toy_run: Path, prefixes: Path, tmp_path: Path) -> None:
+    translated = translate(toy_run, tmp_path, "a b c\nd e\n", "-tgt", prefixes, "-tgt_prefix")
+    assert translated.lines[0].startswith("c")
+
+
+def test_a_target_without_tgt_prefix_is_not_read(
+    toy_run: Path, prefixes: Path, tmp_path: Path
+) -> None:
+    translated = translate(toy_run, tmp_path, "a b c\nd e\n", "-tgt", prefixes)
+    assert "tgt (without tgt_prefix; for its prob" in translated.printed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Q\n", "prefix of line 1: 'Q' is not in the target vocabulary"),
+        ("a\nb\nc\n", "has 1; they must correspond"),
+    ],
+    ids=["unknown token", "too many"],
+)
+def test_wrong_prefixes_are_refused(
+    toy_run: Path, prefixes: Path, tmp_path: Path, text: str, message: str
+) -> None:
+    prefixes.write_text(text)
+    arguments = [*arguments_of(toy_run, tmp_path), "-tgt", prefixes, "-tgt_prefix"]
+    assert message in refusal(command.main, arguments, progress=True)
+
+
+# --- other outputs are excluded ---
+
+
+def test_if_nothing_is_long_enough_everything_is_excluded(toy_run: Path, tmp_path: Path) -> None:
+    translated = translate(toy_run, tmp_path, "a b\n", "-min_length", 5, "-beam_size", 20)
+    (record,) = translated.records
+    assert record["hypotheses"] == []
+    assert record["excluded"] == pytest.approx(1, abs=1e-5)  # a sum in float32
+
+
+def test_blocked_tokens_do_not_repeat(toy_run: Path, tmp_path: Path) -> None:
+    options = ["-block_ngram_repeat", 1, "-ban_unk_token", "-length_penalty", "avg"]
+    (record,) = translate(toy_run, tmp_path, "a a b\n", *options).records
+    for hypothesis in record["hypotheses"]:
+        tokens = hypothesis["text"].split()
+        assert len(set(tokens)) == len(tokens)
+
+
+# --- length rewards ---
+
+
+REWARD, RATIO = 0.7, 1.4
+
+
+@pytest.fixture(scope="module", params=["beam", "exact"])
+def rewarded(
+    request: pytest.FixtureRequest, toy_run: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Translated:
+    """Three lines, with a length reward."""
+    options = ["-beam_size", 4, "-n_best", 3, "-search", request.param, "-verify"]
+    options += ["-length_reward", REWARD, "-length_ratio", RATIO]
+    return translate(toy_run, tmp_path_factory.mktemp("reward"), "a b c\nd e\na\n", *options)
+
+
+def test_a_length_reward_counts_tokens_as_the_report_does(rewarded: Translated) -> None:
+    """With the end symbol, up to the source's length times the ratio."""
+    for record in rewarded.records:
+        for hypothesis in record["hypotheses"]:
+            length = len(hypothesis.get("tokens", hypothesis["text"]).split()) + 1
+            reward = REWARD * min(length, RATIO * record["source_tokens"])
+            assert hypothesis["score"] == pytest.approx(hypothesis["log_prob"] + reward)
+
+
+def test_a_length_reward_is_recorded_and_verified(rewarded: Translated) -> None:
+    for record in rewarded.records:
+        assert record["penalties"]["length_reward"] == REWARD
+        assert record["verified"] in (True, None)  # None: nothing is certified
+
+
+@pytest.mark.parametrize("search", ["beam", "exact"])
+def test_a_length_reward_of_0_changes_nothing(toy_run: Path, tmp_path: Path, search: str) -> None:
+    options = ["-beam_size", 4, "-n_best", 3, "-search", search, "-verify"]
+    plain = translate(toy_run, tmp_path, "a b c\nd e\na\n", *options)
+    zero = translate(toy_run, tmp_path, "a b c\nd e\na\n", *options, "-length_reward", 0)
+    assert zero.records == plain.records
