@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from onmt_entmax.sparse import backends, reference
+from onmt_entmax.sparse import backends, derivatives, reference
 from onmt_entmax.sparse.arguments import (
     checked,
     checked_alpha,
@@ -244,7 +244,7 @@ class _RowLosses(Function):
         if ctx.needs_input_grad[1]:
             if in_place:
                 p = ctx.backend.scaled(scores, alpha, kept, torch.ones_like(factors))
-            of_row = reference.conjugate_in_alpha(p, alpha)
+            of_row = derivatives.conjugate_in_alpha(p, alpha)
             in_alpha = (factors.unsqueeze(1) * of_row).to(alpha.dtype)
         return in_scores, in_alpha, None
 

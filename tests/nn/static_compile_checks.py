@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import triton.language as tl
 
-from onmt_entmax.recurrence.backends import triton as kernels
-from tests.sparse.compile_checks import AMPERE, FLOATS, HOPPER, INTEGER, compile_kernel
+from onmt_entmax.recurrence.backends import triton_kernels as kernels
+from tests.sparse.compiling import AMPERE, FLOATS, HOPPER, INTEGER, compile_kernel
 
 INTEGERS = ("size", "source")
 STRIDES = ("_step", "_row")  # how their names end
@@ -36,7 +36,7 @@ scalings = pytest.mark.parametrize("scaled", [False, True])
 
 @capabilities
 @scalings
-@pytest.mark.parametrize("kernel", [kernels._cell_forward_kernel, kernels._cell_backward_kernel])
+@pytest.mark.parametrize("kernel", [kernels.cell_forward_kernel, kernels.cell_backward_kernel])
 def test_cells(kernel: Any, scaled: bool, capability: int) -> None:
     compile_for(capability, kernel, hidden=HIDDEN, scaled=scaled, width=512)
 
@@ -47,12 +47,12 @@ def test_cells(kernel: Any, scaled: bool, capability: int) -> None:
 def test_attention(power: int, log_form: bool, scaled: bool, capability: int) -> None:
     form = {"power": power, "log_form": log_form, "work": tl.float32}
     tile = {"height": 32, "width": 256}
-    compile_for(capability, kernels._attend_kernel, hidden=HIDDEN, scaled=scaled, **form, **tile)
+    compile_for(capability, kernels.attend_kernel, hidden=HIDDEN, scaled=scaled, **form, **tile)
 
 
 @capabilities
 @scalings
 def test_the_gradient_of_attention(scaled: bool, capability: int) -> None:
     tile = {"height": 32, "width": 256}
-    kernel = kernels._attend_backward_kernel
+    kernel = kernels.attend_backward_kernel
     compile_for(capability, kernel, hidden=HIDDEN, scaled=scaled, power=2, **tile)

@@ -13,7 +13,11 @@ from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
 from onmt_entmax.sparse.attention import composed
-from onmt_entmax.sparse.backends import triton_attention
+from onmt_entmax.sparse.backends import (
+    triton_attention,
+    triton_attention_forward,
+    triton_attention_gradients,
+)
 from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.kernel_checks import DEVICE, kernels_are_there  # noqa: F401
 
@@ -289,8 +293,9 @@ def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch: pytest.MonkeyPa
             grids.append(grid)
             return lambda *arguments, **constants: None
 
-    for name in ("attend", "gradient_of_queries", "gradient_of_keys"):
-        monkeypatch.setattr(triton_attention.kernels, name, Recorder())
+    monkeypatch.setattr(triton_attention_forward, "attend", Recorder())
+    for name in ("gradient_of_queries", "gradient_of_keys"):
+        monkeypatch.setattr(triton_attention_gradients, name, Recorder())
     tensors = [torch.zeros(9000, 8, 1, 4, device=DEVICE, requires_grad=True) for _ in range(3)]
     torch.autograd.grad(entmax_attention(*tensors).sum(), tensors)
     assert grids == [(72_000,)] * 3

@@ -287,7 +287,7 @@ def jacobian_weights(probability, beta, power: tl.constexpr):
 
 @triton.jit
 def alpha_terms(probability, weight, beta):
-    """Return ``p k`` of `reference.gradients`, the curvature of each probability in alpha."""
+    """Return ``p k`` of each probability, with k of `derivatives.curvature`."""
     logs = tl.log(tl.where(probability == 0, 1.0, probability))
     w = -beta * logs
     near = w < 1.0
