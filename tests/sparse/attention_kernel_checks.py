@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from onmt_entmax.sparse.attention import composed
 from onmt_entmax.sparse.backends import (
     triton_attention,
     triton_attention_forward,
     triton_attention_gradients,
 )
+from onmt_entmax.sparse.composed_attention import composed
 from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.kernel_checks import DEVICE, kernels_are_there  # noqa: F401
 
