@@ -42,10 +42,10 @@ from onmt_entmax.sparse import log_entmax
 # The filter pays from so many weights on, and up to so many candidates, as a share of the scores.
 _LEAST_WEIGHTS = 1 << 22
 _MOST_CANDIDATES = 1 / 256
-# Unit roundoff.
+# Unit roundoff of each type.
 _BFLOAT16, _FLOAT32 = 2.0**-8, 2.0**-24
-# tau, the smallest normal number of both; and sums that cannot overflow.
-_SMALLEST, _LARGEST = 2.0**-126, 2.0**126
+_SMALLEST = 2.0**-126  # tau, the smallest normal number of both types
+_LARGEST = 2.0**126  # sums up to this cannot overflow
 _SHARE = _BFLOAT16 + 4 * _FLOAT32  # c
 _SLACK = 1.03  # half of the factor 2.02, and the rest that the proof names
 
@@ -94,11 +94,12 @@ class Bfloat16Filter:
         row = position // vocabulary
         token = position - row * vocabulary
         exact = torch.linalg.vecdot(hidden[row], self._weight[token]).add_(self._bias[token])
+        # The candidates of each row side by side, filled up with -inf.
         count = row.bincount(minlength=len(hidden))
         place = torch.arange(len(row)) - (count.cumsum(0) - count)[row]
-        among = exact.new_full((len(hidden), int(count.max())), -torch.inf)
-        among[row, place] = exact
-        log_prob = log_entmax(among, self._alpha)[row, place]
+        scores = exact.new_full((len(hidden), int(count.max())), -torch.inf)
+        scores[row, place] = exact
+        log_prob = log_entmax(scores, self._alpha)[row, place]
         inside = log_prob > -torch.inf
         return Support(len(hidden), vocabulary, row[inside], token[inside], log_prob[inside])
 

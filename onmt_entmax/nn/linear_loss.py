@@ -1,8 +1,29 @@
-"""The loss of a linear layer onto the vocabulary, with the scores of one chunk of rows at a time.
+r"""The loss of a linear layer onto the vocabulary, with the scores of one chunk of rows at a time.
 
-In a chunk, scores become probabilities and then their gradient, in place: the backward pass needs
-no scores. On a GPU no shape depends on a value, so CUDA graphs can record the loss. On a CPU,
-chunks whose supports are small take sparse products.
+For states :math:`h_r`, scores :math:`z_r = W h_r + b`, and :math:`c_r`, 1 in rows that count and
+else 0, the loss is :math:`\sum_r c_r (\Omega^*(z_r) - y_r^\top z_r)` (Blondel et al. 2020). The
+target :math:`y_r = (1 - \epsilon) e_{t_r} + q` is a class and, with smoothing, the spread q, which
+sums to :math:`\epsilon`. The gradient in the scores is :math:`p_r - y_r`. With its part without the
+spread, :math:`G_r = p_r - (1 - \epsilon) e_{t_r}`, and states that are 0 in rows that do not count,
+the gradients are
+
+.. math::
+    G W - c \, (W^\top q)^\top & \quad\text{in the states,} \\
+    G^\top H - q \, (\textstyle\sum_r h_r)^\top & \quad\text{in the weight,} \\
+    G^\top c - q \textstyle\sum_r c_r & \quad\text{in the bias.}
+
+=========================  ========================  ==========================================
+term                       of a dense chunk          of a chunk with few nonzero entries of G
+=========================  ========================  ==========================================
+:math:`G W`                `_Gradients.add`          `_Gradients.add`, a sparse product
+:math:`G^\top c`           `_Gradients.add`          `_Gradients.finish`
+:math:`G^\top H`           `_Gradients.add`          `LinearLoss.backward`, of all chunks
+of q, in states and bias   `_Gradients.smooth`       `_Gradients.smooth`
+of q, in the weight        `LinearLoss.backward`     `LinearLoss.backward`
+=========================  ========================  ==========================================
+
+In a chunk, scores become probabilities and then G, in place: the backward pass needs no scores. On
+a GPU no shape depends on a value, so CUDA graphs can record the loss, and all chunks are dense.
 """
 
 from __future__ import annotations
@@ -13,9 +34,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.nn import functional
 
-from onmt_entmax.nn.products import nonzero, product, weight_gradient
+from onmt_entmax.nn.products import product, weight_gradient
+from onmt_entmax.nn.sparse_entries import SparseEntries
 from onmt_entmax.sparse.backends import solve
 
 # Scores in a chunk: on a CPU they fit a cache, on a GPU 512 MB. Each chunk reads all weights, so it
@@ -37,9 +58,8 @@ class LinearLoss(Function):
     means nothing. ``spread`` ``(vocab,)`` is what smoothing adds to the target probabilities, or
     None.
 
-    With probabilities p and Fenchel-Young loss :math:`\Omega^*(z) - y^\top z` (Blondel et al.
-    2020), the gradient in the scores z is p - y. Forward computes it, since it needs the memory of
-    the scores; backward multiplies it by the incoming gradient, a number.
+    Forward computes the gradients, since they need the memory of the scores; backward multiplies
+    them by the incoming gradient, a number, and adds the terms that the module leaves to it.
     """
 
     @staticmethod
@@ -57,20 +77,20 @@ class LinearLoss(Function):
         loss, counts = hidden.new_zeros(()), target.new_zeros(3)
         gradients = _Gradients(hidden, weight, bias, counted)
         for rows in _chunks(hidden, weight):
-            real = counted[rows]
+            is_counted = counted[rows]
             scores = product(hidden[rows], weight, bias)  # (chunk, vocab)
             chunk = _solve(scores, target[rows].unsqueeze(1), alpha, smoothing)
-            loss += chunk.losses.masked_fill_(~real, 0).sum()
-            counts += (chunk.counts * real).sum(1)
+            loss += chunk.losses.masked_fill_(~is_counted, 0).sum()
+            counts += (chunk.counts * is_counted).sum(1)
             if any(ctx.needs_input_grad[:3]):
                 gradients.add(rows, chunk)
         entries = gradients.finish()
-        states: Tensor | None = None
+        state_sum: Tensor | None = None
         if spread is not None:
-            states, part = gradients.smooth(spread)
-            loss -= part
+            state_sum, loss_of_spread = gradients.smooth(spread)
+            loss -= loss_of_spread
         ctx.save_for_backward(
-            gradients.hidden, gradients.weight, gradients.bias, hidden, states, spread, *entries
+            gradients.hidden, gradients.weight, gradients.bias, hidden, state_sum, spread, *entries
         )
         ctx.mark_non_differentiable(counts)
         return loss, counts
@@ -82,8 +102,8 @@ class LinearLoss(Function):
                 "OutputLayer.loss has no gradients of gradients (create_graph=True): "
                 "use entmax_loss(layer.scores(hidden), target) instead"
             )
-        d_hidden, dense, d_bias, hidden, states, spread, *parts = ctx.saved_tensors
-        entries = _Sparse(*parts)
+        d_hidden, dense, d_bias, hidden, state_sum, spread, *parts = ctx.saved_tensors
+        entries = SparseEntries(*parts)
         if dense is not None and not len(entries.row):
             d_weight = dense * gradient
         else:
@@ -93,8 +113,9 @@ class LinearLoss(Function):
             if dense is not None:
                 d_weight.addcmul_(dense, gradient)
         if spread is not None:
-            d_weight.addr_(spread, states * gradient, alpha=-1)
-        return d_hidden * gradient, d_weight, d_bias * gradient, *[None] * 5
+            d_weight.addr_(spread, state_sum * gradient, alpha=-1)
+        no_gradients = [None] * 5  # of target, counted, alpha, smoothing and spread
+        return d_hidden * gradient, d_weight, d_bias * gradient, *no_gradients
 
 
 def _chunks(hidden: Tensor, weight: Tensor) -> Iterator[slice]:
@@ -113,13 +134,13 @@ class _Chunk(NamedTuple):
     counts: Tensor
     """``(3, rows)`` int64: 1, whether the target has the largest score, size of the support."""
     gradient: Tensor
-    """p - y without the spread, ``(rows, vocab)``."""
-    entries: _Sparse | None
+    """G, ``(rows, vocab)``."""
+    entries: SparseEntries | None
     """Its nonzero entries if they are few; None for dense products."""
 
 
 def _solve(scores: Tensor, target: Tensor, alpha: float, smoothing: float) -> _Chunk:
-    """Return the losses of a chunk; its gradient takes the memory of the scores.
+    """Return the losses of a chunk; G takes the memory of the scores.
 
     Args:
         scores: ``(rows, vocab)``.
@@ -136,19 +157,43 @@ def _solve(scores: Tensor, target: Tensor, alpha: float, smoothing: float) -> _C
     gradient = probabilities.scatter_add_(
         1, target, probabilities.new_full(target.shape, smoothing - 1)
     )
-    entries = _Sparse.of(gradient) if gradient.device.type == "cpu" else None
-    support = gradient.count_nonzero(1) if entries is None else entries.counts(len(gradient))
-    # The gradient differs from the probabilities at the target alone.
-    changed = (of_target != 0).long() - (gradient.gather(1, target) != 0).long()
-    support += changed.squeeze(1)
-    if alpha == 1:
-        support.fill_(gradient.size(1))  # probabilities that are rounded to 0 count
+    entries = SparseEntries.of(gradient, _SPARSE) if gradient.device.type == "cpu" else None
+    support = _support_sizes(gradient, entries, target, of_target, alpha)
     counts = torch.stack([torch.ones_like(support), margins == 0, support])
     return _Chunk(losses, counts, gradient, entries)
 
 
+def _support_sizes(
+    gradient: Tensor,
+    entries: SparseEntries | None,
+    target: Tensor,
+    of_target: Tensor,
+    alpha: float,
+) -> Tensor:
+    """Return the size of each row's support ``(rows,)``, when its probabilities are gone.
+
+    G has the probabilities everywhere but at the target. There it is nonzero without a probability,
+    or may be zero with one.
+
+    Args:
+        gradient: G, ``(rows, vocab)``.
+        entries: of it, or None.
+        target: ``(rows, 1)``.
+        of_target: the targets' probabilities, ``(rows, 1)``.
+        alpha: of entmax.
+    """
+    support = gradient.count_nonzero(1) if entries is None else entries.counts(len(gradient))
+    changed = (of_target != 0).long() - (gradient.gather(1, target) != 0).long()
+    support += changed.squeeze(1)
+    if alpha == 1:
+        support.fill_(gradient.size(1))  # probabilities that are rounded to 0 count
+    return support
+
+
 class _Gradients:
-    """The gradients of `LinearLoss`, summed over chunks.
+    """The gradients of `LinearLoss`, summed over chunks; the module has their formulas.
+
+    `add` takes each chunk, then `finish` and, with smoothing, `smooth` complete them.
 
     Attributes:
         hidden: ``(rows, hidden)``.
@@ -160,10 +205,10 @@ class _Gradients:
         self.hidden, self.bias = torch.empty_like(hidden), torch.zeros_like(bias)
         self.weight: Tensor | None = None
         self._inputs = hidden, weight, bias
-        self._factor = counted.to(hidden.dtype)
-        # Of the chunks with sparse products, entries of the gradient in the scores.
+        self._counted = counted.to(hidden.dtype)  # c
+        # Of the chunks with sparse products, the entries of G.
         none = hidden.new_zeros(0, dtype=torch.int64)
-        self._entries = [_Sparse(none, none, hidden.new_zeros(0))]
+        self._entries = [SparseEntries(none, none, hidden.new_zeros(0))]
 
     def add(self, rows: slice, chunk: _Chunk) -> None:
         """Add the gradients of a chunk; with entries, those of weight and bias come later."""
@@ -172,64 +217,34 @@ class _Gradients:
             self.hidden[rows] = product(chunk.gradient, weight.t())
             part = weight_gradient(chunk.gradient, hidden[rows])
             self.weight = part if self.weight is None else self.weight.add_(part)
-            self.bias += self._factor[rows] @ chunk.gradient
+            self.bias += self._counted[rows] @ chunk.gradient
         else:
             self.hidden[rows] = chunk.entries.times(weight, len(chunk.gradient))
             self._entries.append(chunk.entries._replace(row=chunk.entries.row + rows.start))
 
-    def finish(self) -> _Sparse:
+    def finish(self) -> SparseEntries:
         """Complete the gradient of the bias; return the entries of all chunks.
 
-        The gradient of the weight needs the incoming gradient and these entries, in `backward`.
+        Only a CPU takes sparse products, and there `OutputLayer` leaves out rows that do not count,
+        so the bias needs no factors. The gradient of the weight waits for `backward`, which scales
+        the few entries instead of a whole matrix.
         """
-        entries = _Sparse(*map(torch.cat, zip(*self._entries, strict=True)))
+        entries = SparseEntries(*map(torch.cat, zip(*self._entries, strict=True)))
         self.bias.index_add_(0, entries.column, entries.value)
         return entries
 
     def smooth(self, spread: Tensor) -> tuple[Tensor, Tensor]:
-        """Subtract the spread's part, which is linear in the scores: they need not exist for it.
+        """Subtract the terms of the spread q; they are linear in the scores, which are not needed.
+
+        The term in the weight waits for `backward`.
 
         Returns:
-            The sum of the states ``(hidden,)``, and the part of the loss.
+            The sum of the states ``(hidden,)``, and the part of the loss, ``sum_r c_r q . z_r``.
         """
         hidden, weight, bias = self._inputs
-        states, pull, kept = self._factor @ hidden, spread @ weight, self._factor.sum()
-        self.hidden -= pull
-        self.bias -= kept * spread
-        return states, states @ pull + kept * (spread @ bias)
-
-
-class _Sparse(NamedTuple):
-    """Entries ``(k,)`` of a sparse matrix, ordered by row; row and column are int64."""
-
-    row: Tensor
-    column: Tensor
-    value: Tensor
-
-    @classmethod
-    def of(cls, matrix: Tensor) -> _Sparse | None:
-        """Return the entries of a matrix if they are few."""
-        positions = nonzero(matrix, _SPARSE)
-        if positions is None:
-            return None
-        row = positions // matrix.shape[1]
-        column = positions - row * matrix.shape[1]
-        return cls(row, column, matrix.view(-1).index_select(0, positions))
-
-    def transposed(self) -> _Sparse:
-        """Return the entries of the transposed matrix."""
-        order = self.column.argsort()
-        row, column, value = (part.index_select(0, order) for part in self)
-        return _Sparse(column, row, value)
-
-    def counts(self, rows: int) -> Tensor:
-        """Return the number of entries of each row."""
-        return self.row.bincount(minlength=rows)
-
-    def times(self, matrix: Tensor, rows: int) -> Tensor:
-        """Return the product ``(rows, size)`` with a matrix ``(columns, size)``."""
-        counts = self.counts(rows)
-        begins = counts.cumsum(0) - counts
-        return functional.embedding_bag(
-            self.column, matrix, begins, mode="sum", per_sample_weights=self.value
-        )
+        state_sum = self._counted @ hidden
+        pulled = spread @ weight  # (hidden,)
+        row_count = self._counted.sum()
+        self.hidden -= pulled
+        self.bias -= row_count * spread
+        return state_sum, state_sum @ pulled + row_count * (spread @ bias)

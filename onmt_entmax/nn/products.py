@@ -1,8 +1,17 @@
 """Matrix products of recurrences and the output layer: on CPUs by oneDNN.
 
 PyTorch sends float32 products on a CPU to MKL, which reaches less than half the speed of some
-processors (104 of 250 GF/s on an AMD Zen 5 core); oneDNN, which PyTorch contains too, does not. The
-sums are float32 in both and differ in their order only.
+processors (104 of 250 GF/s on an AMD Zen 5 core); oneDNN, which PyTorch contains too, reaches all
+of it. The sums are float32 in both and differ in their order only.
+
+| function | product | for |
+|---|---|---|
+| `product` | ``x @ weight.T + bias`` | what autograd need not see |
+| `linear` | the same | layers in training |
+| `weight_gradient`, `transposed_times` | ``grad.T @ x`` | the gradient of a weight |
+| `PreparedWeight` | ``x @ weight.T + bias`` | one weight and few rows, many times: steps |
+
+Factors may be rounded to bfloat16; then sums are float32, too.
 """
 
 from functools import cache
@@ -18,19 +27,26 @@ from torch.nn.functional import pad
 # the last 1024, of 0.7 to 2.8 MB each. A batch's packed rows are a new number each time, so they
 # are padded to a multiple of this. Also the number of rows that a prepared weight is laid out for.
 _ROWS = 64
-# Likewise for the steps of a search, whose rows are fewer.
+# The multiple for the steps of a search, whose rows are fewer.
 _SEARCH_ROWS = 8
 
 
-def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    # oneDNN takes seconds for a slice of columns.
-    x, weight = (m if m.t().is_contiguous() else m.contiguous() for m in (x, weight))
+# --- oneDNN's private operators --------------------------------------------------------------
+
+
+def _onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return ``x @ weight.T (+ bias)``; the weight may be one of `_reordered`."""
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
-def _prepared(weight: Tensor) -> Tensor:
-    weight = weight if weight.t().is_contiguous() else weight.contiguous()
-    return torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
+def _reordered(weight: Tensor) -> Tensor:
+    """Return a weight in the layout that oneDNN multiplies fastest."""
+    return torch.ops.mkldnn._reorder_linear_weight(_whole(weight), _ROWS)
+
+
+def _whole(matrix: Tensor) -> Tensor:
+    """Return a matrix that is contiguous, or its transpose; for slices oneDNN takes seconds."""
+    return matrix if matrix.t().is_contiguous() else matrix.contiguous()
 
 
 @cache
@@ -43,7 +59,10 @@ def _onednn_works(dtype: torch.dtype) -> bool:
     x, weight = x.to(dtype), weight.to(dtype)
     try:
         with torch.no_grad(), torch.autocast("cpu", enabled=False):
-            products = _onednn(x, weight, None), _onednn(x, _prepared(weight), None)
+            products = (
+                _onednn_linear(x, weight, None),
+                _onednn_linear(x, _reordered(weight), None),
+            )
     except (AttributeError, RuntimeError):
         return False
     return all(torch.allclose(product, expected) for product in products)
@@ -55,9 +74,13 @@ def uses_onednn(device: torch.device, dtype: torch.dtype) -> bool:
     return device.type == "cpu" and enabled and _onednn_works(dtype)
 
 
+# --- products --------------------------------------------------------------------------------
+
+
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return ``x @ weight.T (+ bias)`` of factors of one type, in that type or float32."""
     if uses_onednn(x.device, x.dtype):
-        return _onednn(x, weight, bias)
+        return _onednn_linear(_whole(x), _whole(weight), bias)
     if x.device.type == "cpu" and x.dtype == torch.bfloat16:  # not every processor multiplies it
         return torch_linear(x.float(), weight.float(), bias)
     return torch_linear(x, weight, bias)
@@ -66,7 +89,15 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def rounded_empty(
     rows: int, *sizes: int, like: Tensor, dtype: torch.dtype, multiple: int = _ROWS
 ) -> Tensor:
-    """Return memory ``(..., rows, size)``, then zeros up to a multiple of rows."""
+    """Return memory ``(..., rows, size)``, then rows of zeros up to a multiple.
+
+    Args:
+        rows: whose memory is not initialised.
+        sizes: all others, ``(..., size)``.
+        like: gives the device.
+        dtype: of the memory.
+        multiple: of the rows in all.
+    """
     shape = (*sizes[:-1], -(-rows // multiple) * multiple, sizes[-1])
     rounded = like.new_empty(shape, dtype=dtype)
     rounded[..., rows:, :].zero_()
@@ -74,7 +105,7 @@ def rounded_empty(
 
 
 def _rounded(x: Tensor, dtype: torch.dtype, multiple: int = _ROWS) -> Tensor:
-    """Return `x` in this type; for oneDNN with rows of zeros up to a multiple."""
+    """Return `x` ``(rows, in)`` in this type; for oneDNN with rows of zeros up to a multiple."""
     if not uses_onednn(x.device, dtype) or x.size(0) % multiple == 0:
         return x.to(dtype)
     rounded = rounded_empty(len(x), x.size(1), like=x, dtype=dtype, multiple=multiple)
@@ -83,9 +114,14 @@ def _rounded(x: Tensor, dtype: torch.dtype, multiple: int = _ROWS) -> Tensor:
 
 
 def _times(x: Tensor, weight: Tensor, bias: Tensor | None, result: torch.dtype) -> Tensor:
-    """Return ``x @ weight.T (+ bias)`` in a type, for `x` that `_rounded` returned."""
-    product = _product(x, weight.to(x.dtype), bias if x.dtype == result else None).to(result)
-    return product if bias is None or x.dtype == result else product.add_(bias)
+    """Return ``x @ weight.T (+ bias)`` in the type `result`, for `x` that `_rounded` returned.
+
+    The bias has that type; a product of rounded factors gets it afterwards.
+    """
+    if x.dtype == result:
+        return _product(x, weight.to(x.dtype), bias).to(result)
+    product = _product(x, weight.to(x.dtype)).to(result)
+    return product if bias is None else product.add_(bias)
 
 
 def product(
@@ -108,7 +144,7 @@ def product(
 def transposed_times(grad: Tensor, x: Tensor, result: torch.dtype) -> Tensor:
     """Return ``grad.T @ x``, contiguous and in a type, for what `_rounded` returned."""
     if uses_onednn(x.device, x.dtype) and x.dtype == torch.bfloat16:
-        # PyTorch sends these to oneDNN as they are. `_onednn` would copy the first, transposed.
+        # PyTorch sends these to oneDNN as they are. `_product` would copy the first, transposed.
         return torch.mm(grad.t(), x).to(result)
     return _product(grad.t(), x.t()).to(result)
 
@@ -149,6 +185,8 @@ def nonzero(matrix: Tensor, most: float = 1.0) -> Tensor | None:
 
 
 class _Linear(torch.autograd.Function):
+    """`product` with its gradients: ``apply(x, weight, bias, dtype)``."""
+
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype | None
@@ -160,20 +198,21 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (x, weight), (to_x, _, to_bias, _) = ctx.saved_tensors, ctx.needs_input_grad
+        x, weight = ctx.saved_tensors
+        wants_x, _, wants_bias, _ = ctx.needs_input_grad
         rounded = _rounded(grad, x.dtype).contiguous()
-        return (
-            _times(rounded, weight.t(), None, grad.dtype)[: len(grad)] if to_x else None,
-            transposed_times(rounded, x, grad.dtype),
-            grad.sum(0) if to_bias else None,
-            None,
-        )
+        in_x = None
+        if wants_x:
+            in_x = _times(rounded, weight.t(), None, grad.dtype)[: len(grad)]
+        in_weight = transposed_times(rounded, x, grad.dtype)
+        in_bias = grad.sum(0) if wants_bias else None
+        return in_x, in_weight, in_bias, None
 
 
 def linear(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """Return `product` of the same arguments with its gradients, once differentiable."""
+    """Return `product` of the arguments, which autograd sees; once differentiable."""
     return _Linear.apply(x, weight, bias, dtype)
 
 
@@ -193,7 +232,7 @@ class PreparedWeight:
         self._weight = weight.detach().to(self.dtype)
         self._is_prepared = weight.dim() == 2 and uses_onednn(weight.device, self.dtype)
         if self._is_prepared:
-            self._weight = _prepared(self._weight)
+            self._weight = _reordered(self._weight)
 
     def multiply(self, x: Tensor) -> Tensor:
         """Return ``x @ weight.T (+ bias)`` for x ``(..., rows, in)`` in the type of the factors.
@@ -201,8 +240,7 @@ class PreparedWeight:
         The result has that type too, or float32 where the processor has no such products.
         """
         if self._is_prepared:
-            multiply = torch.ops.mkldnn._linear_pointwise
-            return multiply(x, self._weight, self._bias, "none", [], "")
+            return _onednn_linear(x, self._weight, self._bias)
         return x @ self._weight.mT if x.dim() == 3 else _product(x, self._weight, self._bias)
 
     def __call__(self, x: Tensor) -> Tensor:

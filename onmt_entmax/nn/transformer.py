@@ -142,7 +142,11 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         cache: dict[str, Any] | None,
         attn_type: str | None,
     ) -> tuple[Tensor, Tensor]:
-        """Return projected keys and values, those of earlier steps included."""
+        """Return projected keys and values ``(batch, heads, keys, size)``.
+
+        With a cache, those of the source are projected in the first step alone, and those of
+        earlier steps of the target are included. The cache is extended in place.
+        """
         if cache is not None and attn_type == "context" and cache["memory_keys"] is not None:
             return cache["memory_keys"], cache["memory_values"]
         keys, values = self._split(self.linear_keys(key)), self._split(self.linear_values(value))
@@ -174,20 +178,24 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
             queries: of the last positions, ``(batch, heads, queries, size)``.
             keys: ``(batch, heads, keys, size)``.
             values: ``(batch, heads, keys, size)``.
-            attended: true where a query attends, or None.
+            attended: true where a query attends, ``(batch, 1, queries or 1, keys)``, or None.
+
+        Returns:
+            Context vectors ``(batch, heads, queries, size)``, and weights before dropout
+            ``(batch, heads, queries, keys)``.
         """
-        place = torch.arange(keys.size(2), device=keys.device)
+        position = torch.arange(keys.size(2), device=keys.device)
         farthest = self.max_relative_positions
-        distances = place - place[-queries.size(2) :].unsqueeze(1)
+        distances = position - position[-queries.size(2) :].unsqueeze(1)  # (queries, keys)
         relations = self.relative_positions_embeddings(
             distances.clamp(-farthest, farthest) + farthest
-        )
-        added = relative_matmul(queries / math.sqrt(self.dim_per_head), relations, True)
+        )  # (queries, keys, size)
+        added = relative_matmul(queries / math.sqrt(self.dim_per_head), relations, transpose=True)
         if attended is not None:
             added = torch.where(attended, added, -torch.inf)
         weights = entmax_attention_weights(queries, keys, alpha=self.alphas(), attn_mask=added)
-        kept = self.dropout(weights).to(values.dtype)
-        return kept @ values + relative_matmul(kept, relations, False), weights
+        used = self.dropout(weights).to(values.dtype)
+        return used @ values + relative_matmul(used, relations, transpose=False), weights
 
     def extra_repr(self) -> str:
         """Return alpha, for printing."""
@@ -237,25 +245,29 @@ def attentions(model: Any) -> dict[str, list[EntmaxMultiHeadedAttention]]:
     Args:
         model: its encoder and decoder are searched; other models have none.
     """
-    found: dict[str, list[EntmaxMultiHeadedAttention]] = {}
+    by_kind: dict[str, list[EntmaxMultiHeadedAttention]] = {}
     if hasattr(model.decoder, "transformer_layers"):
         for kind, layer, name in _places(model.encoder, model.decoder):
-            found.setdefault(kind, []).append(getattr(layer, name))
-    return found
+            by_kind.setdefault(kind, []).append(getattr(layer, name))
+    return by_kind
 
 
 def alpha_parameters(model: nn.Module) -> list[nn.Parameter]:
     """Return the distinct parameters `a` of learned alphas."""
-    found = [m.a for m in model.modules() if isinstance(m, EntmaxMultiHeadedAttention)]
-    return list(dict.fromkeys(a for a in found if a is not None))
+    modules = [m for m in model.modules() if isinstance(m, EntmaxMultiHeadedAttention)]
+    # Attentions of one kind may share a parameter.
+    return list(dict.fromkeys(module.a for module in modules if module.a is not None))
 
 
 @torch.no_grad()
 def learned_alphas(model: Any) -> dict[str, list[list[float]]]:
     """Return the learned alphas of each kind, by layer and head, to six digits."""
-    found = {}
+    learned = {}
     for kind, modules in attentions(model).items():
-        alphas = [module.alphas() for module in modules]
-        if isinstance(alphas[0], Tensor):
-            found[kind] = [[round(a, 6) for a in torch.as_tensor(h).tolist()] for h in alphas]
-    return found
+        of_layers = [module.alphas() for module in modules]
+        if isinstance(of_layers[0], Tensor):
+            learned[kind] = [
+                [round(alpha, 6) for alpha in torch.as_tensor(of_heads).tolist()]
+                for of_heads in of_layers
+            ]
+    return learned

@@ -1,8 +1,19 @@
-"""A step of global attention for autograd, with the gradients of keys and values deferred."""
+"""A step of global attention for autograd, with the gradients of keys and values deferred.
+
+`attention_steps` chooses between the steps here and the module itself. The order of calls is that
+of `deferred`, with a `DeferredAttention` as the owner:
+
+1. `attention_steps` projects the memory bank to keys and values, and calls `after_all_steps`.
+2. `AttentionStep.forward` writes the step's query, which the gradients of keys need, and attention
+   weights, which those of values need.
+3. `AttentionStep.backward` calls `start_backward`, and writes the gradients of the step's context
+   vectors and scores.
+4. Autograd calls `finish`, once all steps are through.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -37,28 +48,34 @@ def attention_steps(
     """
     if not attention.can_project:
 
-        def attend(step: int, query: Tensor, factors: Tensor | None) -> Tensor:
+        def attend_as_module(step: int, query: Tensor, factors: Tensor | None) -> Tensor:
             rows = steps.sizes[step]
             output, _ = attention(query, bank[:rows], lengths[:rows])
             return output if factors is None else output * factors
 
-        return attend
+        return attend_as_module
     keys, values, query_weight = attention.project(bank, dtype)
     memory = SourceMemory(keys.detach(), values.detach(), lengths)
-    sources = RowSources(memory, None, attention.alpha)
+    sources = RowSources(memory, owners=None, alpha=attention.alpha)
     weight = DeferredWeight(query_weight, None, steps.sizes, dtype)
     deferred = DeferredAttention(sources, weight, steps)
+    # After it, autograd hands the gradients of `finish` to the projections.
     dependency = after_all_steps(deferred, keys, values, query_weight)
-    return lambda step, query, factors: AttentionStep.apply(
-        deferred, dependency, step, factors, query
-    )
+
+    def attend(step: int, query: Tensor, factors: Tensor | None) -> Tensor:
+        output: Tensor = AttentionStep.apply(deferred, dependency, step, factors, query)
+        return output
+
+    return attend
 
 
 class DeferredAttention:
     """Keys, values and the queries' weight of a batch, whose gradients follow after all steps.
 
-    The gradient of the keys is one product of the gradients of all scores with all queries, that of
-    the values one of all attention weights with the gradients of all context vectors.
+    For each sentence, the gradient of its keys is one product of the gradients of the scores of all
+    steps with all queries, that of its values one of all attention weights with the gradients of
+    all context vectors. The queries' weight defers by itself; `query_weight` also holds the queries
+    and the gradients of the context vectors, which are those of its products.
 
     Args:
         sources: row i attends to sentence i.
@@ -67,34 +84,47 @@ class DeferredAttention:
 
     Attributes:
         backend: which computes the steps.
+        sources: see above.
+        query_weight: see above.
         weights: receive the attention weights of each step, ``(rows, source)``.
-        grad_scores: in the backward pass, receive the gradients of its scores, likewise.
+        grad_scores: receive the gradients of each step's scores, ``(rows, source)``. Empty outside
+            of a backward pass.
     """
 
     def __init__(self, sources: RowSources, query_weight: DeferredWeight, steps: Steps) -> None:
-        keys = sources.memory.keys
+        keys = sources.memory.keys  # (batch, source, hidden)
+        # The keys of a sentence have the type, device and rank of the states of a step.
         self.backend = backend_for(keys[0], sources)
         self.sources, self.query_weight, self._steps = sources, query_weight, steps
         self._all_weights = keys.new_zeros(sum(steps.sizes), keys.size(1))
         self.weights = self._all_weights.split(steps.sizes)
+        self._all_grad_scores: Tensor | None = None
+        self.grad_scores: Sequence[Tensor] = ()
 
     def start_backward(self) -> None:
-        """Prepare the backward pass, if this is its first step."""
+        """Prepare a backward pass, if this is its first step."""
         if self.query_weight.start_backward():
             self._all_grad_scores = torch.zeros_like(self._all_weights)
             self.grad_scores = self._all_grad_scores.split(self._steps.sizes)
 
     def finish(self) -> tuple[Tensor, ...]:
-        """Return the gradients of keys, values and the queries' weight."""
+        """Return the gradients of keys, values and the queries' weight; free those of the steps."""
         queries, grad_contexts = self.query_weight.all_inputs, self.query_weight.all_gradients
-        keys = torch.bmm(self._by_sentence(self._all_grad_scores).mT, self._by_sentence(queries))
+        grad_scores = self._all_grad_scores
+        assert grad_contexts is not None
+        assert grad_scores is not None
+        keys = torch.bmm(self._by_sentence(grad_scores).mT, self._by_sentence(queries))
         values = torch.bmm(
             self._by_sentence(self._all_weights).mT, self._by_sentence(grad_contexts)
         )
+        self._all_grad_scores, self.grad_scores = None, ()
         return keys, values, *self.query_weight.finish()
 
     def _by_sentence(self, packed: Tensor) -> Tensor:
-        """Return packed rows as ``(batch, steps, size)``, zeros at padding."""
+        """Return packed rows ``(total or more, size)`` as ``(batch, steps, size)``.
+
+        Padding is zeros. Rows beyond the total, which only round the number, are left out.
+        """
         positions, steps = self._steps.positions, len(self._steps.sizes)
         total, batch = len(positions), len(self.sources.memory)
         rows = packed[:total].to(self._all_weights.dtype)
@@ -105,11 +135,14 @@ class DeferredAttention:
 
 
 class AttentionStep(torch.autograd.Function):
-    """A step; what follows in the graph is once differentiable, which need not be checked here.
+    """A step of attention.
 
     ``apply(attention, dependency, step, factors, query)`` with `DeferredAttention`, the scalar of
-    `after_all_steps`, the number of the step, dropout factors or None, and the query
-    ``(rows, hidden)``. Returns the attentional vectors ``(rows, hidden)``.
+    `after_all_steps`, the number of the step, dropout factors ``(rows, hidden)`` or None, and the
+    query ``(rows, hidden)``. Returns the attentional vectors ``(rows, hidden)``.
+
+    Forward writes `weights`, backward `grad_scores` of the attention; both write their part of its
+    `query_weight`. That is once differentiable, which the node of `after_all_steps` checks.
     """
 
     @staticmethod

@@ -13,22 +13,25 @@ from onmt_entmax.opennmt import RNNEncoder
 class BridgedRNNEncoder(EncoderPart, RNNEncoder):
     """OpenNMT-py's `RNNEncoder` with a bridge that also suits several layers.
 
-    The bridge of OpenNMT-py 2.3.0 reads states ``(layers, batch, hidden)`` as if they were
-    ``(batch, layers, hidden)``, and so mixes the sentences of a batch. Weights are the same.
+    The bridge is a linear layer from the last states of all layers to those of the decoder. That of
+    OpenNMT-py 2.3.0 reads states ``(layers, batch, hidden)`` as if they were ``(batch, layers,
+    hidden)``, and so mixes the sentences of a batch. Weights are the same.
     """
 
     def _bridge(self, hidden: Any) -> Any:
-        """Return states ``(layers * directions, batch, hidden)``, all layers of a direction mixed.
+        """Return the first states of the decoder, products of those of all layers.
 
         Args:
-            hidden: hidden and cell states of an LSTM, or the hidden states of others.
+            hidden: hidden and cell states of an LSTM, or the hidden states of others; each
+                ``(layers * directions, batch, hidden)``, as the result.
         """
-        count = self.rnn.num_layers
+        layers = self.rnn.num_layers
 
-        def mixed(layer: nn.Module, states: Tensor) -> Tensor:
-            layers_last = states.unflatten(0, (count, -1)).permute(1, 2, 0, 3)
-            result = layer(layers_last.flatten(2)).relu()
-            return result.unflatten(2, (count, -1)).permute(2, 0, 1, 3).flatten(0, 1)
+        def mixed(linear: nn.Module, states: Tensor) -> Tensor:
+            by_layer = states.unflatten(0, (layers, -1))  # (layers, directions, batch, hidden)
+            side_by_side = by_layer.permute(1, 2, 0, 3).flatten(2)  # (directions, batch, ...)
+            result = linear(side_by_side).relu().unflatten(2, (layers, -1))
+            return result.permute(2, 0, 1, 3).flatten(0, 1)
 
         if isinstance(hidden, tuple):
             return tuple(map(mixed, self.bridge, hidden))

@@ -122,8 +122,10 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         """
         if bank.device.type == "cpu" and not ((lengths > 0) & (lengths <= bank.size(1))).all():
             raise ValueError("attention needs source lengths from 1 to that of the memory bank")
-        # Of each layer ``(batch, hidden)``, as is the attentional vector.
-        hidden, cell = ([*state.index_select(1, order)] for state in self.state["hidden"])
+        first_hidden, first_cell = self.state["hidden"]  # (layers, batch, hidden)
+        # The states of each layer and the input feed, all (batch, hidden), in the order of rows.
+        hidden = [*first_hidden.index_select(1, order)]
+        cell = [*first_cell.index_select(1, order)]
         fed = self.state["input_feed"][0, order]
         outputs = []
         embedded, token_rows = embed_distinct(self.embeddings, tokens, steps.real is not None)
@@ -133,7 +135,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
             output_dropout = dropout_of_steps(steps.sizes, self.hidden_size, self.dropout, bank)
             attend = attention_steps(self.attn, bank, lengths, steps, self.matmul_dtype)
             for step in range(len(steps.sizes)):
-                x = fed
+                x = fed  # the token's part of the lowest layer is in its summand
                 for number, layer in enumerate(layers):
                     x, hidden[number], cell[number] = LayerStep.apply(
                         layer.weight,
@@ -155,11 +157,12 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
 
         Args:
             steps: rows of each step.
-            embedded: see `embed_distinct`.
-            token_rows: see `embed_distinct`.
+            embedded: the first result of `embed_distinct`.
+            token_rows: its second result.
             bank: source vectors; dropout factors have their type and device.
         """
-        layers, total = [], len(steps.positions)
+        layers = []
+        total = len(steps.positions)
         for number, layer in enumerate(self.rnn.layers):
             matrix, summand = self._layer_weights(number, layer, embedded, token_rows, total)
             weight = LayerWeight(matrix, summand, steps.sizes, self.matmul_dtype)
@@ -181,12 +184,20 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
 
         The lowest layer's product with the embeddings needs no state: it is made before the steps.
 
+        Args:
+            number: of the layer, the lowest is 0.
+            layer: its weights.
+            embedded: the first result of `embed_distinct`.
+            token_rows: its second result.
+            total: rows of all steps.
+
         Returns:
             The matrix of input feed or lower layer, and hidden state,
             ``(4 * hidden, 2 * hidden)``; and the summand ``(total, 4 * hidden)``.
         """
-        below, bias = layer.weight_ih, layer.bias_ih + layer.bias_hh
-        if number == 0:
+        below = layer.weight_ih
+        bias = layer.bias_ih + layer.bias_hh
+        if number == 0:  # its input is the token's embedding, then the input feed
             of_tokens, below = below.split([embedded.size(1), self.hidden_size], 1)
             products = linear(embedded, of_tokens, bias, self.matmul_dtype)
             summand = expand(products, token_rows)

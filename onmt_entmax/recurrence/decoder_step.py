@@ -1,6 +1,7 @@
 """The input-feeding decoder prepared for the steps of a search.
 
-`FastInputFeedRNNDecoder.search_step` makes it, and `search/recurrent_decoding.py` runs it. What it
+`FastInputFeedRNNDecoder.search_step` makes it, and `search/recurrent_decoding.py` runs it: `memory`
+once for a batch of sources, `first` for the first states, then a call for each step. What a call
 computes is a step of `definition.decode`, with weights laid out once, and each token's part of the
 lowest layer's gates looked up in a table.
 """
@@ -110,12 +111,13 @@ class DecoderStep:
         hidden_before, cell_before = before[:layers], before[layers:]
         hidden: list[Tensor] = []
         cell: list[Tensor] = []
-        x = fed  # the input of a layer, (rows, hidden)
+        x = fed  # what enters a layer from below, (rows, hidden)
         backend = backend_for(x)
         for number, (weight, bias) in enumerate(self._layers):
             gates = weight.products(torch.cat([x, hidden_before[number]], 1))  # (rows, 4 * hidden)
             _, x, hidden_after, cell_after = backend.cell_forward(
                 gates,
+                # The lowest layer's bias is in the tokens' part.
                 summand=bias.expand_as(gates) if number else token_gates,
                 cell=cell_before[number].contiguous(),
                 factors=None,

@@ -1,7 +1,20 @@
 """Gradients of weights that all steps of a recurrence share: one product over all steps.
 
 For LSTMs without attention: Appleyard et al. 2016, "Optimizing Performance of Recurrent Neural
-Networks on GPUs".
+Networks on GPUs". docs/architecture.md has a picture.
+
+Steps are functions of autograd, `LayerStep` and `AttentionStep`. They share an owner, such as a
+`DeferredWeight`, whose memory they write, each step its own part. In this order:
+
+1. ``dependency = after_all_steps(owner, weight, summand)``, before the steps. Every step takes this
+   scalar as an input, and ignores its value.
+2. The forward pass of a step writes ``inputs[step]``, which ``multiply`` takes.
+3. The backward pass of a step, the last step first, calls ``start_backward()``, which prepares what
+   the pass needs and does nothing after the first time. Then it writes ``gradients[step]``, which
+   ``input_gradient(step)`` takes.
+4. Autograd calls ``finish()`` for the gradients of weight and summand: once the backward passes of
+   all steps are done, since all have taken the scalar. What the backward pass needed is freed, and
+   another one, of a graph that was retained, may start.
 """
 
 from collections.abc import Sequence
@@ -31,9 +44,6 @@ class _AfterAllSteps(torch.autograd.Function):
 def after_all_steps(owner: Any, *tensors: Tensor) -> Tensor:
     """Return a scalar for every step to depend on: `owner.finish` then runs after all of them.
 
-    Steps take the scalar as an input and ignore its value. Autograd calls `finish` once it has been
-    through every step.
-
     Args:
         owner: its `finish()` returns the gradients of the tensors. It must not refer to the scalar,
             which refers to it.
@@ -46,7 +56,8 @@ class DeferredWeight:
     """A weight that the steps of a recurrence multiply, with one product for its gradient.
 
     In each step autograd would add to the gradients of weight and summand. Here steps only write
-    their factors into `inputs` and `gradients`, and `finish` multiplies these once.
+    their factors into `inputs` and `gradients`, and `finish` multiplies these once. The module's
+    docstring has the order of calls.
 
     Args:
         weight: ``(out, in)``, or ``(batch, out, in)``.
@@ -58,10 +69,12 @@ class DeferredWeight:
         multiply: an input by the weight, see `PreparedWeight.multiply`.
         summands: the summand of each step, ``(..., rows, out)``.
         inputs: receive the inputs of each step, ``(..., rows, in)``, in the type of the factors.
-        gradients: in the backward pass, receive those of its products, ``(..., rows, out)``, in
-            that type too, so that no product converts what a step has written.
-        all_inputs: of all steps, followed by zeros.
-        all_gradients: likewise.
+        gradients: receive the gradients of each step's products, ``(..., rows, out)``, in that type
+            too, so that no product converts what a step has written. Empty outside of a backward
+            pass.
+        all_inputs: of all steps, ``(..., total, in)``, then rows of zeros that round their number.
+        all_gradients: of all steps, ``(..., total, out)``, then such rows of zeros. None outside of
+            a backward pass.
     """
 
     def __init__(
@@ -77,17 +90,21 @@ class DeferredWeight:
         self.summands = [] if summand is None else self._split(summand.detach())
         self.all_inputs = self._memory(weight.size(-1))
         self.inputs = self._split(self.all_inputs)
-        self._transposed: PreparedWeight | None = None  # in the backward pass
+        self.all_gradients: Tensor | None = None
+        self.gradients: Sequence[Tensor] = ()
+        self._transposed: PreparedWeight | None = None  # in a backward pass
 
     def _memory(self, size: int) -> Tensor:
+        """Return memory for rows of all steps, ``(..., total, size)``, then rows of zeros."""
         shape = *self._weight.shape[:-2], size
         return rounded_empty(sum(self._sizes), *shape, like=self._weight, dtype=self._weight.dtype)
 
     def _split(self, packed: Tensor) -> Sequence[Tensor]:
+        """Return the rows of each step as views."""
         return packed[..., : sum(self._sizes), :].split(self._sizes, -2)
 
     def start_backward(self) -> bool:
-        """Prepare the backward pass if this is its first step; return whether it is."""
+        """Prepare a backward pass if this is its first step; return whether it is."""
         if self._transposed is not None:
             return False
         self._transposed = PreparedWeight(self._weight.mT)
@@ -101,9 +118,10 @@ class DeferredWeight:
         return self._transposed.multiply(self.gradients[step]).to(self._result)
 
     def finish(self) -> tuple[Tensor, ...]:
-        """Return the gradients of weight and summand, and forget those of the steps."""
-        gradients, self._transposed = self.all_gradients, None
-        del self.all_gradients, self.gradients
+        """Return the gradients of weight and, if there is one, summand; free those of the steps."""
+        gradients = self.all_gradients
+        assert gradients is not None
+        self._transposed, self.all_gradients, self.gradients = None, None, ()
         if self._weight.dim() == 2:
             weight = transposed_times(gradients, self.all_inputs, self._result)
         else:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+_LEVELS = 2**16  # numbers of int16
+
 
 def dropout_factors(
     shape: tuple[int, ...], module: nn.Module | None, like: Tensor
@@ -12,7 +14,8 @@ def dropout_factors(
     """Return dropout factors: 0 with a module's probability p, else ``1 / (1 - p)``.
 
     Each 64-bit random number of the device's generator gives four factors, which is eleven times
-    faster than `bernoulli_`. The probability is rounded to a multiple of 2^-16.
+    faster than `bernoulli_`. A quarter of it is one of 2^16 levels, of which the lowest are
+    dropped: so the probability is rounded to a multiple of 2^-16.
 
     Args:
         shape: of the factors.
@@ -20,16 +23,17 @@ def dropout_factors(
             in evaluation mode.
         like: gives type and device.
     """
-    probability = module.dropout if isinstance(module, nn.RNNBase) else getattr(module, "p", 0)
-    levels = 0
-    if module is not None and module.training:
-        levels = min(round(probability * 2**16), 2**16 - 1)
-    count = torch.Size(shape).numel()
-    if not levels:
+    if module is None or not module.training:
         return None
+    probability = module.dropout if isinstance(module, nn.RNNBase) else getattr(module, "p", 0)
+    dropped_levels = min(round(probability * _LEVELS), _LEVELS - 1)  # some are always kept
+    if not dropped_levels:
+        return None
+    count = torch.Size(shape).numel()
     draws = torch.empty((count + 3) // 4, dtype=torch.int64, device=like.device)
-    kept = draws.random_(-(2**63), None).view(torch.int16)[:count] >= levels - 2**15
-    return kept.to(like.dtype).mul_(2**16 / (2**16 - levels)).view(shape)
+    levels = draws.random_(-(2**63), None).view(torch.int16)[:count]  # from -_LEVELS / 2
+    is_kept = levels >= dropped_levels - _LEVELS // 2
+    return is_kept.to(like.dtype).mul_(_LEVELS / (_LEVELS - dropped_levels)).view(shape)
 
 
 def dropout_of_steps(

@@ -1,4 +1,9 @@
-"""OpenNMT-py's LSTM encoder for whole batches; `definition.encode` says what it computes."""
+"""OpenNMT-py's LSTM encoder for whole batches; `definition.encode` says what it computes.
+
+On a CPU, a layer runs over packed steps, one direction after the other. On a GPU it runs over fixed
+steps, both directions in one product a step; the second one has the steps in reverse, padding
+first. `Steps` says what these are, and docs/architecture.md has pictures of both.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +25,9 @@ from onmt_entmax.recurrence.steps import Steps
 States = tuple[Tensor, Tensor]
 """Hidden and cell states."""
 
+# What is added to a closed and to an open gate: its sigmoid is exactly 0 and 1, in float64 too.
+_CLOSED, _OPEN = -1e4, 1e4
+
 
 class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
     """OpenNMT-py's `RNNEncoder`, with steps for whole batches.
@@ -33,7 +41,8 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
 
         Args:
             src: ids ``(src_len, batch, nfeats)``.
-            lengths: ``(batch,)``; on a CPU longest first.
+            lengths: ``(batch,)``; on a CPU longest first. None, which OpenNMT-py allows, is not
+                for this encoder.
 
         Returns:
             Last states, memory bank ``(src_len, batch, hidden)``, and the lengths.
@@ -67,15 +76,17 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
 
         Args:
             steps: the rows of each step.
-            embedded: see `embed_distinct`.
-            token_rows: likewise.
+            embedded: the first result of `embed_distinct`.
+            token_rows: its second result.
             batch: number of sentences.
 
         Returns:
             Packed states ``(total, hidden)`` of the highest layer, and the last states of all
             layers ``(layers * directions, batch, hidden / directions)``.
         """
-        x, directions, last_states = embedded, 2 if self.rnn.bidirectional else 1, []
+        x = embedded
+        directions = 2 if self.rnn.bidirectional else 1
+        last_states = []
         for layer in range(self.rnn.num_layers):
             if layer > 0:
                 factors = dropout_factors(tuple(x.shape), self.rnn, x)
@@ -116,7 +127,9 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
         outputs, hiddens, cells = [], [], []
         for backwards, direction, summand in zip((False, True), weights, summands, strict=False):
             _, hidden_weight, *_ = direction
-            states, hidden, cell = self._run_steps(steps, hidden_weight, summand, first, backwards)
+            states, hidden, cell = self._run_steps(
+                steps, hidden_weight, summand, first, backwards=backwards
+            )
             outputs.append(states)
             hiddens.append(hidden)
             cells.append(cell)
@@ -132,36 +145,49 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
     ) -> tuple[Tensor, States]:
         """Run one layer over fixed steps, all directions in one product a step.
 
+        The second direction has its steps in reverse, so that padding comes first.
+
         Args:
             steps: the rows of each step.
             real: which rows are no padding, ``(total, 1)``.
             x: inputs ``(total, in)``.
-            weights: see `_run_packed`.
+            weights: of each direction: input weight, hidden weight, and two biases.
             batch: number of sentences.
 
         Returns:
-            As `_run_packed`; states at padding mean nothing.
+            States ``(total, directions * hidden)``, which mean nothing at padding, and the last
+            hidden and cell states ``(directions, batch, hidden)``.
         """
-        hidden_size = self.rnn.hidden_size
-        # At padding, a closed input gate and an open forget gate keep the cell state. Filled on the
-        # device: graphs record no copies from a CPU.
-        keep = x.new_zeros(4, hidden_size)
-        keep[0], keep[1] = -1e4, 1e4
+        at_padding = self._gates_at_padding(x)
         summands = [
-            torch.where(real, self._entering(x, direction), keep.flatten()) for direction in weights
+            torch.where(real, self._entering(x, direction), at_padding) for direction in weights
         ]
         summands[1:] = map(steps.reversed, summands[1:])
         hidden_weights = torch.stack([hidden_weight for _, hidden_weight, *_ in weights])
-        first = x.new_zeros(len(weights), batch, hidden_size)
+        first = x.new_zeros(len(weights), batch, self.rnn.hidden_size)
         states, hidden, cell = self._run_steps(
-            steps, hidden_weights, torch.stack(summands), first, False
+            steps, hidden_weights, torch.stack(summands), first, backwards=False
         )
         outputs, hiddens = [*states], [*hidden]
-        # The output gate is not closed at padding, which follows the last step only forwards.
+        # Padding keeps cell states, but not hidden ones. The first direction ends with padding, and
+        # its last hidden states are those of the sentences' last steps; the second one does not.
         assert steps.last is not None
         hiddens[0] = outputs[0].index_select(0, steps.last)
         outputs[1:] = map(steps.reversed, outputs[1:])
         return torch.cat(outputs, 1), (torch.stack(hiddens), cell)
+
+    def _gates_at_padding(self, x: Tensor) -> Tensor:
+        """Return summands ``(4 * hidden,)`` under which a step keeps the cell state.
+
+        The input gate is closed and the forget gate open, so a cell state that is 0 stays 0, too.
+
+        Args:
+            x: gives type and device. Graphs record no copies from a CPU, so gates are filled there.
+        """
+        gates = x.new_zeros(4, self.rnn.hidden_size)  # input, forget, candidate, output
+        gates[0] = _CLOSED
+        gates[1] = _OPEN
+        return gates.flatten()
 
     def _entering(self, x: Tensor, weights: Sequence[Tensor]) -> Tensor:
         """Return the part of the gates that inputs ``(rows, in)`` have, ``(rows, 4 * hidden)``."""
@@ -169,7 +195,13 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
         return linear(x, input_weight, input_bias + hidden_bias, self.matmul_dtype)
 
     def _run_steps(
-        self, steps: Steps, hidden_weight: Tensor, summand: Tensor, first: Tensor, backwards: bool
+        self,
+        steps: Steps,
+        hidden_weight: Tensor,
+        summand: Tensor,
+        first: Tensor,
+        *,
+        backwards: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run the steps of one direction, or of all at once.
 
@@ -187,7 +219,8 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
         layer = LayerWeight(hidden_weight, summand, steps.sizes, self.matmul_dtype)
         dependency = after_all_steps(layer, hidden_weight, summand)
         hidden = cell = first
-        order, outputs = range(len(steps.sizes)), []
+        order = range(len(steps.sizes))
+        outputs = []
         for step in reversed(order) if backwards else order:
             output, hidden, cell = LayerStep.apply(
                 layer, dependency, step, None, None, hidden, cell
@@ -202,8 +235,16 @@ def _memory_bank(steps: Steps, states: Tensor, length: int, batch: int) -> Tenso
     """Return the memory bank ``(length, batch, hidden)`` of packed states, zeros at padding.
 
     Each sentence is contiguous in memory, as attention reads it.
+
+    Args:
+        steps: the rows of each step.
+        states: ``(total, hidden)``.
+        length: number of steps.
+        batch: number of sentences.
     """
-    by_sentence = steps.positions % batch * length + steps.positions // batch
+    # From positions in (length, batch) to those in (batch, length).
+    step, sentence = steps.positions // batch, steps.positions % batch
+    by_sentence = sentence * length + step
     states = states if steps.real is None else states * steps.real
     bank = states.new_zeros(batch * length, states.size(1)).index_copy(0, by_sentence, states)
     return bank.view(batch, length, -1).transpose(0, 1)

@@ -29,13 +29,18 @@ class LayerWeight(DeferredWeight):
 class LayerStep(torch.autograd.Function):
     """One step of a layer; what follows in the graph is once differentiable.
 
-    ``apply(layer, dependency, step, factors, x, hidden, cell)`` with the layer's weight, the scalar
-    of `after_all_steps`, the number of the step, dropout factors of the output or None, the input
-    ``(rows or more, in)`` or None, and the states ``(..., batch, hidden)``, of which the first rows
-    take the step. Returns the output ``(..., rows, hidden)``, and the states
-    ``(..., batch, hidden)``.
+    ``apply(layer, dependency, step, factors, x, hidden, cell)`` with
 
-    Steps share nothing but the layer's `inputs` and `gradients`, of which each writes its own part.
+    - the layer's weight, the scalar of `after_all_steps`, and the number of the step,
+    - dropout factors of the output, or None,
+    - what enters from below, ``(rows or more, in)``, or None if it is in the summand,
+    - hidden and cell states ``(..., batch, hidden)``, of which the first rows take the step.
+
+    Returns the output ``(..., rows, hidden)``, and both states ``(..., batch, hidden)``, in which
+    rows of sentences that have ended are unchanged.
+
+    Steps share nothing but the layer's `inputs` and `gradients`, of which each writes its own part;
+    see `deferred` for the order of calls.
     """
 
     @staticmethod
@@ -52,10 +57,11 @@ class LayerStep(torch.autograd.Function):
         inputs = layer.inputs[step]  # (..., rows, in), to write
         rows = inputs.size(-2)
         cell_before = _first_rows(cell, rows)
-        below = 0 if x is None else x.size(-1)
+        width_below = 0
         if x is not None:
-            inputs[..., :below].copy_(_first_rows(x, rows))
-        inputs[..., below:].copy_(_first_rows(hidden, rows))
+            width_below = x.size(-1)
+            inputs[..., :width_below].copy_(_first_rows(x, rows))
+        inputs[..., width_below:].copy_(_first_rows(hidden, rows))
         activations, output, hidden_after, cell_after = layer.backend.cell_forward(
             layer.multiply(inputs), layer.summands[step], cell_before, factors
         )
@@ -72,18 +78,18 @@ class LayerStep(torch.autograd.Function):
         rows, width = cell_before.shape[-2:]
         layer.start_backward()
         arriving = grad_output, _first_rows(grad_hidden, rows), _first_rows(grad_cell, rows)
-        cell = layer.backend.cell_backward(
+        in_cell = layer.backend.cell_backward(  # writes the gradients of the gates
             ctx.activations, cell_before, cell_after, ctx.factors, arriving, layer.gradients[step]
         )
-        inputs = layer.input_gradient(step)
-        if not ctx.rows_below:
-            hidden, x = inputs, None
-        else:
-            x, hidden = inputs.split([inputs.size(1) - width, width], 1)
-            if ctx.rows_below > rows:
-                x = pad(x, (0, 0, 0, ctx.rows_below - rows))
-        hidden, cell = _with_ended(hidden, grad_hidden), _with_ended(cell, grad_cell)
-        return None, None, None, None, x, hidden, cell
+        in_inputs = layer.input_gradient(step)  # (..., rows, in)
+        in_x, in_hidden = None, in_inputs
+        if ctx.rows_below:
+            in_x, in_hidden = in_inputs.split([in_inputs.size(1) - width, width], 1)
+            if ctx.rows_below > rows:  # of sentences that have ended, which the step did not read
+                in_x = pad(in_x, (0, 0, 0, ctx.rows_below - rows))
+        in_hidden = _with_ended(in_hidden, grad_hidden)
+        in_cell = _with_ended(in_cell, grad_cell)
+        return None, None, None, None, in_x, in_hidden, in_cell
 
 
 def _first_rows(batch: Tensor, rows: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Options of the fast encoder and decoder."""
+"""How the fast encoder and decoder compute: precision of products, and fixed or packed steps."""
 
 import torch
 
@@ -11,6 +11,7 @@ class RecurrenceOptions(Part):
     Attributes:
         matmul_dtype: of the factors of products with weights, `torch.bfloat16` or None for the
             weights' own; sums and states keep the weights' type.
+        why_not_padded: None, since they can train on batches that are padded to few shapes.
         fixed_shapes: whether no shape depends on the lengths; None: on all devices but CPUs.
     """
 

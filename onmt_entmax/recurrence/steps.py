@@ -36,7 +36,8 @@ class Steps:
             count: number of steps.
             fixed: whether all rows take all steps.
         """
-        batch, device = len(lengths), lengths.device
+        batch = len(lengths)
+        device = lengths.device
         real = torch.arange(count, device=device).unsqueeze(1) < lengths  # (steps, batch)
         if fixed:
             last = (lengths - 1) * batch + torch.arange(batch, device=device)

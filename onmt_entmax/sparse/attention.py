@@ -9,12 +9,21 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.nn.functional import dropout
 
 from onmt_entmax.sparse import backends
 from onmt_entmax.sparse.arguments import checked, is_readable, size_of, working_type
-from onmt_entmax.sparse.inputs import Inputs, checked_head_alphas, checked_heads, checked_repeats
-from onmt_entmax.sparse.mapping import entmax
+from onmt_entmax.sparse.attention_checks import (
+    checked_head_alphas,
+    checked_heads,
+    checked_repeats,
+)
+from onmt_entmax.sparse.composed_attention import composed, gradients_of_composed
+from onmt_entmax.sparse.inputs import Inputs
+
+# The GPU kernels: blocks of vectors up to this size have room in the shared memory of every GPU
+# since Ampere, and dropout numbers the weights of a head in 32 bits.
+_LONGEST_VECTOR = 128
+_WEIGHTS_OF_A_HEAD = 1 << 31
 
 
 def entmax_attention(
@@ -67,7 +76,17 @@ def entmax_attention(
     """
     if misplaced:
         raise _misplaced("entmax_attention(query, key, value", len(misplaced))
-    return _attention(query, key, value, alpha, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    return _attention(
+        query,
+        key,
+        value,
+        alpha=alpha,
+        mask=attn_mask,
+        dropout_p=dropout_p,
+        is_causal=is_causal,
+        scale=scale,
+        enable_gqa=enable_gqa,
+    )
 
 
 def entmax_attention_weights(
@@ -89,7 +108,17 @@ def entmax_attention_weights(
     """
     if misplaced:
         raise _misplaced("entmax_attention_weights(query, key", len(misplaced))
-    return _attention(query, key, None, alpha, attn_mask, 0.0, is_causal, scale, enable_gqa)
+    return _attention(
+        query,
+        key,
+        None,
+        alpha=alpha,
+        mask=attn_mask,
+        dropout_p=0.0,
+        is_causal=is_causal,
+        scale=scale,
+        enable_gqa=enable_gqa,
+    )
 
 
 def _misplaced(call: str, count: int) -> TypeError:
@@ -104,6 +133,7 @@ def _attention(
     query: Tensor,
     key: Tensor,
     value: Tensor | None,
+    *,
     alpha: float | Tensor,
     mask: Tensor | None,
     dropout_p: float,
@@ -114,32 +144,50 @@ def _attention(
     """Check the arguments, and return attention, or without values its weights."""
     if enable_gqa:
         repeats = checked(checked_repeats, query, key, value)
-        key, value = _repeated(key, repeats), None if value is None else _repeated(value, repeats)
+        key = _repeated(key, repeats)
+        value = None if value is None else _repeated(value, repeats)
     heads = checked(checked_heads, query, key, value, mask, dropout_p, is_causal)
     alpha = checked(checked_head_alphas, alpha, query, heads)
-    tracing = torch.jit.is_tracing()
-    if isinstance(scale, Tensor) and not tracing:  # a trace has tensors for the sizes of tensors
-        raise ValueError("scale must be a number; multiply query by a scale that is learned")
-    if scale is None:
-        size: Any = size_of(query, -1)
-        scale = size.rsqrt() if tracing else 1 / math.sqrt(max(size, 1))
+    scale = _checked_scale(scale, query)
     device, dtype = query.device.type, query.dtype
     if dtype != torch.float64 and torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
     with torch.autocast(device, enabled=False):
-        inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p).in_type(dtype)
-        if tracing:
-            return composed(inputs)
-        tensors = [field for field in inputs if isinstance(field, Tensor)]
-        backend = backends.of(inputs.query, alpha, *tensors)
-        if backend is backends.reference or not all(tensor.numel() for tensor in tensors):
-            return composed(inputs)
-        if backend is backends.cpu:
-            output = _Fused.apply(backend, *inputs.in_type(working_type(query)))
-            return output if value is None else output.to(dtype)
-        if not _has_kernels(inputs):
-            return composed(inputs)
-        return _Fused.apply(backend, *inputs)
+        inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p)
+        return _by_backend(inputs.in_type(dtype), working_type(query))
+
+
+def _checked_scale(scale: float | None, query: Tensor) -> Any:
+    """Return the scale, or its default; in a trace, where sizes are tensors, that is a tensor."""
+    is_tracing = torch.jit.is_tracing()
+    if isinstance(scale, Tensor) and not is_tracing:
+        raise ValueError("scale must be a number; multiply query by a scale that is learned")
+    if scale is not None:
+        return scale
+    size: Any = size_of(query, -1)
+    return size.rsqrt() if is_tracing else 1 / math.sqrt(max(size, 1))
+
+
+def _by_backend(inputs: Inputs, dtype: torch.dtype) -> Tensor:
+    """Return attention by the backend for its inputs, or by PyTorch's operations.
+
+    Args:
+        inputs: in the type of the result.
+        dtype: in which the C++ code computes.
+    """
+    if torch.jit.is_tracing():
+        return composed(inputs)
+    tensors = [field for field in inputs if isinstance(field, Tensor)]
+    backend = backends.of(inputs.query, inputs.alpha, *tensors)
+    if backend is backends.reference or not all(tensor.numel() for tensor in tensors):
+        return composed(inputs)
+    if backend is backends.cpu:
+        output: Tensor = _Fused.apply(backend, *inputs.in_type(dtype))
+        return output if inputs.value is None else output.to(inputs.query.dtype)
+    if not _has_kernels(inputs):
+        return composed(inputs)
+    output = _Fused.apply(backend, *inputs)
+    return output
 
 
 def _has_kernels(inputs: Inputs) -> bool:
@@ -147,10 +195,8 @@ def _has_kernels(inputs: Inputs) -> bool:
     query, key, value, mask = inputs.query, inputs.key, inputs.value, inputs.mask
     if value is None or query.dtype == torch.float64 or (mask is not None and mask.requires_grad):
         return False
-    # Blocks of these sizes have room in the shared memory of every GPU since Ampere. The noise of
-    # dropout numbers the weights of a head in 32 bits.
-    short_vectors = max(query.shape[-1], value.shape[-1]) <= 128
-    return short_vectors and query.shape[-2] * key.shape[-2] < 1 << 31
+    has_short_vectors = max(query.shape[-1], value.shape[-1]) <= _LONGEST_VECTOR
+    return has_short_vectors and query.shape[-2] * key.shape[-2] < _WEIGHTS_OF_A_HEAD
 
 
 class _Fused(Function):
@@ -158,6 +204,10 @@ class _Fused(Function):
 
     ``apply`` takes the module and the fields of `Inputs`. Second derivatives are those of
     :func:`composed`.
+
+    ``forward(inputs, keep)`` returns the output, and tensors that ``backward`` needs; ``backward``
+    takes the inputs, these tensors, the gradient of the output, and which gradients are wanted, and
+    returns those in query, key, value, alpha and mask.
     """
 
     @staticmethod
@@ -176,8 +226,7 @@ class _Fused(Function):
         pairs = zip(saved[:count], ctx.others, strict=True)
         inputs = Inputs(*(other if tensor is None else tensor for tensor, other in pairs))
         kept, wanted = saved[count:], ctx.needs_input_grad[1:]
-        with_graph = torch.is_grad_enabled()
-        if not with_graph and is_readable(gradients[0], wait=True):
+        if not torch.is_grad_enabled() and is_readable(gradients[0], wait=True):
             of_tensors = ctx.module.backward(inputs, kept, gradients[0], wanted)
             return (None, *of_tensors, None, None, None)  # none of is_causal, scale, dropout_p
         factors = None
@@ -186,55 +235,14 @@ class _Fused(Function):
                 raise RuntimeError(
                     "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
                 )
-            # The dropped weights are negative.
-            factors = (kept[0] > 0) * (1 / (1 - inputs.dropout_p) if inputs.dropout_p < 1 else 0.0)
-        with torch.enable_grad():
-            output = composed(inputs, factors)
-            leaves: Any = [field for field, wants in zip(inputs, wanted, strict=True) if wants]
-            in_leaves = iter(
-                torch.autograd.grad(output, leaves, gradients[0], create_graph=with_graph)
-            )
-        return (None, *(next(in_leaves) if wants else None for wants in wanted))
+            factors = _dropout_factors(kept[0], inputs.dropout_p)
+        return None, *gradients_of_composed(inputs, factors, gradients[0], wanted)
 
 
-def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
-    """Return attention by PyTorch's operations, or without values its weights.
-
-    Args:
-        inputs: the arguments.
-        factors: of the weights, in the place of dropout.
-
-    Returns:
-        Attention in the type of the query, weights in the type they are computed in.
-    """
-    dtype = inputs.query.dtype
-    inputs = inputs.in_type(working_type(inputs.query))
-    query, key, value, alpha, mask, is_causal, scale, dropout_p = inputs
-    if torch.jit.is_tracing() and (isinstance(alpha, Tensor) or alpha <= 2):
-        # A trace rounds as the C++ code does.
-        scores = (query @ key.transpose(-1, -2)) * scale
-    else:
-        scores = (query * scale) @ key.transpose(-1, -2)
-    if isinstance(alpha, Tensor):
-        # Heads may differ in alpha alone, and without leading dimensions alpha has none.
-        alpha = alpha if scores.dim() > 2 else alpha.reshape(())
-        scores, _ = torch.broadcast_tensors(scores, alpha)
-    if is_causal:
-        mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
-    if mask is None:
-        weights = entmax(scores, alpha)
-    else:
-        if mask.dtype == torch.bool:
-            scores = torch.where(mask, scores, -torch.inf)
-        else:
-            scores = scores + mask
-        empty = (scores == -torch.inf).all(-1, keepdim=True)
-        weights = torch.where(empty, 0.0, entmax(torch.where(empty, 0.0, scores), alpha))
-    if factors is not None:
-        weights = weights * factors
-    elif dropout_p > 0:
-        weights = dropout(weights, dropout_p)
-    return weights if value is None else (weights @ value).to(dtype)
+def _dropout_factors(weights: Tensor, dropout_p: float) -> Tensor:
+    """Return the factors of dropout from weights that the C++ code kept: dropped ones are < 0."""
+    of_kept = 1 / (1 - dropout_p) if dropout_p < 1 else 0.0
+    return (weights > 0) * of_kept
 
 
 def _repeated(tensor: Tensor, repeats: int) -> Tensor:

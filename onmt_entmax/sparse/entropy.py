@@ -5,6 +5,11 @@ from torch import Tensor
 
 from onmt_entmax.sparse.arguments import is_in_onnx_export, is_readable
 
+_NO_DIVISION_BY_ZERO = 1e-30
+# Below this |y|, so many terms of the series of expm1(y) / y are exact in float64: what is left out
+# is y**14 / 15!, or 5e-17.
+_SERIES_BOUND, _SERIES_TERMS = 0.5, 14
+
 
 def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
     r"""Return the Tsallis entropy of distributions: Shannon's (in nats) at 1, Gini's at 2.
@@ -34,28 +39,35 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
         valid = bool((alpha >= 1).all())
     if not valid:
         raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
-    # Zeros add nothing to the value: log 1 = 0 stands in for their logarithm.
+    # A probability of 0 adds nothing to the value: log 1 = 0 stands in for its logarithm.
     positive = probabilities > 0
     logs = torch.where(positive, probabilities, 1.0).log()
     # Not `torch.as_tensor`, whose result would be a constant of a trace.
     beta = (alpha.to(logs) if isinstance(alpha, Tensor) else logs.new_full((), alpha)) - 1
-    # At a probability of 0, alpha changes nothing.
-    slope = -1.0 / beta.detach().clamp_min(1e-30)
-    powers = torch.where(positive, logs * _expm1_ratio(beta * logs), slope)
-    terms = probabilities * torch.where(positive | (beta > 0), powers, 0.0)
-    return -(terms / (1 + beta)).sum(dim)
+    # The factors of p in sum p (p^beta - 1) / beta. At p = 0 the factor -1 / beta is the derivative
+    # from the right. It is a constant for alpha, which changes nothing there.
+    of_positive = logs * _expm1_ratio(beta * logs)
+    of_zero = -1.0 / beta.detach().clamp_min(_NO_DIVISION_BY_ZERO)
+    factors = torch.where(positive, of_positive, of_zero)
+    factors = torch.where(positive | (beta > 0), factors, 0.0)  # at alpha = 1 it is infinite
+    return -(probabilities * factors / (1 + beta)).sum(dim)
 
 
 def _expm1_ratio(y: Tensor) -> Tensor:
-    """Return ``expm1(y) / y``, 1 at 0; by its series near 0 where a gradient is needed."""
-    differentiated, exported = torch.is_grad_enabled() and y.requires_grad, is_in_onnx_export()
-    # A trace may be differentiated even if its example has no gradients. ONNX has no expm1.
-    if not (differentiated or exported or torch.jit.is_tracing()):
+    """Return ``expm1(y) / y``, 1 at 0.
+
+    Where a gradient is needed, or may be needed of a trace, its series gives both near 0; in ONNX
+    files, too, which have no expm1.
+    """
+    is_differentiated = torch.is_grad_enabled() and y.requires_grad
+    is_exported = is_in_onnx_export()
+    if not (is_differentiated or is_exported or torch.jit.is_tracing()):
         return torch.where(y == 0, 1.0, torch.expm1(y) / y)
-    near = y.abs() < 0.5
+    near = y.abs() < _SERIES_BOUND
     small, large = torch.where(near, y, 0.0), torch.where(near, 1.0, y)
+    # 1 + y/2 (1 + y/3 (1 + ...))
     series = torch.ones_like(y)
-    for n in range(14, 1, -1):
+    for n in range(_SERIES_TERMS, 1, -1):
         series = 1.0 + series * small / n
-    powers = large.exp() - 1 if exported else torch.expm1(large)
-    return torch.where(near, series, powers / large)
+    minus_one = large.exp() - 1 if is_exported else torch.expm1(large)
+    return torch.where(near, series, minus_one / large)

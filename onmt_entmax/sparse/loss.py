@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from onmt_entmax.sparse import backends, reference
+from onmt_entmax.sparse import backends, derivatives, reference
 from onmt_entmax.sparse.arguments import (
     checked,
     checked_alpha,
@@ -74,26 +74,27 @@ def entmax_loss(
     if isinstance(alpha, Tensor):
         alpha = alpha.movedim(class_dim, -1).reshape(-1, 1)
     weight = None if weight is None else weight.to(dtype)
+    divisor: Tensor | int  # of the mean
     if target.is_floating_point():
         q = target.to(dtype).movedim(class_dim, -1).reshape(rows.shape)
         if label_smoothing > 0:
             q = q * (1 - label_smoothing) + label_smoothing / classes
         losses = _distribution_losses(rows, alpha, q if weight is None else q * weight)
-        divisor: Tensor | int = 1 if is_empty(losses) else losses.numel()
+        divisor = 1 if is_empty(losses) else losses.numel()
     else:
         label = target.reshape(-1).long()
-        kept = label != ignore_index
-        label = torch.where(kept, label, 0)
+        is_counted = label != ignore_index
+        label = torch.where(is_counted, label, 0)
         _check_labels(label, classes, ignore_index)
-        counted = kept.to(dtype) if weight is None else torch.where(kept, weight[label], 0.0)
-        targets = _Targets(label, counted, counted)
+        label_weight = is_counted.to(dtype)
+        if weight is not None:
+            label_weight = torch.where(is_counted, weight[label], 0.0)
+        targets = _Targets(label, mass=label_weight, own=label_weight)
         if label_smoothing > 0:
-            spread = kept.to(dtype) * (label_smoothing / classes)
-            own = counted * (1 - label_smoothing)
-            mass = own + spread * (classes if weight is None else weight.sum())
-            targets = _Targets(label, mass, own, spread, weight)
+            spread = is_counted.to(dtype) * (label_smoothing / classes)
+            targets = _smoothed(targets, label_smoothing, spread, weight, classes)
         losses = _losses(rows, alpha, targets)
-        total = counted.sum()
+        total = label_weight.sum()
         divisor = torch.where(total == 0, 1.0, total)
     if reduction == "none":
         return losses.reshape(shape).to(returned_type(scores))
@@ -203,8 +204,33 @@ class _Targets(NamedTuple):
         return torch.where(self.mass == 0, 0.0, losses)
 
 
+def _smoothed(
+    targets: _Targets,
+    label_smoothing: float,
+    spread: Tensor,
+    weight: Tensor | None,
+    classes: int | Tensor,
+) -> _Targets:
+    """Return targets under label smoothing.
+
+    Args:
+        targets: without it.
+        label_smoothing: what a label gives to all classes.
+        spread: what each class gets, ``(rows,)``.
+        weight: ``(classes,)`` class weights; None for ones.
+        classes: number of classes.
+    """
+    own = targets.own * (1 - label_smoothing)
+    mass = own + spread * (classes if weight is None else weight.sum())
+    return _Targets(targets.label, mass, own, spread, weight)
+
+
 class _RowLosses(Function):
-    """Losses ``(rows,)``: ``apply(scores, alpha, targets)``, scores ``(rows, n)``, `_Targets`."""
+    """Losses ``(rows,)`` of `_Targets`: ``apply(scores, alpha, targets)``.
+
+    Scores are ``(rows, n)``; alpha is a number, or ``(rows, 1)``. The gradient in the scores is
+    ``mass * p``, minus ``own`` at the label, minus ``spread * weight``.
+    """
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:
@@ -215,15 +241,20 @@ class _RowLosses(Function):
         else:
             ctx.backend = backends.of(scores, alpha)
             shifted, maxima, kept = ctx.backend.conjugate(scores, alpha)
-        alphas = alpha if isinstance(alpha, Tensor) else None
-        ctx.number, ctx.targets = alpha if alphas is None else None, targets
+        ctx.targets = targets
+        alphas = None
+        if isinstance(alpha, Tensor):
+            alphas = alpha
+        else:
+            ctx.number = alpha
         ctx.save_for_backward(scores, alphas, *kept)
         return targets.losses(scores, shifted, maxima)
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         scores, alphas, *kept = ctx.saved_tensors
-        alpha, targets, (per_row,) = ctx.number if alphas is None else alphas, ctx.targets, upstream
+        alpha = ctx.number if alphas is None else alphas
+        targets, (per_row,) = ctx.targets, upstream
         factors = per_row * targets.mass
         # Only a plain tensor is written in place: without memory there are several gradients at
         # once, and autograd must see each operation that it will differentiate again.
@@ -234,18 +265,19 @@ class _RowLosses(Function):
             p = entmax(scores, alpha)
             in_scores = p * factors.unsqueeze(1)
         if targets.spread is not None:
-            even = (per_row * targets.spread).unsqueeze(1)
-            even = even if targets.weight is None else even * targets.weight
-            in_scores = in_scores.sub_(even) if in_place else in_scores - even
-        own, label = -(per_row * targets.own).unsqueeze(1), targets.label.unsqueeze(1)
+            of_spread = (per_row * targets.spread).unsqueeze(1)
+            if targets.weight is not None:
+                of_spread = of_spread * targets.weight
+            in_scores = in_scores.sub_(of_spread) if in_place else in_scores - of_spread
+        of_own = -(per_row * targets.own).unsqueeze(1)
         add = in_scores.scatter_add_ if in_place else in_scores.scatter_add
-        in_scores = add(1, label, own)
+        in_scores = add(1, targets.label.unsqueeze(1), of_own)
         in_alpha = None
         if ctx.needs_input_grad[1]:
             if in_place:
                 p = ctx.backend.scaled(scores, alpha, kept, torch.ones_like(factors))
-            of_row = reference.conjugate_in_alpha(p, alpha)
-            in_alpha = (factors.unsqueeze(1) * of_row).to(alpha.dtype)
+            of_conjugate = derivatives.conjugate_in_alpha(p, alpha)
+            in_alpha = (factors.unsqueeze(1) * of_conjugate).to(alpha.dtype)
         return in_scores, in_alpha, None
 
 

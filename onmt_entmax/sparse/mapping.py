@@ -70,33 +70,41 @@ def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Te
 
 def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tensor:
     """Return entmax, or its logarithm, in the type that the user gets."""
-    dtype, dimensions = working_type(scores), scores.dim()
+    dtype = working_type(scores)
+    dimensions = scores.dim()
     if not dimensions:
         return _mapped(scores.unsqueeze(0), alpha, dim, logs).squeeze(0)
     if not -dimensions <= dim < dimensions:
         raise IndexError(f"dim must be from {-dimensions} to {dimensions - 1}, got {dim}")
     alpha = checked_alpha(alpha, scores, dim)
-    last = dim in (-1, dimensions - 1)
-    rows = scores if last else scores.movedim(dim, -1)
+    is_last = dim in (-1, dimensions - 1)
+    rows = scores if is_last else scores.movedim(dim, -1)
     if is_empty(rows):
         result = rows.to(dtype, copy=True)
     elif isinstance(alpha, Tensor):
-        result = _apply(rows, 0.0, alpha if last else alpha.movedim(dim, -1), logs)
+        alphas = alpha if is_last else alpha.movedim(dim, -1)
+        result = _apply(rows, 0.0, alphas, logs)
     elif alpha > 1:
         result = _apply(rows, alpha, None, logs)
     else:
         result = _softmax(rows, dtype, logs)
-    if not last:
+    if not is_last:
         result = result.movedim(-1, dim).contiguous()
-    final_type = returned_type(scores)
-    if result.dtype == final_type:
+    is_softmax = not isinstance(alpha, Tensor) and alpha == 1
+    return _with_same_support(result, returned_type(scores), logs, is_softmax)
+
+
+def _with_same_support(result: Tensor, dtype: torch.dtype, logs: bool, is_softmax: bool) -> Tensor:
+    """Return probabilities, or their logarithms, in a type in which they have the same support.
+
+    Only probabilities of softmax may round to 0.
+    """
+    if result.dtype == dtype:
         return result
     if logs:
-        finite = result.clamp_min(torch.finfo(final_type).min)
-        return torch.where(result == -torch.inf, -torch.inf, finite).to(final_type)
-    if not isinstance(alpha, Tensor) and alpha == 1:
-        return result.to(final_type)
-    return rounded(result, result > 0, final_type)  # the same support
+        finite = result.clamp_min(torch.finfo(dtype).min)
+        return torch.where(result == -torch.inf, -torch.inf, finite).to(dtype)
+    return result.to(dtype) if is_softmax else rounded(result, result > 0, dtype)
 
 
 def _softmax(rows: Tensor, dtype: torch.dtype, logs: bool) -> Tensor:
@@ -119,7 +127,10 @@ def returned_type(scores: Tensor) -> torch.dtype:
 
 
 def _map(scores: Tensor, number: float, alphas: Optional[Tensor], logs: bool) -> Tensor:  # noqa: UP045
-    """Solve rows; the annotations are those that `torch.library` reads."""
+    """Solve rows ``(..., n)`` for one alpha, or if there are alphas ``(..., 1)``, for these.
+
+    The annotations are those that `torch.library` reads.
+    """
     alpha = number if alphas is None else alphas
     return backends.of(scores, alpha).mapping(scores, alpha, logs)
 
@@ -147,7 +158,8 @@ class _Mapping(Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         result, alphas = ctx.saved_tensors
-        alpha, wants_alpha = ctx.number if alphas is None else alphas, ctx.needs_input_grad[2]
+        alpha = ctx.number if alphas is None else alphas
+        wants_alpha = ctx.needs_input_grad[2]
         in_scores, in_alpha = mapping_gradients(result, alpha, upstream[0], wants_alpha, ctx.logs)
         if in_alpha is not None:
             in_alpha = in_alpha.to(alphas.dtype)
@@ -157,9 +169,10 @@ class _Mapping(Function):
 def mapping_gradients(
     result: Tensor, alpha: float | Tensor, gradient: Tensor, of_alpha: bool, logs: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradients in scores and alpha; see `reference.gradients`, which logarithms take.
+    """Return the gradients in scores and alpha; see `derivatives.gradients` for the arguments.
 
-    While autograd records gradients of gradients, the differentiable reference computes them.
+    The reference computes those of logarithms, and, since it is differentiable again, all while
+    autograd records gradients of gradients.
     """
     if logs or torch.is_grad_enabled():
         return reference.gradients(result, alpha, gradient, of_alpha, logs)
@@ -187,13 +200,17 @@ def _map_like(
 
 
 def _apply(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
-    """Map rows by what PyTorch does now: compute, trace, export or compile."""
+    """Map rows by what PyTorch does now: compute, trace, export or compile.
+
+    The arguments are those of `_map`.
+    """
+    alpha = number if alphas is None else alphas
     if torch.jit.is_tracing():
-        return traced.mapping(rows, number if alphas is None else alphas, logs)
+        return traced.mapping(rows, alpha, logs)
     if is_readable(rows, wait=True):
         return _Mapping.apply(rows, number, alphas, logs)
     # An ONNX file holds no operator of ours. A decomposition of it in torch's table would do, too,
     # but with one, torch.compile refuses the operator where the environment variable CI is set.
     if torch.onnx.is_in_onnx_export():
-        return traced.mapping(rows, number if alphas is None else alphas, logs)
+        return traced.mapping(rows, alpha, logs)
     return _operator(rows, number, alphas, logs)

@@ -26,7 +26,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse import reference
+from onmt_entmax.sparse import derivatives
 from onmt_entmax.sparse.arguments import is_in_onnx_export, rounded, working_type
 
 # Below, alpha - 1 cancels in float64, and entmax equals softmax to 1e-8.
@@ -271,7 +271,7 @@ def _slopes_in_alpha(
 ) -> Tensor:
     r"""Return the derivatives of the result in alpha, ``(..., n)``; 0 outside the support.
 
-    With k of `reference.curvature`, they are
+    With k of `derivatives.curvature`, they are
 
     .. math:: \partial \log p_i / \partial \alpha
               = p_i^{1 - \alpha} \sum_j p_j k_j / \lVert s \rVert_1 - k_i .
@@ -283,7 +283,7 @@ def _slopes_in_alpha(
         inside: the support, ``(..., n)``.
         logs: whether the result is logarithms.
     """
-    k = reference.curvature(log_p, alpha)
+    k = derivatives.curvature(log_p, alpha)
     total = torch.where(inside, log_p.exp() * k, 0.0).sum(-1, keepdim=True)
     of_logs = (log_shares - log_p).exp() * total - k
     return torch.where(inside, of_logs if logs else log_p.exp() * of_logs, 0.0)

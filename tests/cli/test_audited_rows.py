@@ -67,7 +67,7 @@ def exhaustive() -> AuditedRow:
 
 
 def test_a_row_is_written_with_all_that_the_model_admits(exhaustive: AuditedRow) -> None:
-    assert exhaustive.columns() == "3\tab\taab\tV;PST\tab  0.75, a 0.25, ...\texhaustive"
+    assert exhaustive.line() == "3\tab\taab\tV;PST\tab  0.75, a 0.25, ...\texhaustive"
 
 
 def test_the_certainty_is_the_probability_of_the_best_form(exhaustive: AuditedRow) -> None:
@@ -77,7 +77,7 @@ def test_the_certainty_is_the_probability_of_the_best_form(exhaustive: AuditedRo
 def test_forms_that_a_search_did_not_find_may_be_admitted_too(exhaustive: AuditedRow) -> None:
     """So dots follow, even if all that it found are listed."""
     optimal = exhaustive.record | {"certificate": "optimal", "finished": 2}
-    assert replace(exhaustive, record=optimal).columns().endswith(", ...\toptimal")
+    assert replace(exhaustive, record=optimal).line().endswith(", ...\toptimal")
 
 
 # --- rows that are held out together ---

@@ -11,7 +11,7 @@ from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabular
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.padded import pad_batch
 
-SIZES = (23, 19)  # tokens of source and target
+SIZES = (23, 19)  # tokens of source and target vocabulary
 SHAPES = Shapes(batch_size=7)
 CONFIG = ModelConfig(
     encoder_type="brnn",
@@ -24,37 +24,42 @@ CONFIG = ModelConfig(
 )
 
 
-def vocabularies() -> Vocabularies:
-    sides = []
-    for count in SIZES:
-        specials = [str(token) for token in TARGET_SPECIALS]
-        sides.append(Vocabulary((*specials, *(f"t{n}" for n in range(count - len(specials))))))
-    return Vocabularies(*sides)
+SPECIALS = [str(token) for token in TARGET_SPECIALS]
 
 
-KNOWN = vocabularies()
+def vocabulary_of(size: int) -> Vocabulary:
+    """Return the special tokens, and others up to a size."""
+    return Vocabulary((*SPECIALS, *(f"t{number}" for number in range(size - len(SPECIALS)))))
+
+
+KNOWN = Vocabularies(*map(vocabulary_of, SIZES))
 
 
 def batch_of(sentences: int, seed: int = 0) -> Batch:
+    """Return random sentences of up to seven tokens; targets may be empty."""
     generator = random.Random(seed)
 
-    def tokens(count: int, least: int) -> list[int]:
-        return [generator.randrange(4, count) for _ in range(generator.randint(least, 7))]
+    def tokens(vocabulary: int, least: int) -> list[int]:
+        length = generator.randint(least, 7)
+        return [generator.randrange(len(SPECIALS), vocabulary) for _ in range(length)]
 
     examples = [Example(tokens(SIZES[0], 1), tokens(SIZES[1], 0), n) for n in range(sentences)]
     return make_batch(examples, KNOWN)
 
 
 def padded(batch: Batch) -> tuple[Tensor, Shape]:
+    """Return a batch with padding up to one of the `SHAPES`."""
     return pad_batch(batch, SHAPES, KNOWN.source.pad, KNOWN.target.pad)
 
 
 def packed_loss(model: SparseNMTModel, batch: Batch, smoothing: float = 0.0) -> Tensor:
+    """Return the loss of a batch without padding."""
     hidden, target = model.hidden_states(batch)
     return model.generator.loss(hidden, target, KNOWN.target.pad, smoothing).loss
 
 
 def gradients(loss: Tensor, model: SparseNMTModel) -> dict[str, Tensor]:
+    """Return the gradients of all weights that have one, by name."""
     model.zero_grad()
     loss.backward()
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}

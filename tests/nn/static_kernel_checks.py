@@ -46,8 +46,8 @@ def test_an_update(
         patch.setattr(backends, "of", lambda *_: reference)
         expected = gradients(padded_loss(model, (tokens, shape)), model)
     model = model.float().to(DEVICE)
-    found = gradients(padded_loss(model, (tokens.to(DEVICE), shape)), model)
+    ours = gradients(padded_loss(model, (tokens.to(DEVICE), shape)), model)
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
     for name, gradient in expected.items():
-        difference = float((found[name].cpu().double() - gradient).abs().max())
+        difference = float((ours[name].cpu().double() - gradient).abs().max())
         assert difference <= 1e-5 * largest, name

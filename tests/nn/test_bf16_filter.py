@@ -1,6 +1,7 @@
 """The search in bfloat16 loses no token of a support, and its results are those of float32."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -9,72 +10,130 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from onmt_entmax.nn import bf16_filter
-from onmt_entmax.nn.bf16_filter import find_by_bfloat16
+from onmt_entmax.nn.bf16_filter import Bfloat16Filter, find_by_bfloat16
 from onmt_entmax.nn.prepared_output import PreparedOutput
 from onmt_entmax.nn.support import Support
 from onmt_entmax.sparse import log_entmax
 
+Layer = tuple[Tensor, Tensor, float]
+"""Weights ``(vocabulary, hidden)``, biases ``(vocabulary,)`` and alpha."""
+
 
 @pytest.fixture(autouse=True)
-def _always(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_layers_are_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On every processor."""
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 0)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
 
 
-def searched(weight: Tensor, bias: Tensor, alpha: float, hidden: Tensor) -> Support | None:
-    return find_by_bfloat16(weight, bias, alpha)(hidden)
+def filter_of(layer: Layer) -> Bfloat16Filter:
+    prepared = find_by_bfloat16(*layer)
+    assert prepared is not None
+    return prepared
 
 
-@pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
+# --- supports --------------------------------------------------------------------------------
+
+VOCABULARY, ROWS = 6000, 160
+
+
+def layer_with_close_tokens(size: int, alpha: float) -> Layer:
+    """Return a layer whose norms vary widely, and some of whose tokens differ by one rounding."""
+    weight = torch.randn(VOCABULARY, size) * torch.rand(VOCABULARY, 1) * 3 / size**0.5
+    weight[1::2] = weight[::2] + 2.0**-9 * weight[::2].abs()
+    return weight, torch.randn(VOCABULARY), alpha
+
+
+of_all_alphas = pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
+
+
+@of_all_alphas
 @pytest.mark.parametrize(("size", "scale"), [(64, 30.0), (500, 8.0)])
 def test_supports_are_those_of_exact_scores(alpha: float, size: int, scale: float) -> None:
-    """Norms vary widely, and some tokens differ by exactly one rounding."""
     torch.manual_seed(size)
-    weight = torch.randn(6000, size) * torch.rand(6000, 1) * 3 / size**0.5
-    weight[1::2] = weight[::2] + 2.0**-9 * weight[::2].abs()
-    hidden, bias = torch.tanh(torch.randn(160, size)) * scale, torch.randn(6000)
-    assert searched(weight, bias, alpha, hidden) is not None
-    found = PreparedOutput(weight, bias, alpha)(hidden)
-    assert isinstance(found, Support)
+    layer = layer_with_close_tokens(size, alpha)
+    weight, bias, _ = layer
+    hidden = torch.tanh(torch.randn(ROWS, size)) * scale
+    assert filter_of(layer)(hidden) is not None  # so the layer takes it
+    support = PreparedOutput(*layer)(hidden)
+    assert isinstance(support, Support)
     exact = log_entmax(hidden.double() @ weight.double().t() + bias.double(), alpha)
-    torch.testing.assert_close(found.dense().double().exp(), exact.exp(), rtol=0, atol=1e-4)
+    torch.testing.assert_close(support.dense().double().exp(), exact.exp(), rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
-@pytest.mark.parametrize("term", ["state", "weights", "result"])
-@pytest.mark.parametrize("scale", [1.0, 2.0**-80])  # squares of such norms underflow
-def test_tokens_at_the_error_bound_are_found(scale: float, term: str, alpha: float) -> None:
-    """Rounding lowers token 300 and raises token 700 by about one term of the bound each.
+# --- tokens at the error bound ---------------------------------------------------------------
 
-    Exactly, token 700 is 0.98 of the window above token 300, and all others are far below.
+SIZE = 128
+LOW, HIGH = 300, 700  # two tokens of 1,024
+LOST = 0.99 * 2.0**-8  # what rounding takes from 1.5 + LOST: just under half a unit of bfloat16
+SIGNS = torch.tensor([1.0, -1.0]).repeat(SIZE // 2)  # orthogonal to a vector of ones
+
+
+def worst_state() -> tuple[Tensor, Tensor, Tensor]:
+    """Return a state, which rounds to 1.5 SIGNS, and the weights of LOW and HIGH.
+
+    Both are orthogonal to what is left, and LOW has lost what HIGH has won.
     """
-    n, level, lost = 128, 1 / (alpha - 1), 0.99 * 2.0**-8  # just under half a unit of 1.5
-    sign, ones = torch.ones(n), torch.ones(n)
-    sign[1::2] = -1
-    hidden, weight = torch.zeros(1, n), torch.zeros(1024, n)
-    bias = torch.full((1024,), -16.0 * level)
-    if term == "state":  # 1.5 s + lost rounds to 1.5 s, orthogonal to both tokens
-        hidden[0], weight[300], weight[700] = 1.5 * sign + lost, 16 * ones, -16 * ones
-    elif term == "weights":
-        hidden[0], weight[300], weight[700] = 16 * ones, 1.5 * sign + lost, 1.5 * sign - lost
-    else:  # 257 rounds to 256, and 259 to 260
-        hidden[0, :2] = torch.tensor([16.0, 1.0])
-        weight[300, :2], weight[700, :2] = torch.tensor([[16.0, 1.0], [16.0, 3.0]])
-    exact = weight[[300, 700]].double() @ hidden[0].double()
-    bias[[300, 700]] = -exact.float() - torch.tensor([0.98 * level, 0.0])
-    found = searched(weight / scale, bias, alpha, hidden * scale)
-    assert found
-    assert found.token.tolist() == [300, 700]
+    ones = torch.ones(SIZE)
+    return 1.5 * SIGNS + LOST, 16 * ones, -16 * ones
 
 
-@pytest.mark.parametrize("value", [torch.nan, torch.inf])
-def test_states_that_are_not_finite_are_left_to_float32(value: float) -> None:
-    """So are no rows at all, dense supports and softmax."""
-    weight, bias = torch.randn(512, 16), torch.zeros(512)
-    for hidden in (torch.full((2, 16), value), torch.zeros(0, 16), torch.zeros(2, 16)):
-        assert searched(weight, bias, 1.5, hidden) is None
-    assert find_by_bfloat16(weight, bias, 1.0) is None
+def worst_weights() -> tuple[Tensor, Tensor, Tensor]:
+    """Return a state that is orthogonal to the weights' roundings, and the weights."""
+    return 16 * torch.ones(SIZE), 1.5 * SIGNS + LOST, 1.5 * SIGNS - LOST
 
+
+def worst_result() -> tuple[Tensor, Tensor, Tensor]:
+    """Return a state and weights whose products 257 and 259 round to 256 and 260."""
+    state, low, high = torch.zeros(3, SIZE)
+    state[:2] = low[:2] = torch.tensor([16.0, 1.0])
+    high[:2] = torch.tensor([16.0, 3.0])
+    return state, low, high
+
+
+@of_all_alphas
+@pytest.mark.parametrize("worst", [worst_state, worst_weights, worst_result])
+@pytest.mark.parametrize("scale", [1.0, 2.0**-80])  # squares of such norms underflow
+def test_tokens_at_the_error_bound_are_found(
+    scale: float, worst: Callable[[], tuple[Tensor, Tensor, Tensor]], alpha: float
+) -> None:
+    """Rounding lowers token LOW and raises token HIGH by about one term of the bound each.
+
+    Exactly, HIGH is 0.98 of the window above LOW, and all others are far below.
+    """
+    window = 1 / (alpha - 1)
+    state, low, high = worst()
+    weight = torch.zeros(1024, SIZE)
+    weight[LOW], weight[HIGH] = low, high
+    bias = torch.full((1024,), -16.0 * window)
+    exact = (weight[[LOW, HIGH]].double() @ state.double()).float()
+    bias[[LOW, HIGH]] = -exact - torch.tensor([0.98 * window, 0.0])
+    support = filter_of((weight / scale, bias, alpha))(state.unsqueeze(0) * scale)
+    assert support is not None
+    assert support.token.tolist() == [LOW, HIGH]
+
+
+# --- what is left to float32 -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        pytest.param(torch.full((2, 16), torch.nan), id="nan"),
+        pytest.param(torch.full((2, 16), torch.inf), id="infinity"),
+        pytest.param(torch.zeros(0, 16), id="no rows"),
+        pytest.param(torch.zeros(2, 16), id="dense supports"),
+    ],
+)
+def test_states_that_cannot_be_filtered_are_left_to_float32(hidden: Tensor) -> None:
+    assert filter_of((torch.randn(512, 16), torch.zeros(512), 1.5))(hidden) is None
+
+
+def test_softmax_is_left_to_float32() -> None:
+    assert find_by_bfloat16(torch.randn(512, 16), torch.zeros(512), 1.0) is None
+
+
+# --- any magnitude ---------------------------------------------------------------------------
 
 SMALLEST = 2.0**-126  # normal number of float32 and bfloat16
 
@@ -104,25 +163,36 @@ def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(bf16_filter, "PreparedWeight", Flushing)
 
 
-def missing(weight: Tensor, bias: Tensor, alpha: float, hidden: Tensor) -> set[int] | None:
-    """Return the tokens within the window of exact scores that are not among the candidates."""
-    found = find_by_bfloat16(weight, bias, alpha).candidates(hidden)
-    if found is None:
-        return None
+def exact_scores(weight: Tensor, bias: Tensor, state: Tensor) -> list[float]:
+    """Return the score of each token, rounded once: products of float32 are exact in 64 bits."""
     scores = []
-    for row, own in zip(
-        weight.tolist(), bias.tolist(), strict=True
-    ):  # products are exact in 64 bits
-        scores.append(
-            math.fsum([*(a * b for a, b in zip(row, hidden[0].tolist(), strict=True)), own])
-        )
+    for of_token, own in zip(weight.tolist(), bias.tolist(), strict=True):
+        products = (a * b for a, b in zip(of_token, state.tolist(), strict=True))
+        scores.append(math.fsum([*products, own]))
+    return scores
+
+
+def missing(layer: Layer, state: Tensor) -> set[int] | None:
+    """Return the tokens within the window of exact scores that are not among the candidates.
+
+    None if the filter leaves the state to float32.
+    """
+    candidates = filter_of(layer).candidates(state.unsqueeze(0))
+    if candidates is None:
+        return None
+    weight, bias, alpha = layer
+    scores = exact_scores(weight, bias, state)
     least = max(scores) - 1 / (alpha - 1)
-    return {token for token, score in enumerate(scores) if score > least} - {*found.tolist()}
+    return {token for token, score in enumerate(scores) if score > least} - {*candidates.tolist()}
 
 
 @st.composite
-def layers(draw: st.DrawFn) -> tuple[Tensor, Tensor, float, Tensor]:
-    """Draw weights, biases, alpha and a state of any magnitude, whose products are of one."""
+def layers_and_states(draw: st.DrawFn) -> tuple[Layer, Tensor]:
+    """Draw a layer and a state of any magnitude, whose products are all of about one magnitude.
+
+    A number of the state has a power of 2, the weights for it about the inverse of that, times
+    ``2 ** shift``, which biases and the window have, too.
+    """
     tokens, size = draw(st.integers(2, 6)), draw(st.integers(1, 5))
     shift = draw(st.sampled_from([-126, -30, 0, 0, 30]))
     digits = st.one_of(st.just(0.0), st.floats(-2, 2, width=32))
@@ -136,9 +206,9 @@ def layers(draw: st.DrawFn) -> tuple[Tensor, Tensor, float, Tensor]:
     bias = draw(st.lists(digits, min_size=tokens, max_size=tokens))
     alpha = 1 + 2.0 ** (draw(st.integers(0, 8)) - shift)
     large = torch.finfo(torch.float32).max
-    tensors = [torch.tensor(each, dtype=torch.float64) for each in ([states], rows, bias)]
-    state, weight, biases = (each.clamp(-large, large).float() for each in tensors)
-    return weight, biases * 2.0**shift, alpha, state
+    exact = (torch.tensor(numbers, dtype=torch.float64) for numbers in (states, rows, bias))
+    state, weight, biases = (numbers.clamp(-large, large).float() for numbers in exact)
+    return (weight, biases * 2.0**shift, alpha), state
 
 
 @pytest.mark.usefixtures("products")
@@ -146,19 +216,19 @@ def test_no_token_is_lost_at_any_magnitude() -> None:
     """Subnormal weights, states, products and sums; and such as overflow."""
     filtered = 0
 
-    @given(layers())
-    def search(layer: tuple[Tensor, Tensor, float, Tensor]) -> None:
+    @given(layers_and_states())
+    def search(layer_and_state: tuple[Layer, Tensor]) -> None:
         nonlocal filtered
-        lost = missing(*layer)
-        assert not lost
-        filtered += lost is not None
+        tokens = missing(*layer_and_state)
+        assert not tokens
+        filtered += tokens is not None
 
     search()
     assert filtered > 5
 
 
-# Weights of token 1, states, and its score. Token 0 has half of that as its bias.
-LOST = {
+# Weights of token 1, a state, and its score. Token 0 has half of that as its bias.
+SCORES_THAT_PRODUCTS_LOSE = {
     "subnormal weights": ([1.1e-38], [1e38], 1.1),
     "subnormal states": ([1e38], [1.1e-38], 1.1),
     "products that underflow": ([2.0**-70] * 4096, [2.0**-70] * 4096, 2.0**-128),
@@ -167,11 +237,17 @@ LOST = {
 
 
 @pytest.mark.usefixtures("products")
-@pytest.mark.parametrize("case", LOST.values(), ids=list(LOST))
-def test_a_score_that_a_product_loses_is_within_the_bound(case) -> None:
-    own, state, score = case
+@pytest.mark.parametrize(
+    ("own", "state", "score"),
+    SCORES_THAT_PRODUCTS_LOSE.values(),
+    ids=list(SCORES_THAT_PRODUCTS_LOSE),
+)
+def test_a_score_that_a_product_loses_is_within_the_bound(
+    own: list[float], state: list[float], score: float
+) -> None:
+    """The window is an eighth of the score, so only token 1 is in the support."""
     weight, bias = torch.tensor([[0.0] * len(own), own]), torch.tensor([score / 2, 0.0])
-    assert missing(weight, bias, 1 + 8 / score, torch.tensor([state])) == set()
+    assert missing((weight, bias, 1 + 8 / score), torch.tensor(state)) == set()
 
 
 @pytest.mark.usefixtures("products")
@@ -184,4 +260,4 @@ def test_a_score_that_a_product_loses_is_within_the_bound(case) -> None:
 )
 def test_numbers_that_overflow_are_left_to_float32(own: list[float], state: list[float]) -> None:
     weight = torch.tensor([own, [-5e-9, 0.0, 0.0, 0.0]])
-    assert missing(weight, torch.zeros(2), 2.0, torch.tensor([state])) is None
+    assert missing((weight, torch.zeros(2), 2.0), torch.tensor(state)) is None

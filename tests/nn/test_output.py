@@ -137,15 +137,23 @@ def test_a_prior_is_no_weight(losses: Losses) -> None:
     assert losses.layer.state_dict().keys() == {"weight", "bias"}
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, 2.0])
-def test_loss_is_the_definition_and_its_gradient_the_difference_quotient(alpha: float) -> None:
+definitions = pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, 2.0])
+
+
+@definitions
+def test_the_loss_is_the_definition(alpha: float) -> None:
     layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
-    kept = target != IGNORED
-    one_hot = mixed(layer, target[kept], smoothing=0.0)
-    expected = loss_oracle(layer.scores(hidden)[kept].detach(), one_hot, alpha).sum()
+    is_counted = target != IGNORED
+    one_hot = mixed(layer, target[is_counted], smoothing=0.0)
+    expected = loss_oracle(layer.scores(hidden)[is_counted].detach(), one_hot, alpha).sum()
     loss = layer.loss(hidden, target, IGNORED).loss
     assert float(loss.detach()) == pytest.approx(float(expected))
 
+
+@definitions
+def test_gradients_are_difference_quotients(alpha: float) -> None:
+    """Under smoothing by a prior."""
+    layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
     counted = torch.ones(len(target), dtype=torch.bool)
     smoothing = 0.1
     spread = smoothing * prior_of(9)
@@ -160,19 +168,20 @@ def test_loss_is_the_definition_and_its_gradient_the_difference_quotient(alpha: 
 def test_masked_rows_count_like_rows_left_out(alpha: float) -> None:
     """On a GPU, ignored rows keep their place, and their states are 0."""
     layer, hidden, target = layer_and_data(50, alpha, 0.1)
-    tensors, kept = (hidden, layer.weight, layer.bias), target != IGNORED
-    spread = 0.1 * prior_of(50)
-    results = [
-        LinearLoss.apply(states, *tensors[1:], classes, counted, alpha, 0.1, spread)
-        for states, classes, counted in (
-            (hidden.masked_fill(~kept.unsqueeze(1), 0), target.masked_fill(~kept, 0), kept),
-            (hidden[kept], target[kept], kept[kept]),
+    is_counted, smoothing = target != IGNORED, 0.1
+    spread = smoothing * prior_of(50)
+
+    def result(states: Tensor, classes: Tensor, counted: Tensor) -> tuple[Tensor, ...]:
+        """Return loss, counts, and the gradients in hidden, weight and bias."""
+        loss, counts = LinearLoss.apply(
+            states, layer.weight, layer.bias, classes, counted, alpha, smoothing, spread
         )
-    ]
-    assert results[0][1].equal(results[1][1])
-    torch.testing.assert_close(results[0][0], results[1][0])
-    gradients = [torch.autograd.grad(loss, tensors) for loss, _ in results]
-    torch.testing.assert_close(*gradients)
+        return loss, counts, *torch.autograd.grad(loss, (hidden, layer.weight, layer.bias))
+
+    masked_states = hidden.masked_fill(~is_counted.unsqueeze(1), 0)
+    masked = result(masked_states, target.masked_fill(~is_counted, 0), is_counted)
+    left_out = result(hidden[is_counted], target[is_counted], is_counted[is_counted])
+    torch.testing.assert_close(masked, left_out)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
@@ -184,13 +193,13 @@ def test_float32_agrees_with_float64(alpha: float, scale: float) -> None:
     exact.load_state_dict(layer.state_dict())
     single = hidden.detach().float().requires_grad_()
     hidden = single.detach().double().requires_grad_()
-    our_loss = layer.loss(single, target, -100, 0.1).loss
-    their_loss = exact.loss(hidden, target, -100, 0.1).loss
-    assert float(our_loss.detach()) == pytest.approx(float(their_loss.detach()), rel=1e-5)
-    ours = torch.autograd.grad(our_loss, (single, layer.weight, layer.bias))
-    theirs = torch.autograd.grad(their_loss, (hidden, exact.weight, exact.bias))
-    for one, other in zip(ours, theirs, strict=True):
-        assert (one.double() - other).abs().max() <= 2e-5 * other.abs().max()
+    loss = layer.loss(single, target, -100, label_smoothing=0.1).loss
+    expected = exact.loss(hidden, target, -100, label_smoothing=0.1).loss
+    assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-5)
+    gradients = torch.autograd.grad(loss, (single, layer.weight, layer.bias))
+    expected_gradients = torch.autograd.grad(expected, (hidden, exact.weight, exact.bias))
+    for gradient, other in zip(gradients, expected_gradients, strict=True):
+        assert (gradient.double() - other).abs().max() <= 2e-5 * other.abs().max()
 
 
 # --- counts of special rows ------------------------------------------------------------------
@@ -238,113 +247,3 @@ def test_ignored_targets_have_no_loss_nor_gradients(alpha: float, rows: int) -> 
     result.loss.backward()
     assert all(value == 0 for value in result)
     assert not any(x.grad.any() for x in (hidden, layer.weight, layer.bias))
-
-
-# --- tied and frozen weights, autocast -------------------------------------------------------
-
-
-class TestTiedWeights:
-    @pytest.fixture
-    def embedding(self) -> nn.Embedding:
-        return nn.Embedding(60, 8)
-
-    @pytest.fixture
-    def layer(self, embedding: nn.Embedding) -> OutputLayer:
-        layer = OutputLayer(8, 60, 1.5)
-        layer.weight = embedding.weight
-        return layer
-
-    @pytest.fixture
-    def target(self) -> Tensor:
-        return torch.randint(60, (20,))
-
-    @pytest.mark.parametrize("dtype", [None, torch.bfloat16], ids=["plain", "autocast"])
-    def test_have_the_gradient_of_both_uses(
-        self,
-        embedding: nn.Embedding,
-        layer: OutputLayer,
-        target: Tensor,
-        dtype: torch.dtype | None,
-    ) -> None:
-        with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
-            loss = layer.loss(embedding(torch.arange(20)), target, -100).loss
-        (gradient,) = torch.autograd.grad(loss, embedding.weight)
-        scores = layer.scores(embedding(torch.arange(20)))
-        expected = entmax_loss(scores, target, reduction="sum")
-        (expected_gradient,) = torch.autograd.grad(expected, embedding.weight)
-        torch.testing.assert_close(gradient, expected_gradient, atol=1e-5, rtol=1e-5)
-
-    def test_that_are_frozen_have_no_gradient(
-        self, embedding: nn.Embedding, layer: OutputLayer, target: Tensor
-    ) -> None:
-        layer.weight.requires_grad_(False)
-        layer.loss(embedding(torch.arange(20)), target, -100).loss.backward()
-        assert layer.weight.grad is None
-        assert layer.bias.grad is not None
-
-
-def test_autocast_changes_no_type_of_log_probabilities() -> None:
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert OutputLayer(8, 60, 1.5).log_probs(torch.randn(20, 8)).dtype == torch.float32
-
-
-# --- what is refused -------------------------------------------------------------------------
-
-
-HIDDEN, TARGET = torch.zeros(2, 8), torch.tensor([1, 10])
-
-
-@pytest.mark.parametrize(
-    ("hidden", "target", "smoothing", "message"),
-    [
-        pytest.param(HIDDEN, torch.tensor([1, 11]), 0.0, "vocabulary of 11", id="large target"),
-        pytest.param(HIDDEN, TARGET, 2.0, "label_smoothing", id="smoothing above 1"),
-        pytest.param(HIDDEN[1:], TARGET, 0.0, "expected hidden", id="fewer states"),
-        pytest.param(HIDDEN[None], TARGET, 0.0, "expected hidden", id="other dimensions"),
-    ],
-)
-def test_wrong_arguments_are_refused(
-    hidden: Tensor, target: Tensor, smoothing: float, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        OutputLayer(8, 11).loss(hidden, target, 0, smoothing)
-
-
-def test_weights_of_16_bits_are_refused() -> None:
-    with pytest.raises(ValueError, match="32 or 64 bits"):
-        OutputLayer(8, 300).bfloat16().loss(HIDDEN, TARGET, -100)
-
-
-def test_an_alpha_below_1_is_refused() -> None:
-    with pytest.raises(ValueError, match="alpha"):
-        OutputLayer(8, 11, 0.9)
-
-
-def test_gradients_of_gradients_are_refused() -> None:
-    hidden = torch.randn(2, 8, requires_grad=True)
-    loss = OutputLayer(8, 11).loss(hidden, TARGET, 0).loss
-    with pytest.raises(RuntimeError, match="gradients of gradients"):
-        torch.autograd.grad(loss, hidden, create_graph=True)
-
-
-# --- torch.compile ---------------------------------------------------------------------------
-
-
-def test_compiled_functions_may_contain_the_log_probabilities() -> None:
-    layer, hidden = OutputLayer(8, 700, 1.5), torch.randn(6, 8)
-    log_probs = torch.compile(layer.log_probs, fullgraph=True, backend="eager")
-    torch.testing.assert_close(
-        log_probs(hidden).exp(), layer.log_probs(hidden).exp(), atol=1e-6, rtol=0
-    )
-
-
-def test_compiled_functions_may_contain_the_loss() -> None:
-    layer = OutputLayer(8, 700, 1.5)
-    hidden, target = torch.randn(6, 8, requires_grad=True), torch.arange(6)
-
-    def loss(states: Tensor) -> Tensor:
-        return layer.loss(states * 2, target, -100).loss * 3
-
-    values = torch.compile(loss, backend="eager")(hidden), loss(hidden)
-    torch.testing.assert_close(*values)
-    torch.testing.assert_close(*(torch.autograd.grad(value, hidden)[0] for value in values))

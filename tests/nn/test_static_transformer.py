@@ -29,20 +29,21 @@ CONFIG = small_transformer(
     dropout=0.0,
     attention_dropout=0.0,
 )
-VARIANTS: list[dict[str, Any]] = [
-    {},
-    {"max_relative_positions": 2, "position_encoding": False},
-    {
+VARIANTS: dict[str, dict[str, Any]] = {
+    "learned alphas": {},
+    "relative positions": {"max_relative_positions": 2, "position_encoding": False},
+    "average attention, softmax, an alpha above 2": {
         "encoder_attention_alpha": 1.0,
         "context_attention_alpha": 2.5,
         "self_attn_type": "average",
         "decoder_attention_alpha": 1.0,
     },
-    {"share_decoder_embeddings": True, "generator_alpha": 1.0},
-]
+    "tied weights and softmax": {"share_decoder_embeddings": True, "generator_alpha": 1.0},
+}
 
 
 def model_of(config: ModelConfig = CONFIG, **options: Any) -> SparseNMTModel:
+    """Return a model in float64, in training mode, whose weights depend on its options alone."""
     torch.manual_seed(1)
     return build_model(replace(config, **options), KNOWN).double().train()
 
@@ -50,40 +51,67 @@ def model_of(config: ModelConfig = CONFIG, **options: Any) -> SparseNMTModel:
 def padded_loss(
     model: SparseNMTModel, batch: tuple[Tensor, Shape], smoothing: float = 0.0
 ) -> Tensor:
+    """Return the loss of a batch that `padded` returned."""
     source, target, lengths = views(*batch)
     outputs = padded_outputs(model, source, target, lengths).flatten(0, 1)
     return model.generator.loss(outputs, target[1:].flatten(), KNOWN.target.pad, smoothing).loss
 
 
-@pytest.mark.parametrize("options", VARIANTS)
-def test_losses_and_gradients_are_those_without_padding(options: dict[str, Any]) -> None:
-    model = model_of(**options)
-    batch = batch_of(5)  # of seven
-    theirs, ours = packed_loss(model, batch, 0.1), padded_loss(model, padded(batch), 0.1)
-    torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
-    expected, found = gradients(theirs, model), gradients(ours, model)
-    assert found.keys() == expected.keys()
-    for name, gradient in expected.items():
-        scale = float(gradient.abs().max()) + 1
-        assert float((found[name] - gradient).abs().max()) <= 1e-10 * scale, name
+SMOOTHING = 0.1
 
 
-def full_batch() -> Batch:
-    """A batch that fills its shape."""
-    examples = [Example([4 + n] * 8, [5 + n] * 3, n) for n in range(SHAPES.batch_size)]
-    return make_batch(examples, KNOWN)
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=list(VARIANTS))
+class TestABatchThatDoesNotFillItsShape:
+    @pytest.fixture
+    def model(self, options: dict[str, Any]) -> SparseNMTModel:
+        return model_of(**options)
+
+    @pytest.fixture
+    def losses(self, model: SparseNMTModel) -> tuple[Tensor, Tensor]:
+        """With padding, and without."""
+        batch = batch_of(SHAPES.batch_size - 2)
+        ours = padded_loss(model, padded(batch), SMOOTHING)
+        return ours, packed_loss(model, batch, SMOOTHING)
+
+    def test_has_the_loss_without_padding(self, losses: tuple[Tensor, Tensor]) -> None:
+        torch.testing.assert_close(*losses, rtol=1e-10, atol=1e-10)
+
+    def test_has_the_gradients_without_padding(
+        self, model: SparseNMTModel, losses: tuple[Tensor, Tensor]
+    ) -> None:
+        ours, expected = (gradients(loss, model) for loss in losses)
+        assert ours.keys() == expected.keys()
+        for name, gradient in expected.items():
+            scale = float(gradient.abs().max()) + 1
+            assert float((ours[name] - gradient).abs().max()) <= 1e-10 * scale, name
 
 
-def test_dropout_is_that_without_padding() -> None:
-    model = model_of(dropout=0.3, attention_dropout=0.2)
-    losses = []
-    for loss in (packed_loss, lambda model, batch: padded_loss(model, padded(batch))):
+class TestDropout:
+    """Of a batch that fills its shape: with and without padding, equal seeds draw equal masks."""
+
+    @pytest.fixture
+    def model(self) -> SparseNMTModel:
+        return model_of(dropout=0.3, attention_dropout=0.2)
+
+    @pytest.fixture
+    def batch(self) -> Batch:
+        examples = [Example([4 + n] * 8, [5 + n] * 3, n) for n in range(SHAPES.batch_size)]
+        return make_batch(examples, KNOWN)
+
+    @pytest.fixture
+    def loss(self, model: SparseNMTModel, batch: Batch) -> float:
         torch.manual_seed(3)
-        losses.append(float(loss(model, full_batch()).detach()))
-    model.eval()
-    quiet = float(padded_loss(model, padded(full_batch())).detach())
-    assert losses[0] == pytest.approx(losses[1], abs=1e-10)
-    assert abs(losses[0] - quiet) > 1e-3
+        return float(padded_loss(model, padded(batch)).detach())
+
+    def test_is_that_without_padding(
+        self, model: SparseNMTModel, batch: Batch, loss: float
+    ) -> None:
+        torch.manual_seed(3)
+        assert float(packed_loss(model, batch).detach()) == pytest.approx(loss, abs=1e-10)
+
+    def test_changes_the_loss(self, model: SparseNMTModel, batch: Batch, loss: float) -> None:
+        of_evaluation = float(padded_loss(model.eval(), padded(batch)).detach())
+        assert abs(loss - of_evaluation) > 1e-3
 
 
 class NoSynchronisation(TorchDispatchMode):
@@ -95,33 +123,43 @@ class NoSynchronisation(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        made = func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         assert name not in ("nonzero", "masked_select", "_unique2"), name
         if name == "index":
             assert all(part is None or part.dtype != torch.bool for part in args[1]), name
-        places = {each.device.type for each in (*args, made) if isinstance(each, Tensor)}
-        assert len(places) < 2, f"{name} copies between {places}"
-        return made
+        tensors = [value for value in (*args, result) if isinstance(value, Tensor)]
+        devices = {tensor.device.type for tensor in tensors}
+        assert len(devices) < 2, f"{name} copies between {devices}"
+        return result
 
 
-@pytest.mark.parametrize("config", [CONFIG, RECURRENT], ids=["transformer", "recurrent"])
-@pytest.mark.parametrize("relative", [0, 2])
+def softmax_in_place(scores: Tensor, alpha: float, out: Tensor) -> tuple[Tensor, Tensor]:
+    """Stand in for `backends.solve`, which kernels do on a GPU, with results of its shapes."""
+    out.copy_(scores.softmax(1))
+    return scores.logsumexp(1), out.amax(1)
+
+
+@pytest.mark.parametrize(
+    ("config", "relative_positions"),
+    [
+        pytest.param(CONFIG, 0, id="transformer"),
+        pytest.param(CONFIG, 2, id="transformer with relative positions"),
+        pytest.param(RECURRENT, 0, id="recurrent"),
+    ],
+)
 def test_an_update_waits_for_no_gpu(
-    config: ModelConfig, relative: int, monkeypatch: pytest.MonkeyPatch
+    config: ModelConfig, relative_positions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the device "meta", which stands in for a GPU that captures."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # not for "meta"
-    # Kernels solve on a GPU.
-    monkeypatch.setattr(
-        "onmt_entmax.nn.linear_loss.solve",
-        lambda scores, alpha, out: (scores.logsumexp(1), out.copy_(scores.softmax(1)).amax(1)),
-    )
-    changes = {"dropout": 0.1, "attention_dropout": 0.1, "max_relative_positions": relative}
-    model = model_of(config, **changes).to("meta")
-    batch = padded(batch_of(7))
-    batch = batch[0].to("meta"), batch[1]
+    monkeypatch.setattr("onmt_entmax.nn.linear_loss.solve", softmax_in_place)
+    model = model_of(
+        config, dropout=0.1, attention_dropout=0.1, max_relative_positions=relative_positions
+    ).to("meta")
+    tokens, shape = padded(batch_of(SHAPES.batch_size))
+    batch = tokens.to("meta"), shape
     with NoSynchronisation():
-        loss = padded_loss(model, batch, 0.1)
-        found = torch.autograd.grad(loss, list(model.parameters()))
-    assert len(found) > 20
+        loss = padded_loss(model, batch, SMOOTHING)
+        gradients_of_all = torch.autograd.grad(loss, list(model.parameters()))
+    assert len(gradients_of_all) == len(list(model.parameters()))

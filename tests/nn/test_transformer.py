@@ -1,34 +1,29 @@
-"""A Transformer's attention with alpha-entmax: weights, gradients, learned alphas."""
+"""A Transformer's attention with alpha-entmax: weights, gradients, dropout."""
 
 import copy
-import dataclasses
-import itertools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
-from onmt_entmax.nn.transformer import (
-    KINDS,
-    EntmaxMultiHeadedAttention,
-    attentions,
-    learned_alphas,
-)
+from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention
 from onmt_entmax.opennmt import MultiHeadedAttention
 from onmt_entmax.sparse import entmax
-from tests.models import LEARNED, TRANSFORMER, VOCABULARIES
 
-PAD = VOCABULARIES.target.pad
+HEADS = 4
 
 
 def attention(
-    alpha: float | list[float], relative: int = 0, heads: int = 4
+    alpha: float | list[float], relative: int = 0, heads: int = HEADS
 ) -> EntmaxMultiHeadedAttention:
-    """Return attention of heads of size 2, in float64, that returns its weights."""
+    """Return attention of heads of size 2, in float64, that returns its weights.
+
+    Args:
+        alpha: a number, or the parameters of learned ones.
+        relative: the largest relative position; 0 for none.
+        heads: their number.
+    """
     torch.manual_seed(0)
     stock = MultiHeadedAttention(heads, 2 * heads, dropout=0.0, max_relative_positions=relative)
     given = nn.Parameter(torch.tensor(alpha)) if isinstance(alpha, list) else alpha
@@ -42,9 +37,11 @@ def mask_of(lengths: list[int]) -> Tensor:
 
 
 def alphas_of(alpha: float | list[float]) -> list[float]:
-    """Return the alpha of each of four heads; in a list are parameters of learned ones."""
-    values = 1 + torch.tensor(alpha).sigmoid() if isinstance(alpha, list) else torch.tensor(alpha)
-    result: list[float] = values.double().expand(4).tolist()
+    """Return the alpha of each head; in a list are parameters of learned ones."""
+    alphas = torch.tensor(alpha)
+    if isinstance(alpha, list):
+        alphas = 1 + alphas.sigmoid()
+    result: list[float] = alphas.double().expand(HEADS).tolist()
     return result
 
 
@@ -86,7 +83,7 @@ def weights_and_context(attended: Attended, row: int, head: int) -> tuple[Tensor
 
 def test_weights_are_entmax_of_each_heads_scores(attended: Attended) -> None:
     for row, length in enumerate(LENGTHS):
-        for head in range(4):
+        for head in range(HEADS):
             expected, _ = weights_and_context(attended, row, head)
             torch.testing.assert_close(attended.weights[row, head, :, :length], expected)
 
@@ -98,7 +95,7 @@ def test_weights_are_zero_where_masked(attended: Attended) -> None:
 
 def test_the_output_is_a_projection_of_all_contexts(attended: Attended) -> None:
     contexts = [
-        torch.cat([weights_and_context(attended, row, head)[1] for head in range(4)], 1)
+        torch.cat([weights_and_context(attended, row, head)[1] for head in range(HEADS)], 1)
         for row in range(len(LENGTHS))
     ]
     expected = attended.module.final_linear(torch.stack(contexts))
@@ -118,23 +115,6 @@ def test_without_weights_the_output_is_the_same(attended: Attended) -> None:
     assert weights.shape == (2, 1, 3, 0)
 
 
-def gradients_are_right(module: EntmaxMultiHeadedAttention, attn_type: str) -> bool:
-    """Compare gradients with finite differences, in inputs and all weights."""
-    query, memory = torch.randn(2, 3, 4).double(), torch.randn(2, 4, 4).double()
-    memory = query if attn_type == "self" else memory
-    lengths = [3, 2] if attn_type == "self" else [4, 2]
-    names = [name for name, _ in module.named_parameters()]
-    inputs = [tensor.requires_grad_() for tensor in (query, *module.parameters())]
-
-    def run(query: Tensor, *weights: Tensor) -> Tensor:
-        keys = query if attn_type == "self" else memory
-        arguments = {"mask": mask_of(lengths), "attn_type": attn_type}
-        given = dict(zip(names, weights, strict=True))
-        return torch.func.functional_call(module, given, (keys, keys, query), arguments)[0]
-
-    return torch.autograd.gradcheck(run, inputs)
-
-
 @pytest.mark.parametrize("training", [True, False], ids=["dropout", "evaluation"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype, training: bool) -> None:
@@ -143,106 +123,59 @@ def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype, training: b
     module = EntmaxMultiHeadedAttention(copy.deepcopy(stock), 1.0, returns_weights=False)
     states, mask = torch.randn(3, 9, 4, dtype=dtype), mask_of([9, 7, 5])
     outputs = []
-    for each in (stock, module):
-        each.to(dtype).train(training)
+    for attending in (stock, module):
+        attending.to(dtype).train(training)
         torch.manual_seed(1)
-        outputs.append(each(states, states, states, mask=mask, attn_type="self")[0])
+        outputs.append(attending(states, states, states, mask=mask, attn_type="self")[0])
     torch.testing.assert_close(*outputs, rtol=0, atol=10 * torch.finfo(dtype).eps)
 
 
+of_all_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, [-2.0, 3.0], [0.5]], ids=str)
+
+
+@of_all_alphas
+def test_learned_alphas_alone_are_parameters(alpha: float | list[float]) -> None:
+    names = dict(attention(alpha, heads=2).named_parameters())
+    assert ("a" in names) == isinstance(alpha, list)
+
+
+@pytest.mark.parametrize(
+    ("returns_weights", "training"),
+    [
+        pytest.param(True, False, id="with weights"),
+        pytest.param(False, False, id="without weights"),
+        pytest.param(False, True, id="in training"),
+    ],
+)
 @pytest.mark.parametrize(("attn_type", "relative"), [("self", 2), ("context", 0)])
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, [-2.0, 3.0], [0.5]])
-def test_gradients_in_everything_and_alpha(
-    alpha: float | list[float], relative: int, attn_type: str
+@of_all_alphas
+def test_gradients_are_finite_differences(
+    alpha: float | list[float],
+    relative: int,
+    attn_type: str,
+    returns_weights: bool,
+    training: bool,
 ) -> None:
-    module = attention(alpha, relative, heads=2)
-    assert ("a" in dict(module.named_parameters())) == isinstance(alpha, list)
-    for module.returns_weights in (True, False):
-        assert gradients_are_right(module.eval(), attn_type)
-    assert gradients_are_right(module.train(), attn_type)
+    """In inputs, all weights, and the parameters of learned alphas."""
+    module = attention(alpha, relative, heads=2).train(training)
+    module.returns_weights = returns_weights
+    is_self = attn_type == "self"
+    query, memory = torch.randn(2, 3, 4).double(), torch.randn(2, 4, 4).double()
+    mask = mask_of([3, 2] if is_self else [4, 2])
+    names = [name for name, _ in module.named_parameters()]
 
+    def run(query: Tensor, *parameters: Tensor) -> Tensor:
+        keys = query if is_self else memory
+        output, _ = torch.func.functional_call(
+            module,
+            dict(zip(names, parameters, strict=True)),
+            (keys, keys, query),
+            {"mask": mask, "attn_type": attn_type},
+        )
+        return output
 
-# Two layers with two heads, each of which attends in three kinds.
-@pytest.fixture(scope="module")
-def fixed() -> SparseNMTModel:
-    return build_model(TRANSFORMER, VOCABULARIES)
-
-
-@pytest.fixture(scope="module")
-def learned() -> SparseNMTModel:
-    return build_model(LEARNED, VOCABULARIES)
-
-
-@pytest.fixture(scope="module")
-def shared() -> SparseNMTModel:
-    """A model whose heads share one alpha in the attention to the source."""
-    config = dataclasses.replace(TRANSFORMER, context_attention_alpha="learned_shared")
-    return build_model(config, VOCABULARIES)
-
-
-def test_each_head_has_a_learned_alpha(fixed: SparseNMTModel, learned: SparseNMTModel) -> None:
-    assert count_parameters(learned) - count_parameters(fixed) == 3 * 2 * 2
-    heads = [heads for layers in learned_alphas(learned).values() for heads in layers]
-    assert [len(alphas) for alphas in heads] == [2] * 6
-
-
-def test_learned_alphas_begin_at_different_numbers_between_1_and_2(learned: SparseNMTModel) -> None:
-    layers = [heads for kind in learned_alphas(learned).values() for heads in kind]
-    alphas = [alpha for heads in layers for alpha in heads]
-    assert len({*alphas}) == 12
-    assert all(1 < alpha < 2 for alpha in alphas)
-
-
-def test_learned_alphas_are_in_all_kinds_of_attention(learned: SparseNMTModel) -> None:
-    assert {*attentions(learned)} == {*learned_alphas(learned)} == {*KINDS}
-
-
-def test_a_model_of_fixed_alphas_has_no_learned_ones(fixed: SparseNMTModel) -> None:
-    assert learned_alphas(fixed) == {}
-
-
-def test_all_heads_of_a_kind_may_share_one_alpha(
-    fixed: SparseNMTModel, shared: SparseNMTModel
-) -> None:
-    assert count_parameters(shared) - count_parameters(fixed) == 1
-    alphas = learned_alphas(shared)
-    assert {*alphas} == {"context"}
-    assert len({alpha for heads in alphas["context"] for alpha in heads}) == 1
-
-
-def test_a_shared_alpha_is_shown_as_such(shared: SparseNMTModel) -> None:
-    assert "shared" in repr(shared.decoder)
-
-
-@pytest.mark.parametrize("changes", [{}, {"param_init": 0.0}, {"param_init_glorot": True}])
-def test_learned_alphas_are_drawn_last_and_change_no_other_weight(changes: dict[str, Any]) -> None:
-    models = []
-    for config in (TRANSFORMER, LEARNED, LEARNED):
-        torch.manual_seed(7)
-        models.append(build_model(dataclasses.replace(config, **changes), VOCABULARIES))
-    plain, learned, again = (dict(model.named_parameters()) for model in models)
-    alphas = {name for name in learned if name.rpartition(".")[2] == "a"}
-    assert {*learned} - {*plain} == alphas
-    for name, weight in learned.items():
-        assert weight.equal(again[name])
-        assert name in alphas or weight.equal(plain[name])
-
-
-def loss_of(model: SparseNMTModel, examples: list[Example]) -> float:
-    """Return the sum of the losses of a batch."""
-    hidden, target = model.hidden_states(make_batch(examples, VOCABULARIES))
-    return float(model.generator.loss(hidden, target, PAD).loss.detach())
-
-
-@pytest.mark.parametrize("config", [TRANSFORMER, LEARNED], ids=["softmax", "learned"])
-def test_the_loss_of_a_sentence_does_not_depend_on_its_batch(config: ModelConfig) -> None:
-    torch.manual_seed(2)
-    model = build_model(dataclasses.replace(config, param_init=0.5), VOCABULARIES).double()
-    pairs = [([2, 3, 4, 7], [5, 6]), ([7], [4, 4, 5, 9, 8]), ([5, 2], [9])]
-    examples = [Example(source, target, i) for i, (source, target) in enumerate(pairs)]
-    alone = sum(loss_of(model, [example]) for example in examples)
-    for order in itertools.permutations(examples):
-        assert loss_of(model, [*order]) == pytest.approx(alone, abs=1e-9)
+    inputs = [tensor.requires_grad_() for tensor in (query, *module.parameters())]
+    assert torch.autograd.gradcheck(run, inputs)
 
 
 def difference_of_two_passes(module: EntmaxMultiHeadedAttention) -> Tensor:

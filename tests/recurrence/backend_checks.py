@@ -7,6 +7,7 @@ import os
 
 import pytest
 import torch
+from torch import Tensor
 
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.backends.contract import StepBackend
@@ -14,101 +15,182 @@ from onmt_entmax.recurrence.backends.pytorch import PyTorchBackend
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 
 DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
-Kind = type[StepBackend]
+ROWS, HIDDEN = 5, 37  # no multiples of the width of vectors
+Backend = type[StepBackend]
+
+dropout = pytest.mark.parametrize("has_dropout", [False, True], ids=["plain", "dropout"])
+
+
+def assert_close(
+    results: dict[str, Tensor],
+    expected: dict[str, Tensor],
+    *,
+    rounded: str,
+    dtype: torch.dtype,
+    atol: float,
+) -> None:
+    """Compare by name what a step gives.
+
+    Args:
+        results: of a backend.
+        expected: of PyTorch.
+        rounded: the result that has a type of its own.
+        dtype: this type.
+        atol: absolute tolerance.
+    """
+    for name, result in expected.items():
+        is_rounded = name == rounded and dtype == torch.bfloat16
+        tolerance = 2**-8 if is_rounded else 1e-4  # a rounding may go to the neighbour
+        torch.testing.assert_close(
+            results[name],
+            result,
+            rtol=tolerance,
+            atol=atol,
+            msg=lambda message, name=name: f"{name}: {message}",
+        )
 
 
 def check_cells(
-    kind: Kind,
-    directions: tuple[int, ...],
-    factors: bool,
+    backend: Backend,
+    *,
+    has_dropout: bool,
     device: str,
+    directions: tuple[int, ...] = (),
     dtype: torch.dtype = torch.float32,
 ) -> None:
     """Compare a cell and its gradient; summands and gradients have strides.
 
-    Gates and their gradient have a type of their own.
+    Args:
+        backend: of the step.
+        has_dropout: whether the output has dropout factors.
+        device: of all tensors.
+        directions: their number, or nothing for states without.
+        dtype: of gates and their gradient.
     """
     torch.manual_seed(0)
-    rows, hidden = 5, 37
-    gates = torch.randn(*directions, rows, 4 * hidden, device=device).to(dtype)
-    summand = torch.randn(*directions, 1, 4 * hidden, device=device).expand_as(gates)
-    cell = torch.randn(*directions, rows, hidden, device=device)
-    mask = torch.rand(rows, hidden, device=device) if factors else None
-    wide = torch.randn(*directions, rows, 3 * hidden, device=device)
-    grads = wide[..., hidden : 2 * hidden], wide[..., :hidden], torch.randn_like(cell)
-    made = []
-    for each in (PyTorchBackend, kind):
-        after = each.cell_forward(gates.clone(), summand, cell, mask)
-        grad = torch.zeros_like(gates)
-        before = each.cell_backward(after[0], cell, after[3], mask, grads, grad)
-        made.append([*after, grad.float(), before])
-    digits = 1e-4 if dtype == torch.float32 else 2**-8  # a rounding may go to the neighbour
-    for found, expected, most in zip(made[1], made[0], [1e-4] * 4 + [digits, 1e-4], strict=True):
-        torch.testing.assert_close(found, expected, rtol=most, atol=1e-5)
+    gates = torch.randn(*directions, ROWS, 4 * HIDDEN, device=device).to(dtype)
+    summand = torch.randn(*directions, 1, 4 * HIDDEN, device=device).expand_as(gates)
+    cell = torch.randn(*directions, ROWS, HIDDEN, device=device)
+    factors = torch.rand(ROWS, HIDDEN, device=device) if has_dropout else None
+    wide = torch.randn(*directions, ROWS, 3 * HIDDEN, device=device)
+    grads = wide[..., HIDDEN : 2 * HIDDEN], wide[..., :HIDDEN], torch.randn_like(cell)
+
+    def results(backend: Backend) -> dict[str, Tensor]:
+        # Gates may be overwritten.
+        activations, output, hidden, cell_after = backend.cell_forward(
+            gates.clone(), summand, cell, factors
+        )
+        grad_gates = torch.zeros_like(gates)
+        grad_cell = backend.cell_backward(activations, cell, cell_after, factors, grads, grad_gates)
+        return {
+            "activations": activations,
+            "output": output,
+            "hidden": hidden,
+            "cell": cell_after,
+            "gradient of gates": grad_gates.float(),
+            "gradient of the cell": grad_cell,
+        }
+
+    assert_close(
+        results(backend),
+        results(PyTorchBackend),
+        rounded="gradient of gates",
+        dtype=dtype,
+        atol=1e-5,
+    )
 
 
 def check_attention(
-    kind: Kind,
+    backend: Backend,
+    *,
     alpha: float,
-    factors: bool,
+    has_dropout: bool,
     source: int,
     device: str,
     dtype: torch.dtype = torch.float32,
 ) -> None:
     """Compare a step of attention and its gradients, with rows that share sentences.
 
-    The product and its gradient have a type of their own.
+    Args:
+        backend: of the step.
+        alpha: of entmax.
+        has_dropout: whether the output has dropout factors.
+        source: length of the longest source.
+        device: of all tensors.
+        dtype: of the projected queries and their gradient.
     """
     torch.manual_seed(0)
-    rows, hidden, sentences = 5, 37, 4
-    keys, values = torch.randn(2, sentences, source, hidden, device=device) * 0.3
+    keys, values = torch.randn(2, 4, source, HIDDEN, device=device) * 0.3  # of four sentences
     lengths = torch.tensor([source, 3, source - 4, 1], device=device)
     owners = torch.tensor([0, 0, 2, 1, 3], device=device)
     sources = RowSources(SourceMemory(keys, values, lengths), owners, alpha)
-    query, product = torch.randn(2, rows, hidden, device=device)
-    product = product.to(dtype)
-    mask = (torch.rand(rows, hidden, device=device) < 0.7).float() / 0.7 if factors else None
-    grad_output = torch.randn(rows, 2 * hidden, device=device)[:, hidden:]
-    made = []
-    for each in (PyTorchBackend, kind):
-        weights, scores = torch.zeros(2, rows, source, device=device)
-        output = each.attend(sources, query, product, mask, weights)
-        grad = torch.zeros_like(product)
-        back = each.attend_backward(
-            sources, query, mask, weights, output, grad_output, grad, scores
+    query, projected = torch.randn(2, ROWS, HIDDEN, device=device)
+    projected = projected.to(dtype)
+    factors = None
+    if has_dropout:
+        factors = (torch.rand(ROWS, HIDDEN, device=device) < 0.7).float() / 0.7
+    grad_output = torch.randn(ROWS, 2 * HIDDEN, device=device)[:, HIDDEN:]
+
+    def results(backend: Backend) -> dict[str, Tensor]:
+        weights, grad_scores = torch.zeros(2, ROWS, source, device=device)
+        output = backend.attend(sources, query, projected, factors, weights)
+        grad_projected = torch.zeros_like(projected)
+        grad_query = backend.attend_backward(
+            sources, query, factors, weights, output, grad_output, grad_projected, grad_scores
         )
-        made.append([weights, output, scores, back, grad.float()])
-    digits = 1e-4 if dtype == torch.float32 else 2**-8
-    for found, expected, most in zip(made[1], made[0], [1e-4] * 4 + [digits], strict=True):
-        torch.testing.assert_close(found, expected, rtol=most, atol=2e-5)
+        return {
+            "weights": weights,
+            "output": output,
+            "gradient of scores": grad_scores,
+            "gradient of queries": grad_query,
+            "gradient of projected queries": grad_projected.float(),
+        }
+
+    assert_close(
+        results(backend),
+        results(PyTorchBackend),
+        rounded="gradient of projected queries",
+        dtype=dtype,
+        atol=2e-5,
+    )
 
 
-@pytest.mark.parametrize("factors", [False, True])
-@pytest.mark.parametrize("directions", [(), (1,), (2,)])
-def test_cells(directions: tuple[int, ...], factors: bool) -> None:
+@pytest.fixture
+def triton_backend() -> Backend:
+    """Triton's, which only this process can import: see test_backends.py."""
     from onmt_entmax.recurrence.backends.triton import TritonBackend
 
-    check_cells(TritonBackend, directions, factors, DEVICE)
+    return TritonBackend
+
+
+@dropout
+@pytest.mark.parametrize("directions", [(), (1,), (2,)], ids=str)
+def test_cells(triton_backend: Backend, directions: tuple[int, ...], has_dropout: bool) -> None:
+    check_cells(triton_backend, has_dropout=has_dropout, device=DEVICE, directions=directions)
 
 
 @pytest.mark.parametrize(
-    ("alpha", "factors"),
+    ("alpha", "has_dropout"),
     [(1.0, False), (1.05, True), (1.33, False), (1.5, True), (2.0, False)],
 )
-def test_attention(alpha: float, factors: bool) -> None:
-    from onmt_entmax.recurrence.backends.triton import TritonBackend
-
-    check_attention(TritonBackend, alpha, factors, 13, DEVICE)
+def test_attention(triton_backend: Backend, alpha: float, has_dropout: bool) -> None:
+    check_attention(triton_backend, alpha=alpha, has_dropout=has_dropout, source=13, device=DEVICE)
 
 
-def test_long_sources_and_alphas_above_two_are_pytorchs() -> None:
-    from onmt_entmax.recurrence.backends.triton import LONGEST, TritonBackend
+@pytest.mark.parametrize(
+    ("alpha", "beyond_longest", "is_tritons"),
+    [
+        pytest.param(2.0, 0, True, id="the largest alpha and the longest source"),
+        pytest.param(2.1, 0, False, id="an alpha above 2"),
+        pytest.param(1.5, 1, False, id="a longer source"),
+    ],
+)
+def test_long_sources_and_alphas_above_two_are_pytorchs(
+    triton_backend: Backend, alpha: float, beyond_longest: int, is_tritons: bool
+) -> None:
+    from onmt_entmax.recurrence.backends.triton import LONGEST
 
-    for alpha, length, kind in (
-        (2.0, LONGEST, TritonBackend),
-        (2.1, LONGEST, PyTorchBackend),
-        (1.5, LONGEST + 1, PyTorchBackend),
-    ):
-        keys = torch.zeros(1, length, 2, device=DEVICE)
-        memory = SourceMemory(keys, keys, keys[:, 0, 0].long())
-        assert backend_for(keys[0], RowSources(memory, None, alpha)) is kind
+    keys = torch.zeros(1, LONGEST + beyond_longest, 2, device=DEVICE)
+    memory = SourceMemory(keys, keys, lengths=torch.zeros(1, dtype=torch.int64, device=DEVICE))
+    expected = triton_backend if is_tritons else PyTorchBackend
+    assert backend_for(keys[0], RowSources(memory, owners=None, alpha=alpha)) is expected

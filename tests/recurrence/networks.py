@@ -113,11 +113,11 @@ def with_gradients(model: nn.ModuleList, *results: Tensor) -> list[Tensor]:
     return [*results, *torch.autograd.grad(loss, list(model.parameters()))]
 
 
-def assert_near(found: list[Tensor], expected: list[Tensor], tolerance: float) -> None:
+def assert_near(results: list[Tensor], expected: list[Tensor], tolerance: float) -> None:
     """Fail if a tensor is farther from the expected one than a share of its norm.
 
     Tensors that are 0, as gradients of weights without effect, have roundings of their own.
     """
     rounding = 1e-12
-    for one, other in zip(found, expected, strict=True):
-        assert (one - other).norm() <= tolerance * other.norm() + rounding
+    for number, (result, exact) in enumerate(zip(results, expected, strict=True)):
+        assert (result - exact).norm() <= tolerance * exact.norm() + rounding, number

@@ -64,15 +64,16 @@ def by_definition(
         encoder_factors: of dropout, for each sentence; see `by_sentence`.
         decoder_factors: of dropout, for each sentence.
     """
-    (encoder, decoder), (source, target) = model, batch()
+    encoder, decoder = model
+    source, target = batch()
     banks, last_hidden, last_cell, outputs = [], [], [], []
     for sentence in range(SENTENCES):
         length, steps = int(SOURCE_LENGTHS[sentence]), int(TARGET_LENGTHS[sentence])
-        factors = [layer[:length] for layer in encoder_factors[sentence]]
-        bank, hidden, cell = definition.encode(encoder, source[:length, sentence, 0], factors)
-        factors = [layer[:steps] for layer in decoder_factors[sentence]]
-        ids = target[:steps, sentence, 0]
-        output = definition.decode(decoder, ids, bank, hidden, cell, factors)
+        source_ids, target_ids = source[:length, sentence, 0], target[:steps, sentence, 0]
+        of_encoder = [layer[:length] for layer in encoder_factors[sentence]]
+        of_decoder = [layer[:steps] for layer in decoder_factors[sentence]]
+        bank, hidden, cell = definition.encode(encoder, source_ids, of_encoder)
+        output = definition.decode(decoder, target_ids, bank, hidden, cell, of_decoder)
         banks.append(nn.functional.pad(bank, (0, 0, 0, len(source) - length)))
         last_hidden.append(hidden)
         last_cell.append(cell)
@@ -82,7 +83,8 @@ def by_definition(
 
 def batched(model: nn.ModuleList) -> tuple[tuple[Tensor, ...], Tensor]:
     """Return what `by_definition` returns, and the positions of the decoder's outputs."""
-    (encoder, decoder), (source, target) = model, batch()
+    encoder, decoder = model
+    source, target = batch()
     states, bank, _ = encoder(source, SOURCE_LENGTHS)
     decoder.init_state(source, bank, states)
     outputs, index = decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS)
@@ -135,9 +137,9 @@ def test_dropout_equals_that_of_the_definition(
     if fixed:  # padding has factors too
         source_places = torch.arange(length * SENTENCES)
         target_places = torch.arange(STEPS * SENTENCES)
-    # Of the encoder, two between its layers; of the decoder, two more and those of the vectors.
-    encoder_factors, decoder_factors = drawn[:2], drawn[2:]
-    assert len(decoder_factors) == 3
+    between_layers = 3 - 1
+    encoder_factors, decoder_factors = drawn[:between_layers], drawn[between_layers:]
+    assert len(decoder_factors) == between_layers + 1  # and those of the vectors
     expected = by_definition(
         model,
         by_sentence(encoder_factors, source_places, length),
@@ -148,7 +150,8 @@ def test_dropout_equals_that_of_the_definition(
 
 @pytest.mark.parametrize("options", [{}, {"attention": "dot", "alpha": 1.2, "layers": 3}], ids=str)
 def test_the_steps_of_a_search_equal_those_of_the_definition(options: dict[str, object]) -> None:
-    (encoder, decoder), (source, target) = model_of(fast=True, **options).eval(), batch()
+    encoder, decoder = model_of(fast=True, **options).eval()
+    source, target = batch()
     step = DecoderStep(decoder, VOCABULARY)
     with torch.inference_mode():
         states, bank, lengths = encoder(source, SOURCE_LENGTHS)
@@ -180,7 +183,8 @@ stock_options = pytest.mark.parametrize(
 def test_the_definition_equals_opennmt(options: dict[str, object]) -> None:
     """Of one sentence, which needs no padding."""
     model = model_of(fast=False, **options)
-    (encoder, decoder), (source, target) = model, batch()
+    encoder, decoder = model
+    source, target = batch()
     states, bank, lengths = encoder(source[:, :1], SOURCE_LENGTHS[:1])
     decoder.init_state(source, bank, states)
     outputs, _ = decoder(target[:, :1], bank, memory_lengths=lengths)

@@ -12,8 +12,12 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from onmt_entmax.sparse.attention import composed
-from onmt_entmax.sparse.backends import triton_attention
+from onmt_entmax.sparse.backends import (
+    triton_attention,
+    triton_attention_forward,
+    triton_attention_gradients,
+)
+from onmt_entmax.sparse.composed_attention import composed
 from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.kernel_checks import DEVICE, kernels_are_there  # noqa: F401
 
@@ -39,8 +43,8 @@ def inputs(queries: int, keys: int, dtype: torch.dtype = torch.float32) -> list[
     return [torch.randn(2, 2, *shape).to(DEVICE, dtype).requires_grad_() for shape in shapes]
 
 
-def masks(kind: str, queries: int, keys: int) -> dict[str, Any]:
-    """Return the arguments for a kind of mask."""
+def mask_of(kind: str, queries: int, keys: int) -> dict[str, Any]:
+    """Return the arguments for a kind of mask: none, causal, random, numbers or padding."""
     if kind == "none":
         return {}
     if kind == "causal":
@@ -81,15 +85,26 @@ def exact_output(tensors: list[Tensor], alpha: Alpha, options: dict[str, Any]) -
         mask = mask.double()
     if isinstance(alpha, Tensor):
         alpha = alpha.double().view(-1, 1, 1)
-    causal, scale = options.get("is_causal", False), options["scale"]
-    return composed(Inputs(query, key, value, alpha, mask, causal, scale, 0.0))
+    return composed(
+        Inputs(
+            query,
+            key,
+            value,
+            alpha,
+            mask,
+            is_causal=options.get("is_causal", False),
+            scale=options["scale"],
+            dropout_p=0.0,
+        )
+    )
 
 
 def compare(
     tensors: list[Tensor],
     alpha: Alpha,
     mask: dict[str, Any],
-    tolerance: float,
+    *,
+    tolerance: float = 1e-4,
     scale: float = 0.4,
 ) -> None:
     """Compare the kernels' output and gradients with those of float64.
@@ -98,7 +113,8 @@ def compare(
         tensors: query, key and value.
         alpha: a number, or one for each head.
         mask: arguments for a mask.
-        tolerance: relative to the largest number of a tensor.
+        tolerance: relative to the largest number of a tensor; by default hundreds of roundings of
+            float32.
         scale: of the scores.
     """
     query, *_ = tensors
@@ -127,7 +143,7 @@ def as_alpha(numbers: float | tuple[float, ...]) -> Alpha:
 @pytest.mark.parametrize("alpha", [1.0, 1.37, 1.5, 2.0, (1.0, 1.6)])
 def test_values_and_gradients(alpha: Any) -> None:
     """All keys in one block."""
-    compare(inputs(10, 12), as_alpha(alpha), {}, 1e-4)
+    compare(inputs(10, 12), as_alpha(alpha), mask={})
 
 
 LEARNED = (1.2, 1.8)
@@ -145,11 +161,11 @@ IN_BLOCKS = [
 def test_values_and_gradients_in_blocks(blocks: None, alpha: Any, kind: str) -> None:
     """With queries and keys that fill no whole block."""
     queries, keys = (20, 18) if kind == "causal" else (18, 20)
-    compare(inputs(queries, keys), as_alpha(alpha), masks(kind, queries, keys), 1e-4)
+    compare(inputs(queries, keys), as_alpha(alpha), mask_of(kind, queries, keys))
 
 
 def test_large_scores(blocks: None) -> None:
-    compare(inputs(17, 19), 1.5, {}, 2e-4, 20.0)
+    compare(inputs(17, 19), 1.5, mask={}, tolerance=2e-4, scale=20.0)
 
 
 BFLOAT16_ON_A_GPU = pytest.mark.skipif(
@@ -163,7 +179,8 @@ BFLOAT16_ON_A_GPU = pytest.mark.skipif(
     ids=str,
 )
 def test_half_types(blocks: None, dtype: torch.dtype, tolerance: float) -> None:
-    compare(inputs(18, 20, dtype=dtype), 1.5, masks("random", 18, 20), tolerance)
+    mask = mask_of("random", 18, 20)
+    compare(inputs(18, 20, dtype=dtype), 1.5, mask, tolerance=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +261,16 @@ def test_gradients_drop_the_weights_that_the_output_drops(blocks: None, dropped:
     upstream = torch.randn_like(output)
     gradients = torch.autograd.grad(output, [query, key, identity], upstream)
     factors = torch.where(dropped.kept, 1 / (1 - DROPOUT), 0.0)
-    arguments = Inputs(query, key, identity, 1.5, None, False, SIZE**-0.5, DROPOUT)
+    arguments = Inputs(
+        query,
+        key,
+        identity,
+        alpha=1.5,
+        mask=None,
+        is_causal=False,
+        scale=SIZE**-0.5,
+        dropout_p=DROPOUT,
+    )
     expected = torch.autograd.grad(composed(arguments, factors), [query, key, identity], upstream)
     for ours, other in zip(gradients, expected, strict=True):
         torch.testing.assert_close(ours, other, rtol=1e-4, atol=1e-4)
@@ -289,8 +315,9 @@ def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch: pytest.MonkeyPa
             grids.append(grid)
             return lambda *arguments, **constants: None
 
-    for name in ("attend", "gradient_of_queries", "gradient_of_keys"):
-        monkeypatch.setattr(triton_attention.kernels, name, Recorder())
+    monkeypatch.setattr(triton_attention_forward, "attend", Recorder())
+    for name in ("gradient_of_queries", "gradient_of_keys"):
+        monkeypatch.setattr(triton_attention_gradients, name, Recorder())
     tensors = [torch.zeros(9000, 8, 1, 4, device=DEVICE, requires_grad=True) for _ in range(3)]
     torch.autograd.grad(entmax_attention(*tensors).sum(), tensors)
-    assert grids == [(72_000,)] * 3
+    assert grids == [(9000 * 8,)] * 3  # one block of one query, or key, for each head

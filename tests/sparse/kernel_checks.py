@@ -5,6 +5,8 @@ to be asked for before Triton is imported.
 """
 
 import warnings
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -14,17 +16,22 @@ from onmt_entmax.sparse import backends, entmax, entmax_loss, log_entmax, refere
 from onmt_entmax.sparse.backends import solve, triton, triton_rows
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# An alpha for each of four rows: softmax; near it; where the log form is exact; sparsemax.
 LEARNED = torch.tensor([[1.0], [1.0001], [1.3], [2.0]], device=DEVICE)
+TARGET = torch.tensor([1, -100, 2, 0], device=DEVICE)
 slow = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> None:
+    """Fail where PyTorch would do the kernels' work."""
     assert backends.of(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
 
 
-@pytest.fixture
-def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+# --- all functions of rows, short and long ---------------------------------------------------
+
+
+def use_short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows count as long from 65 scores on, in tiles of 128, with lists of 32 candidates."""
     monkeypatch.setattr(triton_rows, "_REGISTERS", 64 * 4)
     monkeypatch.setattr(triton_rows, "_TILE", 128 * 4)
@@ -32,66 +39,140 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triton_rows, "short_rows", triton_rows.short_rows.__wrapped__)  # no cache
 
 
-def values_and_gradients(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> list[Tensor]:
-    """Return values and gradients of all functions of scores ``(4, n)``."""
+class Results(NamedTuple):
+    """What all functions give for some scores, by name."""
+
+    values: dict[str, Tensor]
+    gradients: dict[str, Tensor]
+
+
+def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Results:
+    """Return the results for scores ``(4, n)``, and their gradients in scores and alphas of rows.
+
+    `backends.solve` takes numbers alone; for alphas of rows it gets another one.
+    """
     z = scores.clone().requires_grad_()
-    inputs = [z]
+    leaves = {"scores": z}
     if isinstance(alpha, Tensor):
-        alpha = alpha.clone().requires_grad_()
-        inputs.append(alpha)
-    p, target = entmax(z, alpha), torch.tensor([1, -100, 2, 0], device=scores.device)
-    losses = entmax_loss(z, target, alpha, reduction="none", label_smoothing=0.1)
-    solved_in_place = scores.clone()
-    of_rows = solve(solved_in_place, 1.3 if isinstance(alpha, Tensor) else alpha, solved_in_place)
-    gradients = torch.autograd.grad(p, inputs, upstream, retain_graph=True)
+        leaves["alphas"] = alpha = alpha.clone().requires_grad_()
+    inputs = list(leaves.values())
+    p, logs = entmax(z, alpha), log_entmax(z, alpha)
+    losses = entmax_loss(z, TARGET, alpha, reduction="none", label_smoothing=0.1)
+    solved = scores.clone()
+    shifted, maxima = solve(solved, 1.3 if isinstance(alpha, Tensor) else alpha, solved)
+    values = {
+        "probabilities": p,
+        "exponentials of logarithms": logs.exp(),
+        "losses": losses,
+        "probabilities in place": solved,
+        "shifted conjugates": shifted,
+        "maxima": maxima,
+    }
+    of_mapping = torch.autograd.grad(p, inputs, upstream)
     of_loss = torch.autograd.grad(losses @ upstream[:, 0], inputs, create_graph=True)
     (second,) = torch.autograd.grad(of_loss[0], z, upstream)
-    logs = log_entmax(z, alpha)
-    return [p, logs.exp(), losses, solved_in_place, *of_rows, *gradients, *of_loss, second]
+    gradients = {
+        **{f"of the mapping in {name}": g for name, g in zip(leaves, of_mapping, strict=True)},
+        **{f"of the loss in {name}": g for name, g in zip(leaves, of_loss, strict=True)},
+        "second, of the loss": second,
+    }
+    return Results(values, gradients)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "length"),
-    [(1.05, 13), (1.33, 300), (1.5, 13), (1.5, 300), (2.0, 13), (LEARNED, 13), (LEARNED, 300)],
-    ids=str,
-)
-@pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.float64, marks=slow)])
-def test_equal_the_definition_in_float64(
-    short_limits: None,
-    alpha: float | Tensor,
-    length: int,
-    dtype: torch.dtype,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Short rows, and long ones with room for the candidates and without."""
+def scores_of(length: int, dtype: torch.dtype) -> Tensor:
+    """Return scores ``(4, length)``: with large, medium and small supports, and far apart.
+
+    Of 300, candidates have room in a list of `use_short_limits` in some rows, and not in others.
+    """
     spread = torch.tensor([[0.1], [1.0], [4.0], [1.0]])
-    scores = (torch.randn(4, length) * spread).to(DEVICE, dtype)
+    scores = torch.randn(4, length) * spread
     scores[3, 5 : length // 2] = -50.0
-    upstream = torch.randn(4, length).to(DEVICE, dtype)
-    ours = values_and_gradients(scores, alpha, upstream)
-    monkeypatch.setattr(backends, "of", lambda *_: reference)
+    return scores.to(DEVICE, dtype)
+
+
+class Compared(NamedTuple):
+    """Results of the kernels in a type, and of the definition in float64."""
+
+    dtype: torch.dtype
+    ours: Results
+    expected: Results
+
+
+ALPHAS_AND_LENGTHS: list[tuple[float | Tensor, int]] = [
+    (1.05, 13),
+    (1.33, 300),
+    (1.5, 13),
+    (1.5, 300),
+    (2.0, 13),
+    (LEARNED, 13),
+    (LEARNED, 300),
+]
+CASES = [
+    pytest.param(
+        (alpha, length, dtype),
+        id=f"{'learned' if alpha is LEARNED else alpha}, {length} scores, {dtype}",
+        marks=[slow] if dtype == torch.float64 else [],
+    )
+    for alpha, length in ALPHAS_AND_LENGTHS
+    for dtype in (torch.float32, torch.float64)
+]
+
+
+@pytest.fixture(scope="module", params=CASES)
+def compared(request: pytest.FixtureRequest) -> Compared:
+    """Short rows, and long ones with room for the candidates and without."""
+    alpha, length, dtype = request.param
     exact_alpha = alpha.double() if isinstance(alpha, Tensor) else alpha
-    expected = values_and_gradients(scores.double(), exact_alpha, upstream.double())
-    for value, exact in zip(ours, expected, strict=True):
-        # The gradient of alphas in float32 is rounded to float32.
-        tolerance = 5e-5 if torch.float32 in (dtype, value.dtype) else 1e-9
-        scale = exact.detach().abs().amax().clamp_min(0.1)
-        assert ((value - exact).abs() <= tolerance * scale).all()
+    torch.manual_seed(0)
+    scores, upstream = scores_of(length, dtype), torch.randn(4, length).to(DEVICE, dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        use_short_limits(patch)
+        ours = results_of(scores, alpha, upstream)
+        patch.setattr(backends, "of", lambda *_: reference)
+        expected = results_of(scores.double(), exact_alpha, upstream.double())
+    return Compared(dtype, ours, expected)
+
+
+def assert_close(ours: dict[str, Tensor], expected: dict[str, Tensor], dtype: torch.dtype) -> None:
+    """Compare with a tolerance in relation to the largest number of each tensor.
+
+    Args:
+        ours: of the kernels, which compute in a type.
+        expected: of the definition, in float64.
+        dtype: the type. Gradients in alphas are always float32, that of the alphas.
+    """
+    for name, result in expected.items():
+        # Hundreds of roundings of float32, since gradients are differences of larger numbers. In
+        # float64, `alpha_terms` has a series to 3e-10.
+        tolerance = 5e-5 if torch.float32 in (dtype, ours[name].dtype) else 1e-9
+        scale = result.detach().abs().amax().clamp_min(0.1)
+        assert ((ours[name] - result).abs() <= tolerance * scale).all(), name
+
+
+def test_values_equal_the_definition_in_float64(compared: Compared) -> None:
+    assert_close(compared.ours.values, compared.expected.values, compared.dtype)
+
+
+def test_gradients_equal_the_definition_in_float64(compared: Compared) -> None:
+    assert_close(compared.ours.gradients, compared.expected.gradients, compared.dtype)
+
+
+# --- whole tiles, graphs, and no kernels -----------------------------------------------------
 
 
 @pytest.mark.parametrize("alpha", [1.2, 1.5])
 def test_rows_of_whole_tiles(alpha: float) -> None:
     scores = torch.randn(2, 9000, device=DEVICE)
-    exact = reference.mapping(scores.double(), alpha, False)
-    torch.testing.assert_close(entmax(scores, alpha).double(), exact, rtol=1e-4, atol=2e-6)
+    expected = reference.mapping(scores.double(), alpha, logs=False)
+    torch.testing.assert_close(entmax(scores, alpha).double(), expected, rtol=1e-4, atol=2e-6)
 
 
 def test_alphas_above_2_that_could_not_be_read_give_nan() -> None:
     """While a CUDA graph is captured, nothing can be read; else they would be PyTorch's."""
     scores, alphas = torch.randn(2, 30, device=DEVICE), torch.tensor([[1.5], [2.5]], device=DEVICE)
-    p = triton.mapping(scores, alphas, False)
+    p = triton.mapping(scores, alphas, logs=False)
     assert p[1].isnan().all()
-    torch.testing.assert_close(p[:1], reference.mapping(scores[:1], 1.5, False))
+    torch.testing.assert_close(p[:1], reference.mapping(scores[:1], 1.5, logs=False))
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="only a GPU records graphs")
@@ -105,20 +186,25 @@ def test_learned_alphas_have_kernels_in_a_graph() -> None:
     torch.testing.assert_close(p, expected)
 
 
-def test_kernels_that_do_not_start_are_replaced_after_one_warning(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("no compiler")
+class TestKernelsThatDoNotStart:
+    @pytest.fixture(autouse=True)
+    def no_compiler(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        def fail(*_: object) -> None:
+            raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(triton_rows, "_solve", fail)
-    backends._gpu.cache_clear()
-    try:
+        monkeypatch.setattr(triton_rows, "_solve", fail)
+        backends._gpu.cache_clear()
+        yield
+        backends._gpu.cache_clear()
+
+    def test_are_replaced_with_a_warning(self) -> None:
         with pytest.warns(RuntimeWarning, match="slower: no compiler"):
             assert backends.of(torch.zeros(1, 2, device=DEVICE), 1.5) is reference
+
+    @pytest.mark.filterwarnings("ignore:the GPU kernels")
+    def test_are_replaced_after_one_warning(self) -> None:
         scores = torch.randn(3, 20, device=DEVICE)
+        backends.of(scores, 1.5)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert torch.equal(entmax(scores, 1.5), reference.mapping(scores, 1.5, False))
-    finally:
-        backends._gpu.cache_clear()
+            assert torch.equal(entmax(scores, 1.5), reference.mapping(scores, 1.5, logs=False))

@@ -1,7 +1,8 @@
 """Every implementation of entmax against slow definitions; test_kernels.py runs Triton.
 
-Limits of differences follow from roundings, with factors of about ten that leave room for the order
-in which an implementation adds and multiplies. A wrong formula differs by far more.
+A limit of a difference is a number of roundings, a constant below, times the rounding of one
+operation. The constants are about ten times what differences reach: the order in which an
+implementation adds and multiplies is its own. A wrong formula differs by far more.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,8 +24,26 @@ from tests.oracles import (
 from tests.sparse.conftest import INTERPRETED, forms_of_alpha
 
 INF = float("inf")
-ALPHAS = (1.2, 1.5, 2.0) if INTERPRETED else (1 + 1e-6, 1.05, 1.2, 1.33, 1.5, 1.75, 2.0, 2.5, 4.0)
-LENGTHS = (1, 9, 140) if INTERPRETED else (1, 2, 9, 17, 50, 513, 776, 5003)
+# The interpreter takes seconds for what others do at once: it gets a part of the cases.
+if INTERPRETED:
+    ALPHAS: tuple[float, ...] = (1.2, 1.5, 2.0)
+    LENGTHS: tuple[int, ...] = (1, 9, 140)
+    WIDTHS = [200]  # of special rows
+    EVERY = 3  # of the rows of decimals, one is taken
+else:
+    ALPHAS = (1 + 1e-6, 1.05, 1.2, 1.33, 1.5, 1.75, 2.0, 2.5, 4.0)
+    LENGTHS = (1, 2, 9, 17, 50, 513, 776, 5003)
+    WIDTHS = [200, 5200]
+    EVERY = 1
+
+# Roundings, of one operation each, in
+OF_A_PROBABILITY = 16  # a probability of one score, and one more for each other in the support
+OF_A_ROOT = 8  # a probability above alpha 2
+OF_A_LOGARITHM = 40  # a logarithm, in relation to its size
+OF_A_BASE = 8  # p ** (alpha - 1), in relation to 1
+OF_A_CONJUGATE = 64
+OF_DECIMALS = 8  # a probability of fifty digits
+OF_A_SMALL_PROBABILITY = 16  # one of fifty digits, in relation to its size
 DOUBLE_EPS = torch.finfo(torch.float64).eps  # of the definition, which computes in float64
 ROWS = {
     "equal": [0.0] * 40,
@@ -52,12 +71,12 @@ def rounding(exact: Tensor, alpha: float, dtype: torch.dtype) -> Tensor:
         ``(rows, 1)``.
     """
     of_one = max(torch.finfo(dtype).eps, 2 * DOUBLE_EPS)  # in float64, that of the definition too
-    roundings = 16 + (exact > 0).sum(-1, keepdim=True)  # the threshold sums over the support
-    error = of_one * roundings * exact.amax(-1, keepdim=True)
+    in_support = (exact > 0).sum(-1, keepdim=True)  # the threshold sums over them
+    error = of_one * (OF_A_PROBABILITY + in_support) * exact.amax(-1, keepdim=True)
     if dtype == torch.float64:  # the definition divides by alpha - 1
         error = error / min(alpha - 1, 1)
     if alpha > 2:  # a root of the base, which float64 rounds
-        error = error + 8 * DOUBLE_EPS ** (1 / (alpha - 1))
+        error = error + OF_A_ROOT * DOUBLE_EPS ** (1 / (alpha - 1))
     return error
 
 
@@ -73,6 +92,7 @@ def assert_mappings_equal_the_definition(rows: Tensor, alpha: float) -> None:
         assert torch.equal(p > 0, logs > -INF)
         assert (p[exact > 1e-5] > 0).all()
         if rows.dtype.itemsize > 2:  # logarithms of 16 bits have too few digits to compare
+            # An exponential adds its rounding, in relation to the logarithm's size.
             assert ((logs.double().exp() - exact).abs() <= 8 * error).all()
             assert_logarithms_are_of_the_probabilities(p, logs, alpha)
 
@@ -86,7 +106,7 @@ def assert_logarithms_are_of_the_probabilities(p: Tensor, logs: Tensor, alpha: f
     eps = torch.finfo(p.dtype).eps
     p, logs = p.double(), logs.double()
     base = p.clamp_min(1e-300) ** min(alpha - 1, 1)
-    close = eps * (40 * (1 + logs.abs()) + 8 / base)
+    close = eps * (OF_A_LOGARITHM * (1 + logs.abs()) + OF_A_BASE / base)
     difference = (p.log() - logs).abs()
     assert (difference <= close)[p > 1e-30].all()
 
@@ -104,19 +124,20 @@ def assert_solve_equals_the_definition(rows: Tensor, alpha: float) -> None:
     assert (shifted >= 0).all()
     below = torch.where(exact > 0, rows.double() - maxima.double().unsqueeze(1), 0.0)
     conjugate = (exact * below).sum(1) + entropy_oracle(exact, alpha)
-    close = 64 * max(torch.finfo(rows.dtype).eps, 4 * DOUBLE_EPS)
-    if alpha <= 1.01:  # the definition of entropy divides by alpha - 1
+    close = OF_A_CONJUGATE * max(torch.finfo(rows.dtype).eps, 4 * DOUBLE_EPS)
+    if alpha <= 1.01:  # the definition of entropy divides by alpha - 1, which is 1e-6 or more
         close = 1e6 * close
     assert ((shifted.double() - conjugate).abs() <= close * (1 + conjugate)).all()
 
 
 def assert_equals_the_definition(rows: Tensor, alpha: float) -> None:
+    """Compare all functions of rows that take their type."""
     assert_mappings_equal_the_definition(rows, alpha)
     if rows.dtype.itemsize > 2:  # `solve` takes no others
         assert_solve_equals_the_definition(rows, alpha)
 
 
-# Near 1, the definition has few digits in float64.
+# In float64 every second alpha, not the first one: near 1, the definition has few digits.
 WIDE = [(alpha, torch.float32) for alpha in ALPHAS] + [(a, torch.float64) for a in ALPHAS[1::2]]
 
 
@@ -141,11 +162,11 @@ def special_rows(length: int) -> Tensor:
 
 
 @pytest.mark.parametrize(("alpha", "dtype"), [*WIDE, (1.5, torch.bfloat16)], ids=str)
-@pytest.mark.parametrize("length", [200] if INTERPRETED else [200, 5200])
+@pytest.mark.parametrize("length", WIDTHS)
 def test_special_rows_equal_the_definition(
     alpha: float, dtype: torch.dtype, length: int, device: str
 ) -> None:
-    """Float16 has no such numbers."""
+    """Not in float16, whose largest number is 65,504."""
     assert_equals_the_definition(special_rows(length).to(device, dtype), alpha)
 
 
@@ -157,7 +178,7 @@ def rows_of_decimals(alpha: float, dtype: torch.dtype) -> list[Tensor]:
     edge = 1 / (alpha - 1)  # a score so far below 0 is the first to have no probability
     rows = [[0.0, -edge * near] for near in (0.3, 0.99, 0.9999, 1.01)]
     rows += [*(torch.rand(3, 5, dtype=torch.float64) * 1.2 * edge).tolist(), [0.25] * 7]
-    return [torch.tensor([scores], dtype=dtype) for scores in rows[:: 3 if INTERPRETED else 1]]
+    return [torch.tensor([scores], dtype=dtype) for scores in rows[::EVERY]]
 
 
 def probabilities_and_decimals(
@@ -191,7 +212,7 @@ WITH_FEWER_DIGITS = [
 @pytest.mark.parametrize(("alpha", "dtype"), [*WITH_ALL_DIGITS, *WITH_FEWER_DIGITS], ids=str)
 def test_equals_fifty_digits(alpha: float, dtype: torch.dtype, device: str) -> None:
     # Kernels take powers of 1 / (alpha - 1), which multiply the rounding of their base.
-    close = 8 * torch.finfo(dtype).eps * max(1, 0.5 / (alpha - 1))
+    close = OF_DECIMALS * torch.finfo(dtype).eps * max(1, 0.5 / (alpha - 1))
     for p, exact in probabilities_and_decimals(alpha, dtype, device):
         assert ((p - exact).abs() <= close).all()
 
@@ -202,7 +223,8 @@ def test_small_probabilities_equal_fifty_digits(
 ) -> None:
     for p, exact in probabilities_and_decimals(alpha, dtype, device):
         # The last digit of a score changes several digits of a small probability.
-        close = 16 * torch.finfo(dtype).eps + 1e-13 * alpha / exact.clamp_min(1e-30)
+        of_scores = 1e-13 * alpha / exact.clamp_min(1e-30)
+        close = OF_A_SMALL_PROBABILITY * torch.finfo(dtype).eps + of_scores
         assert ((p / exact - 1).abs() <= close)[exact > 1e-6].all()
 
 
@@ -211,6 +233,7 @@ def test_small_probabilities_equal_fifty_digits(
 
 @pytest.mark.parametrize("length", [1, 2, 13, 200])
 def test_equals_algorithm_2(length: int, device: str) -> None:
+    """Of Peters, Niculae and Martins (2019): 1.5-entmax by sorting."""
     for row in torch.randn(4, length, dtype=torch.float64, device=device) * 2:
         expected = entmax15_by_sorting(row)
         torch.testing.assert_close(entmax(row, 1.5), expected, rtol=0, atol=2e-15)

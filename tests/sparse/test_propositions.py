@@ -1,14 +1,17 @@
 """What Peters, Niculae and Martins (2019) prove in their appendices, of these functions."""
 
+from itertools import pairwise
+
 import pytest
 import torch
+from torch import Tensor
 
 from onmt_entmax.sparse import entmax, entmax_loss, tsallis_entropy
 
 INF = float("inf")
 
 
-def random_scores(*shape: int) -> torch.Tensor:
+def random_scores(*shape: int) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64) * 2
 
 
@@ -28,19 +31,49 @@ def test_proposition_2(alpha: float) -> None:
         torch.testing.assert_close(jacobian, expected, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 6.0])
-def test_proposition_3_and_lemma_3(spread: float) -> None:
-    """The threshold of the rho largest scores never falls; each consistent one is the row's."""
-    for _ in range(20):
-        z = (random_scores(12) * spread).round().sort(descending=True).values / 4  # with ties
-        ordered, thresholds = torch.cat([z / 2, torch.tensor([-INF])]), [-INF]
-        for rho in range(1, 13):
-            left = 1 / rho - ordered[:rho].var(correction=0)
-            thresholds.append(ordered[:rho].mean() - left.sqrt() if left >= 0 else INF)
-            assert thresholds[-2] <= thresholds[-1] + 1e-12
-            if ordered[rho] <= thresholds[-1] <= ordered[rho - 1]:
-                p = (z / 2 - thresholds[-1]).clamp_min(0) ** 2
-                torch.testing.assert_close(entmax(z, 1.5), p, rtol=0, atol=1e-12)
+def thresholds_of_the_largest(z: Tensor) -> list[float]:
+    """Return the threshold tau(rho) of the rho largest scores, for each rho from 1 on.
+
+    It is that of 1.5-entmax, of scores in descending order divided by 2: their mean less the root
+    of 1 / rho minus their variance. Infinite, if the variance is larger.
+    """
+    thresholds = []
+    for rho in range(1, len(z) + 1):
+        largest = z[:rho] / 2
+        left = 1 / rho - float(largest.var(correction=0))
+        thresholds.append(float(largest.mean()) - left**0.5 if left >= 0 else INF)
+    return thresholds
+
+
+def ordered_rows(spread: float) -> list[Tensor]:
+    """Return rows ``(12,)`` in descending order, with ties."""
+    rows = ((random_scores(12) * spread).round() / 4 for _ in range(20))
+    return [row.sort(descending=True).values for row in rows]
+
+
+spreads = pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 6.0])
+
+
+@spreads
+def test_proposition_3(spread: float) -> None:
+    """The threshold of the rho largest scores never falls."""
+    for z in ordered_rows(spread):
+        thresholds = thresholds_of_the_largest(z)
+        for threshold, following in pairwise(thresholds):
+            assert threshold <= following + 1e-12
+
+
+@spreads
+def test_lemma_3(spread: float) -> None:
+    """A threshold with exactly the rho largest scores above it is that of the row."""
+    for z in ordered_rows(spread):
+        ordered = torch.cat([z / 2, torch.tensor([-INF])])
+        rows = enumerate(thresholds_of_the_largest(z), 1)
+        consistent = [tau for rho, tau in rows if ordered[rho] <= tau <= ordered[rho - 1]]
+        assert consistent
+        for threshold in consistent:
+            p = (z / 2 - threshold).clamp_min(0) ** 2
+            torch.testing.assert_close(entmax(z, 1.5), p, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("alpha", "least"), [(1.0, 0.0), (1.5, 0.0), (2.0, 0.51)])
@@ -57,21 +90,36 @@ def test_the_loss_is_smooth_up_to_alpha_2(alpha: float, least: float) -> None:
 
 def test_the_loss_is_not_smooth_above_alpha_2() -> None:
     """Two probabilities of about 1e-3 / 2 move 4 / 1e-3 times as far apart as their scores."""
-    z = torch.tensor([0, -0.499 + 1e-7, -0.499 - 1e-7], dtype=torch.float64)
-    assert -entmax(z, 3.0)[1:].diff() > 1000 * 2e-7
+    step = 1e-7
+    z = torch.tensor([0, -0.499 + step, -0.499 - step], dtype=torch.float64)
+    apart = -entmax(z, 3.0)[1:].diff()
+    assert apart > 1000 * (2 * step)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5])
-@pytest.mark.parametrize("t", [0.3, 4.0])
+some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5])
+temperatures = pytest.mark.parametrize("t", [0.3, 4.0])
+
+
+def score_plus_entropy(p: Tensor, z: Tensor, alpha: float, t: float) -> Tensor:
+    """Return what the conjugate is the maximum of, with t times the entropy."""
+    return p @ z + t * tsallis_entropy(p, alpha)
+
+
+@some_alphas
+@temperatures
 def test_temperature_scaling(alpha: float, t: float) -> None:
-    """Property 6: the loss with t times the entropy is t times that of z / t (definitions 1, 2).
-
-    No distribution exceeds the maximum that it takes.
-    """
+    """Property 6: the loss with t times the entropy is t times that of z / t (definitions 1, 2)."""
     z, y = random_scores(5), torch.tensor([0.5, 0.5, 0, 0, 0], dtype=torch.float64)
-    others = torch.distributions.Dirichlet(torch.full_like(y, 0.5)).sample((2000,))
-    p = torch.cat([entmax(z / t, alpha).unsqueeze(0), y.unsqueeze(0), others])
-    values = p @ z + t * tsallis_entropy(p, alpha)
+    best = entmax(z / t, alpha)
+    expected = score_plus_entropy(best, z, alpha, t) - score_plus_entropy(y, z, alpha, t)
     loss = t * (entmax_loss(z / t, y, alpha) - tsallis_entropy(y, alpha))
-    torch.testing.assert_close(loss, values[0] - values[1])
-    assert (values <= values[0] + 1e-9).all()
+    torch.testing.assert_close(loss, expected)
+
+
+@some_alphas
+@temperatures
+def test_no_distribution_exceeds_the_maximum_under_a_temperature(alpha: float, t: float) -> None:
+    z, concentration = random_scores(5), torch.full((5,), 0.5, dtype=torch.float64)
+    others = torch.distributions.Dirichlet(concentration).sample((2000,))
+    largest = score_plus_entropy(entmax(z / t, alpha), z, alpha, t)
+    assert (score_plus_entropy(others, z, alpha, t) <= largest + 1e-9).all()

@@ -26,6 +26,7 @@ from onmt_entmax import (
 )
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.sparse import reference, traced
+from tests.sparse.conftest import forms_of_alpha
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0, 3.0)
 INDEX = torch.tensor([0, 3, 9])
@@ -92,7 +93,7 @@ def test_the_operations_equal_the_definition(alpha: float) -> None:
     z = awkward_scores(alpha)
     for logs in (False, True):
         expected = reference.mapping(z, alpha, logs)
-        for form in (alpha, torch.full((40, 1), alpha, dtype=torch.float64)):
+        for form in forms_of_alpha(alpha, z):
             output = traced.mapping(z, form, logs)
             torch.testing.assert_close(output, expected, rtol=1e-9, atol=1e-12)
             empty = -math.inf if logs else 0
@@ -115,10 +116,10 @@ def check_trace(
     """Trace a function with one example; compare values and gradients for it and for another."""
     trace = torch.jit.trace(function, example)
     for inputs in (example, other):
-        expected, *gradients = with_gradients(function, inputs)
-        output, *ours = with_gradients(trace, inputs)
+        expected, *expected_gradients = with_gradients(function, inputs)
+        output, *gradients = with_gradients(trace, inputs)
         torch.testing.assert_close(output, expected, rtol=2e-7, atol=2e-7)
-        torch.testing.assert_close(ours, gradients, rtol=1e-5, atol=2e-6)
+        torch.testing.assert_close(gradients, expected_gradients, rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -137,11 +138,12 @@ def test_traced_entropies_of_learned_alphas() -> None:
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_traced_attention(alpha: float) -> None:
-    def inputs(batch: int, queries: int, keys: int, size: int) -> tuple[Tensor, ...]:
+    def inputs(*, batch: int, queries: int, keys: int, size: int) -> tuple[Tensor, ...]:
         query, key = torch.randn(batch, 4, queries, size), torch.randn(batch, 2, keys, size)
         return query.double(), key.double(), (torch.randn(queries, keys) > -1).double()
 
-    example, other = inputs(1, 4, 5, 10), inputs(2, 9, 8, 12)
+    example = inputs(batch=1, queries=4, keys=5, size=10)
+    other = inputs(batch=2, queries=9, keys=8, size=12)
 
     def attention(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
         options: Any = {"alpha": alpha, "enable_gqa": True}

@@ -45,9 +45,9 @@ class StepBackend:
 
         Args:
             activations: what `cell_forward` returned, ``(..., rows, 4 * hidden)``.
-            cell: before the step, ``(..., rows, hidden)``.
-            cell_after: after it.
-            factors: as in `cell_forward`.
+            cell: cell states before the step, ``(..., rows, hidden)``.
+            cell_after: cell states after the step, ``(..., rows, hidden)``.
+            factors: dropout of the output, ``(rows, hidden)``, or None.
             grads: of output, hidden state and cell state, each ``(..., rows, hidden)``.
             grad_gates: receives the gradient of the gates, ``(..., rows, 4 * hidden)``, in bfloat16
                 or the type of the states.
@@ -93,14 +93,14 @@ class StepBackend:
         """Return the gradient of the query through the scores, ``(rows, hidden)``.
 
         Args:
-            sources: as in `attend`.
-            query: likewise.
-            factors: likewise.
+            sources: keys and values, and which of them each row attends to.
+            query: ``(rows, hidden)``.
+            factors: dropout, ``(rows, hidden)``, or None.
             weights: what `attend` wrote, ``(rows, source)``.
             output: what it returned, ``(rows, hidden)``.
-            grad_output: gradient of that.
+            grad_output: gradient of the output, ``(rows, hidden)``.
             grad_projected: receives the gradient of `projected`, which is that before the tanh,
                 ``(rows, hidden)``, in bfloat16 or the type of the states.
-            grad_scores: receives that of the scores, ``(rows, source)``; zeros before.
+            grad_scores: receives the gradient of the scores, ``(rows, source)``; zeros before.
         """
         raise NotImplementedError

@@ -1,7 +1,8 @@
 """The steps in C++ (`csrc/lstm.cpp`), for float32 states on a CPU.
 
-It exists where the package was installed with a C++ compiler. Each function takes the 64-bit
-numbers of a struct of `csrc/lstm.cpp`: sizes, strides, and addresses of memory.
+It exists where the package was installed with a C++ compiler. Each function takes the number of
+threads, and then the fields of a struct of `csrc/lstm.cpp` in their order, all as 64-bit numbers:
+sizes, strides, and addresses of memory, 0 for None. Tensors must live until it returns.
 """
 
 import struct
@@ -27,7 +28,7 @@ class NativeBackend(StepBackend):
     def cell_forward(
         gates: Tensor, summand: Tensor, cell: Tensor, factors: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        output, hidden, cell_after = (torch.empty_like(cell) for _ in range(3))
+        output, hidden, cell_after = map(torch.empty_like, (cell, cell, cell))
         is_bfloat16 = gates.dtype == torch.bfloat16
         activations = cell.new_empty(gates.shape) if is_bfloat16 else gates
         native.cell_forward(
@@ -50,7 +51,7 @@ class NativeBackend(StepBackend):
         grad_gates: Tensor,
     ) -> Tensor:
         grad_cell = torch.empty_like(cell)
-        arriving = [*map(_with_contiguous_rows, grads)]  # alive until C++ has read them
+        arriving = [*map(_with_contiguous_rows, grads)]  # a list, so that they live
         native.cell_backward(
             torch.get_num_threads(),
             *cell.shape,
@@ -104,6 +105,7 @@ class NativeBackend(StepBackend):
 
 
 def _address(tensor: Tensor | None) -> int:
+    """Return the address of a tensor's memory, 0 for None."""
     return 0 if tensor is None else tensor.data_ptr()
 
 
@@ -113,7 +115,7 @@ def _with_contiguous_rows(grad: Tensor) -> Tensor:
 
 
 def _sources_struct(sources: RowSources) -> tuple[int, ...]:
-    """Return the numbers of the C++ struct `Sources`."""
+    """Return the fields of the C++ struct `Sources`."""
     memory = sources.memory
     tensors = memory.keys, memory.values, memory.lengths, sources.owners
     (alpha_bits,) = struct.unpack("q", struct.pack("d", sources.alpha))

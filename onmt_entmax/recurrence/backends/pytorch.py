@@ -1,4 +1,8 @@
-"""The steps as PyTorch operations, for any device and type."""
+"""The steps as PyTorch operations, for any device and type.
+
+What a step computes can be read here. `StepBackend` has the arguments, and names those that receive
+results; these are written in place, by `copy_`.
+"""
 
 import torch
 from torch import Tensor
@@ -9,7 +13,10 @@ from onmt_entmax.sparse import entmax
 
 
 class PyTorchBackend(StepBackend):
-    """The steps in PyTorch; see `StepBackend` for arguments and results."""
+    """The steps in PyTorch; see `StepBackend` for arguments and results.
+
+    Gates are in the order input, forget, candidate, output.
+    """
 
     @staticmethod
     def cell_forward(
@@ -17,7 +24,10 @@ class PyTorchBackend(StepBackend):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         activations = gates.to(cell.dtype).add_(summand)
         input_gate, forget_gate, candidate, output_gate = activations.chunk(4, -1)
-        input_gate.sigmoid_(), forget_gate.sigmoid_(), candidate.tanh_(), output_gate.sigmoid_()
+        # Views: this changes the activations.
+        for gate in (input_gate, forget_gate, output_gate):
+            gate.sigmoid_()
+        candidate.tanh_()
         cell_after = torch.addcmul(input_gate * candidate, forget_gate, cell)
         hidden = output_gate * cell_after.tanh()
         output = hidden.clone() if factors is None else hidden * factors
@@ -34,17 +44,20 @@ class PyTorchBackend(StepBackend):
     ) -> Tensor:
         input_gate, forget_gate, candidate, output_gate = activations.chunk(4, -1)
         grad_output, grad_hidden, grad_cell = grads
-        grad_hidden = grad_hidden + (grad_output if factors is None else grad_output * factors)
+        if factors is not None:
+            grad_output = grad_output * factors
+        in_hidden = grad_hidden + grad_output
         squashed = cell_after.tanh()
-        grad_cell = grad_cell + grad_hidden * output_gate * (1 - squashed * squashed)
-        parts = [
-            grad_cell * candidate * input_gate * (1 - input_gate),
-            grad_cell * cell * forget_gate * (1 - forget_gate),
-            grad_cell * input_gate * (1 - candidate * candidate),
-            grad_hidden * squashed * output_gate * (1 - output_gate),
+        in_cell_after = grad_cell + in_hidden * output_gate * (1 - squashed * squashed)
+        # Before their sigmoid or tanh, whose derivatives follow from the activations.
+        of_gates = [
+            in_cell_after * candidate * input_gate * (1 - input_gate),
+            in_cell_after * cell * forget_gate * (1 - forget_gate),
+            in_cell_after * input_gate * (1 - candidate * candidate),
+            in_hidden * squashed * output_gate * (1 - output_gate),
         ]
-        grad_gates.copy_(torch.cat(parts, -1))
-        return grad_cell * forget_gate
+        grad_gates.copy_(torch.cat(of_gates, -1))
+        return in_cell_after * forget_gate
 
     @staticmethod
     def attend(
@@ -56,6 +69,7 @@ class PyTorchBackend(StepBackend):
     ) -> Tensor:
         keys, values, lengths = sources.by_row(len(query))
         weights.copy_(entmax(_scores(query, keys, lengths), sources.alpha))
+        # The context vector, which values have projected already, plus the projected query.
         start = projected.to(values.dtype).unsqueeze(1)
         output = torch.baddbmm(start, weights.unsqueeze(1), values).squeeze(1).tanh()
         return output if factors is None else output * factors
@@ -79,7 +93,8 @@ class PyTorchBackend(StepBackend):
         grad_projected.copy_(before_tanh)
         grad_weights = torch.bmm(before_tanh.unsqueeze(1), values.mT).squeeze(1)
         with torch.enable_grad():
-            scores = _scores(query, keys, lengths).requires_grad_()
+            # A leaf: the gradients of queries and keys are products, not autograd's.
+            scores = _scores(query, keys, lengths).detach().requires_grad_()
             recomputed = entmax(scores, sources.alpha)
         grad_scores.copy_(torch.autograd.grad(recomputed, scores, grad_weights)[0])
         return torch.bmm(grad_scores.unsqueeze(1), keys).squeeze(1)
@@ -90,4 +105,4 @@ def _scores(query: Tensor, keys: Tensor, lengths: Tensor) -> Tensor:
     # The other order, matrix times vector, is eleven times slower in MKL.
     scores = torch.bmm(query.unsqueeze(1), keys.mT).squeeze(1)
     padding = torch.arange(keys.size(1), device=keys.device) >= lengths.unsqueeze(1)
-    return scores.masked_fill(padding, -torch.inf).detach()
+    return scores.masked_fill(padding, -torch.inf)

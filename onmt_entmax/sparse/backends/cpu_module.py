@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import torch
 from torch import Tensor
@@ -38,8 +38,8 @@ class Rows(NamedTuple):
     A tensor becomes its address, None becomes a null pointer.
 
     Attributes:
-        alpha: of all rows, which is not read with `alphas`.
-        alphas: ``(rows,)``, float64.
+        alpha: of all rows; not read if there are `alphas`.
+        alphas: of each row, ``(rows,)``, float64.
         scores: ``(rows, n)``.
         out: ``(rows, n)``, probabilities or logarithms; may be the scores.
         shifted: ``(rows,)``, shifted conjugates.
@@ -69,7 +69,7 @@ class Rows(NamedTuple):
     factor: Tensor | None = None
 
 
-# Values of `Heads.mask_kind`.
+# Values of `Heads.mask_kind`; the latter two are masks with memory.
 NO_MASK, CAUSAL, BOOLEANS, NUMBERS = range(4)
 
 
@@ -83,18 +83,18 @@ class Heads(NamedTuple):
         queries: of a head.
         alpha: ``(heads,)``, float64.
         heads: number of alphas.
-        mask: of booleans or numbers.
-        mask_kind: one of the four above.
-        mask_outer: stride of the mask in numbers, as are the next two.
-        mask_head: between heads.
-        mask_row: between queries.
+        mask: booleans or numbers ``(outer, heads, queries, keys)``.
+        mask_kind: `NO_MASK`, `CAUSAL`, `BOOLEANS` or `NUMBERS`.
+        mask_outer: the mask's stride of outer indices, in elements.
+        mask_head: the mask's stride of heads, in elements.
+        mask_row: the mask's stride of queries, in elements.
         scale: of the scores; in the gradient, of the result.
         dropped_part: probability of dropout.
         seed: of dropout.
         weights: ``(count, queries, keys)``; those that dropout drops are negative.
-        used: like `weights`, after dropout; None without dropout.
-        incoming: like `weights`, the gradient in the weights as they are used.
-        gradient: like `weights`, in the scores; may be `incoming`.
+        used: weights after dropout, ``(count, queries, keys)``; None without dropout.
+        incoming: gradient in the weights as they are used, ``(count, queries, keys)``.
+        gradient: gradient in the scores, ``(count, queries, keys)``; may be `incoming`.
         alpha_gradient: ``(count, queries)``, float64; None if it is not wanted.
     """
 
@@ -117,8 +117,13 @@ class Heads(NamedTuple):
     alpha_gradient: Tensor | None = None
 
 
-# Doubles, and 64-bit numbers or addresses.
-_LAYOUTS = {Rows: struct.Struct("d12q"), Heads: struct.Struct("9q2d6q")}
+def _layout(fields: type[Rows] | type[Heads]) -> struct.Struct:
+    """Return the layout of a C++ struct: a double for each float, else 64 bits or an address."""
+    kinds = get_type_hints(fields).values()
+    return struct.Struct("".join("d" if kind is float else "q" for kind in kinds))
+
+
+_LAYOUTS = {Rows: _layout(Rows), Heads: _layout(Heads)}
 
 
 def run(function: Callable[..., None], rows: Tensor, values: Rows | Heads) -> None:
@@ -132,7 +137,8 @@ def run(function: Callable[..., None], rows: Tensor, values: Rows | Heads) -> No
     Raises:
         ValueError: a row is -inf everywhere.
     """
-    # Numbers first: to ask whether they are tensors takes longer.
+    # None, then numbers, then tensors: to ask whether a value is a tensor takes longer. Small rows
+    # wait for this line, so it calls no function.
     numbers = [
         0 if x is None else x if isinstance(x, (int, float)) else x.data_ptr() for x in values
     ]

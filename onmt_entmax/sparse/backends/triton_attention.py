@@ -1,12 +1,12 @@
-"""Attention and its gradients by the kernels of triton_attention_kernels.py.
+"""Attention by the kernel of triton_attention_forward.py, and its gradients.
 
-It is one kernel forward and two backward, and never has the scores in memory. Half types are
-multiplied as they are, with sums in float32.
+The two kernels of triton_attention_gradients.py compute the latter. None has the scores in memory.
+Half types are multiplied as they are, with sums in float32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from triton.runtime import driver
 
-from onmt_entmax.sparse.backends import triton_attention_kernels as kernels
+from onmt_entmax.sparse.backends import triton_attention_forward, triton_attention_gradients
 from onmt_entmax.sparse.backends.triton_launch import (
     alpha_of,
     blocks,
@@ -25,8 +25,8 @@ from onmt_entmax.sparse.backends.triton_launch import (
 )
 from onmt_entmax.sparse.inputs import Inputs, Leading
 
-# So many keys are solved in one block, if their vectors have no more bytes than these and shared
-# memory has room for them.
+# Up to so many keys are solved in one block, if none of their vectors has more bytes than these and
+# shared memory has room for them.
 _ONE_BLOCK_KEYS = 128
 _ONE_BLOCK_BYTES = 256
 # The smallest side of a product, `tl.dot`.
@@ -38,7 +38,11 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Return attention ``(..., queries, value size)``, and what :func:`backward` needs.
 
     That is maxima, thresholds and sums of the queries, ``(3, outer x heads, queries)``, and the
-    seed of dropout, ``(1,)``. It is kept always; ``keep`` is of other backends.
+    seed of dropout, ``(1,)``.
+
+    Args:
+        inputs: see `Inputs`; with values.
+        keep: without effect. Other backends return nothing for `backward` if it is false.
     """
     assert inputs.value is not None
     query, leading, block = inputs.query, Leading(inputs), _block(inputs)
@@ -51,13 +55,14 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     seed = unread
     if inputs.dropout_p > 0:
         seed = torch.randint(1 << 62, (1,), device=query.device)
-    tensors, numbers, constants = _arguments(inputs, leading, seed)
+    shared = _shared_arguments(inputs, leading, seed)
     width = max(power_of_two(leading.keys), _LEAST_SIDE)
-    single = _fits_one_block(inputs, leading.keys, width, constants)
+    single = _fits_one_block(inputs, leading.keys, width, shared.constants["precision"])
+    grid = (blocks(leading.queries, block) * leading.count,)
     with on_device_of(query):
-        kernels.attend[(blocks(leading.queries, block) * leading.count,)](
-            *tensors, output, statistics, *numbers, **constants, single=single,
-            height=block, width=width if single else block, num_warps=_WARPS,
+        triton_attention_forward.attend[grid](
+            *shared.tensors, output, statistics, *shared.numbers, **shared.constants,
+            single=single, height=block, width=width if single else block, num_warps=_WARPS,
         )  # fmt: skip
     return leading.shaped(output), (statistics, seed)
 
@@ -65,37 +70,53 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
 def backward(
     inputs: Inputs, kept: Sequence[Tensor], gradient: Tensor, wanted: Sequence[bool]
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients in query, key, value and alpha, where they are wanted, and None.
+    """Return the gradients in query, key, value, alpha and mask; None where they are not wanted.
 
-    None is for the mask: `sparse.attention` leaves masks with gradients to PyTorch's operations.
+    That of the mask is always None: `sparse.attention` leaves masks with gradients to PyTorch's
+    operations.
+
+    Args:
+        inputs: those of :func:`forward`.
+        kept: its second result.
+        gradient: in its first result.
+        wanted: for each of the five whether it is.
     """
     assert inputs.value is not None
     leading, (statistics, seed) = Leading(inputs), kept
-    _, wants_key, wants_value, wants_alpha = wanted[:4]
-    tensors, numbers, constants = _arguments(inputs, leading, seed)
+    wants_query, wants_key, wants_value, wants_alpha = wanted[:4]
+    shared = _shared_arguments(inputs, leading, seed)
     means = torch.empty_like(statistics[0])
     results_of_forward = (leading.of(gradient).contiguous(), statistics, means)
-    shared = (inputs.query, inputs.key, inputs.value)
-    grads = [
-        inputs.query.new_empty(leading.outer, leading.heads, *tensor.shape[-2:])
-        for tensor in shared
-    ]
+
+    def empty_like(vectors: Tensor) -> Tensor:
+        """Return memory for gradients ``(outer, heads, rows, size)``."""
+        return inputs.query.new_empty(leading.outer, leading.heads, *vectors.shape[-2:])
+
+    query_grad, key_grad, value_grad = map(empty_like, (inputs.query, inputs.key, inputs.value))
     unread = means
     alpha_grad = torch.empty_like(means) if wants_alpha else unread
     block = _block(inputs)
     sizes = {"height": block, "width": block, "num_warps": _WARPS}
+    of_queries = (blocks(leading.queries, block) * leading.count,)
+    of_keys = (blocks(leading.keys, block) * leading.count,)
     with on_device_of(inputs.query):
-        kernels.gradient_of_queries[(blocks(leading.queries, block) * leading.count,)](
-            *tensors, *results_of_forward, grads[0], alpha_grad, *numbers, **constants,
-            of_alpha=wants_alpha, **sizes,
+        # Always: the other kernel reads the means.
+        triton_attention_gradients.gradient_of_queries[of_queries](
+            *shared.tensors, *results_of_forward, query_grad, alpha_grad, *shared.numbers,
+            **shared.constants, of_alpha=wants_alpha, **sizes,
         )  # fmt: skip
         if wants_key or wants_value:
-            kernels.gradient_of_keys[(blocks(leading.keys, block) * leading.count,)](
-                *tensors, *results_of_forward, *grads[1:], *numbers, **constants, **sizes
+            triton_attention_gradients.gradient_of_keys[of_keys](
+                *shared.tensors, *results_of_forward, key_grad, value_grad, *shared.numbers,
+                **shared.constants, **sizes,
             )  # fmt: skip
     in_query, in_key, in_value = (
-        leading.shaped(grad).sum_to_size(tensor.shape) if wants else None
-        for grad, tensor, wants in zip(grads, shared, wanted[:3], strict=True)
+        leading.shaped(grad).sum_to_size(vectors.shape) if wants else None
+        for grad, vectors, wants in (
+            (query_grad, inputs.query, wants_query),
+            (key_grad, inputs.key, wants_key),
+            (value_grad, inputs.value, wants_value),
+        )
     )
     in_alpha = None
     if isinstance(inputs.alpha, Tensor) and wants_alpha:
@@ -103,19 +124,34 @@ def backward(
     return in_query, in_key, in_value, in_alpha, None
 
 
-def _fits_one_block(inputs: Inputs, keys: int, width: int, constants: Mapping[str, Any]) -> bool:
+def _fits_one_block(inputs: Inputs, keys: int, width: int, precision: str) -> bool:
     """Return whether one block of ``width`` keys has them all, and fits into shared memory."""
     if keys > _ONE_BLOCK_KEYS or _longest_vector(inputs) > _ONE_BLOCK_BYTES:
         return False
-    needed = bytes_of_one_block(width, constants, inputs.query.itemsize)
+    assert inputs.value is not None
+    wide = max(_wide(inputs.query), _wide(inputs.value))
+    needed = bytes_of_one_block(width, wide, precision, inputs.query.itemsize)
     return needed <= _shared_memory(inputs.query.device)
 
 
-def bytes_of_one_block(width: int, constants: Mapping[str, Any], itemsize: int) -> int:
-    """Return the shared memory that all keys and values need in one block, at most."""
-    # Three products in TF32 take each tensor in two parts.
-    parts = 4 if constants["precision"] == "tf32x3" else 2
-    return parts * width * max(constants["wide"], constants["value_wide"]) * itemsize
+def bytes_of_one_block(width: int, wide: int, precision: str, itemsize: int) -> int:
+    """Return the shared memory that all keys and values need in one block, at most.
+
+    Args:
+        width: keys of the block.
+        wide: columns of the wider of both tiles.
+        precision: of products.
+        itemsize: bytes of a number.
+    """
+    tiles = 2  # of keys and of values
+    # Three products in TF32 take each number in two parts.
+    parts = 2 if precision == "tf32x3" else 1
+    return tiles * parts * width * wide * itemsize
+
+
+def _wide(vectors: Tensor) -> int:
+    """Return the columns of a tile of vectors."""
+    return max(power_of_two(vectors.shape[-1]), _LEAST_SIDE)
 
 
 @cache
@@ -133,7 +169,10 @@ def _longest_vector(inputs: Inputs) -> int:
 
 
 def _block(inputs: Inputs) -> int:
-    """Return the queries and keys of a block, fewer where vectors have many bytes."""
+    """Return the queries and keys of a block, fewer where vectors have many bytes.
+
+    So the tiles of a program have at most 8 KiB each, up to vectors of 512 bytes.
+    """
     size = _longest_vector(inputs)
     if size <= 128:
         return 64
@@ -142,10 +181,22 @@ def _block(inputs: Inputs) -> int:
     return 16
 
 
-def _arguments(
-    inputs: Inputs, leading: Leading, seed: Tensor
-) -> tuple[list[Any], list[Any], dict[str, Any]]:
-    """Return tensors, numbers and constants that all kernels take."""
+class _SharedArguments(NamedTuple):
+    """Arguments that all kernels take, in their order; see triton_attention_tiles.py.
+
+    Attributes:
+        tensors: query, key, value, mask, alpha and seed, which come first.
+        numbers: strides, sizes, scale and probability of dropout, after a kernel's own tensors.
+        constants: what kernels are compiled for, by name.
+    """
+
+    tensors: list[Any]
+    numbers: list[Any]
+    constants: dict[str, Any]
+
+
+def _shared_arguments(inputs: Inputs, leading: Leading, seed: Tensor) -> _SharedArguments:
+    """Return the arguments that all kernels take."""
     query, value = inputs.query, inputs.value
     assert value is not None
     vectors = [_adjacent(leading.of(tensor)) for tensor in (query, inputs.key, value)]
@@ -170,10 +221,10 @@ def _arguments(
         "masking": mask.kind,
         "has_dropout": inputs.dropout_p > 0,
         "precision": "tf32x3" if exact else "tf32",
-        "wide": max(power_of_two(query.shape[-1]), _LEAST_SIDE),
-        "value_wide": max(power_of_two(value.shape[-1]), _LEAST_SIDE),
+        "wide": _wide(query),
+        "value_wide": _wide(value),
     }
-    return [*vectors, mask.tensor, alphas, seed], numbers, constants
+    return _SharedArguments([*vectors, mask.tensor, alphas, seed], numbers, constants)
 
 
 class _Mask(NamedTuple):

@@ -27,6 +27,12 @@ NO_POWER = tl.constexpr(0)
 # Newton steps at most; ordinary rows need three to six.
 STEPS = tl.constexpr(100)
 INFINITY = tl.constexpr(float("inf"))
+# A sum of probabilities that exceeds 1 by no more is solved: twice the rounding of a sum near 1.
+_ENOUGH_FLOAT64 = tl.constexpr(8.9e-16)
+_ENOUGH_FLOAT32 = tl.constexpr(2.4e-7)
+_LOG_2 = tl.constexpr(0.6931471805599453)
+_BITS_OF_ROOT_HALF = tl.constexpr(0x3F3504F3)  # sqrt(1/2) in float32, as an integer
+_MANTISSA_BITS = tl.constexpr(23)  # of float32
 
 
 @triton.jit
@@ -91,8 +97,8 @@ def _log1p_over_float32(from_threshold, scaled, inside, beta):
     not exact enough.
     """
     bits = inside.to(tl.int32, bitcast=True)
-    exponent = (bits - 0x3F3504F3) >> 23  # the bits of sqrt(1/2)
-    rest = (bits - (exponent << 23)).to(tl.float32, bitcast=True) - 1.0
+    exponent = (bits - _BITS_OF_ROOT_HALF) >> _MANTISSA_BITS
+    rest = (bits - (exponent << _MANTISSA_BITS)).to(tl.float32, bitcast=True) - 1.0
     near = exponent == 0
     inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
     x = tl.where(near, scaled, rest)
@@ -109,7 +115,7 @@ def _log1p_over_float32(from_threshold, scaled, inside, beta):
     series = series * x + 1.0
     logs = tl.where(near, from_threshold, rest * inverse) * series
     # The bits of a nan are lost: `scaled * 0.0` is nan where there was one.
-    return logs + exponent.to(tl.float32) * (0.6931471805599453 * inverse) + scaled * 0.0
+    return logs + exponent.to(tl.float32) * (_LOG_2 * inverse) + scaled * 0.0
 
 
 @triton.jit
@@ -139,7 +145,8 @@ def _expm1_over(beta, factor):
 def newton_step(total, weights, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
     """Return the next threshold, and whether to go on.
 
-    Newton's method on the norm, as in csrc/native_threshold.h. ``total`` is the sum of the
+    Newton's method on the norm ``total ** beta``, which is convex in the threshold: from a lower
+    bound, thresholds rise to the solution; see csrc/native_threshold.h. ``total`` is the sum of the
     probabilities at this threshold, ``weights`` that of the weights.
     """
     if power == SOFTMAX:
@@ -153,8 +160,7 @@ def newton_step(total, weights, threshold, beta, log_form: tl.constexpr, power: 
     else:
         rise = (total - tl.exp((1.0 - beta) * tl.log(total))) / (beta * weights)
     following = threshold + rise
-    # Twice the rounding error of a total near 1.
-    enough = 1.0 + (8.9e-16 if total.dtype == tl.float64 else 2.4e-7)
+    enough = 1.0 + (_ENOUGH_FLOAT64 if total.dtype == tl.float64 else _ENOUGH_FLOAT32)
     better = (total > enough) & (following > threshold)
     return tl.where(better, following, threshold), better
 
@@ -287,7 +293,7 @@ def jacobian_weights(probability, beta, power: tl.constexpr):
 
 @triton.jit
 def alpha_terms(probability, weight, beta):
-    """Return ``p k`` of `reference.gradients`, the curvature of each probability in alpha."""
+    """Return ``p k`` of each probability, with k of `derivatives.curvature`."""
     logs = tl.log(tl.where(probability == 0, 1.0, probability))
     w = -beta * logs
     near = w < 1.0

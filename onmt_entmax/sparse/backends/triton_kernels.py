@@ -1,24 +1,27 @@
-r"""The Triton kernels of rows of scores; triton_rows.py starts them.
+r"""The Triton kernels that solve rows of scores; triton_rows.py starts them.
 
-triton_curves.py has the mathematics and its symbols. A program solves a group of short rows or one
-long row.
+triton_curves.py has the mathematics and its symbols; ``beta``, ``log_form`` and ``power``, which
+choose the curve, always travel together. A program solves a group of short rows, or one long row.
 
 The time goes to memory traffic. Short rows are read once and stay in registers. A long row is read
-once for its maximum and for the maximum of each lane, a column of the tiles that it is read by: the
-threshold of these few is a lower bound for the row, and almost exact. A second pass, mostly from
-the cache, lists the scores above the bound, and Newton's method runs on the list. Only a row with
-more of them than the list holds (nearly uniform scores) is read again in every step. The result is
-written once.
+in tiles, mostly twice:
+
+1. For the maximum of each lane, a column of the tiles. The threshold of the lanes alone is a lower
+   bound for that of the row, since leaving scores out lowers a threshold, and it is almost exact.
+2. Mostly from the cache, for the list of scores above the bound, the candidates, which contain the
+   support. Newton's method then runs on the list.
+
+Only a row with more candidates than the list has room for (nearly uniform scores) is read again in
+every step. The result is written once, but for the candidates', which follow the zeros.
 
 Arguments of the kernels:
 
-    scores, out, probabilities, incoming    contiguous, (rows, n); ``incoming`` are gradients
-    shifted, maxima, alpha_out              (rows,)
+    scores, out                             contiguous, (rows, n)
+    shifted, maxima                         (rows,)
     alpha, inner, count, each_row           see `RowAlphas`
     log_form, power, work                   see `Form`
     result                                  "probabilities" or "logs", which go to ``out``
     conjugate                               whether to write ``shifted`` and ``maxima``
-    of_alpha                                whether to write ``alpha_out``, gradients in alpha
     height, width                           rows and columns of a program's tile
     columns, room                           memory of a row's list of candidates, and its size
 
@@ -35,11 +38,9 @@ from onmt_entmax.sparse.backends.triton_curves import (
     INFINITY,
     NO_POWER,
     STEPS,
-    alpha_terms,
     bases,
     beta_of,
     curve,
-    jacobian_weights,
     least_threshold,
     logs_at,
     newton_step,
@@ -48,26 +49,33 @@ from onmt_entmax.sparse.backends.triton_curves import (
     solve_tile,
 )
 
-# Tiles of a long row that are loaded at once, and lanes that its bound is solved for.
-_AHEAD = tl.constexpr(3)
+# Tiles of a long row that are loaded at once: the next ones, while one is computed.
+AHEAD = tl.constexpr(3)
+# Lanes that the bound of a long row is solved for, at most; wider tiles join columns.
 _LANES = tl.constexpr(1024)
 # Short rows from this width on start from a bound too: so many steps on so many lanes.
 _BOUND_FROM_WIDTH = tl.constexpr(256)
 _BOUND_LANES = tl.constexpr(32)
 _BOUND_STEPS = tl.constexpr(3)
-# Kernels compile anew for a number that is 1 or divisible by 16; for these it need not.
-_VARIOUS = ("inner", "count", "rows")
+# What a bound is lowered by, in relation to the numbers that it is computed from: 45 and 34 units
+# in the last place. Rounding must not raise it above the threshold.
+_SLACK_FLOAT64 = tl.constexpr(1e-14)
+_SLACK_FLOAT32 = tl.constexpr(4e-6)
+# Kernels compile anew for a number that is 1 or divisible by 16; for these they need not.
+VARIOUS = ("inner", "count", "rows")
 
 
 @triton.jit
 def _lower_bound(
     lanes, least, beta, log_form: tl.constexpr, power: tl.constexpr, most: tl.constexpr
 ):  # fmt: skip
-    """Return a lower bound of the threshold: about that of some scores, the lanes (rows, lanes)."""
+    """Return a lower bound of the thresholds of rows: about those of some of their scores.
+
+    These are the lanes (rows, lanes). Newton's method takes ``most`` steps; after each one, the
+    threshold is a lower bound.
+    """
     bound, _, _ = solve_tile(lanes, least, beta, log_form, power, most)
-    # Against rounding, which could raise the bound above the threshold: about 40 units in the last
-    # place of the numbers that it is computed from.
-    slack = 1e-14 if lanes.dtype == tl.float64 else 4e-6
+    slack = _SLACK_FLOAT64 if lanes.dtype == tl.float64 else _SLACK_FLOAT32
     return tl.maximum(bound - slack * (1.0 - least + tl.abs(bound)), least)
 
 
@@ -76,13 +84,17 @@ def _result(
     below, threshold, probability, beta, total, result: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, in_float64: tl.constexpr,
 ):  # fmt: skip
-    """Return what is to be stored of scores at the threshold of their row."""
+    """Return probabilities or their logarithms, as ``result`` says, of scores at a threshold.
+
+    ``probability`` and their sum ``total`` are those of `solve_tile`; ``in_float64`` says whether
+    the result will be stored in float64.
+    """
     if result == "logs":
         return logs_at(below, threshold, probability, beta, total, log_form, power)
     return probabilities_at(below, threshold, probability, beta, total, log_form, power, in_float64)
 
 
-@triton.jit(do_not_specialize=_VARIOUS)
+@triton.jit(do_not_specialize=VARIOUS)
 def solve_short(
     scores, out, shifted, maxima, alpha, inner, count, rows, n,
     each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
@@ -127,7 +139,7 @@ def solve_short(
 def _lane_maxima(scores, n, work: tl.constexpr, width: tl.constexpr):
     """Return the maximum of each column of the tiles (1, width) that a row is read by."""
     lanes = tl.full((1, width), -INFINITY, work)
-    for begin in tl.range(0, n, width, num_stages=_AHEAD):
+    for begin in tl.range(0, n, width, num_stages=AHEAD):
         column = begin + tl.arange(0, width)[None, :]
         tile = tl.load(scores + column, mask=column < n, other=-INFINITY).to(work)
         lanes = tl.maximum(lanes, tile)
@@ -141,7 +153,7 @@ def _list_candidates(
 ):  # fmt: skip
     """List the columns of scores above the bound while there is room; return how many there are."""
     number = 0
-    for begin in tl.range(0, n, width, num_stages=_AHEAD):
+    for begin in tl.range(0, n, width, num_stages=AHEAD):
         column = begin + tl.arange(0, width)
         tile = tl.load(scores + column[None, :], mask=column[None, :] < n, other=-INFINITY)
         _, _, base = curve(tile.to(maximum.dtype) - maximum, bound, beta, log_form, power)
@@ -153,6 +165,19 @@ def _list_candidates(
             tl.store(columns + slot, column, mask=is_candidate & (slot < room))
         number += here
     return number
+
+
+@triton.jit
+def _load_candidates(scores, columns, number, maximum, room: tl.constexpr):
+    """Return the listed columns, which of the list's places have one, and their scores.
+
+    All are (1, room). The scores are those minus the maximum, -inf at other places.
+    """
+    slot = tl.arange(0, room)[None, :]
+    is_candidate = slot < number
+    column = tl.load(columns + slot, mask=is_candidate, other=0)
+    scores = tl.load(scores + column, mask=is_candidate, other=-INFINITY).to(maximum.dtype)
+    return column, is_candidate, tl.where(is_candidate, scores - maximum, -INFINITY)
 
 
 @triton.jit
@@ -170,7 +195,7 @@ def _row_sums(
 ):  # fmt: skip
     """Return sums (1, 1) over a long row: of probabilities, Jacobian weights, and the energy."""
     total, weights, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
-    for begin in tl.range(0, n, width, num_stages=_AHEAD):
+    for begin in tl.range(0, n, width, num_stages=AHEAD):
         column = begin + tl.arange(0, width)[None, :]
         tile = tl.load(scores + column, mask=column < n, other=-INFINITY).to(maximum.dtype)
         probability, weight, base = curve(tile - maximum, threshold, beta, log_form, power)
@@ -225,7 +250,7 @@ def _write_row(
         tl.store(out + column, finished, mask=column < n)
 
 
-@triton.jit(do_not_specialize=_VARIOUS)
+@triton.jit(do_not_specialize=VARIOUS)
 def solve_long(
     scores, out, shifted, maxima, alpha, inner, count, columns, n,
     each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
@@ -239,21 +264,24 @@ def solve_long(
     single = row + tl.full((1, 1), 0, tl.int64)
     beta = beta_of(alpha, single, inner, count, each_row, work)
     least = least_threshold(beta, log_form, power)
+
+    # The first reading: the maximum, and a lower bound of the threshold.
     lanes = _lane_maxima(scores, n, work, width)
     if width > _LANES:
         lanes = tl.max(tl.reshape(lanes, (width // _LANES, _LANES)), 0, keep_dims=True)
     maximum = tl.max(lanes, 1, keep_dims=True)
     bound = _lower_bound(lanes - maximum, least, beta, log_form, power, STEPS)
+
+    # The second one: the candidates. If they do not fit, their list is not complete, and not used.
     number = _list_candidates(
         scores, columns, n, maximum, bound, beta, log_form, power, width, room
     )
     fit = number <= room
     tl.debug_barrier()  # other threads read the list than wrote it
-    slot = tl.arange(0, room)[None, :]
-    is_candidate = slot < tl.where(fit, number, 0)
-    column = tl.load(columns + slot, mask=is_candidate, other=0)
-    candidates = tl.load(scores + column, mask=is_candidate, other=-INFINITY).to(work) - maximum
-    candidates = tl.where(is_candidate, candidates, -INFINITY)
+    column, is_candidate, candidates = _load_candidates(
+        scores, columns, tl.where(fit, number, 0), maximum, room
+    )
+
     if fit:
         threshold, total, energy = _solve_candidates(candidates, bound, beta, log_form, power)
     else:
@@ -263,6 +291,8 @@ def solve_long(
     if conjugate:
         tl.store(shifted + single, shifted_conjugate(threshold, least, energy, beta))
         tl.store(maxima + single, maximum)
+
+    # All scores that are no candidates have no probability.
     _write_row(scores, out, n, fit, maximum, threshold, beta, total, result, log_form, power, width)
     if fit:
         tl.debug_barrier()  # the zeros must come first
@@ -272,82 +302,3 @@ def solve_long(
             candidates, threshold, probability, beta, total, result, log_form, power, in_float64
         )
         tl.store(out + column, finished, mask=is_candidate)
-
-
-@triton.jit
-def _load_weighted(
-    probabilities, incoming, place, there, beta, power: tl.constexpr, work: tl.constexpr
-):  # fmt: skip
-    """Return probabilities, their Jacobian weights and incoming gradients at some places."""
-    probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
-    gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
-    return probability, jacobian_weights(probability, beta, power), gradient
-
-
-@triton.jit
-def _in_alpha(probability, weight, gradient, mean, beta):
-    """Return the parts of a gradient in alpha, of which those outside the support are 0.
-
-    They would be nan if ``mean - gradient`` were infinite there.
-    """
-    terms = alpha_terms(probability, weight, beta) * (mean - gradient)
-    return tl.where(probability == 0, 0.0, terms)
-
-
-@triton.jit(do_not_specialize=_VARIOUS)
-def gradient_short(
-    probabilities, incoming, out, alpha, inner, count, alpha_out, rows, n,
-    each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
-    height: tl.constexpr, width: tl.constexpr,
-):  # fmt: skip
-    """Write gradients ``s (g - sum s g / sum s)`` with Jacobian weights s: two reads, one write.
-
-    A program has ``height`` rows.
-    """
-    row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
-    column = tl.arange(0, width)[None, :]
-    place = row.to(tl.int64) * n + column
-    there = (row < rows) & (column < n)
-    beta = beta_of(alpha, tl.minimum(row, rows - 1), inner, count, each_row, work)
-    probability, weight, gradient = _load_weighted(
-        probabilities, incoming, place, there, beta, power, work
-    )
-    mean = tl.sum(weight * gradient, 1, keep_dims=True) / tl.sum(weight, 1, keep_dims=True)
-    tl.store(out + place, weight * (gradient - mean), mask=there)
-    if of_alpha:
-        terms = _in_alpha(probability, weight, gradient, mean, beta)
-        tl.store(alpha_out + row, tl.sum(terms, 1, keep_dims=True), mask=row < rows)
-
-
-@triton.jit(do_not_specialize=_VARIOUS)
-def gradient_long(
-    probabilities, incoming, out, alpha, inner, count, alpha_out, n,
-    each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
-    width: tl.constexpr,
-):  # fmt: skip
-    """Write what :func:`gradient_short` does, of one long row a program."""
-    row = tl.program_id(0).to(tl.int64)
-    probabilities += row * n
-    incoming += row * n
-    out += row * n
-    beta = beta_of(alpha, row, inner, count, each_row, work)
-    weights, weighted = tl.zeros((width,), work), tl.zeros((width,), work)
-    for begin in tl.range(0, n, width, num_stages=_AHEAD):
-        column = begin + tl.arange(0, width)
-        _, weight, gradient = _load_weighted(
-            probabilities, incoming, column, column < n, beta, power, work
-        )
-        weights += weight
-        weighted += weight * gradient
-    mean = tl.sum(weighted, 0) / tl.sum(weights, 0)
-    in_alpha = tl.zeros((width,), work)
-    for begin in tl.range(0, n, width, num_stages=_AHEAD):
-        column = begin + tl.arange(0, width)
-        probability, weight, gradient = _load_weighted(
-            probabilities, incoming, column, column < n, beta, power, work
-        )
-        if of_alpha:
-            in_alpha += _in_alpha(probability, weight, gradient, mean, beta)
-        tl.store(out + column, weight * (gradient - mean), mask=column < n)
-    if of_alpha:
-        tl.store(alpha_out + row, tl.sum(in_alpha, 0))

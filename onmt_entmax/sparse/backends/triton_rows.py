@@ -1,4 +1,4 @@
-"""Entmax of rows and its gradients by the kernels of triton_kernels.py."""
+"""Entmax of rows, and its gradients, by triton_kernels.py and triton_gradient_kernels.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse.arguments import working_type
-from onmt_entmax.sparse.backends import triton_kernels
+from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_kernels
+from onmt_entmax.sparse.backends.triton_curves import NO_POWER
 from onmt_entmax.sparse.backends.triton_launch import (
     alpha_of,
     blocks,
@@ -42,14 +43,24 @@ def short_rows(n: int, work: torch.dtype) -> dict[str, int] | None:
 
 def _warps(size: int) -> int:
     """Return the warps for a tile of so many bytes: about 16 float32 numbers a thread."""
-    return min(max(size // (32 * 16 * 4), 1), 16)
+    bytes_of_a_warp = 32 * 16 * 4  # of 32 threads
+    return min(max(size // bytes_of_a_warp, 1), 16)
 
 
 def _solve(
     scores: Tensor, alpha: float | Tensor, result: str, out: Tensor, conjugates: Sequence[Tensor]
 ) -> None:
-    """Solve contiguous rows ``(..., n)``; see `triton_kernels.solve_short`."""
-    form, alphas, n = form_of(alpha, scores.dtype), alpha_of(alpha, scores.shape), scores.shape[-1]
+    """Solve contiguous rows.
+
+    Args:
+        scores: ``(..., n)``.
+        alpha: a number, or ``(..., 1)``.
+        result: "probabilities" or "logs".
+        out: receives them, ``(..., n)``.
+        conjugates: receive shifted conjugates and maxima, each ``(rows,)``; or empty.
+    """
+    form, alphas = form_of(alpha, scores.dtype), alpha_of(alpha, scores.shape)
+    n = scores.shape[-1]
     rows, short = scores.numel() // n, short_rows(n, form.work)
     unread = out  # a kernel takes tensors in these places, which it does not touch
     shifted, maxima = conjugates or (unread, unread)
@@ -96,7 +107,14 @@ def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tu
 def gradients(
     probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, of_alpha: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradients in scores and alphas; see `cpu.gradients`."""
+    """Return the gradients in scores ``(..., n)``, and with ``of_alpha`` in alphas ``(..., 1)``.
+
+    Args:
+        probabilities: ``(..., n)``.
+        alpha: a number, or ``(..., 1)``.
+        gradient: in the probabilities, ``(..., n)``.
+        of_alpha: whether that in alpha is wanted, else None.
+    """
     probabilities, gradient = probabilities.contiguous(), gradient.contiguous()
     n = probabilities.shape[-1]
     rows, alphas = probabilities.numel() // n, alpha_of(alpha, probabilities.shape)
@@ -110,7 +128,8 @@ def gradients(
     )  # fmt: skip
     constants = {
         "each_row": alphas.each_row,
-        "power": max(form.power, 0),
+        # Jacobian weights of softmax are no special case.
+        "power": max(form.power, NO_POWER.value),
         "of_alpha": of_alpha,
         "work": form.constants["work"],
     }
@@ -118,10 +137,10 @@ def gradients(
     with on_device_of(probabilities):
         if short is not None:
             grid = (blocks(rows, short["height"]),)
-            triton_kernels.gradient_short[grid](*arguments, rows, n, **constants, **short)
+            triton_gradient_kernels.gradient_short[grid](*arguments, rows, n, **constants, **short)
         else:
             width = _TILE // form.work.itemsize // 2  # two tensors are read
-            triton_kernels.gradient_long[(rows,)](
+            triton_gradient_kernels.gradient_long[(rows,)](
                 *arguments, n, **constants, width=width, num_warps=_warps(_TILE)
             )
     return out, in_alpha

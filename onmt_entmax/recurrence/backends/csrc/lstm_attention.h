@@ -114,7 +114,7 @@ INLINE void readout_back_part(const AttendBackward &call, float *row, long k, lo
     if (call.half) write((Bfloat16 *)call.grad + place, grad, count);
 }
 
-// p ** (2 - alpha): see gradients in sparse/reference.py.
+// p ** (2 - alpha): see gradients in sparse/derivatives.py.
 INLINE float jacobian_weight(float p, double alpha) {
     if (alpha == 1.5) return sqrtf(p);
     if (alpha == 1) return p;

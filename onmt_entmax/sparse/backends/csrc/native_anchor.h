@@ -11,7 +11,7 @@
 //   2. The anchor is found among them by partitions, as in quicksort: a score is in the support if
 //      the others, with itself on the threshold, sum to less than 1.
 //   3. The sum of p is convex in u, so Newton's method falls to u from any upper bound. Each step
-//      divides the excess times the slope by 4 or more (see reference.py).
+//      divides the excess times the slope by 4 or more (see solvers.py).
 //
 // Powers of beta of small numbers leave float64's range. They are kept times 2^LIFT.
 

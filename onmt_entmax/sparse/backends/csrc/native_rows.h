@@ -436,7 +436,7 @@ INLINE typename Vector<T>::Of square_root(typename Vector<T>::Of p) {
 }
 
 // What the gradients of a row need: Jacobian weights s = p ** (2 - alpha), and p k with the k of
-// reference.py for the gradient in alpha.
+// derivatives.py for the gradient in alpha.
 template <class T>
 struct Slopes {
     typename Vector<T>::Of s, bend;
@@ -530,7 +530,7 @@ struct Support {
 // As `gradient_in` for alpha above 2, where Jacobian weights s may be huge: in float64, with means
 // over s relative to the largest. Gradients add up to 0, and that of the largest s is computed so.
 // In the gradient in alpha, multiples of s add nothing, which leaves -p (1 - beta log p) / beta^2 of
-// p k. See gradients in reference.py.
+// p k. See gradients in derivatives.py.
 template <class T>
 TARGET double gradient_above_two(const T *weights, T *used, const T *incoming, T *g,
                                  const Support &support, long n, double beta, double enlarged,

@@ -1,0 +1,46 @@
+"""The nonzero entries of a sparse matrix, and products with it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+from torch.nn import functional
+
+from onmt_entmax.nn.products import nonzero
+
+
+class SparseEntries(NamedTuple):
+    """Entries ``(entries,)`` of a sparse matrix, ordered by row; row and column are int64."""
+
+    row: Tensor
+    column: Tensor
+    value: Tensor
+
+    @classmethod
+    def of(cls, matrix: Tensor, most: float) -> SparseEntries | None:
+        """Return the entries of a matrix if their share is at most ``most``."""
+        positions = nonzero(matrix, most)
+        if positions is None:
+            return None
+        row = positions // matrix.shape[1]
+        column = positions - row * matrix.shape[1]
+        return cls(row, column, matrix.view(-1).index_select(0, positions))
+
+    def transposed(self) -> SparseEntries:
+        """Return the entries of the transposed matrix."""
+        order = self.column.argsort()
+        row, column, value = (part.index_select(0, order) for part in self)
+        return SparseEntries(row=column, column=row, value=value)
+
+    def counts(self, rows: int) -> Tensor:
+        """Return the number of entries of each row, ``(rows,)``."""
+        return self.row.bincount(minlength=rows)
+
+    def times(self, matrix: Tensor, rows: int) -> Tensor:
+        """Return the product ``(rows, size)`` with a matrix ``(columns, size)``."""
+        counts = self.counts(rows)
+        begins = counts.cumsum(0) - counts
+        return functional.embedding_bag(
+            self.column, matrix, begins, mode="sum", per_sample_weights=self.value
+        )

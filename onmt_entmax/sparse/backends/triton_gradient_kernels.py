@@ -1,0 +1,104 @@
+r"""The Triton kernels of the gradient of entmax; triton_rows.py starts them.
+
+With the probabilities p of a row, their Jacobian weights ``s = p ** (2 - alpha)``, and the gradient
+g that arrives in them, the gradient in the scores is ``s (g - m)`` with ``m = sum s g / sum s``.
+That in alpha is ``sum t (m - g)`` with the terms t of `alpha_terms`. `reference.gradients` names
+the sources.
+
+A program computes a group of short rows, which are read once and stay in registers, or one long
+row, which is read twice: for m, and for the gradients.
+
+Arguments of the kernels:
+
+    probabilities, incoming, out            contiguous, (rows, n); ``incoming`` is g
+    alpha, inner, count, each_row           see `RowAlphas`
+    power, work                             see `jacobian_weights` and `Form`
+    of_alpha, alpha_out                     whether to write gradients in alpha, to (rows,)
+    height, width                           rows and columns of a program's tile
+
+Inside, ``place`` is an offset into a tensor, ``column`` one into a row; ``there`` is a mask.
+"""
+
+# mypy: allow-untyped-defs
+
+import triton
+import triton.language as tl
+
+from onmt_entmax.sparse.backends.triton_curves import alpha_terms, beta_of, jacobian_weights
+from onmt_entmax.sparse.backends.triton_kernels import AHEAD, VARIOUS
+
+
+@triton.jit
+def _load_weighted(
+    probabilities, incoming, place, there, beta, power: tl.constexpr, work: tl.constexpr
+):  # fmt: skip
+    """Return probabilities, their Jacobian weights and incoming gradients at some places."""
+    probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
+    gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
+    return probability, jacobian_weights(probability, beta, power), gradient
+
+
+@triton.jit
+def _in_alpha(probability, weight, gradient, mean, beta):
+    """Return the parts of a gradient in alpha, of which those outside the support are 0.
+
+    They would be nan if ``mean - gradient`` were infinite there.
+    """
+    terms = alpha_terms(probability, weight, beta) * (mean - gradient)
+    return tl.where(probability == 0, 0.0, terms)
+
+
+@triton.jit(do_not_specialize=VARIOUS)
+def gradient_short(
+    probabilities, incoming, out, alpha, inner, count, alpha_out, rows, n,
+    each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
+    height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Write the gradients of rows that fit in registers, ``height`` a program."""
+    row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
+    column = tl.arange(0, width)[None, :]
+    place = row.to(tl.int64) * n + column
+    there = (row < rows) & (column < n)
+    beta = beta_of(alpha, tl.minimum(row, rows - 1), inner, count, each_row, work)
+    probability, weight, gradient = _load_weighted(
+        probabilities, incoming, place, there, beta, power, work
+    )
+    mean = tl.sum(weight * gradient, 1, keep_dims=True) / tl.sum(weight, 1, keep_dims=True)
+    tl.store(out + place, weight * (gradient - mean), mask=there)
+    if of_alpha:
+        terms = _in_alpha(probability, weight, gradient, mean, beta)
+        tl.store(alpha_out + row, tl.sum(terms, 1, keep_dims=True), mask=row < rows)
+
+
+@triton.jit(do_not_specialize=VARIOUS)
+def gradient_long(
+    probabilities, incoming, out, alpha, inner, count, alpha_out, n,
+    each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
+    width: tl.constexpr,
+):  # fmt: skip
+    """Write the gradients of long rows, one a program, which is read in tiles of ``width``."""
+    row = tl.program_id(0).to(tl.int64)
+    probabilities += row * n
+    incoming += row * n
+    out += row * n
+    beta = beta_of(alpha, row, inner, count, each_row, work)
+    weights, weighted = tl.zeros((width,), work), tl.zeros((width,), work)
+    for begin in tl.range(0, n, width, num_stages=AHEAD):
+        column = begin + tl.arange(0, width)
+        _, weight, gradient = _load_weighted(
+            probabilities, incoming, column, column < n, beta, power, work
+        )
+        weights += weight
+        weighted += weight * gradient
+    mean = tl.sum(weighted, 0) / tl.sum(weights, 0)
+    in_alpha = tl.zeros((width,), work)
+    for begin in tl.range(0, n, width, num_stages=AHEAD):
+        column = begin + tl.arange(0, width)
+        probability, weight, gradient = _load_weighted(
+            probabilities, incoming, column, column < n, beta, power, work
+        )
+        if of_alpha:
+            in_alpha += _in_alpha(probability, weight, gradient, mean, beta)
+        tl.store(out + column, weight * (gradient - mean), mask=column < n)
+    if of_alpha:
+        tl.store(alpha_out + row, tl.sum(in_alpha, 0))

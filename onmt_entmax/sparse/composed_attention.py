@@ -1,0 +1,72 @@
+"""Attention with entmax by PyTorch's operations, for what no backend covers.
+
+That is alphas, types, masks and devices that backends leave out, traces and compiled graphs, and
+second derivatives.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import dropout
+
+from onmt_entmax.sparse.arguments import working_type
+from onmt_entmax.sparse.inputs import Inputs
+from onmt_entmax.sparse.mapping import entmax
+
+
+def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
+    """Return attention by PyTorch's operations, or without values its weights.
+
+    Args:
+        inputs: the arguments.
+        factors: of the weights, in the place of dropout.
+
+    Returns:
+        Attention in the type of the query, weights in the type they are computed in.
+    """
+    dtype = inputs.query.dtype
+    inputs = inputs.in_type(working_type(inputs.query))
+    query, key, value, alpha, mask, is_causal, scale, dropout_p = inputs
+    if torch.jit.is_tracing() and (isinstance(alpha, Tensor) or alpha <= 2):
+        # A trace rounds as the C++ code does.
+        scores = (query @ key.transpose(-1, -2)) * scale
+    else:
+        scores = (query * scale) @ key.transpose(-1, -2)
+    if isinstance(alpha, Tensor):
+        # Heads may differ in alpha alone, and without leading dimensions alpha has none.
+        alpha = alpha if scores.dim() > 2 else alpha.reshape(())
+        scores, _ = torch.broadcast_tensors(scores, alpha)
+    if is_causal:
+        mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
+    weights = entmax(scores, alpha) if mask is None else _masked_weights(scores, alpha, mask)
+    if factors is not None:
+        weights = weights * factors
+    elif dropout_p > 0:
+        weights = dropout(weights, dropout_p)
+    return weights if value is None else (weights @ value).to(dtype)
+
+
+def _masked_weights(scores: Tensor, alpha: float | Tensor, mask: Tensor) -> Tensor:
+    """Return entmax of masked scores ``(..., queries, keys)``, zeros for a query without keys."""
+    is_boolean = mask.dtype == torch.bool
+    scores = torch.where(mask, scores, -torch.inf) if is_boolean else scores + mask
+    is_empty = (scores == -torch.inf).all(-1, keepdim=True)
+    # Entmax refuses a row of -inf: zeros stand in for its scores.
+    return torch.where(is_empty, 0.0, entmax(torch.where(is_empty, 0.0, scores), alpha))
+
+
+def gradients_of_composed(
+    inputs: Inputs, factors: Tensor | None, gradient: Tensor, wanted: Sequence[bool]
+) -> list[Tensor | None]:
+    """Return the gradients of `composed` in each of the inputs, None where they are not wanted.
+
+    While autograd records gradients of gradients, they are differentiable again.
+    """
+    with_graph = torch.is_grad_enabled()
+    with torch.enable_grad():
+        output = composed(inputs, factors)
+        leaves: Any = [field for field, wants in zip(inputs, wanted, strict=True) if wants]
+        in_leaves = iter(torch.autograd.grad(output, leaves, gradient, create_graph=with_graph))
+    return [next(in_leaves) if wants else None for wants in wanted]

@@ -1,0 +1,143 @@
+r"""The derivatives of entmax and of its conjugate, as formulas of PyTorch's operations, in float64.
+
+All are differentiable again. `reference` computes gradients with them; `traced` and `loss` use
+parts.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.sparse.entropy import tsallis_entropy
+
+# Below this w, the quotient of `curvature` would lose digits, and so many terms of its series are
+# exact: what is left out is 1e-16 of it.
+_SERIES_BOUND, _SERIES_TERMS = 0.5, 14
+
+
+def gradients(
+    result: Tensor,
+    alpha: float | Tensor,
+    gradient: Tensor,
+    of_alpha: bool = False,
+    logs: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    r"""Return the gradients in the scores ``(..., n)`` and in alpha ``(..., 1)``, in float64.
+
+    With Jacobian weights :math:`s_i = p_i^{2-\alpha}` on the support, the Jacobian in the scores is
+    :math:`\mathrm{diag}(s) - s s^\top / \lVert s \rVert_1` (Peters, Niculae and Martins 2019,
+    Proposition 1). The derivative in alpha is Proposition 1 of Correia, Niculae and Martins (2019),
+    rearranged so that nothing cancels as alpha nears 1: with :math:`k_i` of :func:`curvature`,
+
+    .. math:: \partial \log p_i / \partial\alpha
+              = -k_i + p_i^{1-\alpha} \sum_j p_j k_j / \lVert s \rVert_1 .
+
+    Args:
+        result: probabilities ``(..., n)``, or with ``logs`` their logarithms.
+        alpha: a number, or ``(..., 1)``.
+        gradient: in the result; ignored outside the support.
+        of_alpha: whether that in alpha is wanted, else None.
+        logs: what the result is.
+    """
+    result, gradient = result.double(), gradient.double()
+    inside = result > (-math.inf if logs else 0)
+    log_p = torch.where(inside, result, 0.0 if logs else 1.0)
+    log_p = log_p if logs else log_p.log()
+    gradient = torch.where(inside, gradient, 0.0)
+    in_logs = gradient if logs else gradient * result
+    log_s = torch.where(inside, (2 - alpha) * log_p, -math.inf)
+    # The mean of the gradients in p, which are in_logs / p, by the shares s / ||s||. Both factors
+    # are of logarithms, since s may be infinite.
+    log_shares = torch.log_softmax(log_s, -1)
+    mean = (in_logs * (log_shares - log_p).exp()).sum(-1, keepdim=True)
+    in_scores = _in_scores(log_p, log_s, inside, alpha, gradient, mean, logs)
+    in_alpha = _in_alpha(log_p, inside, alpha, in_logs, mean) if of_alpha else None
+    return in_scores, in_alpha
+
+
+def _in_scores(
+    log_p: Tensor,
+    log_s: Tensor,
+    inside: Tensor,
+    alpha: float | Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    logs: bool,
+) -> Tensor:
+    r"""Return the gradient in the scores ``(..., n)``, :math:`s_i (g_i - m)`.
+
+    Here :math:`g_i` is the gradient in :math:`p_i`, and m the mean of them. The sum over a row is
+    0, so that of the largest weight, which is infinite above alpha 2 where a probability is near 0,
+    is minus the sum of the others.
+
+    Args:
+        log_p: ``(..., n)``, 0 outside the support.
+        log_s: logarithms of the Jacobian weights ``(..., n)``, -inf outside the support.
+        inside: the support, ``(..., n)``.
+        alpha: a number, or ``(..., 1)``.
+        gradient: in the result ``(..., n)``, 0 outside the support.
+        mean: ``(..., 1)``.
+        logs: whether the result is logarithms; then ``gradient`` is :math:`p_i g_i`.
+    """
+    is_largest = torch.zeros_like(inside).scatter_(-1, log_s.argmax(-1, keepdim=True), True)
+    s = torch.where(is_largest | ~inside, -math.inf, log_s).exp()
+    if logs:
+        others = torch.where(s > 0, gradient * ((1 - alpha) * log_p).exp(), 0.0) - s * mean
+    else:
+        others = s * (gradient - mean)
+    in_scores = torch.where(is_largest, -others.sum(-1, keepdim=True), others)
+    return torch.where(gradient.isnan().any(-1, keepdim=True), math.nan, in_scores)
+
+
+def _in_alpha(
+    log_p: Tensor, inside: Tensor, alpha: float | Tensor, in_logs: Tensor, mean: Tensor
+) -> Tensor:
+    r"""Return the gradient in alpha ``(..., 1)``: :math:`m \sum_j p_j k_j - \sum_i h_i k_i`.
+
+    Here :math:`h_i` is the gradient in :math:`\log p_i`, and m the mean of those in p. Multiples of
+    :math:`p_i^{1-\alpha}` in k add nothing; above alpha 2, where they may be huge, they are left
+    out.
+
+    Args:
+        log_p: ``(..., n)``, 0 outside the support.
+        inside: the support, ``(..., n)``.
+        alpha: a number, or ``(..., 1)``.
+        in_logs: the gradient in log p, ``(..., n)``.
+        mean: ``(..., 1)``.
+    """
+    beta = torch.as_tensor(alpha, dtype=torch.float64, device=log_p.device) - 1
+    k = curvature(log_p, beta.clamp_max(1) + 1)
+    k = torch.where(beta > 1, (beta * log_p - 1) / beta.clamp_min(1) ** 2, k)
+    total = torch.where(inside, log_p.exp() * k, 0.0).sum(-1, keepdim=True)
+    return mean * total - (in_logs * k).sum(-1, keepdim=True)
+
+
+def curvature(log_p: Tensor, alpha: float | Tensor) -> Tensor:
+    r"""Return :math:`k = (\log p)^2 (e^w - 1 - w) / w^2`, :math:`w = (1 - \alpha) \log p`.
+
+    The limit at alpha 1, where w is 0, is :math:`(\log p)^2 / 2`.
+    """
+    w = (1 - alpha) * log_p  # at least 0
+    small = w < _SERIES_BOUND
+    near, far = torch.where(small, w, 0.0), torch.where(small, 1.0, w)
+    # 1/2 (1 + w/3 (1 + w/4 (1 + ...)))
+    series = torch.zeros_like(w)
+    for n in range(_SERIES_TERMS, 1, -1):
+        series = (series * near + 1.0) / n
+    return log_p**2 * torch.where(small, series, (torch.expm1(far) - far) / far**2)
+
+
+def conjugate_in_alpha(probabilities: Tensor, alpha: Tensor) -> Tensor:
+    """Return the derivative of each row's conjugate in its alpha, ``(rows, 1)``.
+
+    By Danskin's theorem it is that of the Tsallis entropy of fixed probabilities.
+
+    Args:
+        probabilities: ``(rows, n)``.
+        alpha: ``(rows, 1)``.
+    """
+    p, alpha = probabilities.double(), alpha.double()
+    log_p = torch.where(p > 0, p, 1.0).log()
+    bend = p * torch.exp((alpha - 1) * log_p) * curvature(log_p, alpha)
+    return -(tsallis_entropy(p, alpha).unsqueeze(-1) + bend.sum(-1, keepdim=True)) / alpha

@@ -1,0 +1,103 @@
+"""Transformers with alpha-entmax: learned alphas of heads, and losses that no batch changes.
+
+The models have two layers with two heads, each of which attends in three kinds.
+"""
+
+import dataclasses
+import itertools
+from typing import Any
+
+import pytest
+import torch
+
+from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
+from onmt_entmax.nn.transformer import KINDS, attentions, learned_alphas
+from tests.models import LEARNED, TRANSFORMER, VOCABULARIES
+
+PAD = VOCABULARIES.target.pad
+
+
+@pytest.fixture(scope="module")
+def fixed() -> SparseNMTModel:
+    return build_model(TRANSFORMER, VOCABULARIES)
+
+
+@pytest.fixture(scope="module")
+def learned() -> SparseNMTModel:
+    return build_model(LEARNED, VOCABULARIES)
+
+
+@pytest.fixture(scope="module")
+def shared() -> SparseNMTModel:
+    """A model whose heads share one alpha in the attention to the source."""
+    config = dataclasses.replace(TRANSFORMER, context_attention_alpha="learned_shared")
+    return build_model(config, VOCABULARIES)
+
+
+def test_each_head_has_a_learned_alpha(fixed: SparseNMTModel, learned: SparseNMTModel) -> None:
+    kinds, layers, heads_of_a_layer = 3, 2, 2
+    alphas_in_all = kinds * layers * heads_of_a_layer
+    assert count_parameters(learned) - count_parameters(fixed) == alphas_in_all
+    heads = [heads for layers in learned_alphas(learned).values() for heads in layers]
+    assert [len(alphas) for alphas in heads] == [2] * 6
+
+
+def test_learned_alphas_begin_at_different_numbers_between_1_and_2(learned: SparseNMTModel) -> None:
+    layers = [heads for kind in learned_alphas(learned).values() for heads in kind]
+    alphas = [alpha for heads in layers for alpha in heads]
+    assert len({*alphas}) == 12
+    assert all(1 < alpha < 2 for alpha in alphas)
+
+
+def test_learned_alphas_are_in_all_kinds_of_attention(learned: SparseNMTModel) -> None:
+    assert {*attentions(learned)} == {*learned_alphas(learned)} == {*KINDS}
+
+
+def test_a_model_of_fixed_alphas_has_no_learned_ones(fixed: SparseNMTModel) -> None:
+    assert learned_alphas(fixed) == {}
+
+
+def test_all_heads_of_a_kind_may_share_one_alpha(
+    fixed: SparseNMTModel, shared: SparseNMTModel
+) -> None:
+    assert count_parameters(shared) - count_parameters(fixed) == 1
+    alphas = learned_alphas(shared)
+    assert {*alphas} == {"context"}
+    assert len({alpha for heads in alphas["context"] for alpha in heads}) == 1
+
+
+def test_a_shared_alpha_is_shown_as_such(shared: SparseNMTModel) -> None:
+    assert "shared" in repr(shared.decoder)
+
+
+@pytest.mark.parametrize("changes", [{}, {"param_init": 0.0}, {"param_init_glorot": True}])
+def test_learned_alphas_are_drawn_last_and_change_no_other_weight(changes: dict[str, Any]) -> None:
+    models = []
+    for config in (TRANSFORMER, LEARNED, LEARNED):
+        torch.manual_seed(7)
+        models.append(build_model(dataclasses.replace(config, **changes), VOCABULARIES))
+    plain, learned, again = (dict(model.named_parameters()) for model in models)
+    alphas = {name for name in learned if name.rpartition(".")[2] == "a"}
+    assert {*learned} - {*plain} == alphas
+    for name, weight in learned.items():
+        assert weight.equal(again[name])
+        assert name in alphas or weight.equal(plain[name])
+
+
+def loss_of(model: SparseNMTModel, examples: list[Example]) -> float:
+    """Return the sum of the losses of a batch."""
+    hidden, target = model.hidden_states(make_batch(examples, VOCABULARIES))
+    return float(model.generator.loss(hidden, target, PAD).loss.detach())
+
+
+@pytest.mark.parametrize("config", [TRANSFORMER, LEARNED], ids=["softmax", "learned"])
+def test_the_loss_of_a_sentence_does_not_depend_on_its_batch(config: ModelConfig) -> None:
+    torch.manual_seed(2)
+    model = build_model(dataclasses.replace(config, param_init=0.5), VOCABULARIES).double()
+    pairs = [([2, 3, 4, 7], [5, 6]), ([7], [4, 4, 5, 9, 8]), ([5, 2], [9])]
+    examples = [Example(source, target, i) for i, (source, target) in enumerate(pairs)]
+    alone = sum(loss_of(model, [example]) for example in examples)
+    for order in itertools.permutations(examples):
+        assert loss_of(model, [*order]) == pytest.approx(alone, abs=1e-9)

@@ -1,0 +1,98 @@
+"""Queries, keys, values and masks for the tests of attention, and its slow definition."""
+
+from enum import Enum
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tests.oracles import entmax_oracle
+
+INF = float("inf")
+# Alpha as tests are given it: a number, or one for each head.
+Numbers = float | tuple[float, ...]
+
+
+class Causal(Enum):
+    """The mask that `is_causal` stands for."""
+
+    MASK = "causal"
+
+
+Mask = Tensor | Causal | None
+KINDS = ("none", "causal", "padding", "random", "bias", "holes", "nothing")
+
+
+def alpha_of(numbers: Numbers, dtype: torch.dtype = torch.float32) -> float | Tensor:
+    """Return alpha as attention takes it: a number, or a tensor with one for each head."""
+    return torch.tensor(numbers, dtype=dtype) if isinstance(numbers, tuple) else numbers
+
+
+def inputs(
+    *leading: int,
+    queries: int = 5,
+    keys: int = 7,
+    size: int = 4,
+    dtype: torch.dtype = torch.float32,
+) -> list[Tensor]:
+    """Return a random query, key and value, with values of size 3."""
+    shapes = ((queries, size), (keys, size), (keys, 3))
+    return [torch.randn(*leading, *shape, dtype=dtype) for shape in shapes]
+
+
+def leaves(tensors: list[Tensor]) -> list[Tensor]:
+    """Return tensors that have gradients."""
+    return [tensor.requires_grad_() for tensor in tensors]
+
+
+def masks(queries: int, keys: int) -> dict[str, Mask]:
+    """Return one mask of each of the `KINDS`, for two heads and three sentences.
+
+    In "random" and "holes" one query has no key, in "nothing" none has.
+    """
+    padding = torch.arange(keys) < torch.tensor([keys, 2, 4]).view(3, 1, 1, 1)
+    random = torch.rand(3, 2, queries, keys) < 0.6
+    random[1, 0, 2] = False
+    bias = torch.randn(2, queries, keys)
+    holes = torch.where(torch.rand(queries, keys) < 0.7, torch.randn(queries, keys), -INF)
+    holes[1] = -INF
+    return {
+        "none": None,
+        "causal": Causal.MASK,
+        "padding": padding,
+        "random": random,
+        "bias": bias,
+        "holes": holes,
+        "nothing": torch.zeros(queries, keys, dtype=torch.bool),
+    }
+
+
+def options(mask: Mask) -> dict[str, Any]:
+    """Return a mask as arguments of attention."""
+    return {"is_causal": True} if isinstance(mask, Causal) else {"attn_mask": mask}
+
+
+def has_numbers(mask: Mask) -> bool:
+    """Return whether a mask is added to the scores, and so has a gradient."""
+    return isinstance(mask, Tensor) and mask.is_floating_point()
+
+
+def weights_oracle(
+    query: Tensor, key: Tensor, alpha: Tensor, mask: Mask, scale: float | None = None
+) -> Tensor:
+    """Return attention weights in float64, by definition."""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query.double() @ key.double().transpose(-1, -2) * scale
+    if isinstance(mask, Causal):
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if mask is not None and mask.dtype == torch.bool:
+        mask = torch.zeros(mask.shape).masked_fill(~mask, -INF)
+    if mask is not None:
+        scores = scores + mask.double()
+    weights = torch.zeros_like(scores)
+    alphas = alpha.detach().double().view(-1, 1).expand(scores.shape[:-1])
+    has_keys = ~(scores == -INF).all(-1)
+    for number in alphas.unique().tolist():
+        rows = has_keys & (alphas == number)
+        weights[rows] = entmax_oracle(scores[rows], number)
+    return weights

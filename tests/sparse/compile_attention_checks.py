@@ -1,0 +1,158 @@
+"""The GPU kernels of attention can be compiled to machine code, in the shared memory of a GPU.
+
+Not collected by itself: test_kernels.py runs this with Triton's compiler, not its interpreter.
+Arguments and constants have their names in triton_attention_tiles.py, which explains them.
+"""
+
+from typing import Any, NamedTuple
+
+import pytest
+from triton.compiler import CompiledKernel
+
+from onmt_entmax.sparse.backends import triton_attention_forward, triton_attention_gradients
+from onmt_entmax.sparse.backends.triton_attention import bytes_of_one_block
+from tests.sparse.compiling import (
+    ALPHA_OF_ALL,
+    AMPERE,
+    BYTES,
+    FLOAT,
+    FLOATS,
+    HALVES,
+    HOPPER,
+    INTEGER,
+    LONG_INTEGERS,
+    compile_kernel,
+)
+
+SHARED_MEMORY = 99 * 1024  # bytes that a program has on every GPU since Ampere
+WIDE = 64  # columns of a tile of queries, keys or values
+# Arguments of all kernels.
+STRIDES = [
+    *(
+        f"{tensor}_{axis}"
+        for tensor in ("query", "key", "value", "mask")
+        for axis in ("outer", "head", "row")
+    ),
+    "mask_column",
+]
+SIZES = ("heads", "total_heads", "queries", "keys", "size", "value_size")
+
+
+class AttentionForm(NamedTuple):
+    """How the kernels of attention compute."""
+
+    capability: int
+    inputs: str
+    """Type of queries, keys and values."""
+    precision: str
+    """Of matrix products."""
+    each_head: bool
+    """Whether each head has its own alpha; else all have 1.5."""
+
+    @property
+    def block(self) -> int:
+        """Queries, or keys, that are computed together."""
+        return 64 if self.inputs == HALVES and not self.each_head else 32
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The types of the arguments of all kernels."""
+        return {
+            **dict.fromkeys(("query", "key", "value"), self.inputs),
+            "mask": BYTES,
+            "seed": LONG_INTEGERS,
+            "alpha": FLOATS if self.each_head else ALPHA_OF_ALL,
+            "statistics": FLOATS,
+            **dict.fromkeys((*STRIDES, *SIZES), INTEGER),
+            "scale": FLOAT,
+            "dropped": FLOAT,
+        }
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The constants of all kernels."""
+        return {
+            "each_head": self.each_head,
+            "log_form": self.each_head,  # as `form_of` has it: learned alphas may be near 1
+            "power": 0 if self.each_head else 2,
+            "masking": "booleans",
+            "has_dropout": True,
+            "precision": self.precision,
+            "height": self.block,
+            "width": self.block,
+            "wide": WIDE,
+            "value_wide": WIDE,
+        }
+
+
+ATTENTION_FORMS = {
+    f"{gpu}, {alphas}": AttentionForm(capability, inputs, precision, each_head)
+    for gpu, capability, inputs, precision in (
+        ("Ampere in bfloat16", AMPERE, HALVES, "tf32"),
+        ("Hopper in bfloat16", HOPPER, HALVES, "tf32"),
+        ("Ampere in float32", AMPERE, FLOATS, "tf32x3"),
+    )
+    for alphas, each_head in (("alpha 1.5", False), ("an alpha for each head", True))
+}
+attention_forms = pytest.mark.parametrize(
+    "form", ATTENTION_FORMS.values(), ids=list(ATTENTION_FORMS)
+)
+
+
+def compile_attention(
+    kernel: Any, form: AttentionForm, own_types: dict[str, str], **changes: Any
+) -> CompiledKernel:
+    """Compile a kernel for a form of attention.
+
+    Args:
+        kernel: a function of Triton.
+        form: of the attention.
+        own_types: of the arguments that not all kernels of attention have.
+        changes: constants that not all kernels have, or that differ from the form's.
+    """
+    types = {**form.types, **own_types}
+    constants = {**form.constants, **changes}
+    return compile_kernel(kernel, form.capability, types, {"num_warps": 4}, **constants)
+
+
+@attention_forms
+@pytest.mark.parametrize("width", [64, 128])
+def test_all_keys_in_one_block(form: AttentionForm, width: int) -> None:
+    """In no more shared memory than `forward` expects, which decides whether it takes one block."""
+    kernel, own_types = triton_attention_forward.attend, {"out": form.inputs}
+    compiled = compile_attention(kernel, form, own_types, single=True, width=width)
+    itemsize = 4 if form.inputs == FLOATS else 2
+    expected = bytes_of_one_block(width, WIDE, form.precision, itemsize)
+    assert compiled.metadata.shared <= expected
+
+
+@attention_forms
+def test_keys_in_several_blocks(form: AttentionForm) -> None:
+    kernel, own_types = triton_attention_forward.attend, {"out": form.inputs}
+    compiled = compile_attention(kernel, form, own_types, single=False)
+    assert compiled.metadata.shared <= SHARED_MEMORY
+
+
+@attention_forms
+def test_gradients_of_queries(form: AttentionForm) -> None:
+    own_types = {
+        "upstream": form.inputs,
+        "means": FLOATS,
+        "query_grad": form.inputs,
+        "alpha_grad": FLOATS,
+    }
+    kernel = triton_attention_gradients.gradient_of_queries
+    compiled = compile_attention(kernel, form, own_types, of_alpha=form.each_head)
+    assert compiled.metadata.shared <= SHARED_MEMORY
+
+
+@attention_forms
+def test_gradients_of_keys(form: AttentionForm) -> None:
+    own_types = {
+        "upstream": form.inputs,
+        "means": FLOATS,
+        "key_grad": form.inputs,
+        "value_grad": form.inputs,
+    }
+    compiled = compile_attention(triton_attention_gradients.gradient_of_keys, form, own_types)
+    assert compiled.metadata.shared <= SHARED_MEMORY

@@ -1,0 +1,64 @@
+"""Arguments of attention: empty tensors, what is refused, and what is given by name."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from onmt_entmax import entmax_attention, entmax_attention_weights
+from tests.sparse.attention_inputs import inputs
+
+
+@pytest.mark.parametrize(
+    ("sentences", "queries", "keys"), [(2, 3, 0), (2, 0, 0), (0, 3, 0)], ids=str
+)
+def test_empty_tensors_give_zeros(sentences: int, queries: int, keys: int) -> None:
+    query, key = torch.randn(sentences, queries, 4), torch.randn(sentences, keys, 4)
+    value = torch.randn(sentences, keys, 5)
+    assert torch.equal(entmax_attention(query, key, value), torch.zeros(sentences, queries, 5))
+
+
+# What replaces good arguments, and the error.
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "alpha below 1": ({"alpha": 0.9}, "alpha must be a number from 1"),
+    "alphas below 1": ({"alpha": torch.tensor([1.5, 0.5])}, "every alpha must be a number"),
+    "alphas that do not fit": ({"alpha": torch.ones(3)}, "does not fit the heads"),
+    "both masks": ({"attn_mask": torch.ones(5, 7).bool(), "is_causal": True}, "not both"),
+    "mask of integers": ({"attn_mask": torch.ones(5, 7).long()}, "boolean or floating point"),
+    "mask that does not fit": ({"attn_mask": torch.ones(5, 6)}, "does not broadcast"),
+    "dropout": ({"dropout_p": 1.5}, "dropout_p must be from 0 to 1"),
+    "sizes": ({"key": torch.ones(3, 2, 7, 5)}, "of size 4, key of size 5"),
+    "keys": ({"value": torch.ones(3, 2, 6, 3)}, "key has length 7, value 6"),
+    "heads": ({"value": torch.ones(3, 5, 7, 3)}, "leading dimensions do not broadcast"),
+    "groups": ({"key": torch.ones(3, 4, 7, 4), "enable_gqa": True}, "a divisor of the 2 heads"),
+    "groups of values": ({"key": torch.ones(3, 1, 7, 4), "enable_gqa": True}, "key has 1, value 2"),
+    "no heads": ({"query": torch.ones(5, 4), "enable_gqa": True}, "needs tensors with heads"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=list(BAD))
+def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    query, key, value = inputs(3, 2)
+    with pytest.raises(ValueError, match=message):
+        entmax_attention(**{"query": query, "key": key, "value": value, **arguments})
+
+
+MASK = torch.ones(5, 7, dtype=torch.bool)
+# PyTorch's fourth parameter is the mask: neither is taken for the other.
+by_position = pytest.mark.parametrize(
+    "positional", [[MASK], [1.5], [1.5, MASK]], ids=["mask", "alpha", "alpha and mask"]
+)
+
+
+@by_position
+def test_parameters_after_value_are_given_by_name(positional: list[Any]) -> None:
+    query, key, value = inputs(3, 2)
+    with pytest.raises(TypeError, match=r"write entmax_attention\(query, key, value, alpha="):
+        entmax_attention(query, key, value, *positional)
+
+
+@by_position
+def test_parameters_of_weights_after_key_are_given_by_name(positional: list[Any]) -> None:
+    query, key, _ = inputs(3, 2)
+    with pytest.raises(TypeError, match=r"write entmax_attention_weights\(query, key, alpha="):
+        entmax_attention_weights(query, key, *positional)
