@@ -38,6 +38,19 @@ BEAM: dict[str, Case] = {
         {(): {2: 1.0}, (2,): {3: 1.0}},
         {"tokens": [(2, 3)], "rows": 3, "support": 3, "strict": True, "mass": 1, "bound": 0},
     ),
+    "a single output is the only one": Case(
+        {(): {2: 1.0}}, {"level": "exhaustive", "finished": 1, "only": True}
+    ),
+    "one of several outputs is not the only one": Case(
+        {(): {2: 0.6, EOS: 0.4}},
+        {"level": "exhaustive", "finished": 2, "only": False},
+        SearchConfig(2),
+    ),
+    "the only finished output is not the only one if others were cut": Case(
+        {(): {EOS: 0.5, 2: 0.5}, (2,): {2: 1.0}},
+        {"level": "optimal", "finished": 1, "only": False},
+        SearchConfig(max_length=1),
+    ),
     "finished hypotheses take no place in the beam": Case(
         {(): {EOS: 0.5, 2: 0.5}, (2,): {EOS: 0.5, 3: 0.5}, (2, 3): {EOS: 0.5, 4: 0.5}},
         {"finished": 4, "level": "exhaustive", "mass": 1, "strict": False, "gap": math.inf},
