@@ -159,3 +159,4 @@ def test_mistakes_are_one_line(
     message: str,
 ) -> None:
     assert run_paradigm(paradigm_model, cells_file, *shlex.split(command)) == 2
+    assert capsys.readouterr().err == f"paradigm.py: error: {message}\n"
