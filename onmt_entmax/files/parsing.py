@@ -43,19 +43,36 @@ class Layout:
 class _UniqueKeys(_SafeLoader):
     """A safe loader that refuses duplicate keys, of which PyYAML silently keeps the last."""
 
-    layout: Layout | None = None  # if there is one, a key may repeat with an equal value
+    def __init__(self, text: str, layout: Layout | None = None) -> None:
+        """Load a text; if there is a layout, a key may repeat with an equal value."""
+        super().__init__(text)
+        self.layout = layout
+        self._merged: set[yaml.MappingNode] = set()
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Check for duplicate keys before PyYAML merges `<<`, which may repeat a key."""
+        """Check for duplicate keys before PyYAML merges `<<`, which may repeat a key.
+
+        PyYAML calls this once for a mapping, and once more for each other that merges it. By then
+        its keys and those that it merged stand in one list, of which its own may come second.
+        """
+        if node not in self._merged:
+            self._merged.add(node)
+            self._check_keys(node)
+        super().flatten_mapping(node)
+
+    def _check_keys(self, node: yaml.MappingNode) -> None:
+        """Compare keys as the values that they become, as 1 and 0x1 are one key."""
         first: dict[Any, Any] = {}
         for key, value in node.value:
+            if key.tag.endswith(":merge"):  # `<<` may occur several times
+                continue
             # A key that is a list or a mapping is compared with nothing: Python refuses it later.
-            identity = (key.tag, key.value if isinstance(key, yaml.ScalarNode) else id(key))
-            if identity not in first:
-                first[identity] = (key, value)
-            elif not key.tag.endswith(":merge"):  # `<<` may occur several times
+            is_scalar = isinstance(key, yaml.ScalarNode)
+            identity = self.construct_object(key) if is_scalar else id(key)
+            if identity in first:
                 self._check_repeat(key, value, *first[identity])
-        super().flatten_mapping(node)
+            else:
+                first[identity] = (key, value)
 
     def _check_repeat(self, key: Any, value: Any, first_key: Any, first_value: Any) -> None:
         """Note a key that repeats with an equal value, if there is a layout.
@@ -93,8 +110,7 @@ def parse_yaml(text: str, layout: Layout | None = None) -> Any:
     """
     try:
         _check_size(text)
-        loader = _UniqueKeys(text)
-        loader.layout = layout
+        loader = _UniqueKeys(text, layout)
         try:
             root = loader.get_single_node()
             content = None if root is None else loader.construct_document(root)

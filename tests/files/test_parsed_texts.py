@@ -24,6 +24,8 @@ WRONG_YAML = {
     "a key twice, with another between": "a: 1\nb: 2\na: 3",
     "a key twice, quoted": "a: 1\n'a': 2",
     "a key twice, inside": "a: {b: 1, b: 2}",
+    "a key twice, as two spellings of a number": "1: a\n0x1: b",
+    "a key twice, in a mapping that is merged": "a: &a {x: 1, x: 2}\nb: {<<: *a}",
     "code": "a: !!python/object/apply:os.system [ls]",
     "a tag": "a: !x {}",
     "a type that does not fit": "a: !!bool x",
@@ -74,6 +76,11 @@ def test_ordinary_yaml_is_read() -> None:
     text = "x: &x {a: 1, b: [1e-3, -2E5]}\ny: {<<: *x, a: 2}\nz: [*x, *x]"
     x = {"a": 1, "b": [0.001, -200_000.0]}
     assert parse_yaml(text) == {"x": x, "y": x | {"a": 2}, "z": [x, x]}
+
+
+def test_a_mapping_that_replaced_a_merged_key_may_itself_be_merged() -> None:
+    text = "a: &a {k: 1}\nb: &b {<<: *a, k: 2}\nc: {<<: *b, l: 3}"
+    assert parse_yaml(text)["c"] == {"k": 2, "l": 3}
 
 
 def test_ordinary_json_is_read() -> None:
