@@ -28,8 +28,9 @@ _LEAST_SCALE = 1e-30  # of a tensor whose values are all zero
 def _tolerance(dtype: torch.dtype) -> float:
     """Return by how much a graph may differ from a plain call, relative to the largest value.
 
-    It replays the same kernels, but products may add in another order: some thousand roundings of
-    6e-8 in float32, 5e-4 in TF32 and 1e-16 in float64. Whole numbers must be equal.
+    It replays the same kernels, but products may add in another order. In float32 and float64 there
+    is room for a thousand roundings, of 6e-8 and 1e-16. TF32 rounds each factor by 5e-4, but sums
+    no worse than float32: a few factors in a row, not a thousand. Whole numbers must be equal.
     """
     if dtype == torch.float32:
         return 1e-4 if torch.get_float32_matmul_precision() == "highest" else 1e-2
