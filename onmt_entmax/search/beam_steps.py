@@ -91,7 +91,7 @@ class BeamSearch:
         self._stepper, self._config = stepper, config
         self._state = SearchState(stepper, config)
         self._admitted = 0
-        plain = config.stop != "first" and not config.penalties.any
+        plain = config.stop != "first" and not config.penalties.change_scores
         self._first_beam = 1 if stepper.dense and config.n_best == 1 and plain else config.beam_size
         self._again: list[Sentence] = []  # to be searched with the full beam
 

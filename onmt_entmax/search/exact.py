@@ -71,7 +71,7 @@ def exact_search(
     if len(batch) != 1:
         raise ValueError(f"an exact search is of one sentence, not of {len(batch)}")
     listing = config.n_best == 0
-    if listing and config.penalties.any:
+    if listing and config.penalties.change_scores:
         raise ValueError(
             "a support is listed by probability: take the penalties away, or set n_best"
         )
@@ -216,7 +216,7 @@ class _ExactSearch:
         if before.satisfied is not None:
             proof.satisfied = max(proof.satisfied, before.satisfied[0])
             proof.violated = max(proof.violated, 1.0 - before.satisfied[1])
-        if not self._config.penalties.any:
+        if not self._config.penalties.change_scores:
             proof.log_bound = min(proof.log_bound, before.log_bound)
         return state.result(self._sentence, before.log_bound)
 

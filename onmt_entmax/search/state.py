@@ -42,6 +42,7 @@ from onmt_entmax.search.constraints import check_tokens
 from onmt_entmax.search.exclusion import Exclusion
 from onmt_entmax.search.expansion import expand, with_candidates
 from onmt_entmax.search.log_probs import check_size
+from onmt_entmax.search.penalties import Amount, Count
 from onmt_entmax.search.prefixes import Continuations, Prefix, Rows, Sentence
 from onmt_entmax.search.stepper import SearchError, Stepper, no_support
 
@@ -229,7 +230,7 @@ class SearchState:
             attention = prefix.all_attention(last_attention)
             if attention is None:
                 raise SearchError("a coverage penalty needs a model with attention")
-        if penalties.any:
+        if penalties.change_scores:
             score = penalties.score(log_prob, length, attention, sentence.source_length)
         is_full = len(best) >= self._most_returned
         if is_full and (score, log_prob) <= (best[-1].score, best[-1].log_prob):
@@ -284,8 +285,8 @@ class SearchState:
             automaton_state=self._automata.step(sentence, parents.automaton_state[row], token),
         )
 
-    def attainable(self, log_prob: Any, source_length: Any) -> Any:
-        """Return `Penalties.attainable` of log-probabilities: numbers, or arrays of one size."""
+    def attainable(self, log_prob: Amount, source_length: Count) -> Amount:
+        """Return `Penalties.attainable` with the length limit of the search."""
         config = self._config
         return config.penalties.attainable(log_prob, config.max_length, source_length)
 
