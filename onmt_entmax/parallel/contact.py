@@ -48,9 +48,8 @@ class Contact:
         """End in order; the others may go on."""
         self._ended.set()
         self._watching.join()
-        self._beating.join(
-            _BEAT
-        )  # not for longer: over a cut network, the store blocks it for ever
+        # No longer: over a cut network, the store blocks this thread for ever.
+        self._beating.join(timeout=_BEAT)
 
     def _beat(self) -> None:
         """Give signs of life, and read those of others.
