@@ -89,7 +89,8 @@ class SearchState:
             decoder_state: of the stepper, one row a sentence.
             sentences: new ones; `never` is set, and the start of an automaton told to the proof.
         """
-        old, count = self.rows, len(sentences)
+        old = self.rows
+        count = len(sentences)
         if self.sentences:
             decoder_state = self._stepper.join([old.decoder_state, decoder_state])
         always = {*self._stepper.excluded, *self._config.constraints.banned}
@@ -97,7 +98,8 @@ class SearchState:
         for index, sentence in enumerate(sentences):
             sentence.never = np.array(sorted(always | sentence.banned), dtype=np.int64)
             if sentence.automaton is not None:
-                starts[index] = start = sentence.automaton.start
+                start = sentence.automaton.start
+                starts[index] = start
                 # An expression may be about all outputs or none, before any token.
                 sentence.proof.satisfied = float(start == SATISFIED)
                 sentence.proof.violated = float(start == VIOLATED)
