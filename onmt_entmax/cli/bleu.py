@@ -40,7 +40,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.cli.bleu_texts import check_lengths, read_texts
+from onmt_entmax.cli.bleu_texts import check_lengths, read_references, read_systems
 from onmt_entmax.cli.bleu_tuning import tune
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.errors import UserError
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> str:
 
 def _compare(options: argparse.Namespace) -> str:
     """Compare the systems, and write the scores if asked to; return the table."""
-    references = read_texts(options.reference)
+    references = read_references(options.reference)
     texts = _systems(options, len(references[0]))
     if "ter" in options.metrics:
         paths = map(str, options.reference)
@@ -144,7 +144,7 @@ def _systems(options: argparse.Namespace, sentences: int) -> dict[str, list[str]
     Raises:
         UserError: a file cannot be read, or is given twice.
     """
-    texts = read_texts(options.system, sentences, options.nbest)
+    texts = read_systems(options.system, sentences, options.nbest)
     if options.detokenize:
         texts = [[detokenize(line, options.detokenize) for line in text] for text in texts]
     names = list(map(str, options.system))

@@ -11,14 +11,30 @@ SLOW = 500  # words of a line for which TER takes minutes
 MOST = 5_000  # words of a line for which TER takes gigabytes
 
 
-def read_texts(
-    paths: Sequence[Path], sentences: int | None = None, nbest: int = 1
-) -> list[list[str]]:
-    """Return the lines of files of equal length, without trailing white space.
+def read_references(paths: Sequence[Path]) -> list[list[str]]:
+    """Return the lines of references, without trailing white space.
+
+    Args:
+        paths: at least one; all files have as many lines as the first.
+
+    Raises:
+        UserError: one cannot be read, is empty or a report, or has another number of lines.
+    """
+    texts: list[list[str]] = []
+    for path in paths:
+        text = _read_lines(path)
+        sentences = len(texts[0]) if texts else len(text)
+        _check_text(path, text, sentences, nbest=1)
+        texts.append(text)
+    return texts
+
+
+def read_systems(paths: Sequence[Path], sentences: int, nbest: int) -> list[list[str]]:
+    """Return the lines of the outputs of systems, without trailing white space.
 
     Args:
         paths: of the files.
-        sentences: lines of the reference; None: as many as the first file has.
+        sentences: lines of the reference.
         nbest: lines for each of them.
 
     Raises:
@@ -26,11 +42,15 @@ def read_texts(
     """
     texts = []
     for path in paths:
-        text = [line.rstrip() for line in read_lines(path)]
-        sentences = sentences or len(text)
+        text = _read_lines(path)
         _check_text(path, text, sentences, nbest)
         texts.append(text)
     return texts
+
+
+def _read_lines(path: Path) -> list[str]:
+    """Return the lines of a file, without trailing white space."""
+    return [line.rstrip() for line in read_lines(path)]
 
 
 def _check_text(path: Path, text: Sequence[str], sentences: int, nbest: int) -> None:

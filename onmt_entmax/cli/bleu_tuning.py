@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from onmt_entmax.cli.bleu_texts import read_texts
+from onmt_entmax.cli.bleu_texts import read_references
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, replaced_when_done
 from onmt_entmax.report.bleu import make_metrics
@@ -24,7 +24,7 @@ def tune(options: argparse.Namespace) -> str:
         UserError: the report was made with penalties, or has no n-best lists.
     """
     (report,) = options.system
-    references = read_texts(options.reference)
+    references = read_references(options.reference)
     records = list(read_report(report, len(references[0])))
     for number, record in enumerate(records, start=1):
         if not _can_be_reordered(record):

@@ -13,8 +13,9 @@ from types import FrameType
 
 from onmt_entmax.cli import ending
 
-# Environment variables of a process that is a part of another one: of `run_command`, of torchrun.
-_PART, _WORKER = "ONMT_ENTMAX_PART", "WORLD_SIZE"
+# Environment variables of a process that is a part of another one.
+_PART = "ONMT_ENTMAX_PART"  # set by `run_command`
+_WORKER = "WORLD_SIZE"  # set by torchrun
 _SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
@@ -80,9 +81,9 @@ def _waited(process: subprocess.Popen[bytes], received: Sequence[int]) -> int:
     """
     while not received:
         with suppress(subprocess.TimeoutExpired):
-            return process.wait(_LOOK)
+            return process.wait(timeout=_LOOK)
     with suppress(subprocess.TimeoutExpired):
-        return process.wait(_PATIENCE)
+        return process.wait(timeout=_PATIENCE)
     process.terminate()
     return process.wait()
 

@@ -65,30 +65,47 @@ def read_corpus(
         size = options.val_size or HELD_OUT
         parts["train"], parts["val"] = hold_out(parts["train"], size, options.seed)
         held_out = len(parts["val"])
-    return Corpus(parts, read, shared_with_val=read - len(parts["train"]) - held_out)
+    # `hold_out` takes the held-out pairs, and all others that have one of their sentences.
+    shared_with_val = read - held_out - len(parts["train"])
+    return Corpus(parts, read, shared_with_val)
 
 
 def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
     """Return the normalised pairs of a part.
+
+    Pairs of training may be empty on one side: they are left out later, and counted.
 
     Raises:
         UserError: a file cannot be read, or a line has a symbol of the model itself; in dev and
             test sets, one side of a pair is empty.
     """
     are_tokens = folder.subwords.tokens
-    sides = zip(*read_pairs(*paths), strict=True)
-    lines = [
-        [normalise(line, language, are_tokens) for line in side]
-        for side, language in zip(sides, folder.languages, strict=False)  # no lines: no sides
+    source_language, target_language = folder.languages
+    pairs = [
+        (
+            normalise(source, source_language, are_tokens),
+            normalise(target, target_language, are_tokens),
+        )
+        for source, target in read_pairs(*paths)
     ]
-    if not lines:
+    if not pairs:
         raise UserError(f"{paths[0]} and {paths[1]}: no lines")
-    pairs = list(zip(*lines, strict=True))
-    blank = next((line for line, pair in enumerate(pairs, 1) if not all(pair)), None)
-    if blank and part != "train":
-        raise UserError(f"{paths[0]} and {paths[1]}: line {blank} is empty on one side")
+    if part != "train":
+        _refuse_blank(pairs, paths)
     if are_tokens:
-        for line, pair in enumerate(pairs, 1):
-            for path, text in zip(paths, pair, strict=True):
-                refuse_symbols(text.split(), f"{path}: line {line}")
+        _refuse_symbols(pairs, paths)
     return pairs
+
+
+def _refuse_blank(pairs: Pairs, paths: Sequence[Path]) -> None:
+    """Raise a UserError that names the first pair with an empty side, if there is one."""
+    for line, pair in enumerate(pairs, start=1):
+        if not all(pair):
+            raise UserError(f"{paths[0]} and {paths[1]}: line {line} is empty on one side")
+
+
+def _refuse_symbols(pairs: Pairs, paths: Sequence[Path]) -> None:
+    """Raise a UserError that names the first line with a symbol of the model, if there is one."""
+    for line, pair in enumerate(pairs, start=1):
+        for path, text in zip(paths, pair, strict=True):
+            refuse_symbols(text.split(), f"{path}: line {line}")

@@ -56,7 +56,8 @@ class _Data:
 
     def corpora(self) -> dict[str, Sequence[tuple[str, str]]]:
         """Return the pairs of each corpus, by the name of its files."""
-        return {**self.pairs, **({HALLUCINATED: self.invented} if self.invented else {})}
+        hallucinated = {HALLUCINATED: self.invented} if self.invented else {}
+        return {**self.pairs, **hallucinated}
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,16 @@ def _contents(
 
     The file of bad rows is the first, so that a path that cannot be written leaves no folder
     behind.
+
+    Args:
+        data: of all splits.
+        bad_rows: text of the file that `--skip-bad` names; not written without that option.
+        settings: of the configuration; None: there is nothing to train.
+        options: those of `common_options`.
     """
-    contents = {} if options.skip_bad is None else {options.skip_bad: bad_rows}
+    contents: dict[Path, str] = {}
+    if options.skip_bad is not None:
+        contents[options.skip_bad] = bad_rows
     contents |= pair_texts({options.out / name: pairs for name, pairs in data.corpora().items()})
     if settings is not None:
         text = settings.text(len(data.invented), network=network_of(options))
@@ -195,6 +204,7 @@ def planned(
     """
 
     def hallucinate() -> int:
+        """Write pairs, unless the user said how many; return their number."""
         more = invented_pairs(pairs, task, options) if options.hallucinate is None else []
         if more:
             write_files(pair_texts({options.out / HALLUCINATED: more}))

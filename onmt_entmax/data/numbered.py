@@ -94,6 +94,7 @@ class _Side:
     """
 
     def __init__(self) -> None:
+        # A token that is looked up for the first time gets the next number.
         self.numbers: dict[str, int] = defaultdict(itertools.count().__next__)
         self._ids = [np.zeros(0, np.int32)]
         self._lengths = [np.zeros(1, np.int64)]  # the first line starts at 0
@@ -157,15 +158,20 @@ class NumberedPairs:
         return self._source.counts(), self._target.counts()
 
     def by_language(self) -> dict[str, LanguageTokens] | None:
-        """Return the tokens of each language; None unless every source begins with one."""
+        """Return the tokens of each language; None unless every source begins with one.
+
+        The first token of a source is its language. For each side, a table of languages by tokens
+        is filled with all lines at once, and its rows are the sets.
+        """
         source, source_tokens = self._source.rows(), self._source.tokens()
         target, target_tokens = self._target.rows(), self._target.tokens()
         kept = np.diff(source.starts) > 0  # filtered pairs are empty
         first_numbers = source.ids[source.starts[:-1][kept]]
+        # Numbers of the tokens that are languages, and the row of each pair among these.
         languages, inverse = np.unique(first_numbers, return_inverse=True)
         if not all(map(is_language, source_tokens[languages])):
             return None
-        language_of_pair = inverse.astype(np.int32)  # row of `languages` of each pair
+        language_of_pair = inverse.astype(np.int32)
         in_source = _seen(source, kept, language_of_pair, (len(languages), len(source_tokens)))
         in_target = _seen(target, kept, language_of_pair, (len(languages), len(target_tokens)))
         in_source[np.arange(len(languages)), languages] = False  # the language itself
@@ -197,9 +203,9 @@ def _seen(
 
     Args:
         lines: of one side, as numbers of tokens.
-        kept: ``(lines,)``, False for those of filtered pairs, which are empty.
-        language_of_pair: row of the language of each kept pair.
-        shape: ``(languages, tokens)`` of the result.
+        kept: `(lines,)`, False for those of filtered pairs, which are empty.
+        language_of_pair: `(kept pairs,)` row of the language of each.
+        shape: `(languages, tokens)` of the result.
     """
     seen = np.zeros(shape, np.bool_)
     lengths = np.diff(lines.starts)[kept]

@@ -50,6 +50,11 @@ class _PlacedBatch:
     bucket_size: int
     batch: Batch | None
 
+    @property
+    def ends_bucket(self) -> bool:
+        """Whether its reader has no more of the bucket."""
+        return self.position.batch + 1 >= self.bucket_size
+
 
 class TrainingBatches:
     """The endless stream of training batches.
@@ -77,11 +82,15 @@ class TrainingBatches:
 
     @property
     def epochs(self) -> float:
-        """Passes over the data up to the last batch, such as 1.5 in the middle of the second."""
+        """Passes over the data up to the last batch, such as 1.5 in the middle of the second.
+
+        A batch counts as an equal share of its bucket's lines.
+        """
         position, lines = self.position, self.data.epoch_size
         lines_before = position.bucket * self.data.config.bucket_size
         lines_of_bucket = min(self.data.config.bucket_size, lines - lines_before)
-        # Before the first batch, the size of the bucket is not known.
+        # Before the first batch of a resumed run, the size of its bucket is not known: at least
+        # the batches that were taken before.
         batches = max(self._bucket_size, position.batch + 1)
         lines_read = lines_before + lines_of_bucket * position.batch / batches
         return position.epoch + lines_read / lines
@@ -153,14 +162,16 @@ def _merged(readers: Sequence[Iterator[_PlacedBatch]], epoch: int) -> Iterator[_
                 yield item
             elif item.position.epoch > last_epoch + 1:  # nothing in the whole epoch between them
                 raise CorpusError("no training pair is left after transforms and filters")
-            if item.position.batch + 1 >= item.bucket_size:
-                break  # the end of the bucket
+            if item.ends_bucket:
+                break
 
 
 def _read(
     data: TrainingData, shapes: Shapes, start: Position, reader: int, count: int
 ) -> Generator[_PlacedBatch, None, None]:
     """Yield the share of one of several readers from a position on, without end.
+
+    Every bucket of the share yields at least one item, so that `_merged` knows when it is over.
 
     Args:
         data: to read.

@@ -3,7 +3,8 @@
 | file | what it has |
 |---|---|
 | `paths.py` | what stands behind a path, and errors that name it |
-| `reading.py`, `parsing.py`, `json_texts.py` | lines and objects; YAML and JSON from strangers |
+| `reading.py`, `json_texts.py` | lines and objects |
+| `parsing.py`, `yaml_size.py` | YAML and JSON from strangers |
 | `writing.py`, `folders.py`, `temporary.py` | files and folders, written whole or not at all |
 | `continued.py` | a file that is written in parts |
 | `overwriting.py`, `locks.py`, `signals.py` | what may be written, by one process; signals |

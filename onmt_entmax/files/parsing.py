@@ -1,7 +1,8 @@
 """Reading YAML and JSON strictly: no key twice, no code, bounded work.
 
 Model folders and configurations may come from strangers. Errors name the line; callers, who know
-the file, put its name before it.
+the file, put its name before it. A short YAML text may stand for many values, see `yaml_size`;
+JSON has no aliases, so a text has no more values than characters.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 import yaml
 
 from onmt_entmax.errors import UserError
+from onmt_entmax.files.yaml_size import check_size
 from onmt_entmax.rules import shown
 
 
@@ -21,10 +23,6 @@ class ParseError(UserError):
 
 # The parser in C is ten times faster.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# Far more than a configuration needs.
-_MOST_CHARACTERS = 1 << 20
-_MOST_VALUES = 200_000
-_MOST_LEVELS = 50  # the parser in C overflows its stack at some more
 
 
 @dataclass
@@ -41,7 +39,11 @@ class Layout:
 
 
 class _UniqueKeys(_SafeLoader):
-    """A safe loader that refuses duplicate keys, of which PyYAML silently keeps the last."""
+    """A safe loader that refuses duplicate keys, of which PyYAML silently keeps the last.
+
+    PyYAML parses a text into nodes, and constructs values from these. For each mapping it calls
+    `flatten_mapping` in between, where `<<` is replaced by what it merges: keys are compared there.
+    """
 
     def __init__(self, text: str, layout: Layout | None = None) -> None:
         """Load a text; if there is a layout, a key may repeat with an equal value."""
@@ -109,7 +111,7 @@ def parse_yaml(text: str, layout: Layout | None = None) -> Any:
         ParseError: it is not YAML, has a key twice, is nested too deeply, or is too large.
     """
     try:
-        _check_size(text)
+        check_size(text)
         loader = _UniqueKeys(text, layout)
         try:
             root = loader.get_single_node()
@@ -123,7 +125,10 @@ def parse_yaml(text: str, layout: Layout | None = None) -> Any:
         # The parser in C sees the end of the text on a line of its own.
         line = min(error.problem_mark.line, text.count("\n")) + 1 if error.problem_mark else 1
         raise ParseError(f"line {line}: not valid YAML: {error.problem}") from None
-    except Exception as error:  # PyYAML's of an impossible date, a tag, an alias within itself
+    except Exception as error:
+        # PyYAML raises whatever its conversions do: a KeyError of `!!bool x`, an AttributeError of
+        # `!!timestamp x`, a ValueError of an impossible date. Whatever a stranger's text makes it
+        # raise, the user reads one line.
         raise ParseError(f"not valid YAML: {''.join(str(error).splitlines()[:1])}") from None
 
 
@@ -132,52 +137,6 @@ def _note_lines(root: yaml.MappingNode, layout: Layout) -> None:
     for key, _ in root.value:
         name = key.value if isinstance(key.value, str) else None
         layout.lines.setdefault(name, key.start_mark.line + 1)
-
-
-@dataclass
-class _Level:
-    """A collection of a YAML text that has begun and not ended.
-
-    Attributes:
-        anchor: its anchor, if it has one.
-        values: how many values it stands for so far: itself, and those below it.
-    """
-
-    anchor: str | None = None
-    values: int = 1
-
-
-def _check_size(text: str) -> None:
-    """Refuse a text that would take a long time or much memory to read.
-
-    Nested aliases stand for exponentially many values, and merging them copies these. So an alias
-    counts as often as what it stands for.
-
-    Raises:
-        yaml.YAMLError: says what is too much, and where.
-    """
-    if len(text) > _MOST_CHARACTERS:
-        raise yaml.YAMLError(f"larger than {_MOST_CHARACTERS:,} characters")
-    anchored: dict[str | None, int] = {}  # how many values each anchor stands for
-    levels = [_Level()]  # the text, and the collections that are open
-    events: Any = yaml.parse(text, Loader=_UniqueKeys)
-    for event in events:
-        if isinstance(event, yaml.CollectionStartEvent):
-            anchored[event.anchor] = 1  # an alias inside it, to itself
-            levels.append(_Level(event.anchor))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            ended = levels.pop()
-            anchored[ended.anchor] = ended.values
-            levels[-1].values += ended.values
-        elif isinstance(event, yaml.AliasEvent):
-            levels[-1].values += anchored.get(event.anchor, 1)
-        elif isinstance(event, yaml.ScalarEvent):
-            anchored[event.anchor] = 1
-            levels[-1].values += 1
-        if len(levels) > _MOST_LEVELS or levels[-1].values > _MOST_VALUES:
-            raise yaml.MarkedYAMLError(
-                None, None, "nested too deeply or too many values", event.start_mark
-            )
 
 
 def parse_json(text: str) -> Any:

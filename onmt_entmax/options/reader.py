@@ -5,7 +5,7 @@ unknown names and wrong values are errors.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onmt_entmax.config import Option
@@ -20,8 +20,27 @@ from onmt_entmax.options.stock import UNREAD
 from onmt_entmax.options.values import OptionError
 
 _LARGEST_FILE = 1 << 20  # bytes
-# Values of an option that is off; 0 equals False.
-_OFF: tuple[Any, ...] = (None, False, "", [], "none", "softmax")
+_COMMAND_LINE = "command line"
+# No penalty, and attention that is not sparse: nothing that other options could set.
+_WORDS_FOR_OFF = ("none", "softmax")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The options that the command line or the file gives.
+
+    Attributes:
+        written: the values as they are written, by the names there.
+        here: those that are read, by the names of the options here.
+        values: of these options, checked and in their types.
+    """
+
+    written: Mapping[str, Any]
+    here: Mapping[str, Any]
+    values: Mapping[str, Any]
+
+
+_NO_FILE = _Place({}, {}, {})
 
 
 def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Options:
@@ -36,37 +55,69 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     Raises:
         OptionError: names the first option that is wrong.
     """
-    # Each place is read in three steps, with a name for each: as written (`flag_words`,
-    # `file_content`), under the names here (`..._here`), and as checked values (`flags`,
-    # `from_file`).
-    notes, layout = Notes(), Layout()
-    flag_words = read_flags(options, arguments, notes)
-    path = flag_words.pop("config", None)
-    flags_here = under_names_here(flag_words, "command line: -")
-    flags = read_place(options, flags_here, "command line", notes)
-
-    file_content = read_yaml(path, layout) if path else {}
-    file_here = under_names_here(file_content, f"{path}: ")
-    for name in file_here:  # also of those that flags replace, which may be misspelt
-        look_up(name, options, f"{path}: ", in_file=True)
-    warning = changed_batch_size(file_here, flags)
-    if warning is not None:
-        notes.warnings.append(f"command line: {warning}")
-    replaced = {*flags, *replaced_by(flags)}
-    unreplaced = {name: value for name, value in file_here.items() if name not in replaced}
-    from_file = without_rivals(read_place(options, unreplaced, str(path), notes, layout), flags)
-
-    notes.repeated += layout.repeats
-    note_renamed(flag_words, flags_here, notes)
-    note_renamed(file_content, unreplaced, notes)
-    given = from_file | flags
-    origin = {name: "command line" if name in flags else str(path) for name in given}
+    notes = Notes()
+    words = read_flags(options, arguments, notes)
+    path = words.pop("config", None)
+    flags = _read_words(options, words, notes)
+    file = _read_file(options, path, flags.values, notes) if path else _NO_FILE
+    for place in (flags, file):
+        note_renamed(place.written, place.here, notes)
+    origin = dict.fromkeys(file.values, str(path)) | dict.fromkeys(flags.values, _COMMAND_LINE)
     defaults = {name: option.default for name, option in options.items()}
-    return _without_unread(options, Options(defaults | given | {"config": path}, origin, notes))
+    values = {**defaults, **file.values, **flags.values, "config": path}
+    return _without_unread(options, Options(values, origin, notes))
+
+
+def _read_words(options: Mapping[str, Option], words: Mapping[str, Any], notes: Notes) -> _Place:
+    """Return the options of the command line.
+
+    Args:
+        options: those of the command.
+        words: the words after each flag.
+        notes: receives what is ignored or replaced.
+
+    Raises:
+        OptionError: names the first option that is wrong.
+    """
+    here = under_names_here(words, f"{_COMMAND_LINE}: -")
+    return _Place(words, here, read_place(options, here, _COMMAND_LINE, notes))
+
+
+def _read_file(
+    options: Mapping[str, Option], path: str, flags: Mapping[str, Any], notes: Notes
+) -> _Place:
+    """Return the options of a YAML file that the flags leave in force.
+
+    Args:
+        options: those of the command.
+        path: of the file.
+        flags: the options of the command line.
+        notes: receives what is ignored or replaced, and a warning if a flag changes the meaning of
+            `batch_size`.
+
+    Raises:
+        OptionError: names the first option that is wrong.
+    """
+    layout = Layout()
+    written = read_yaml(path, layout)
+    here = under_names_here(written, f"{path}: ")
+    for name in here:  # also of those that flags replace, which may be misspelt
+        look_up(name, options, f"{path}: ", in_file=True)
+    warning = changed_batch_size(here, flags)
+    if warning is not None:
+        notes.warnings.append(f"{_COMMAND_LINE}: {warning}")
+    replaced = {*flags, *replaced_by(flags)}
+    unreplaced = {name: value for name, value in here.items() if name not in replaced}
+    values = without_rivals(read_place(options, unreplaced, path, notes, layout), flags)
+    notes.repeated += layout.repeats
+    return _Place(written, unreplaced, values)
 
 
 def _without_unread(options: Mapping[str, Option], read: Options) -> Options:
     """Return the options with the defaults of those that lack what they need; note these.
+
+    The order of the options counts: one that has gone back to its default no longer serves those
+    after it.
 
     Args:
         options: those of the command.
@@ -91,7 +142,7 @@ def _refuse_missing(name: str, option: Option, values: Mapping[str, Any]) -> Non
         return
     path = values["config"]
     hint = "" if path else f"; give -{name}, or -config FILE with it"
-    raise OptionError(f"{path or 'command line'}: {name}: this option is required{hint}")
+    raise OptionError(f"{path or _COMMAND_LINE}: {name}: this option is required{hint}")
 
 
 def _refuse_unread(name: str, option: Option, options: Options) -> None:
@@ -117,14 +168,17 @@ def _holds(condition: str, values: Mapping[str, Any]) -> bool:
 
 
 def _part_holds(part: str, values: Mapping[str, Any]) -> bool:
-    """Tell whether an option is on, has the value of the part, or is a mapping with this key."""
+    """Tell whether an option is on, has the value of the part, or is a mapping with this key.
+
+    Off are `_WORDS_FOR_OFF`, and what Python counts as false.
+    """
     name, _, expected = part.partition(": ")
     value = values[name]
     if isinstance(value, dict):
         return expected in value
     if expected:
         return bool(value == expected)
-    return value not in _OFF
+    return bool(value) and value not in _WORDS_FOR_OFF
 
 
 def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:

@@ -28,9 +28,9 @@ def read_value(option: Option, value: Any, where: str) -> Any:
         OptionError: the value does not fit.
     """
     if value in (None, "") and option.default in (None, ""):
-        return option.default
+        return option.default  # `train_from: ""` is no checkpoint, as is no line at all
     if isinstance(value, dict) and is_mapping_as_text(option):
-        value = str(value)
+        value = str(value)  # OpenNMT-py reads it with `eval`, from a file or a flag
     if not option.many:
         return _read_single(option.rule, value, where)
     values = value if isinstance(value, list) else [value]
@@ -52,7 +52,14 @@ def _converted(rule: Rule, value: Any, where: str) -> Any:
     """Return what a value means in the type of a rule; the value itself if it means nothing there.
 
     Words of flags are texts: a number or YAML. YAML's values have types, which may be close to the
-    rule's.
+    rule's:
+
+        rule          value           becomes
+        bool, dict    "true", "{}"    True, {}, as YAML
+        int, float    "3", "1e-3"     3, 0.001
+        words, "on"   True            "on", which YAML 1.1 reads as true
+        bool          1               True
+        int           2e3             2000
 
     Args:
         rule: says the type.
@@ -69,7 +76,7 @@ def _converted(rule: Rule, value: Any, where: str) -> Any:
             raise OptionError(f"{where}: {error}") from None
     elif isinstance(value, str) and rule.kind in (int, float):
         value = _as_number(value)
-    elif isinstance(value, bool) and "on" in rule.names:  # YAML 1.1 reads these words so
+    elif isinstance(value, bool) and "on" in rule.names:
         value = "on" if value else "off"
     if rule.kind is bool and type(value) is int and value in (0, 1):
         return bool(value)
@@ -99,6 +106,7 @@ def _as_float(value: int | float) -> float:
 def _hint(rule: Rule, value: Any) -> str:
     """Return what to write instead of a value that does not fit, or an empty string."""
     if not isinstance(value, str):
+        # Of `save_model: 2024`, a folder that YAML reads as a number.
         return "; put it between quotes" if rule.kind is str and value is not None else ""
     if value in VALUES:
         return f"; {VALUES[value]}"

@@ -34,11 +34,11 @@ class Contact:
         self, store: dist.Store, rank: int, count: int, lost: Callable[[str], object]
     ) -> None:
         self._store, self._rank, self._lost = store, rank, lost
-        self._others = [each for each in range(count) if each != rank]
+        self._others = [other for other in range(count) if other != rank]
         self._counts = dict.fromkeys(self._others, 0)
         self._ended = threading.Event()
         store.set(f"host/{rank}", socket.gethostname())
-        self._hosts = {each: store.get(f"host/{each}").decode() for each in self._others}
+        self._hosts = {other: store.get(f"host/{other}").decode() for other in self._others}
         self._beating = threading.Thread(target=self._beat, daemon=True)
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._beating.start()
@@ -48,9 +48,8 @@ class Contact:
         """End in order; the others may go on."""
         self._ended.set()
         self._watching.join()
-        self._beating.join(
-            _BEAT
-        )  # not for longer: over a cut network, the store blocks it for ever
+        # No longer: over a cut network, the store blocks this thread for ever.
+        self._beating.join(timeout=_BEAT)
 
     def _beat(self) -> None:
         """Give signs of life, and read those of others.
@@ -61,8 +60,8 @@ class Contact:
         try:
             while not self._ended.wait(_BEAT):
                 self._store.add(f"beats/{self._rank}", 1)
-                for each in self._others:
-                    self._counts[each] = self._store.add(f"beats/{each}", 0)
+                for other in self._others:  # adding 0 reads a count
+                    self._counts[other] = self._store.add(f"beats/{other}", 0)
             self._store.add(f"beats/{self._rank}", _LEFT)
         except RuntimeError:  # the store has ended
             pass
@@ -75,16 +74,16 @@ class Contact:
         counts = dict(self._counts)
         silent = dict.fromkeys(self._others, 0.0)  # seconds
         while not self._ended.wait(_TICK):
-            for each in self._others:
-                now = self._counts[each]
-                if now == counts[each] and now < _LEFT:
-                    silent[each] += _TICK
+            for other in self._others:
+                now = self._counts[other]
+                if now == counts[other] and now < _LEFT:
+                    silent[other] += _TICK
                 else:
-                    silent[each] = 0.0
-                counts[each] = now
-                if silent[each] >= SILENCE:
+                    silent[other] = 0.0
+                counts[other] = now
+                if silent[other] >= SILENCE:
                     self._lost(
-                        f"process {each} on {self._hosts[each]} has not been heard of for "
+                        f"process {other} on {self._hosts[other]} has not been heard of for "
                         f"{SILENCE:g} seconds: it was stopped, its machine is down, or the network "
                         "between is cut"
                     )

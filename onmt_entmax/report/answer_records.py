@@ -37,7 +37,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
         return {**_source_record(answer), "samples": samples}
     if answer.result is None:
         return {"id": answer.id, "source": answer.source, **_BLANK, "hypotheses": []}
-    scored = answer.penalties.any
+    scored = answer.penalties.change_scores
     return {
         **_source_record(answer),
         **_certificate_record(answer.result),
@@ -113,7 +113,7 @@ def _certificate_record(result: SearchResult) -> dict[str, Any]:
 def _optional_record(answer: Answer, result: SearchResult) -> dict[str, Any]:
     """Return the keys that only some lines have."""
     record: dict[str, Any] = {}
-    if answer.penalties.any:
+    if answer.penalties.change_scores:
         record["penalties"] = vars(answer.penalties)
     if result.certificate.satisfied is not None:
         record["satisfied"] = list(result.certificate.satisfied)

@@ -1,6 +1,7 @@
 """The lines that `translate` writes for an answer: texts, scores and alignments.
 
-Each function returns a list of `n_best` entries, so that line numbers of the three files agree.
+Each function returns a list of `n_best` entries, so that line numbers of the three files agree:
+the best hypotheses or the samples, of which no more were drawn, and then blanks.
 """
 
 from onmt_entmax.report.answers import Answer, Decoded

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,31 +15,59 @@ from onmt_entmax.rules import FLAG, Rule, one_of, whole
 from onmt_entmax.search.certificate import Level
 
 _MOST = 1 + 2e-5  # a sum of float32 probabilities and a slack may exceed 1
-_COUNT, _PROBABILITY = whole(0, 10**15), Rule(float, 0, _MOST)
-_TEXT, _OBJECT = Rule(str), Rule(dict)
-# Rules for the fields of a record, and for those that only some records have.
-_RECORD = {
-    "id": _COUNT,
-    "source": _TEXT,
-    "certificate": one_of(*get_args(Level)),
-    "bound": _PROBABILITY,
-    "mass": _PROBABILITY,
-    "finished": _COUNT,
-    "hypotheses": Rule(list),
-}
-_IN_SOME = {
-    "excluded": _PROBABILITY,
-    "slack": _PROBABILITY,
-    "unfinished": _TEXT,
-    "abstained": FLAG,
-    "source_tokens": _COUNT,
-    "unknown": _OBJECT,
-    "unseen": _OBJECT,
-    "mbr": _OBJECT,
-}
-# The same of a hypothesis.
-_HYPOTHESIS = {"text": _TEXT, "prob": _PROBABILITY}
-_IN_SOME_HYPOTHESES = {"tokens": _TEXT, "log_prob": Rule(float, -1e9, _MOST, off=None)}
+_COUNT = whole(0, 10**15)
+_PROBABILITY = Rule(float, 0, _MOST)
+_TEXT = Rule(str)
+_OBJECT = Rule(dict)
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """The fields of an object that are read, with the rule of each; it may have others, too.
+
+    Attributes:
+        always: those that every such object has.
+        sometimes: those that only some have.
+    """
+
+    always: Mapping[str, Rule]
+    sometimes: Mapping[str, Rule] = field(default_factory=dict)
+
+    def fit(self, content: Any) -> bool:
+        """Tell whether something is an object with these fields, which follow their rules."""
+        if not isinstance(content, dict) or not self.always.keys() <= content.keys():
+            return False
+        rules = {**self.always, **self.sometimes}
+        return all(rule.fits(content[name]) for name, rule in rules.items() if name in content)
+
+
+_RECORD = _Fields(
+    always={
+        "id": _COUNT,
+        "source": _TEXT,
+        "certificate": one_of(*get_args(Level)),
+        "bound": _PROBABILITY,
+        "mass": _PROBABILITY,
+        "finished": _COUNT,
+        "hypotheses": Rule(list),
+    },
+    sometimes={
+        "excluded": _PROBABILITY,
+        "slack": _PROBABILITY,
+        "unfinished": _TEXT,
+        "abstained": FLAG,
+        "source_tokens": _COUNT,
+        "unknown": _OBJECT,
+        "unseen": _OBJECT,
+        "mbr": _OBJECT,
+    },
+)
+_HYPOTHESIS = _Fields(
+    always={"text": _TEXT, "prob": _PROBABILITY},
+    # None stands for the logarithm of 0, which JSON has not.
+    sometimes={"tokens": _TEXT, "log_prob": Rule(float, -1e9, _MOST, off=None)},
+)
+_RANKED = _Fields(always={"text": _TEXT})  # a text by expected utility
 
 
 def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, Any]]:
@@ -98,16 +127,15 @@ def count_record(counts: CertificateCounts, record: dict[str, Any]) -> None:
 
 def _is_record(record: Any) -> bool:
     """Tell whether an object is a record of a report."""
-    if not _has(record, _RECORD, _IN_SOME):
+    if not _RECORD.fit(record):
         return False
     hypotheses = record["hypotheses"]
-    if len(hypotheses) > record["finished"]:
-        return False
-    if not all(_has(hypothesis, _HYPOTHESIS, _IN_SOME_HYPOTHESES) for hypothesis in hypotheses):
-        return False
-    if not all(_is_token_counts(record.get(name, {})) for name in ("unknown", "unseen")):
-        return False
-    return "mbr" not in record or _is_decision(record["mbr"].get("ranking"))
+    return (
+        len(hypotheses) <= record["finished"]
+        and all(map(_HYPOTHESIS.fit, hypotheses))
+        and all(_is_token_counts(record.get(name, {})) for name in ("unknown", "unseen"))
+        and ("mbr" not in record or _is_decision(record["mbr"].get("ranking")))
+    )
 
 
 def _is_token_counts(counts: Mapping[str, Any]) -> bool:
@@ -117,17 +145,4 @@ def _is_token_counts(counts: Mapping[str, Any]) -> bool:
 
 def _is_decision(ranking: Any) -> bool:
     """Tell whether an object is a ranking by expected utility, whose first text is read."""
-    return isinstance(ranking, list) and bool(ranking) and _has(ranking[0], {"text": _TEXT}, {})
-
-
-def _has(content: Any, fields: Mapping[str, Rule], in_some: Mapping[str, Rule]) -> bool:
-    """Tell whether an object has some fields, and perhaps others, that follow their rules."""
-    return (
-        isinstance(content, dict)
-        and fields.keys() <= content.keys()
-        and all(
-            rule.fits(content[name])
-            for name, rule in {**fields, **in_some}.items()
-            if name in content
-        )
-    )
+    return isinstance(ranking, list) and bool(ranking) and _RANKED.fit(ranking[0])

@@ -85,7 +85,7 @@ class Summary(CertificateCounts):
 
     def _add_search(self, answer: Answer, result: SearchResult) -> None:
         """Count the search of a sentence, and what was made of its hypotheses."""
-        self.scored = self.scored or answer.penalties.any
+        self.scored = self.scored or answer.penalties.change_scores
         certificate = result.certificate
         best = answer.hypotheses[0].text if answer.hypotheses else None
         self.count(certificate.level, result.finished, best, result.only)

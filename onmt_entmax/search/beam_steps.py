@@ -80,8 +80,10 @@ class BeamSearch:
     Call `admit` for the sentences of a batch, and `advance` as long as any is not done.
 
     With a softmax and `n_best` 1, a sentence first follows a single live prefix. If that proves its
-    result, as it mostly does, no beam could find a better one; otherwise, as soon as it can prove
-    nothing any more, the sentence starts again with the full beam.
+    result, as it mostly does, no beam could find a better one. It can prove nothing any more once
+    what was dropped may be more probable than all that was finished or kept: then the sentence
+    starts again with the full beam. `stop: first` proves nothing, and under penalties the bound of
+    what was dropped is not one of scores: there the full beam is used from the start.
 
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
@@ -91,8 +93,13 @@ class BeamSearch:
         self._stepper, self._config = stepper, config
         self._state = SearchState(stepper, config)
         self._admitted = 0
-        plain = config.stop != "first" and not config.penalties.any
-        self._first_beam = 1 if stepper.dense and config.n_best == 1 and plain else config.beam_size
+        one_prefix_may_prove_it = (
+            stepper.dense
+            and config.n_best == 1
+            and config.stop != "first"
+            and not config.penalties.change_scores
+        )
+        self._first_beam = 1 if one_prefix_may_prove_it else config.beam_size
         self._again: list[Sentence] = []  # to be searched with the full beam
 
     def __len__(self) -> int:
@@ -164,7 +171,12 @@ class BeamSearch:
         return results
 
     def _keep(self, continuations: Continuations) -> Selection:
-        """Select the candidates that become live prefixes, unless their sentence is done."""
+        """Select the candidates that become live prefixes, unless their sentence is done.
+
+        Continuations of positive probability are of three kinds: candidates that are kept,
+        candidates that are not, and tokens that are no candidates at all, as they are too
+        improbable. Of the latter two, each sentence learns the largest probability.
+        """
         state = self._state
         rows, options, sentences = state.rows, continuations.options, state.sentences
         cut = state.cut(continuations)
@@ -181,7 +193,6 @@ class BeamSearch:
         length[rows.sentence] = rows.length
         kept_counts = state.count(sentence[kept])
         best_kept = state.largest(sentence[kept], log_prob[kept])
-        # Candidates that are not kept, and tokens that are no candidates.
         best_listed = state.largest(sentence[~kept], log_prob[~kept])
         best_unlisted = state.largest(rows.sentence, rows.log_prob + options.unlisted)
         steps = [
@@ -222,6 +233,8 @@ class BeamSearch:
 
     def _may_exhaust(self, total: Sequence[int]) -> Flags:
         """Return whether the whole support `(sentences,)` may still be found.
+
+        It may if nothing was dropped yet, and nothing has to be now.
 
         Args:
             total: continuations of positive probability of each sentence.
@@ -272,6 +285,20 @@ class BeamSearch:
         best = max(sentence.score(1), step.best_kept)
         return not self._is_narrow(sentence) or best >= sentence.proof.log_bound
 
+    def _is_beaten(self, sentence: Sentence, step: SentenceStep) -> bool:
+        """Return whether nothing that a sentence has kept can be better than what has finished.
+
+        With `stop: first`, as in OpenNMT-py, the best prefix kept counts as if it ended now, which
+        proves nothing. Otherwise the best score that it could attain counts.
+        """
+        config, best_kept = self._config, step.best_kept
+        if config.stop == "first":
+            enough = max(1, config.n_best, config.beam_size)
+            rival = config.penalties.rewarded(best_kept, step.length, sentence.source_length)
+            return bool(sentence.score(1) >= rival) and sentence.proof.finished >= enough
+        attainable = self._state.attainable(best_kept, sentence.source_length)
+        return bool(sentence.score(max(1, config.n_best)) >= attainable)
+
     def _is_narrow(self, sentence: Sentence) -> bool:
         """Return whether a sentence follows a single prefix, and may start again."""
         return sentence.beam < self._config.beam_size
@@ -296,13 +323,3 @@ class BeamSearch:
         self._again = waiting
         state = self._stepper.select(first.decoder_state, torch.tensor(rows))
         self._state.add(state, sentences)
-
-    def _is_beaten(self, sentence: Sentence, step: SentenceStep) -> bool:
-        """Return whether nothing that a sentence has kept can be better than what has finished."""
-        config = self._config
-        if config.stop == "first":
-            enough = max(1, config.n_best, config.beam_size)
-            rival = config.penalties.rewarded(step.best_kept, step.length, sentence.source_length)
-            return bool(sentence.score(1) >= rival) and sentence.proof.finished >= enough
-        attainable = self._state.attainable(step.best_kept, sentence.source_length)
-        return bool(sentence.score(max(1, config.n_best)) >= attainable)

@@ -134,7 +134,7 @@ class SearchTask(Checked):
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each value that does not fit others, and why."""
-        config, penalties = self.config, self.config.penalties.any
+        config, penalties = self.config, self.config.penalties.change_scores
         if self.method not in get_args(Method):
             yield "search", f"must be beam, exact or enumerate, not {self.method!r}"
         if self.method == "exact" and config.stop == "first":

@@ -25,6 +25,7 @@ from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
+from onmt_entmax.search.penalties import Amount
 from onmt_entmax.search.prefixes import Continuations, Sentence
 from onmt_entmax.search.state import SearchState, source_lengths
 from onmt_entmax.search.stepper import Stepper
@@ -71,7 +72,7 @@ def exact_search(
     if len(batch) != 1:
         raise ValueError(f"an exact search is of one sentence, not of {len(batch)}")
     listing = config.n_best == 0
-    if listing and config.penalties.any:
+    if listing and config.penalties.change_scores:
         raise ValueError(
             "a support is listed by probability: take the penalties away, or set n_best"
         )
@@ -166,6 +167,9 @@ class _ExactSearch:
     def run(self, decoder_state: Any) -> SearchResult:
         """Search until everything asked for is proven or the budget ends.
 
+        Each turn follows the most probable waiting prefixes of one step, as many as the budget
+        allows; the others of that step wait on.
+
         Args:
             decoder_state: of the stepper, after `start`.
         """
@@ -216,7 +220,7 @@ class _ExactSearch:
         if before.satisfied is not None:
             proof.satisfied = max(proof.satisfied, before.satisfied[0])
             proof.violated = max(proof.violated, 1.0 - before.satisfied[1])
-        if not self._config.penalties.any:
+        if not self._config.penalties.change_scores:
             proof.log_bound = min(proof.log_bound, before.log_bound)
         return state.result(self._sentence, before.log_bound)
 
@@ -232,11 +236,14 @@ class _ExactSearch:
         satisfying = self._sentence.proof.satisfiable
         return sum(hypothesis.prob for hypothesis in proven) >= self._mass * satisfying
 
-    def _hopeless(self, log_prob: Any) -> Any:
+    def _hopeless(self, log_prob: Amount) -> Any:
         """Return which prefixes cannot lead to a better hypothesis than the n-th best found.
 
         Args:
-            log_prob: of the prefixes, a number or an array; the result is of the same kind.
+            log_prob: of the prefixes.
+
+        Returns:
+            A bool, or of an array an array `(n,)` of these.
         """
         n_best = self._config.n_best  # 0: all
         least = self._sentence.score(n_best) if n_best else -math.inf
@@ -247,7 +254,7 @@ class _ExactSearch:
         state = self._state
         continuations = state.expand(self._all_tokens)
         options, log_prob = continuations.options, continuations.log_prob
-        if self._finished_before:  # what the beam search has finished must not count twice
+        if self._finished_before:  # these count already, and would be added to the mass twice
             for row in np.flatnonzero(options.finish > -np.inf).tolist():
                 if state.rows.prefix[row].tokens() in self._finished_before:
                     options.finish[row] = -np.inf

@@ -123,6 +123,7 @@ def with_candidates(
         token: `(pairs,)` token of each pair, never `eos`; it may be a candidate, or impossible.
         width: so many tokens of a row are added at most.
     """
+    # Pairs of a row and a token are compared as the numbers `row * size + token`.
     size = 1 + max(token.max(initial=0), options.token.max(initial=0))
     log_prob = look_up(distribution, row, token)
     order, rank = rank_within(row, log_prob)

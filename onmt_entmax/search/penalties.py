@@ -3,13 +3,20 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from onmt_entmax.config import Checked, option
 from onmt_entmax.rules import number, one_of, positive
+from onmt_entmax.search.arrays import Floats, Ints
+
+_TOPIC = "Outputs"
+
+Amount = float | Floats
+"""A number, or an array with one for each hypothesis."""
+Count = int | Ints
+"""The same of tokens."""
 
 
 @dataclass(frozen=True)
@@ -23,34 +30,49 @@ class Penalties(Checked):
     """
 
     length_penalty: str = option(
-        "none", one_of("none", "wu", "avg"), "Length penalty of the score.", "Outputs"
+        "none",
+        one_of("none", "wu", "avg"),
+        help="Length penalty of the score.",
+        topic=_TOPIC,
     )
-    """`wu`: ((5 + n) / 6) ** alpha (Wu et al. 2016, Eq. 14); `avg`: n. As in OpenNMT-py, n includes
-    the start and end symbols."""
+    """`wu`: ((5 + m) / 6) ** alpha (Wu et al. 2016, Eq. 14); `avg`: m. As in OpenNMT-py, the length
+    m counts the start symbol and the end symbol."""
     alpha: float = option(
-        0.0, number(0, 1000), "Strength of the penalty.", "Outputs", "length_penalty: wu"
+        0.0,
+        number(0, 1000),
+        help="Strength of the penalty.",
+        topic=_TOPIC,
+        needs="length_penalty: wu",
     )
     coverage_penalty: str = option(
-        "none", one_of("none", "wu", "summary"), "Coverage penalty of the score.", "Outputs", "beta"
+        "none",
+        one_of("none", "wu", "summary"),
+        help="Coverage penalty of the score.",
+        topic=_TOPIC,
+        needs="beta",
     )
     """With c the total attention that a source position received: `wu`: the sum of -log(min(c, 1))
     (Wu et al. 2016, Eq. 14), infinite if sparse attention leaves a position out; `summary`: the sum
     of max(c, 1) - 1 (Gehrmann et al. 2018)."""
     beta: float = option(
-        0.0, number(0, 1000), "Weight of coverage_penalty.", "Outputs", "coverage_penalty"
+        0.0,
+        number(0, 1000),
+        help="Weight of coverage_penalty.",
+        topic=_TOPIC,
+        needs="coverage_penalty",
     )
     length_reward: float = option(
         0.0,
         number(0, 1000),
-        "Added to the score for each output token, the end symbol too.",
-        "Outputs",
+        help="Added to the score for each output token, the end symbol too.",
+        topic=_TOPIC,
     )
     length_ratio: float = option(
         1.2,
         positive(1000),
-        "The reward is for at most this many output tokens per source token.",
-        "Outputs",
-        "length_reward",
+        help="The reward is for at most this many output tokens per source token.",
+        topic=_TOPIC,
+        needs="length_reward",
     )
 
     def misfits(self) -> Iterator[tuple[str, str]]:
@@ -59,7 +81,7 @@ class Penalties(Checked):
             yield "length_reward", "does not go with length_penalty: choose one of them"
 
     @property
-    def any(self) -> bool:
+    def change_scores(self) -> bool:
         """Whether scores differ from log-probabilities."""
         return self.length_penalty != "none" or self.length_reward > 0 or self.covers
 
@@ -68,25 +90,24 @@ class Penalties(Checked):
         """Whether scores depend on attention."""
         return self.coverage_penalty != "none" and self.beta > 0
 
-    def length(self, tokens: Any) -> Any:
+    def length(self, tokens: float) -> float:
         """Return the length penalty.
 
         Args:
-            tokens: length without start and end symbols, a number or an array; the result is of the
-                same kind.
+            tokens: length without start and end symbols.
         """
         length = tokens + 2.0  # with start and end symbols
         if self.length_penalty == "wu":
             return ((5 + length) / 6) ** self.alpha
-        return length if self.length_penalty == "avg" else tokens * 0 + 1.0
+        return length if self.length_penalty == "avg" else 1.0
 
-    def rewarded(self, log_prob: Any, tokens: Any, source_length: Any) -> Any:
+    def rewarded(self, log_prob: Amount, tokens: float, source_length: Count) -> Amount:
         """Return log-probabilities with the length penalty or reward.
 
         Args:
             log_prob: a number or an array; the result is of the same kind.
             tokens: length without start and end symbols.
-            source_length: in tokens, a number or an array; only read with a reward.
+            source_length: in tokens; only read with a reward.
         """
         if not self.length_reward:
             return log_prob / self.length(tokens)
@@ -113,7 +134,7 @@ class Penalties(Checked):
             return score + self.beta * float(covered.clamp(max=1).log().sum())
         return score - self.beta * float((covered.clamp(min=1) - 1).sum())
 
-    def attainable(self, log_prob: Any, max_length: int, source_length: Any) -> Any:
+    def attainable(self, log_prob: Amount, max_length: int, source_length: Count) -> Amount:
         """Return the best score of any sequence that starts with a prefix of this log-probability.
 
         Proofs rest on it: a prefix whose `attainable` is below a score need not be followed.

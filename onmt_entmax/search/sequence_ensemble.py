@@ -120,10 +120,9 @@ def _most_below(most: Sequence[float], bound: float) -> list[float]:
         most: of the listed sequences, in their order.
         bound: of all others.
     """
-    from_last = list(
-        accumulate(reversed(most), max, initial=bound)
-    )  # below the last, ... the first
-    return from_last[:-1][::-1]
+    # Largest of the bound alone, with the last sequence, ..., with all of them.
+    *below_each, _ = accumulate(reversed(most), max, initial=bound)
+    return below_each[::-1]
 
 
 def _gap(first: float, rival: float) -> float:

@@ -42,6 +42,7 @@ from onmt_entmax.search.constraints import check_tokens
 from onmt_entmax.search.exclusion import Exclusion
 from onmt_entmax.search.expansion import expand, with_candidates
 from onmt_entmax.search.log_probs import check_size
+from onmt_entmax.search.penalties import Amount, Count
 from onmt_entmax.search.prefixes import Continuations, Prefix, Rows, Sentence
 from onmt_entmax.search.stepper import SearchError, Stepper, no_support
 
@@ -88,7 +89,8 @@ class SearchState:
             decoder_state: of the stepper, one row a sentence.
             sentences: new ones; `never` is set, and the start of an automaton told to the proof.
         """
-        old, count = self.rows, len(sentences)
+        old = self.rows
+        count = len(sentences)
         if self.sentences:
             decoder_state = self._stepper.join([old.decoder_state, decoder_state])
         always = {*self._stepper.excluded, *self._config.constraints.banned}
@@ -96,7 +98,8 @@ class SearchState:
         for index, sentence in enumerate(sentences):
             sentence.never = np.array(sorted(always | sentence.banned), dtype=np.int64)
             if sentence.automaton is not None:
-                starts[index] = start = sentence.automaton.start
+                start = sentence.automaton.start
+                starts[index] = start
                 # An expression may be about all outputs or none, before any token.
                 sentence.proof.satisfied = float(start == SATISFIED)
                 sentence.proof.violated = float(start == VIOLATED)
@@ -229,7 +232,7 @@ class SearchState:
             attention = prefix.all_attention(last_attention)
             if attention is None:
                 raise SearchError("a coverage penalty needs a model with attention")
-        if penalties.any:
+        if penalties.change_scores:
             score = penalties.score(log_prob, length, attention, sentence.source_length)
         is_full = len(best) >= self._most_returned
         if is_full and (score, log_prob) <= (best[-1].score, best[-1].log_prob):
@@ -284,8 +287,8 @@ class SearchState:
             automaton_state=self._automata.step(sentence, parents.automaton_state[row], token),
         )
 
-    def attainable(self, log_prob: Any, source_length: Any) -> Any:
-        """Return `Penalties.attainable` of log-probabilities: numbers, or arrays of one size."""
+    def attainable(self, log_prob: Amount, source_length: Count) -> Amount:
+        """Return `Penalties.attainable` with the length limit of the search."""
         config = self._config
         return config.penalties.attainable(log_prob, config.max_length, source_length)
 

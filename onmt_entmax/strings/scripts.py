@@ -41,7 +41,7 @@ def mixture(form: str, lemma: str = "") -> str:
 
     Args:
         form: one or several words.
-        lemma: the form should be in its script.
+        lemma: the form should be in its script; if it is empty, the form alone is looked at.
     """
     # Most forms have one script: look no further.
     if _fit({script_of(character) for character in {*form, *lemma}} - {""}):
@@ -74,19 +74,18 @@ def _mixture_with_lemma(form: str, lemma: str) -> str:
 def mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
     """Return the numbers of those pairs of lemma and form that mix scripts, and how each does.
 
-    If most forms are in another script than their lemmas, as in a transliteration, that is right.
+    If most forms are in another script than their lemmas, as in a transliteration, that is right:
+    then only mixtures within a lemma or a form are errors.
     """
-    inside_one: dict[int, str] = {}
-    of_both: dict[int, str] = {}  # of pairs whose form and lemma have a script each
+    within_one: dict[int, str] = {}
+    between: dict[int, str] = {}  # of pairs whose form and lemma do not mix scripts themselves
     for number, (lemma, form) in enumerate(pairs):
-        inside = mixture(form) or mixture(lemma)
-        both = "" if inside else mixture(form, lemma)
-        if inside:
-            inside_one[number] = inside
-        elif both:
-            of_both[number] = both
-    is_transliteration = 2 * len(of_both) > len(pairs)
-    return inside_one if is_transliteration else dict(sorted((inside_one | of_both).items()))
+        if within := mixture(form) or mixture(lemma):
+            within_one[number] = within
+        elif found := mixture(form, lemma):
+            between[number] = found
+    is_transliteration = 2 * len(between) > len(pairs)
+    return within_one if is_transliteration else dict(sorted((within_one | between).items()))
 
 
 def _scripts(text: str) -> list[str]:

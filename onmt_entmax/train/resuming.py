@@ -177,10 +177,6 @@ def _read_state(folder: Path, model: SparseNMTModel, training: TrainingConfig) -
         CheckpointError: it is damaged.
     """
     state = read_training_state(folder, largest_state(model))
-    try:
-        fits = is_state_of(state, model, training.optimizer)
-    except Exception:  # whatever a state that was changed by hand may raise
-        fits = False
-    if not fits:
+    if not is_state_of(state, model, training.optimizer):
         raise CheckpointError(f"{folder / STATE}: damaged: not a state of this model's training")
     return state

@@ -28,6 +28,8 @@ from onmt_entmax.train.optimiser import build_optimizer
 _MOST_OTHER = 2**26
 # Bytes for each weight: the raw weights and two moments in double precision are 24.
 _MOST_PER_WEIGHT = 64
+# What a part of a state raises when it is read, if it is missing or of another type or size.
+_WRONG_PARTS = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass
@@ -80,7 +82,11 @@ def random_states(processes: Processes, device: torch.device) -> dict[str, list[
 def restore_random_states(
     states: Mapping[str, Sequence[Tensor]], processes: Processes, device: torch.device
 ) -> None:
-    """Restore what `random_states` returned, if the run has as many processes as then."""
+    """Restore what `random_states` returned, if the run has as many processes as then.
+
+    With another number nothing is restored, on purpose: the processes share the batches out in
+    another way, and each keeps the random numbers of its own seed.
+    """
     if len(states["cpu"]) != processes.count:
         return
     rank = processes.rank
@@ -96,30 +102,64 @@ def largest_state(model: SparseNMTModel) -> int:
 
 
 def is_state_of(state: Mapping[str, Any], model: SparseNMTModel, config: OptimizerConfig) -> bool:
-    """Return whether a training state can be restored; tensors of wrong shapes would crash torch.
+    """Tell whether `Trainer.load_state_dict` can restore a training state.
 
-    Raises:
-        Exception: of any kind, if a part of the state is missing or of another type.
+    Args:
+        state: as a file has it; parts may be missing or of any type.
+        model: that the state is to be of.
+        config: of its optimiser.
     """
-    for random_state in state["random"]["cpu"]:
-        torch.Generator().set_state(random_state)  # raises if it is none
-    counters = [*state["run"].values(), *state["position"].values()]
-    if not all(isinstance(counter, int | float | None) for counter in counters):
+    try:
+        return (
+            _are_counters([*state["run"].values(), *state["position"].values()])
+            and _are_random_states(state["random"])
+            and _are_moments(state["optimizer"], model, config)
+            and _are_raw_weights(state.get("raw_weights"), model)
+        )
+    except _WRONG_PARTS:
         return False
+
+
+def _are_counters(values: Sequence[object]) -> bool:
+    """Tell whether values are numbers, or None where there is none yet."""
+    return all(isinstance(value, int | float | None) for value in values)
+
+
+def _are_random_states(states: Mapping[str, Sequence[Tensor]]) -> bool:
+    """Tell whether all processes have a random state that PyTorch takes.
+
+    Those of GPUs are only tried where they are restored: a checkpoint may be read without a GPU.
+    """
+    for state in states["cpu"]:
+        torch.Generator().set_state(state)  # raises if it is none
+    return len(states["cuda"]) == len(states["cpu"]) and all(
+        isinstance(state, Tensor) for state in states["cuda"]
+    )
+
+
+def _are_moments(
+    moments: Mapping[int, Mapping[str, object]], model: SparseNMTModel, config: OptimizerConfig
+) -> bool:
+    """Tell whether the optimiser's tensors go with the weights of their numbers.
+
+    The optimiser would take tensors of any shape, and fail in its first step. Those of Adafactor
+    have other shapes than their weights: they are the rows and columns of a moment.
+    """
     groups = build_optimizer(model, config).param_groups
     weights = [weight for group in groups for weight in group["params"]]
-    # Each tensor with the weight that it belongs to.
-    pairs = [
-        (value, weights[number])
-        for number, values in state["optimizer"].items()
-        for value in values.values()
-        if isinstance(value, Tensor) and value.dim() > 0
-    ]
-    if state.get("raw_weights") is not None:
-        pairs += zip(state["raw_weights"], model.parameters(), strict=True)
-    # Adafactor's moments are rows and columns, not the shape of the weight.
-    any_shape = config.optim == "adafactor"
+    has_shapes_of_weights = config.optim != "adafactor"
     return all(
-        value.dtype == weight.dtype and (any_shape or value.shape == weight.shape)
-        for value, weight in pairs
+        value.dtype == weights[number].dtype
+        and (not has_shapes_of_weights or value.shape == weights[number].shape)
+        for number, of_weight in moments.items()
+        for value in of_weight.values()
+        if isinstance(value, Tensor) and value.dim() > 0  # not the count of steps
+    )
+
+
+def _are_raw_weights(raw_weights: Sequence[Tensor] | None, model: SparseNMTModel) -> bool:
+    """Tell whether there are no raw weights, or one for each weight of the model."""
+    return raw_weights is None or all(
+        raw.dtype == weight.dtype and raw.shape == weight.shape
+        for raw, weight in zip(raw_weights, model.parameters(), strict=True)
     )

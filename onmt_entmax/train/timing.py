@@ -68,7 +68,7 @@ class Stopwatch:
     def __init__(
         self, data: DataConfig, vocabulary: VocabularyConfig, device: torch.device
     ) -> None:
-        self._corpora = TrainingData(data, vocabulary, None)
+        self._corpora = TrainingData(data, vocabulary)
         self._device = device
         self.examples = self._corpora.epoch_size
         _, target_counts = self._corpora.counts

@@ -100,6 +100,7 @@ class Trainer:
         model.matmul_dtype = torch.bfloat16 if config.matmul_dtype == "bfloat16" else None
 
         self._device = device_of(model)
+        # CUDA graphs need batches of few shapes: batches are padded wherever graphs can be.
         pads_batches = self._device.type == "cuda" or PADDED_ON_CPU
         self.no_graphs = reason_against(model) if pads_batches else None
         shapes = None

@@ -83,14 +83,15 @@ class Update:
         self._size = self._report.new_zeros(())  # what the loss is divided by
         self.finite = self._report.new_zeros(())
         self._inputs: dict[Shape, Tensor] = {}  # memory of padded batches
-        # Numbers that a graph holds fixed: each module with the name of its attribute.
+        # Numbers that a graph holds fixed: each module with the name of its attribute. `alpha` is
+        # that of sparse mappings; layers keep their dropout as `dropout`, nn.Dropout as `p`.
         self._settings = [
             (module, name)
             for module in model.modules()
             for name in ("alpha", "dropout", "p")
             if isinstance(getattr(module, name, None), float | int)
         ]
-        self._last_settings: tuple[object, ...] | None = None  # of the update before
+        self._last_settings: tuple[object, ...] | None = None  # at the step before
         self.recorder = Recorder(self._device, config.cuda_graphs if shapes else "off")
         if shapes is not None:
             self._keep_addresses()
@@ -139,7 +140,8 @@ class Update:
             return
         moved, shape = self._padded_on_device(batch, self._shapes)
         settings = self._current_settings()
-        # While attention warms up, each update has alphas of its own: no graph would serve twice.
+        # While attention warms up, each update has alphas of its own, and no graph would serve
+        # twice: the settings differ from those at the step before.
         lasting = settings == self._last_settings
         key = shape, settings
         self.recorder.call(key, lambda: self._add_gradient(moved), self._sums, lasting)

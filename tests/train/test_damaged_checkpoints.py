@@ -18,6 +18,10 @@ def forget_random_states(state: State) -> None:
     del state["random"]
 
 
+def forget_random_states_of_gpus(state: State) -> None:
+    del state["random"]["cuda"]
+
+
 def add_moments_of_no_weight(state: State) -> None:
     state["optimizer"][999] = state["optimizer"][0]
 
@@ -39,6 +43,7 @@ def add_weights_of_another_shape(state: State) -> None:
         None,
         drop_a_row_of_a_moment,
         forget_random_states,
+        forget_random_states_of_gpus,
         add_moments_of_no_weight,
         write_the_step_as_a_word,
         write_the_position_as_a_number,

@@ -5,6 +5,7 @@ some settings is a plain one, and the second is recorded.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -61,6 +62,28 @@ def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(update.recorder, "_capture", record_on_stale_memory)
     with pytest.raises(UserError, match="differs from a plain update"):
         update.add(batch_of(0), SIZE)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "is_refused"),
+    [(torch.float32, False), (torch.float64, True), (torch.int64, True)],
+    ids=str,
+)
+def test_tf32_excuses_differences_of_float32_alone(
+    dtype: torch.dtype, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stub of a recording adds 2 where the function adds 1, to a thousand."""
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "high")
+    total = torch.tensor([1000], dtype=dtype)
+    recorder = graphs_module.Recorder(torch.device("cpu"), "check")
+    monkeypatch.setattr(recorder, "_capture", lambda function: lambda: total.add_(2))
+
+    def add_one() -> None:
+        recorder.call("a sum", lambda: total.add_(1), lambda: [total])
+
+    add_one()  # a plain call
+    with pytest.raises(UserError, match="a sum differs") if is_refused else nullcontext():
+        add_one()
 
 
 @pytest.mark.parametrize("mode", ["off", "check"])
