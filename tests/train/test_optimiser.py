@@ -1,4 +1,8 @@
-"""Learning-rate schedules."""
+"""The cosine of the learning rate: by updates, by time, and by both.
+
+With four updates of warm-up. A schedule gives the factor of the rate at an update, counted from 1,
+and at a share of the time that has passed.
+"""
 
 import math
 from itertools import pairwise
