@@ -273,7 +273,7 @@ def test_the_line_of_an_error_is_that_of_the_file(
 ) -> None:
     """Lines are scored in windows; this one is in the second.
 
-    A Transformer has 5,000 positions.
+    OpenNMT-py's Transformers have 5,000 positions.
     """
     monkeypatch.setattr(score, "WINDOW", 2)
     config = small_transformer(position_encoding=True)
