@@ -1,6 +1,7 @@
 """Answers of the page of `serve`: every task of strings, and several models."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ from tests.inflection_models import write_model
 from tests.models import words
 from tests.string_models import PHONES, task_options, write_phones
 
-TASK = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=6), "exact", Budget(500))
+LISTED = 4  # outputs of an answer
+BUDGET = 500  # steps of a search
+SEARCH = {"beam_size": 4, "max_length": 6}
+TASK = SearchTask(SearchConfig(n_best=LISTED, **SEARCH), method="exact", budget=Budget(BUDGET))
 
 
 def listing(models: Path | list[Path]) -> Transducer:
     """Return a transducer that lists as many outputs as `TASK` does."""
-    return Transducer(models, n_best=4, beam_size=4, max_length=6)
+    return Transducer(models, n_best=LISTED, **SEARCH)
 
 
 def outputs_of(record: dict[str, Any]) -> list[tuple[str, float]]:
@@ -133,24 +137,50 @@ class TestLanguagesWithoutTags:
             answering.answer({"language": "y", "source": "ta"})
 
 
-@pytest.mark.parametrize("listed", [1, 4])
-def test_models_of_two_directions_are_averaged(tmp_path: Path, listed: int) -> None:
-    folders = [
-        write_phones(tmp_path / "forward", 3, end=4),
-        write_phones(tmp_path / "backward", 4, end=4, target_order="right_to_left"),
-    ]
-    config = SearchConfig(beam_size=4, n_best=listed, max_length=6)
-    answering = Answering(folders, SearchTask(config, "exact", Budget(500)))
-    answer = answering.answer({"source": "ab"})
-    expected = Transducer(folders, n_best=0, beam_size=4, max_length=6, budget=500).predict("ab")
-    assert len(expected.outputs) > 4
-    record = answer["record"]
-    assert outputs_of(record) == texts_and_probs(expected.outputs[:listed])
-    assert record["finished"] == len(expected.outputs)
-    assert record["certificate"] == expected.certificate.level
-    assert record["bound"] == expected.certificate.bound
-    assert "no common pictures" in record["no_pictures"]
-    assert answer["drawing"] is None
+class TestModelsOfTwoDirections:
+    """They cannot write one output together, so the outputs of each are averaged."""
+
+    @pytest.fixture
+    def folders(self, tmp_path: Path) -> list[Path]:
+        return [
+            write_phones(tmp_path / "forward", 3, end=4),
+            write_phones(tmp_path / "backward", 4, end=4, target_order="right_to_left"),
+        ]
+
+    @pytest.fixture
+    def expected(self, folders: list[Path]) -> Prediction:
+        """All outputs, which are more than an answer lists."""
+        prediction = Transducer(folders, n_best=0, budget=BUDGET, **SEARCH).predict("ab")
+        assert len(prediction.outputs) > LISTED
+        return prediction
+
+    @pytest.fixture(params=[1, LISTED])
+    def listed(self, request: pytest.FixtureRequest) -> int:
+        """How many outputs an answer lists."""
+        listed: int = request.param
+        return listed
+
+    @pytest.fixture
+    def answer(self, folders: list[Path], listed: int) -> dict[str, Any]:
+        config = replace(TASK.config, n_best=listed)
+        return Answering(folders, replace(TASK, config=config)).answer({"source": "ab"})
+
+    def test_list_as_many_outputs_as_asked_for(
+        self, answer: dict[str, Any], expected: Prediction, listed: int
+    ) -> None:
+        assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs[:listed])
+
+    def test_prove_the_same_however_many_are_listed(
+        self, answer: dict[str, Any], expected: Prediction
+    ) -> None:
+        record = answer["record"]
+        assert record["finished"] == len(expected.outputs)
+        assert record["certificate"] == expected.certificate.level
+        assert record["bound"] == expected.certificate.bound
+
+    def test_have_no_pictures(self, answer: dict[str, Any]) -> None:
+        assert "no common pictures" in answer["record"]["no_pictures"]
+        assert answer["drawing"] is None
 
 
 def test_models_of_one_vocabulary_have_pictures(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
-"""The page of `serve` before anyone asks: a query that it shows, if the folder knows one."""
+"""The page of `serve` before anyone asks: a query that it shows, if the folder knows one.
+
+Of Turkish, the page's own example is the word kitap with the tags N, ACC and SG.
+"""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,13 +11,15 @@ from onmt_entmax.answering import Answering
 from onmt_entmax.checkpoint import CELLS
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.search import SearchTask
-from onmt_entmax.strings.cells import cells_text
+from onmt_entmax.strings.cells import Cells, cells_text
 from tests.inflection_models import write_model
 from tests.models import words
 from tests.string_models import write_phones
 
 
-def answering_of(folder: Path, languages: str, letters: str, tags: str, cells: Any) -> Answering:
+def answering_of(
+    folder: Path, *, languages: str, letters: str, tags: str, cells: Cells
+) -> Answering:
     """Return the answers of a random model of inflection.
 
     Args:
@@ -23,7 +27,7 @@ def answering_of(folder: Path, languages: str, letters: str, tags: str, cells: A
         languages: their names, with spaces between them.
         letters: of both vocabularies.
         tags: with spaces between them.
-        cells: by language, how often training had each cell; the folder records them.
+        cells: recorded by the folder.
     """
     marks = [f"lang={name}" for name in languages.split()] + [f"+{tag}" for tag in tags.split()]
     model = write_model(folder, 3, words((*marks, *letters), letters))
@@ -32,31 +36,58 @@ def answering_of(folder: Path, languages: str, letters: str, tags: str, cells: A
     return Answering(model, SearchTask())
 
 
-def test_the_example_is_a_word_whose_cell_the_folder_records(tmp_path: Path) -> None:
-    """In the order of the cell, under the name that the model has for the language."""
-    cells = {"tur": {("N", "DAT"): 9, ("N", "SG", "ACC"): 2}, "aaa": {("V",): 9}}
-    answering = answering_of(tmp_path / "m", "aaa tur", "kitap", "N SG ACC DAT V", cells)
+def test_the_example_is_a_word_with_the_cell_that_has_its_tags(tmp_path: Path) -> None:
+    """In the order of the cell, though another cell is more frequent.
+
+    The language has the name that it has in the model.
+    """
+    answering = answering_of(
+        tmp_path / "model",
+        languages="aaa tur",
+        letters="kitap",
+        tags="N SG ACC DAT V",
+        cells={"tur": {("N", "DAT"): 9, ("N", "SG", "ACC"): 2}, "aaa": {("V",): 9}},
+    )
     assert answering.description()["example"] == {
-        "language": "tur", "source": "kitap", "tags": "N;SG;ACC",
-    }  # fmt: skip
+        "language": "tur",
+        "source": "kitap",
+        "tags": "N;SG;ACC",
+    }
 
 
-def test_else_it_is_the_most_frequent_cell_of_the_part_of_speech(tmp_path: Path) -> None:
-    cells = {"turkish": {("V", "X"): 9, ("N", "DAT"): 5, ("N", "GEN"): 2}}
-    answering = answering_of(tmp_path / "m", "turkish", "kitap", "N V X DAT GEN", cells)
+def test_else_it_has_the_most_frequent_cell_of_the_part_of_speech(tmp_path: Path) -> None:
+    answering = answering_of(
+        tmp_path / "model",
+        languages="turkish",
+        letters="kitap",
+        tags="N V X DAT GEN",
+        cells={"turkish": {("V", "X"): 9, ("N", "DAT"): 5, ("N", "GEN"): 2}},
+    )
     assert answering.description()["example"]["tags"] == "N;DAT"
 
 
-@pytest.mark.parametrize(("language", "letters"), [("turkish", "kita"), ("aaa", "kitap")])
-def test_an_example_without_a_word_has_language_and_tags(
+@pytest.mark.parametrize(
+    ("language", "letters"),
+    [
+        pytest.param("turkish", "kita", id="the model lacks a letter"),
+        pytest.param("aaa", "kitap", id="no word is known"),
+    ],
+)
+def test_an_example_without_a_word_has_a_language_and_its_most_frequent_cell(
     tmp_path: Path, language: str, letters: str
 ) -> None:
-    """No word is known of the language, or one with letters that the model lacks."""
-    cells = {language: {("N", "ACC", "SG"): 9, ("V",): 2}}
-    answering = answering_of(tmp_path / "m", language, letters, "N ACC SG V", cells)
+    answering = answering_of(
+        tmp_path / "model",
+        languages=language,
+        letters=letters,
+        tags="N ACC SG V",
+        cells={language: {("N", "ACC", "SG"): 9, ("V",): 2}},
+    )
     assert answering.description()["example"] == {
-        "language": language, "source": "", "tags": "N;ACC;SG",
-    }  # fmt: skip
+        "language": language,
+        "source": "",
+        "tags": "N;ACC;SG",
+    }
 
 
 def test_a_model_without_languages_has_no_example(tmp_path: Path) -> None:

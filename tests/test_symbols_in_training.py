@@ -68,6 +68,9 @@ def test_unknown_tokens_that_a_model_learns_to_write_are_said(
     assert f"warning: {counts} of the training data are <unk>" in capsys.readouterr().err
 
 
+# --- `prepare files` ---
+
+
 PREPARE = "--out data --languages de en --train train.de train.en --val_size 5 --symbols 20"
 
 
@@ -88,5 +91,10 @@ def test_prepared_tokens_have_no_symbols() -> None:
 
 
 @pytest.mark.usefixtures("text_with_symbols")
-def test_prepared_text_is_divided_into_subwords() -> None:
+def test_prepared_subwords_divide_symbols() -> None:
+    """So the text is one like others, which stays in the training data."""
     assert prepare_files.main(PREPARE.split()) == 0
+    assert "<s> a </s>\n" in Path("data/train.en").read_text()
+    setup = training_setup(["-config", "data/train.yaml"])
+    _, target_counts = TrainingData(setup.data, setup.vocabulary).counts
+    assert not {*SYMBOLS} & target_counts.keys()

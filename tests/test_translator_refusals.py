@@ -28,6 +28,11 @@ def model() -> LoadedModel:
     return load_without_warning()
 
 
+@pytest.fixture
+def translator(model: LoadedModel) -> Translator:
+    return Translator([model], SearchTask())
+
+
 # --- arguments -------------------------------------------------------------------------------
 
 
@@ -37,10 +42,6 @@ def test_no_folder_is_an_error() -> None:
 
 
 class TestWrongArguments:
-    @pytest.fixture
-    def translator(self, model: LoadedModel) -> Translator:
-        return Translator([model], SearchTask())
-
     def test_one_line_in_place_of_a_list(self, translator: Translator) -> None:
         with pytest.raises(TypeError, match="give a list"):
             next(translator.answers("a b c"))
@@ -54,21 +55,15 @@ class TestWrongArguments:
             next(translator.answers(["a b c"], batch_size=-1))
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickle.dumps], ids=["copy", "pickle"])
 def test_a_translator_is_not_copied(
-    model: LoadedModel, duplicate: Callable[[Translator], object]
+    translator: Translator, duplicate: Callable[[Translator], object]
 ) -> None:
-    translator = Translator([model], SearchTask())
     with pytest.raises(TypeError, match="make one in each process"):
         duplicate(translator)
 
 
 # --- requests --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def translator(model: LoadedModel) -> Translator:
-    return Translator([model], SearchTask())
 
 
 def refusal(translator: Translator, **requests: Sequence[Any]) -> str:
@@ -97,10 +92,13 @@ def test_constraints_with_sampling_are_refused(model: LoadedModel) -> None:
     assert "not with sampling" in refusal(translator, constraints=[LineConstraints()])
 
 
+# --- tasks, refused before any request -------------------------------------------------------
+
+
 @needs_attention
 def test_attention_with_sampling_is_refused(model: LoadedModel, option: dict[str, Any]) -> None:
     with pytest.raises(UserError, match="not with sampling"):
-        next(Translator([model], SAMPLING, **option).answers(["a b c"]))
+        Translator([model], SAMPLING, **option)
 
 
 @needs_attention
@@ -108,13 +106,13 @@ def test_attention_of_a_model_without_is_refused(
     model: LoadedModel, option: dict[str, Any]
 ) -> None:
     with pytest.raises(UserError, match="needs a model with attention"):
-        next(Translator([without_attention(model)], SearchTask(), **option).answers(["a b c"]))
+        Translator([without_attention(model)], SearchTask(), **option)
 
 
 def test_a_token_to_ignore_that_the_vocabulary_lacks_is_refused(model: LoadedModel) -> None:
     task = SearchTask(ignore_when_blocking=("a", "x"))
     with pytest.raises(UserError, match="ignore_when_blocking: 'x' is not in"):
-        next(Translator([model], task).answers(["a b c"]))
+        Translator([model], task)
 
 
 # --- models ----------------------------------------------------------------------------------

@@ -21,9 +21,15 @@ def refusal(work: Callable[[], object]) -> str:
 
 
 def change_config(
-    folder: Path, change: Callable[[dict[str, Any]], object], listed: bool = True
+    folder: Path, change: Callable[[dict[str, Any]], object], *, listed: bool = True
 ) -> None:
-    """Change the content of config.yaml; write its checksum again, if it is `listed`."""
+    """Change the content of config.yaml.
+
+    Args:
+        folder: of the model.
+        change: changes the content in place.
+        listed: whether the list of checksums has the changed file, as of one that was saved so.
+    """
     path = folder / "config.yaml"
     content = yaml.safe_load(path.read_text())
     change(content)

@@ -1,11 +1,13 @@
 """`onmt-entmax bleu` gives what sacrebleu's own command gives."""
 
+import io
 import json
 import re
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -31,36 +33,73 @@ def sacrebleu(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("tokenize", "case", "their_case"),
-    [
-        ("13a", [], []),
-        ("char", ["--lowercase"], ["--lowercase", "--chrf-lowercase"]),
-        ("none", [], []),
+# --- one system ---
+
+
+class Scores(NamedTuple):
+    """What two commands measure of the same system, with the same options.
+
+    Attributes:
+        measures: the record of ours: a `value` for each measure.
+        signatures: those of ours, of each measure.
+        printed: by ours.
+        theirs: the record of sacrebleu's command: `score` and `signature` of each measure, of ten
+            digits.
+    """
+
+    measures: dict[str, dict[str, float]]
+    signatures: dict[str, str]
+    printed: str
+    theirs: list[dict[str, Any]]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(("13a", [], []), id="13a"),
+        pytest.param(
+            ("char", ["--lowercase"], ["--lowercase", "--chrf-lowercase"]),
+            id="lower-case characters",
+        ),
+        pytest.param(("none", [], []), id="none"),
     ],
-    ids=["13a", "lower-case characters", "none"],
 )
-def test_scores_and_signatures_are_those_of_the_command(
-    texts: Path,
-    tmp_path: Path,
-    tokenize: str,
-    case: list[str],
-    their_case: list[str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    output = tmp_path / "scores.json"
-    arguments = [str(texts / "one"), "--reference", str(texts / "ref"), "--output", str(output)]
-    assert exit_status(bleu.main, [*arguments, "--tokenize", tokenize, *case]) == 0
+def scores(
+    request: pytest.FixtureRequest, texts: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Scores:
+    """Those of a tokeniser, with the options of each command for lower case."""
+    tokenize, our_case, their_case = request.param
+    output = tmp_path_factory.mktemp("scores") / "scores.json"
+    system = str(texts / "one")
+    arguments = [system, "--reference", str(texts / "ref"), "--output", str(output)]
+    with redirect_stdout(io.StringIO()) as printed:
+        assert exit_status(bleu.main, [*arguments, "--tokenize", tokenize, *our_case]) == 0
     ours = json.loads(output.read_text())
-    measures = ours["systems"][str(texts / "one")]
     ten_digits = ["-i", "one", "-m", "bleu", "chrf", "ter", "-w", "10", "-f", "json"]
-    theirs = json.loads(sacrebleu(texts, *ten_digits, "--tokenize", tokenize, *their_case))
-    scores = [measure["score"] for measure in theirs]
-    assert [round(measure["value"], 10) for measure in measures.values()] == scores
-    signatures = [ours["signatures"][name] for name in measures]
-    assert signatures == [measure["signature"] for measure in theirs]
-    printed = capsys.readouterr().out
-    assert all(f" {score:.2f}" in printed for score in scores)
+    theirs = sacrebleu(texts, *ten_digits, "--tokenize", tokenize, *their_case)
+    return Scores(
+        measures=ours["systems"][system],
+        signatures=ours["signatures"],
+        printed=printed.getvalue(),
+        theirs=json.loads(theirs),
+    )
+
+
+def test_scores_are_those_of_the_command(scores: Scores) -> None:
+    ours = [round(measure["value"], 10) for measure in scores.measures.values()]
+    assert ours == [measure["score"] for measure in scores.theirs]
+
+
+def test_signatures_are_those_of_the_command(scores: Scores) -> None:
+    signatures = [scores.signatures[name] for name in scores.measures]
+    assert signatures == [measure["signature"] for measure in scores.theirs]
+
+
+def test_scores_are_printed_with_two_digits(scores: Scores) -> None:
+    assert all(f" {measure['score']:.2f}" in scores.printed for measure in scores.theirs)
+
+
+# --- two systems, compared by a paired bootstrap ---
 
 
 class Bootstrap(NamedTuple):
@@ -81,13 +120,15 @@ def bootstrap(texts: Path) -> Bootstrap:
 
 
 def test_scores_and_intervals_are_those_of_the_commands_bootstrap(bootstrap: Bootstrap) -> None:
+    """Ours prints `score +- half-width`, theirs `score (mean ± half-width)`."""
     ours = re.findall(r"([\d.]+) \+- ([\d.]+)", bootstrap.ours)
-    theirs = re.findall(r"([\d.]+) \([\d.]+ ± ([\d.]+)\)", bootstrap.theirs)  # without the mean
+    theirs = re.findall(r"([\d.]+) \([\d.]+ ± ([\d.]+)\)", bootstrap.theirs)
     assert ours == theirs
     assert len(ours) == 2 * 3  # three measures of two systems
 
 
 def test_the_second_system_has_the_p_values_of_the_commands_bootstrap(bootstrap: Bootstrap) -> None:
+    """The least p of 100 resamples is (0 + 1) / (100 + 1)."""
     (row,) = (line for line in bootstrap.ours.splitlines() if line.startswith("two "))
     ours = re.findall(r"\(p ([\d.]+)\)", row)
     assert ours == re.findall(r"\(p = ([\d.]+)\)", bootstrap.theirs) == ["0.0099"] * 3
@@ -111,6 +152,9 @@ def test_equal_scores_are_no_difference(
     assert exit_status(bleu.main, [*arguments, "--metrics", "bleu", "--lowercase"]) == 0
     p_values = dict(re.findall(r"(?m)^(\w+) .*\(p ([\d.]+)\)", capsys.readouterr().out))
     assert p_values == {"copy": "1.0000", "capitals": "1.0000", "two": "0.0099"}
+
+
+# --- mistakes ---
 
 
 @pytest.mark.parametrize(

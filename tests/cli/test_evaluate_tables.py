@@ -8,6 +8,9 @@ import pytest
 from tests.cli.evaluating import GOLD, evaluated, scores
 from tests.cli.tables import write_table
 
+# For `GOLD`: cat and the second of read's two targets are right; gnu should be n j uː.
+PREDICTED = ("gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d")
+
 
 class TestSeveralGoldTargets:
     """`read` has two; `read` and `cat` are right, and `gnu` is not."""
@@ -15,7 +18,7 @@ class TestSeveralGoldTargets:
     @pytest.fixture
     def arguments(self, tmp_path: Path) -> tuple[object, ...]:
         gold = write_table(tmp_path / "gold.tsv", *GOLD)
-        predicted = write_table(tmp_path / "p.tsv", "gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d")
+        predicted = write_table(tmp_path / "p.tsv", *PREDICTED)
         return predicted, "--reference", gold
 
     def test_are_one_query(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
@@ -39,7 +42,7 @@ class TestSeveralGoldTargets:
 
 def test_a_table_of_figures_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
-    predicted = write_table(tmp_path / "p.tsv", "gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d")
+    predicted = write_table(tmp_path / "p.tsv", *PREDICTED)
     assert evaluated(predicted, "--reference", gold) == 0
     printed = capsys.readouterr().out
     assert "target: symbols between ' ' (guessed" in printed

@@ -23,15 +23,21 @@ Record = dict[str, Any]
 # --- the forms of a cell ---
 
 
+def cells_of(paradigm: Record) -> dict[str, Record]:
+    """Return the records of the cells of a lemma's paradigm, by their tags."""
+    (section,) = paradigm["sections"]
+    return {cell["tags"]: cell for cell in section["cells"]}
+
+
 @pytest.fixture
 def cells(
     paradigm_model: Path, cells_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> dict[str, Record]:
-    """The records of all cells of a verb, by their tags."""
+    """The records of all cells of the German verb ab."""
+    # So many steps find every form of the small model.
     arguments = ("german", "ab", "--format", "json", "--budget", 1000)
     assert run_paradigm(paradigm_model, cells_file, *arguments) == 0
-    (section,) = json.loads(capsys.readouterr().out)["sections"]
-    return {cell["tags"]: cell for cell in section["cells"]}
+    return cells_of(json.loads(capsys.readouterr().out))
 
 
 def test_a_paradigm_has_all_cells_of_a_part_of_speech(cells: dict[str, Record]) -> None:
@@ -69,16 +75,26 @@ class Page(NamedTuple):
     answering: Answering
 
 
+def copy_with_cells_file(model: Path, copy: Path, cells: Path) -> Path:
+    """Copy a model folder, and add the cells, which `serve` reads from the folder alone."""
+    shutil.copytree(model, copy)
+    shutil.copy(cells, copy)
+    write_list(copy)
+    return copy
+
+
 @pytest.fixture
 def page(
     paradigm_model: Path, cells_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Page:
-    folder = tmp_path / "model"
-    shutil.copytree(paradigm_model, folder)
-    shutil.copy(cells_file, folder)
-    write_list(folder)
     assert run_paradigm(paradigm_model, cells_file, "german", "ab", "--format", "html") == 0
-    return Page(capsys.readouterr().out, Answering(folder, SearchTask(SearchConfig())))
+    return Page(
+        text=capsys.readouterr().out,
+        answering=Answering(
+            copy_with_cells_file(paradigm_model, tmp_path / "model", cells_file),
+            SearchTask(SearchConfig()),
+        ),
+    )
 
 
 def test_serve_counts_the_cells_of_each_part_of_speech(page: Page) -> None:
@@ -86,8 +102,8 @@ def test_serve_counts_the_cells_of_each_part_of_speech(page: Page) -> None:
 
 
 def test_the_page_and_serve_show_the_same_forms(page: Page) -> None:
-    record = page.answering.answer({"language": "german", "source": "ab", "pos": "V"})
-    forms = [form["form"] for cell in record["sections"][0]["cells"] for form in cell["forms"]]
+    paradigm = page.answering.answer({"language": "german", "source": "ab", "pos": "V"})
+    forms = [form["form"] for cell in cells_of(paradigm).values() for form in cell["forms"]]
     assert forms
     assert all(f"<bdi>{form}</bdi>" in page.text for form in forms)
 

@@ -271,7 +271,10 @@ def test_models_of_different_target_vocabularies_are_refused(tmp_path: Path) -> 
 def test_the_line_of_an_error_is_that_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lines are scored in windows; this one is in the second."""
+    """Lines are scored in windows; this one is in the second.
+
+    OpenNMT-py's Transformers have 5,000 positions.
+    """
     monkeypatch.setattr(score, "WINDOW", 2)
     config = small_transformer(position_encoding=True)
     save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})

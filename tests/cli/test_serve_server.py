@@ -14,7 +14,7 @@ import pytest
 import waitress
 from waitress.server import TcpWSGIServer
 
-from onmt_entmax.answering import Answering, LeftError
+from onmt_entmax.answering import Answering, LeftError, stays
 from onmt_entmax.cli import serve
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from tests.cli.processes import PATIENCE, running, wait_until
@@ -28,6 +28,9 @@ from tests.cli.serving import (
 )
 from tests.commands import CONSOLE
 
+LARGEST_REQUEST = 1 << 15  # bytes of a body, of which waitress admits less
+BATCH = 64  # cells of a paradigm that a page's search answers together
+
 
 def post_request(query: Mapping[str, str]) -> bytes:
     """Return the bytes of a POST request with a query."""
@@ -36,27 +39,48 @@ def post_request(query: Mapping[str, str]) -> bytes:
     return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-class Batches:
-    """Batches of an inflector: counted, and held until they may go on.
+class HeldBatches:
+    """Batches of inflectors, which are counted and end only when they may.
 
     Attributes:
         sizes: of the batches that have begun.
-        may_go_on: set to let them end.
+        may_end: set to let them end.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes: list[int] = []
-        self.may_go_on = threading.Event()
+        self.may_end = threading.Event()
         answers = Inflector.answers
 
         def held_answers(
             inflector: Inflector, questions: Sequence[Question], batch_size: int
         ) -> Iterator[Inflection]:
             self.sizes.append(min(len(questions), batch_size))
-            assert self.may_go_on.wait(PATIENCE)
+            assert self.may_end.wait(PATIENCE)
             return answers(inflector, questions, batch_size)
 
         monkeypatch.setattr(Inflector, "answers", held_answers)
+
+
+class WatchedAnswering(Answering):
+    """Answers that note whether a search ended because its client had left."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, TASK)
+        self.noticed = threading.Event()
+
+    def answer(self, query: object, left: Callable[[], bool] = stays) -> dict[str, Any]:
+        try:
+            return super().answer(query, left)
+        except LeftError:
+            self.noticed.set()
+            raise
+
+
+def no_client_is_connected(server: TcpWSGIServer) -> bool:
+    """Whether the server, which runs in another thread, has noticed that all clients left."""
+    channels = list(server.active_channels.values())  # a copy, since that thread deletes them
+    return not any(channel.connected for channel in channels)
 
 
 class LeftServer(NamedTuple):
@@ -72,39 +96,29 @@ class LeftServer(NamedTuple):
 def left_server(
     inflection_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[LeftServer]:
-    batches = Batches(monkeypatch)
-    answering = Answering(copy_with_verb_cells(inflection_model, tmp_path / "model", 640), TASK)
-    answer = answering.answer
-    search_ended = threading.Event()
-
-    def watched_answer(query: object, left: Callable[[], bool]) -> dict[str, Any]:
-        try:
-            return answer(query, left)
-        except LeftError:
-            search_ended.set()
-            raise
-
-    monkeypatch.setattr(answering, "answer", watched_answer)
+    batches = HeldBatches(monkeypatch)
+    model = copy_with_verb_cells(inflection_model, tmp_path / "model", count=10 * BATCH)
+    answering = WatchedAnswering(model)
     with running_server(answering) as server:
-        with socket.create_connection(("127.0.0.1", server.effective_port)) as connection:
-            connection.sendall(post_request(VERB))
-            wait_until(lambda: batches.sizes == [64])
-        channels = server.active_channels.values()
-        wait_until(lambda: not any(channel.connected for channel in channels))
-        batches.may_go_on.set()
-        yield LeftServer(server, search_ended.wait(PATIENCE), batches.sizes)
+        with socket.create_connection(("127.0.0.1", server.effective_port)) as client:
+            client.sendall(post_request(VERB))
+            wait_until(lambda: batches.sizes == [BATCH])
+        # The client has left, while its first batch is held.
+        wait_until(lambda: no_client_is_connected(server))
+        batches.may_end.set()
+        yield LeftServer(server, answering.noticed.wait(PATIENCE), batches.sizes)
 
 
 def test_a_search_ends_when_its_client_has_left(left_server: LeftServer) -> None:
     assert left_server.search_ended
-    assert left_server.batch_sizes == [64]
+    assert left_server.batch_sizes == [BATCH]
 
 
 def test_after_a_client_has_left_the_model_is_free_for_others(left_server: LeftServer) -> None:
     request = urllib.request.Request(
         f"{address_of(left_server.server)}answer",
-        json.dumps(WORD).encode(),
-        {"Content-Type": "application/json"},
+        data=json.dumps(WORD).encode(),
+        headers={"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=PATIENCE) as response:
         assert response.status == 200
@@ -118,9 +132,31 @@ def test_idle_connections_keep_nobody_out(inflection_model: Path) -> None:
             assert page.status == 200
 
 
-def test_the_server_itself_bounds_a_request() -> None:
-    """It would keep a larger body on the disk before the application sees it."""
-    assert serve.SERVER["max_request_body_size"] == 1 << 15
+def status_of_request(server: TcpWSGIServer, length: int, body: bytes) -> bytes:
+    """Send a request that says the length of its body, and this body; return the answer's status.
+
+    The answer is not waited for longer than `PATIENCE`.
+    """
+    with socket.create_connection(("127.0.0.1", server.effective_port), PATIENCE) as client:
+        client.sendall(
+            b"POST /answer HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % length
+        )
+        client.sendall(body)
+        _, status, *_ = client.makefile("rb").readline().split()
+    return status
+
+
+def test_the_server_itself_refuses_a_large_request(inflection_model: Path) -> None:
+    """Before it has the body, which it would keep on the disk until the application sees it."""
+    with running_server(Answering(inflection_model, TASK)) as server:
+        assert status_of_request(server, length=LARGEST_REQUEST, body=b"") == b"413"
+
+
+def test_the_server_itself_passes_on_a_smaller_request(inflection_model: Path) -> None:
+    """The application refuses it, since it is no JSON."""
+    smaller = LARGEST_REQUEST - 1
+    with running_server(Answering(inflection_model, TASK)) as server:
+        assert status_of_request(server, length=smaller, body=b" " * smaller) == b"415"
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.translating import Translated, translate
 
+N_BEST = 2  # outputs of each line, one below the other
+
 
 class Link(NamedTuple):
     """A pair of positions, and the attention of the target token to the source token."""
@@ -25,15 +27,15 @@ def best_links(translated: Translated) -> list[Link]:
 @pytest.fixture(scope="module")
 def aligned(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Translated:
     """Two lines and a blank one between them, with their alignments."""
-    options = ["-n_best", 2, "-beam_size", 4, "-report_align"]
+    options = ["-n_best", N_BEST, "-beam_size", 4, "-report_align"]
     return translate(toy_run, tmp_path_factory.mktemp("aligned"), "a b c\n\nd e\n", *options)
 
 
 def test_alignments_are_written_beside_the_outputs(aligned: Translated) -> None:
     """Each target token has a link."""
     lines = (aligned.folder / "out.align").read_text().splitlines()
-    assert len(lines) == 6
-    assert lines[2:4] == ["", ""]
+    assert len(lines) == 3 * N_BEST
+    assert lines[N_BEST : 2 * N_BEST] == [""] * N_BEST  # of the blank line
     for line, text in zip(lines, aligned.lines, strict=True):
         links = [tuple(map(int, pair.split("-"))) for pair in line.split()]
         assert {target for _, target in links} == set(range(len(text.split())))

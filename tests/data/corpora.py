@@ -16,7 +16,15 @@ TOKENDROP = {"src_subword_type": "none", "tgt_subword_type": "none", "tokendrop_
 def write_corpus(
     folder: Path, name: str, source: Sequence[str], target: Sequence[str], **keywords: object
 ) -> CorpusConfig:
-    """Write the lines of both sides; return the configuration of the corpus."""
+    """Write the lines of both sides; return the configuration of the corpus.
+
+    Args:
+        folder: of its two files.
+        name: of the corpus, and of the files before their endings.
+        source: the lines of one side.
+        target: those of the other.
+        keywords: further fields of `CorpusConfig`, such as `weight` and `transforms`.
+    """
     paths = [folder / f"{name}.{side}" for side in ("src", "tgt")]
     for path, lines in zip(paths, (source, target), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -26,13 +34,21 @@ def write_corpus(
 def numbered_corpus(
     folder: Path, name: str = "corpus_1", size: int = 50, **keywords: object
 ) -> CorpusConfig:
-    """Write a corpus whose sources begin with its name and end with the number of the pair."""
+    """Write a corpus whose sources begin with its name and end with the number of the pair.
+
+    Sources have 3 to 5 tokens; a target is its source in capitals. `keywords`: see `write_corpus`.
+    """
     lines = [f"{name} {' '.join('abc'[: 1 + i % 3])} {i}" for i in range(size)]
     return write_corpus(folder, name, lines, [line.upper() for line in lines], **keywords)
 
 
 def data_config(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
-    """Return the configuration of corpora, without a development set unless it is named."""
+    """Return the configuration of corpora: batches of 8 pairs, and no development set.
+
+    Args:
+        corpora: of the training.
+        keywords: further fields of `DataConfig`, or other values of these two.
+    """
     settings = {"batch_size": 8, "valid": None, **keywords}
     return DataConfig(corpora=corpora, **settings)
 

@@ -70,6 +70,7 @@ SOURCE_TOKENS, TARGET_TOKENS = [*SOURCE_SPECIALS, "lang=x", "a"], [*TARGET_SPECI
         ({"lang=z": "a"}, "seen: 'lang=z' is not in the source vocabulary"),
         ({"lang=x": "a c"}, "seen: 'c' is not in the source vocabulary"),
     ],
+    ids=["no mapping", "a list of tokens", "an unknown language", "an unknown token"],
 )
 def test_seen_tokens_of_sources_are_checked(seen: object, message: str) -> None:
     with pytest.raises(VocabularyError, match=re.escape(message)):
@@ -85,6 +86,7 @@ def test_seen_tokens_of_sources_are_checked(seen: object, message: str) -> None:
         ({"lang=z": "a"}, "seen_targets: 'lang=z' is not in the source vocabulary"),
         ({"lang=x": "a c"}, "seen_targets: 'c' is not in the target vocabulary"),
     ],
+    ids=["no mapping", "a list of tokens", "an unknown language", "an unknown token"],
 )
 def test_seen_tokens_of_targets_are_checked(seen: object, message: str) -> None:
     with pytest.raises(VocabularyError, match=re.escape(message)):

@@ -132,7 +132,8 @@ def test_a_stream_continues_at_the_exact_batch(
     config = data_config(corpus, bucket_size=20, transform_options=TOKENDROP)
     whole = stream(config)
     batches = iter(whole)
-    list(islice(batches, consumed))
+    for _ in range(consumed):
+        next(batches)
     resumed = stream(config, whole.position)
     random.seed(99)  # what the program draws elsewhere does not matter
     lengths = set()
@@ -144,12 +145,15 @@ def test_a_stream_continues_at_the_exact_batch(
 
 
 def test_the_epoch_is_a_fraction_between_batches(tmp_path: Path) -> None:
+    """Of 48 pairs, six batches of eight: four of the first bucket, and two of the second."""
     batches = stream(data_config(numbered_corpus(tmp_path, size=48), bucket_size=32))
     assert batches.epochs == 0
     shares = [batches.epochs for _ in islice(batches, 8)]
     assert shares == pytest.approx([number / 6 for number in range(1, 9)])
     resumed = stream(batches.data.config, batches.position)
-    assert 8 / 6 - 1e-6 < resumed.epochs <= 10 / 6  # its bucket's number of batches is unknown
+    # After eight batches, two of them of the third bucket, which ends at the tenth. How many it has
+    # is unknown, so it might be over.
+    assert 8 / 6 - 1e-6 < resumed.epochs <= 10 / 6
     next(iter(resumed))
     assert resumed.epochs == pytest.approx(9 / 6)
 
@@ -186,11 +190,11 @@ class TestTheOrder:
 @pytest.mark.parametrize(
     ("sizes", "weights", "expected"),
     [
-        ((4, 4), (1, 1), (4, 4)),
-        ((100, 10), (100, 10), (100, 10)),
-        ((100, 10), (10, 2), (100, 18)),
-        ((7, 3), (2, 1), (7, 3)),
-        ((10, 40), (3, 1), (120, 40)),
+        pytest.param((4, 4), (1, 1), (4, 4), id="equal corpora, four turns"),
+        pytest.param((100, 10), (100, 10), (100, 10), id="one turn"),
+        pytest.param((100, 10), (10, 2), (100, 18), id="ten turns, the last without the second"),
+        pytest.param((7, 3), (2, 1), (7, 3), id="four turns, the last of one line"),
+        pytest.param((10, 40), (3, 1), (120, 40), id="forty turns, the first is read twelve times"),
     ],
 )
 def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
@@ -245,4 +249,5 @@ def test_target_frequencies_are_those_of_the_training_batches(tmp_path: Path) ->
         assert share == pytest.approx(counts[token] / counts.total())
     assert counts[target.bos] == 0
     # OTHER begins each target of the second corpus: two in each of 39 turns, unless it is dropped.
+    # The first corpus, of one line a turn, ends the epoch in the 40th turn.
     assert 39 < counts[target.encode(["OTHER"])[0]] < 78

@@ -82,13 +82,16 @@ def test_a_heading_counts_once_by_whatever_rule() -> None:
 @pytest.mark.parametrize(
     ("lines", "task"),
     [
-        (FORMS, INFLECTION),
-        (["draw\tdrew\tV;NOM(2, SG)"], INFLECTION),
-        (PHONES, PRONUNCIATION),
-        (["a\ta"], PRONUNCIATION),
-        (["Wort\tAussprache"], PRONUNCIATION),  # nothing below says what targets look like
-        (["þing\tθ i ŋ", "abil\ta b i l", "as\tχʷ s"], PRONUNCIATION),  # IPA mixes scripts
-        (["less\tl x<s> s", "s\ts < >"], PRONUNCIATION),
+        pytest.param(FORMS, INFLECTION, id="forms"),
+        pytest.param(["draw\tdrew\tV;NOM(2, SG)"], INFLECTION, id="a space inside a tag"),
+        pytest.param(PHONES, PRONUNCIATION, id="phones"),
+        pytest.param(["a\ta"], PRONUNCIATION, id="a single letter"),
+        # Nothing below says what targets look like.
+        pytest.param(["Wort\tAussprache"], PRONUNCIATION, id="a single row of words"),
+        pytest.param(
+            ["þing\tθ i ŋ", "abil\ta b i l", "as\tχʷ s"], PRONUNCIATION, id="IPA mixes scripts"
+        ),
+        pytest.param(["less\tl x<s> s", "s\ts < >"], PRONUNCIATION, id="parts of <s>"),
     ],
 )
 def test_good_rows_are_not_warned_of(lines: list[str], task: StringTask) -> None:

@@ -20,12 +20,15 @@ PRONUNCIATION = StringTask(target=Unit.between(" "))
 @pytest.mark.parametrize(
     ("lines", "columns"),
     [
-        (INFLECTED, ("source", "tags", "target")),
-        (["draw\tdrew\tV;PST"] * 2, ("source", "target", "tags")),
-        (["draw\tdrew\tpos=V,tense=PST"] * 2, ("source", "target", "tags")),
-        (PHONES, ("source", "target")),
+        pytest.param(INFLECTED, ("source", "tags", "target"), id="tags second"),
+        pytest.param(["draw\tdrew\tV;PST"] * 2, ("source", "target", "tags"), id="tags last"),
+        pytest.param(
+            ["draw\tdrew\tpos=V,tense=PST"] * 2,
+            ("source", "target", "tags"),
+            id="tags with names",
+        ),
+        pytest.param(PHONES, ("source", "target"), id="two columns"),
     ],
-    ids=["tags second", "tags last", "tags with names", "two columns"],
 )
 def test_columns_are_guessed(lines: list[str], columns: tuple[str, ...]) -> None:
     layout = guess_layout(lines, "x")
@@ -61,6 +64,7 @@ def test_a_line_without_columns_is_no_table() -> None:
         ("grapheme\tphonemes\tcount", ("source", "target", "-")),
         ("Language\tLemma\tForm", ("language", "source", "target")),
     ],
+    ids=["small letters", "capitals, MSD", "one name in the plural", "a count", "a language"],
 )
 def test_a_heading_names_the_columns(heading: str, columns: tuple[str, ...]) -> None:
     layout = guess_layout([heading, *INFLECTED], "x")
@@ -77,6 +81,7 @@ def test_a_heading_names_the_columns(heading: str, columns: tuple[str, ...]) -> 
         ("Word,Lemma,Note,Tags", "took,take,x,V;PST", ("target", "source", "-", "tags")),
         ("lemma,form,tags,features", "take,took,V;PST,y", ("source", "target", "tags", "-")),
     ],
+    ids=["each once", "Word is a source", "Word beside Lemma is a target", "the first tags"],
 )
 def test_of_several_names_the_surest_counts(
     heading: str, row: str, columns: tuple[str, ...]
@@ -87,16 +92,30 @@ def test_of_several_names_the_surest_counts(
 tables_with_heading = pytest.mark.parametrize(
     ("heading", "rows"),
     [
-        ("lemma\tinflected\tfeatures", FORMS),
-        ("Word\tInflected\tFeatures", FORMS[:1]),
-        ("Wort\tForm\tMerkmale", FORMS),
-        ("Слово\tФорма\tПризнаки", FORMS),
-        ("lemme\tforme\ttraits morphologiques", [row.lower() for row in FORMS[::2]]),
-        ("Wort\tForm\tMerkmale", ["take\ttook\tpos=V,tense=PST", "a\ta\tpos=N"]),
-        ("WORT\tFORM\tMERKMALE", FORMS[::2]),
-        ("a\tb\tMSD", FORMS),
-        ("word\tword form\ttag", ["take\ttook\tpast", "a\ta\tplural"]),
-        ("lemma\tform\ttags", ["form\tform\tN;SG", "lemma\tlemmas\tN;PL"]),
+        pytest.param("lemma\tinflected\tfeatures", FORMS, id="known names"),
+        pytest.param("Word\tInflected\tFeatures", FORMS[:1], id="known names, a single row"),
+        pytest.param("Wort\tForm\tMerkmale", FORMS, id="German"),
+        pytest.param("Слово\tФорма\tПризнаки", FORMS, id="Russian"),
+        pytest.param(
+            "lemme\tforme\ttraits morphologiques",
+            [row.lower() for row in FORMS[::2]],
+            id="French, tags in small letters",
+        ),
+        pytest.param(
+            "Wort\tForm\tMerkmale",
+            ["take\ttook\tpos=V,tense=PST", "a\ta\tpos=N"],
+            id="German, tags with names",
+        ),
+        pytest.param("WORT\tFORM\tMERKMALE", FORMS[::2], id="all in capitals"),
+        pytest.param("a\tb\tMSD", FORMS, id="one known name"),
+        pytest.param(
+            "word\tword form\ttag", ["take\ttook\tpast", "a\ta\tplural"], id="tags are words"
+        ),
+        pytest.param(
+            "lemma\tform\ttags",
+            ["form\tform\tN;SG", "lemma\tlemmas\tN;PL"],
+            id="names that are words below",
+        ),
     ],
 )
 named_or_not = pytest.mark.parametrize(

@@ -29,15 +29,15 @@ def test_codes_have_three_letters() -> None:
 @pytest.mark.parametrize(
     ("name", "languages", "language"),
     [
-        ("deu", ["german"], "german"),
-        ("german", ["deu"], "deu"),
-        ("ekk", ["estonian"], "estonian"),
-        ("est", ["ekk"], "ekk"),
-        ("ger", ["german"], "german"),
-        ("rum", ["ron"], "ron"),
-        ("deu", ["deu", "german"], "deu"),
-        ("deu", ["dutch"], "deu"),
-        ("klingon", ["german"], "klingon"),
+        pytest.param("deu", ["german"], "german", id="code of a name"),
+        pytest.param("german", ["deu"], "deu", id="name of a code"),
+        pytest.param("ekk", ["estonian"], "estonian", id="code of one language of a group"),
+        pytest.param("est", ["ekk"], "ekk", id="code of the group"),
+        pytest.param("ger", ["german"], "german", id="code of libraries"),
+        pytest.param("rum", ["ron"], "ron", id="one code for another"),
+        pytest.param("deu", ["deu", "german"], "deu", id="both are known"),
+        pytest.param("deu", ["dutch"], "deu", id="another language"),
+        pytest.param("klingon", ["german"], "klingon", id="no code"),
     ],
 )
 def test_a_language_is_known_by_name_or_code(

@@ -16,9 +16,9 @@ from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.transformer import attentions
 from onmt_entmax.train import graphs as graphs_module
 from onmt_entmax.train.update import Update
-from tests.train.updates import TRANSFORMER, batch_of, model_of, update_of
+from tests.train.updates import SENTENCES, TRANSFORMER, batch_of, model_of, update_of
 
-SIZE = 5  # what the losses of an update are divided by
+SIZE = SENTENCES  # pairs of an update; losses are divided by it
 
 
 def make_update(update: Update, seed: int = 0, longest: int = 7) -> Tensor:
@@ -45,7 +45,7 @@ def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) ->
     """The stub of a recording works on the sentences of its batch in another order."""
     model = model_of()
     model.encoder.fixed_shapes = model.decoder.fixed_shapes = True  # as on a GPU
-    update = update_of(model, "check")
+    update = update_of(model, graphs="check")
     make_update(update)
 
     def record_on_stale_memory(function: Callable[[], object]) -> Callable[[], object]:
@@ -86,16 +86,16 @@ def test_tf32_excuses_differences_of_float32_alone(
         add_one()
 
 
-@pytest.mark.parametrize("mode", ["off", "check"])
-def test_dropout_is_the_same_with_graphs_and_without(mode: str) -> None:
-    def last_report(mode: str) -> Tensor:
+@pytest.mark.parametrize("graphs", ["off", "check"])
+def test_dropout_is_the_same_with_graphs_and_without(graphs: str) -> None:
+    def last_report(graphs: str) -> Tensor:
         """Return the report of the last of four updates with two batches in turn."""
-        update = update_of(model_of(dropout=0.3), mode)
+        update = update_of(model_of(dropout=0.3), graphs=graphs)
         torch.manual_seed(5)
         *_, report = (make_update(update, seed=step % 2) for step in range(4))
         return report
 
-    assert last_report(mode).equal(last_report("on"))
+    assert last_report(graphs).equal(last_report("on"))
 
 
 # --- settings --------------------------------------------------------------------------------

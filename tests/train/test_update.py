@@ -10,9 +10,18 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.model import SparseNMTModel
 from tests.train.trainers import weights
-from tests.train.updates import RECURRENT, TRANSFORMER, WORDS, batch_of, model_of, update_of
+from tests.train.updates import (
+    RECURRENT,
+    SENTENCES,
+    TRANSFORMER,
+    WORDS,
+    batch_of,
+    model_of,
+    update_of,
+)
 
-SIZE = 10  # what the losses of an update are divided by
+SIZE = 2 * SENTENCES  # pairs of an update of two batches; losses are divided by it
+RATE = 0.01  # of learning
 NORM = 0.1  # of a gradient, at most
 
 
@@ -48,15 +57,26 @@ class PlainUpdate:
     [(RECURRENT, "adam"), (TRANSFORMER, "sgd")],
     ids=["recurrent", "transformer"],
 )
-@pytest.mark.parametrize("mode", ["on", "off", "check", "packed"])
-def test_updates_are_those_of_autograd(mode: str, config: ModelConfig, optim: str) -> None:
+@pytest.mark.parametrize(
+    ("padded", "graphs"),
+    [
+        pytest.param(True, "on", id="graphs"),
+        pytest.param(True, "check", id="checked graphs"),
+        pytest.param(True, "off", id="padded"),
+        pytest.param(False, "on", id="not padded"),
+    ],
+)
+def test_updates_are_those_of_autograd(
+    padded: bool, graphs: str, config: ModelConfig, optim: str
+) -> None:
     """Of two batches each, with clipping and a rate of its own; so are their reports."""
     ours = model_of(config)
-    update = update_of(ours, mode, norm=NORM, optim=optim)
+    update = update_of(ours, padded=padded, graphs=graphs, norm=NORM, optim=optim)
     plain = PlainUpdate(model_of(config), optim)
     for step in range(6):
-        rate = 0.01 / (step + 1)
-        batches = [batch_of(step + 9 * n, longest=3 if step % 2 else 7) for n in range(2)]
+        rate = RATE / (step + 1)
+        longest = 3 if step % 2 else 7  # of two shapes in turn
+        batches = [batch_of(seed, longest) for seed in (step, step + 9)]
         *sums, norm = plain.step(batches, rate)
         for batch in batches:
             update.add(batch, SIZE)
@@ -68,7 +88,7 @@ def test_updates_are_those_of_autograd(mode: str, config: ModelConfig, optim: st
         assert not any(p.grad is not None and p.grad.any() for p in ours.parameters())
     for mine, other in zip(ours.parameters(), plain.model.parameters(), strict=True):
         assert float((mine - other).detach().abs().max()) <= 1e-8
-    assert (update.recorder.captured > 0) == (mode in ("on", "check"))
+    assert (update.recorder.captured > 0) == (padded and graphs != "off")
 
 
 def test_processes_add_their_gradients() -> None:
@@ -82,14 +102,14 @@ def test_processes_add_their_gradients() -> None:
         whole.add(batch_of(seed), SIZE)
     places = [[share.measured, *(p.grad for p in share.parameters)] for share in shares]
     sums = [sum(tensors) for tensors in zip(*places, strict=True)]
-    expected = whole.step((0.01,)).clone()
+    expected = whole.step((RATE,)).clone()
     for share, own in zip(shares, places, strict=True):
         for place, total in zip(own, sums, strict=True):
             place.copy_(total)
-        torch.testing.assert_close(share.step((0.01,)), expected)
+        torch.testing.assert_close(share.step((RATE,)), expected)
 
 
-@pytest.mark.parametrize("mode", ["on", "packed"])
+@pytest.mark.parametrize("padded", [True, False], ids=["graphs", "not padded"])
 @pytest.mark.parametrize(
     "change",
     [
@@ -98,18 +118,18 @@ def test_processes_add_their_gradients() -> None:
     ],
 )
 def test_a_loss_that_is_not_finite_changes_no_weight(
-    mode: str, change: Callable[[Tensor], Tensor]
+    padded: bool, change: Callable[[Tensor], Tensor]
 ) -> None:
     """After three updates, of which one was recorded; the next update is as if it had not been."""
     model = model_of()
-    update = update_of(model, mode)
+    update = update_of(model, padded=padded)
     loss = update.loss
 
     def changes_weights() -> bool:
         """Make an update; return whether it changes any, and check what it says of itself."""
         before = weights(model)
         update.add(batch_of(0), SIZE)
-        finite = bool(update.step((0.01,)).isfinite().all())
+        finite = bool(update.step((RATE,)).isfinite().all())
         assert finite == bool(update.finite)
         changed = not all(map(Tensor.equal, before, weights(model)))
         assert changed == finite

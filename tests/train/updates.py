@@ -13,17 +13,22 @@ from onmt_entmax.train.optimiser import build_optimizer
 from onmt_entmax.train.update import Update
 from tests.models import small, small_transformer
 
+SENTENCES = 5  # of a batch, which fill a padded one
 WORDS = Vocabulary((*map(str, TARGET_SPECIALS), *(f"t{n}" for n in range(16))))
 VOCABULARIES = Vocabularies(WORDS, WORDS)
+WEIGHT_RANGE = 0.4  # so large that some tokens have no probability
 RECURRENT = small(
-    encoder_type="brnn", global_attention_alpha=1.5, generator_alpha=1.5, param_init=0.4
+    encoder_type="brnn",
+    global_attention_alpha=1.5,
+    generator_alpha=1.5,
+    param_init=WEIGHT_RANGE,
 )
 TRANSFORMER = small_transformer(
     attention_dropout=0.0,
     encoder_attention_alpha="learned",
     context_attention_alpha=1.5,
     generator_alpha=1.5,
-    param_init=0.4,
+    param_init=WEIGHT_RANGE,
 )
 
 
@@ -33,31 +38,39 @@ def model_of(config: ModelConfig = RECURRENT, dropout: float = 0.0) -> SparseNMT
     return build_model(replace(config, dropout=dropout), VOCABULARIES).double().train()
 
 
-def batch_of(seed: int, longest: int = 7, sentences: int = 5) -> Batch:
-    """Return random sentence pairs of 1 to `longest` tokens."""
+def batch_of(seed: int, longest: int = 7) -> Batch:
+    """Return `SENTENCES` random pairs, whose sides have 1 to `longest` tokens."""
     generator = random.Random(seed)
 
     def tokens() -> list[int]:
         length = generator.randint(1, longest)
         return [generator.randrange(len(TARGET_SPECIALS), len(WORDS)) for _ in range(length)]
 
-    return make_batch([Example(tokens(), tokens(), n) for n in range(sentences)], VOCABULARIES)
+    return make_batch([Example(tokens(), tokens(), n) for n in range(SENTENCES)], VOCABULARIES)
 
 
 def update_of(
-    model: SparseNMTModel, mode: str = "on", norm: float = 5.0, optim: str = "adam"
+    model: SparseNMTModel,
+    *,
+    padded: bool = True,
+    graphs: str = "on",
+    norm: float = 5.0,
+    optim: str = "adam",
 ) -> Update:
     """Return the updates of a model.
 
     Args:
         model: trained in place.
-        mode: of CUDA graphs, for which plain calls stand in on a CPU; `packed`: batches are not
-            padded, and there are no graphs.
+        padded: whether batches are padded to few shapes, as graphs need; else there are no graphs.
+        graphs: `cuda_graphs` of the configuration; on a CPU, plain calls stand in for them.
         norm: the largest norm of a gradient.
         optim: the optimiser.
     """
     optimizer = OptimizerConfig(optim, learning_rate=1.0, max_grad_norm=norm)
-    config = TrainingConfig(optimizer, cuda_graphs=mode)
-    shapes = None if mode == "packed" else Shapes(5)
-    pads = WORDS.pad, WORDS.pad
-    return Update(model, build_optimizer(model, optimizer), config, pads, shapes)
+    return Update(
+        model,
+        build_optimizer(model, optimizer),
+        config=TrainingConfig(optimizer, cuda_graphs=graphs),
+        pads=(WORDS.pad, WORDS.pad),
+        shapes=Shapes(SENTENCES) if padded else None,
+    )
