@@ -133,7 +133,7 @@ def test_cpp_agrees_with_pytorch(
         mask = masks(queries, keys)[kind]
         fused = outcome_of(alpha, mask, queries, keys, dtype)
         with monkeypatch.context() as patch:
-            patch.setattr(backends, "of", lambda *_: reference)
+            patch.setattr(backends, "backend_for", lambda *_: reference)
             expected = outcome_of(alpha, mask, queries, keys, dtype)
         close = 1e-10 if dtype == torch.float64 else 1e-4
         torch.testing.assert_close(fused, expected, rtol=close, atol=close)
