@@ -6,8 +6,6 @@ runs. `Steps` says what these are, and docs/architecture.md has pictures of both
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -26,7 +24,7 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
     It is for LSTMs without positions; `build_model` takes `BridgedRNNEncoder` for all others.
     """
 
-    def forward(self, src: Tensor, lengths: Tensor | None = None) -> tuple[Any, Tensor, Any]:
+    def forward(self, src: Tensor, lengths: Tensor | None = None) -> tuple[States, Tensor, Tensor]:
         """Encode a batch, as OpenNMT-py's `RNNEncoder.forward`.
 
         Args:

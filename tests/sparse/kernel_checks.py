@@ -64,13 +64,12 @@ def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Resul
         "probabilities": p,
         "exponentials of logarithms": log_entmax(z, alpha).exp(),
         "losses": losses,
-        # The loss solves rows of one alpha alone; beside alphas of rows, any one will do.
-        **solved_in_place(scores, 1.3 if isinstance(alpha, Tensor) else alpha),
+        **solved_in_place(scores, alpha.detach() if isinstance(alpha, Tensor) else alpha),
     }
     return Results(values, gradients_of(p, losses, leaves, upstream))
 
 
-def solved_in_place(scores: Tensor, alpha: float) -> dict[str, Tensor]:
+def solved_in_place(scores: Tensor, alpha: float | Tensor) -> dict[str, Tensor]:
     """Return what `backends.solve` gives, with probabilities in the memory of the scores."""
     memory = scores.clone()
     shifted, maxima = solve(memory, alpha, memory)
