@@ -128,7 +128,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         cell = [*first_cell.index_select(1, order)]
         fed = self.state["input_feed"][0, order]
         outputs = []
-        embedded, token_rows = embed_distinct(self.embeddings, tokens, steps.real is not None)
+        embedded, token_rows = embed_distinct(self.embeddings, tokens, fixed=steps.are_fixed)
         # `matmul_dtype` sets the precision, not autocast: states stay exact.
         with torch.autocast("cuda" if bank.is_cuda else "cpu", enabled=False):
             layers = self._prepared_layers(steps, embedded, token_rows, bank)

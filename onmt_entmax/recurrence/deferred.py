@@ -18,7 +18,7 @@ Steps are functions of autograd, `LayerStep` and `AttentionStep`. They share an 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -27,11 +27,18 @@ from torch.autograd.function import once_differentiable
 from onmt_entmax.nn.products import PreparedWeight, rounded_empty, transposed_times
 
 
+class _Owner(Protocol):
+    """What the steps of a recurrence share."""
+
+    def finish(self) -> tuple[Tensor, ...]:
+        """Return the gradients of the tensors that `after_all_steps` was given."""
+
+
 class _AfterAllSteps(torch.autograd.Function):
     """The node whose backward runs after those of all functions that took its result."""
 
     @staticmethod
-    def forward(ctx: Any, owner: Any, *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, owner: _Owner, *tensors: Tensor) -> Tensor:
         ctx.owner = owner
         return tensors[0].new_empty(())
 
@@ -41,7 +48,7 @@ class _AfterAllSteps(torch.autograd.Function):
         return None, *ctx.owner.finish()
 
 
-def after_all_steps(owner: Any, *tensors: Tensor) -> Tensor:
+def after_all_steps(owner: _Owner, *tensors: Tensor) -> Tensor:
     """Return a scalar for every step to depend on: `owner.finish` then runs after all of them.
 
     Args:

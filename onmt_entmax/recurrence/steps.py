@@ -45,6 +45,15 @@ class Steps:
             return Steps([batch] * count, positions, real.view(-1, 1), last)
         return Steps(real.sum(1).tolist(), real.flatten().nonzero().squeeze(1), None, None)
 
+    @property
+    def are_fixed(self) -> bool:
+        """Whether all rows take all steps, those of padding too."""
+        return self.real is not None
+
+    def with_zeros_at_padding(self, packed: Tensor) -> Tensor:
+        """Return rows ``(total, size)``, of which those of padding are zeros."""
+        return packed if self.real is None else packed * self.real
+
     def reversed(self, packed: Tensor) -> Tensor:
         """Return the rows ``(total, size)`` of fixed steps, the last step first."""
         return packed.view(len(self.sizes), -1, packed.size(1)).flip(0).view_as(packed)

@@ -178,7 +178,7 @@ def _by_backend(inputs: Inputs, dtype: torch.dtype) -> Tensor:
     if torch.jit.is_tracing():
         return composed(inputs)
     tensors = [field for field in inputs if isinstance(field, Tensor)]
-    backend = backends.of(inputs.query, inputs.alpha, *tensors)
+    backend = backends.backend_for(inputs.query, inputs.alpha, *tensors)
     if backend is backends.reference or not all(tensor.numel() for tensor in tensors):
         return composed(inputs)
     if backend is backends.cpu:

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from onmt_entmax.sparse.entropy import tsallis_entropy
 
-# Below this w, the quotient of `curvature` would lose digits, and so many terms of its series are
-# exact: what is left out is 1e-16 of it.
-_SERIES_BOUND, _SERIES_TERMS = 0.5, 14
+# Below this w, the quotient of `curvature` would lose digits, and its series is exact up to
+# w**12 / 14!: what is left out is 2 w**13 / 15!, or 2e-16, of the first term.
+_SERIES_BOUND, _SERIES_LAST_DIVISOR = 0.5, 14
 
 
 def gradients(
@@ -33,27 +33,33 @@ def gradients(
     .. math:: \partial \log p_i / \partial\alpha
               = -k_i + p_i^{1-\alpha} \sum_j p_j k_j / \lVert s \rVert_1 .
 
+    Both gradients are written with the gradient :math:`g_i` in a probability, that in its
+    logarithm, :math:`h_i = p_i g_i`, and the mean :math:`m = \sum_i s_i g_i / \lVert s \rVert_1`.
+
     Args:
         result: probabilities ``(..., n)``, or with ``logs`` their logarithms.
         alpha: a number, or ``(..., 1)``.
-        gradient: in the result; ignored outside the support.
+        gradient: in the result, g or h; ignored outside the support.
         of_alpha: whether that in alpha is wanted, else None.
         logs: what the result is.
     """
     result, gradient = result.double(), gradient.double()
     inside = result > (-math.inf if logs else 0)
-    log_p = torch.where(inside, result, 0.0 if logs else 1.0)
-    log_p = log_p if logs else log_p.log()
     gradient = torch.where(inside, gradient, 0.0)
-    in_logs = gradient if logs else gradient * result
+    if logs:
+        log_p = torch.where(inside, result, 0.0)
+        h = gradient
+    else:
+        log_p = torch.where(inside, result, 1.0).log()
+        h = gradient * result
     log_s = torch.where(inside, (2 - alpha) * log_p, -math.inf)
-    # The mean of the gradients in p, which are in_logs / p, by the shares s / ||s||. Both factors
-    # are of logarithms, since s may be infinite.
+    # m is the sum of h_i (s_i / ||s||) / p_i. Shares and probabilities are divided as logarithms,
+    # since s may be infinite.
     log_shares = torch.log_softmax(log_s, -1)
-    mean = (in_logs * (log_shares - log_p).exp()).sum(-1, keepdim=True)
-    in_scores = _in_scores(log_p, log_s, inside, alpha, gradient, mean, logs)
-    in_alpha = _in_alpha(log_p, inside, alpha, in_logs, mean) if of_alpha else None
-    return in_scores, in_alpha
+    mean = (h * (log_shares - log_p).exp()).sum(-1, keepdim=True)
+    scores_gradient = _in_scores(log_p, log_s, inside, alpha, gradient, mean, logs)
+    alpha_gradient = _in_alpha(log_p, inside, alpha, h, mean) if of_alpha else None
+    return scores_gradient, alpha_gradient
 
 
 def _in_scores(
@@ -67,9 +73,8 @@ def _in_scores(
 ) -> Tensor:
     r"""Return the gradient in the scores ``(..., n)``, :math:`s_i (g_i - m)`.
 
-    Here :math:`g_i` is the gradient in :math:`p_i`, and m the mean of them. The sum over a row is
-    0, so that of the largest weight, which is infinite above alpha 2 where a probability is near 0,
-    is minus the sum of the others.
+    The sum over a row is 0, so that of the largest weight, which is infinite above alpha 2 where a
+    probability is near 0, is minus the sum of the others.
 
     Args:
         log_p: ``(..., n)``, 0 outside the support.
@@ -77,13 +82,15 @@ def _in_scores(
         inside: the support, ``(..., n)``.
         alpha: a number, or ``(..., 1)``.
         gradient: in the result ``(..., n)``, 0 outside the support.
-        mean: ``(..., 1)``.
-        logs: whether the result is logarithms; then ``gradient`` is :math:`p_i g_i`.
+        mean: m, ``(..., 1)``.
+        logs: whether the result is logarithms; then ``gradient`` is h, else g.
     """
     is_largest = torch.zeros_like(inside).scatter_(-1, log_s.argmax(-1, keepdim=True), True)
     s = torch.where(is_largest | ~inside, -math.inf, log_s).exp()
     if logs:
-        others = torch.where(s > 0, gradient * ((1 - alpha) * log_p).exp(), 0.0) - s * mean
+        # s_i g_i = h_i s_i / p_i, where g_i itself might be infinite.
+        s_over_p = ((1 - alpha) * log_p).exp()
+        others = torch.where(s > 0, gradient * s_over_p, 0.0) - s * mean
     else:
         others = s * (gradient - mean)
     in_scores = torch.where(is_largest, -others.sum(-1, keepdim=True), others)
@@ -91,26 +98,31 @@ def _in_scores(
 
 
 def _in_alpha(
-    log_p: Tensor, inside: Tensor, alpha: float | Tensor, in_logs: Tensor, mean: Tensor
+    log_p: Tensor, inside: Tensor, alpha: float | Tensor, h: Tensor, mean: Tensor
 ) -> Tensor:
     r"""Return the gradient in alpha ``(..., 1)``: :math:`m \sum_j p_j k_j - \sum_i h_i k_i`.
 
-    Here :math:`h_i` is the gradient in :math:`\log p_i`, and m the mean of those in p. Multiples of
-    :math:`p_i^{1-\alpha}` in k add nothing; above alpha 2, where they may be huge, they are left
-    out.
+    With :math:`\beta = \alpha - 1`, the definition of k is
+    :math:`(p_i^{-\beta} - 1 + \beta \log p_i) / \beta^2`. Its first summand is a multiple of
+    :math:`p_i^{1-\alpha}`, and such multiples add nothing to the gradient, since
+    :math:`\sum_j p_j p_j^{1-\alpha} = \lVert s \rVert_1` and
+    :math:`\sum_i h_i p_i^{1-\alpha} = m \lVert s \rVert_1`. Above alpha 2, where it may be huge, it
+    is left out; below, it stays, since the rest alone is infinite at alpha 1.
 
     Args:
         log_p: ``(..., n)``, 0 outside the support.
         inside: the support, ``(..., n)``.
         alpha: a number, or ``(..., 1)``.
-        in_logs: the gradient in log p, ``(..., n)``.
-        mean: ``(..., 1)``.
+        h: the gradient in log p, ``(..., n)``.
+        mean: m, ``(..., 1)``.
     """
     beta = torch.as_tensor(alpha, dtype=torch.float64, device=log_p.device) - 1
-    k = curvature(log_p, beta.clamp_max(1) + 1)
-    k = torch.where(beta > 1, (beta * log_p - 1) / beta.clamp_min(1) ** 2, k)
+    # Each form gets only a beta that it is for: no infinity of the other one meets a gradient of 0.
+    up_to_two = curvature(log_p, beta.clamp_max(1) + 1)
+    above_two = (beta * log_p - 1) / beta.clamp_min(1) ** 2
+    k = torch.where(beta > 1, above_two, up_to_two)
     total = torch.where(inside, log_p.exp() * k, 0.0).sum(-1, keepdim=True)
-    return mean * total - (in_logs * k).sum(-1, keepdim=True)
+    return mean * total - (h * k).sum(-1, keepdim=True)
 
 
 def curvature(log_p: Tensor, alpha: float | Tensor) -> Tensor:
@@ -121,10 +133,10 @@ def curvature(log_p: Tensor, alpha: float | Tensor) -> Tensor:
     w = (1 - alpha) * log_p  # at least 0
     small = w < _SERIES_BOUND
     near, far = torch.where(small, w, 0.0), torch.where(small, 1.0, w)
-    # 1/2 (1 + w/3 (1 + w/4 (1 + ...)))
+    # (e^w - 1 - w) / w^2 = 1/2! + w/3! + w^2/4! + ... = 1/2 (1 + w/3 (1 + w/4 (1 + ...)))
     series = torch.zeros_like(w)
-    for n in range(_SERIES_TERMS, 1, -1):
-        series = (series * near + 1.0) / n
+    for divisor in range(_SERIES_LAST_DIVISOR, 1, -1):
+        series = (series * near + 1.0) / divisor
     return log_p**2 * torch.where(small, series, (torch.expm1(far) - far) / far**2)
 
 

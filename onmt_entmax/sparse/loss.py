@@ -239,7 +239,7 @@ class _RowLosses(Function):
             shifted, maxima = backends.solve(scores, 1, p)
             ctx.backend, kept = reference, (p,)
         else:
-            ctx.backend = backends.of(scores, alpha)
+            ctx.backend = backends.backend_for(scores, alpha)
             shifted, maxima, kept = ctx.backend.conjugate(scores, alpha)
         ctx.targets = targets
         alphas = None

@@ -132,7 +132,7 @@ def _map(scores: Tensor, number: float, alphas: Optional[Tensor], logs: bool) ->
     The annotations are those that `torch.library` reads.
     """
     alpha = number if alphas is None else alphas
-    return backends.of(scores, alpha).mapping(scores, alpha, logs)
+    return backends.backend_for(scores, alpha).mapping(scores, alpha, logs)
 
 
 class _Mapping(Function):
@@ -176,7 +176,7 @@ def mapping_gradients(
     """
     if logs or torch.is_grad_enabled():
         return reference.gradients(result, alpha, gradient, of_alpha, logs)
-    backend = backends.of(result, alpha, gradient)
+    backend = backends.backend_for(result, alpha, gradient)
     in_scores, in_alpha = backend.gradients(result, alpha, gradient, of_alpha)
     return in_scores, in_alpha
 

@@ -175,11 +175,11 @@ def _threshold_by_sorting(apart: Tensor, root: float) -> Tensor:
     count = torch.ones_like(ordered).cumsum(-1)
     mean = ordered.cumsum(-1) / count
     if root == 1:
-        each = mean - 1 / count
+        thresholds = mean - 1 / count
     else:
         spread = (ordered * ordered).cumsum(-1) / count - mean * mean
-        each = mean - (1 / count - spread).relu().sqrt()
-    return each.masked_fill(each > ordered, -math.inf).amax(-1, keepdim=True)
+        thresholds = mean - (1 / count - spread).relu().sqrt()
+    return thresholds.masked_fill(thresholds > ordered, -math.inf).amax(-1, keepdim=True)
 
 
 def _smallest_member(apart: Tensor, root: float | Tensor) -> Tensor:

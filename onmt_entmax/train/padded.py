@@ -15,7 +15,7 @@ from onmt_entmax.sparse import backends
 
 def reason_against(model: SparseNMTModel) -> str | None:
     """Return why a model cannot be trained on padded batches, or None if it can."""
-    backend = backends.of(next(model.parameters()), 1.5)
+    backend = backends.backend_for(next(model.parameters()), 1.5)
     if device_of(model).type == "cuda" and backend is backends.reference:
         return "Triton starts no kernels here"
     for part in (model.encoder, model.decoder):

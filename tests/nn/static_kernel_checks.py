@@ -22,7 +22,7 @@ ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> None:
     """Fail where PyTorch would do the kernels' work."""
-    assert backends.of(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
+    assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_an_update(
     model.decoder.fixed_shapes = True
     tokens, shape = padded(batch_of(3))
     with monkeypatch.context() as patch:
-        patch.setattr(backends, "of", lambda *_: reference)
+        patch.setattr(backends, "backend_for", lambda *_: reference)
         expected = gradients(padded_loss(model, (tokens, shape)), model)
     model = model.float().to(DEVICE)
     ours = gradients(padded_loss(model, (tokens.to(DEVICE), shape)), model)

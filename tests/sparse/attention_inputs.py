@@ -41,7 +41,7 @@ def inputs(
 
 
 def leaves(tensors: list[Tensor]) -> list[Tensor]:
-    """Return tensors that have gradients."""
+    """Make tensors leaves that get gradients, the tensors themselves, and return them."""
     return [tensor.requires_grad_() for tensor in tensors]
 
 

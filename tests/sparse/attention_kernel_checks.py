@@ -141,7 +141,7 @@ def as_alpha(numbers: float | tuple[float, ...]) -> Alpha:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.37, 1.5, 2.0, (1.0, 1.6)])
-def test_values_and_gradients(alpha: Any) -> None:
+def test_values_and_gradients(alpha: float | tuple[float, ...]) -> None:
     """All keys in one block."""
     compare(inputs(10, 12), as_alpha(alpha), mask={})
 
@@ -158,7 +158,9 @@ IN_BLOCKS = [
 
 
 @pytest.mark.parametrize(("alpha", "kind"), IN_BLOCKS)
-def test_values_and_gradients_in_blocks(blocks: None, alpha: Any, kind: str) -> None:
+def test_values_and_gradients_in_blocks(
+    blocks: None, alpha: float | tuple[float, ...], kind: str
+) -> None:
     """With queries and keys that fill no whole block."""
     queries, keys = (20, 18) if kind == "causal" else (18, 20)
     compare(inputs(queries, keys), as_alpha(alpha), mask_of(kind, queries, keys))

@@ -29,13 +29,13 @@ WIDE = 64  # columns of a tile of queries, keys or values
 # Arguments of all kernels.
 STRIDES = [
     *(
-        f"{tensor}_{axis}"
+        f"{tensor}_{axis}_stride"
         for tensor in ("query", "key", "value", "mask")
         for axis in ("outer", "head", "row")
     ),
-    "mask_column",
+    "mask_column_stride",
 ]
-SIZES = ("heads", "total_heads", "queries", "keys", "size", "value_size")
+SIZES = ("heads", "total_heads", "query_count", "key_count", "size", "value_size")
 
 
 class AttentionForm(NamedTuple):

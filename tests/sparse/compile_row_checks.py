@@ -115,7 +115,7 @@ def test_short_rows(capability: int, form: RowForm, result: dict[str, Any]) -> N
 @row_forms
 @results
 def test_long_rows(capability: int, form: RowForm, result: dict[str, Any]) -> None:
-    kernel, own_type = triton_kernels.solve_long, {"columns": INTEGERS}
+    kernel, own_type = triton_kernels.solve_long, {"listed_columns": INTEGERS}
     compile_solver(kernel, capability, form, own_type, **LONG_TILE, **result)
 
 

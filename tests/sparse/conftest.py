@@ -33,7 +33,7 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
             yield "cpu"
         return
     if implementation == "PyTorch":
-        monkeypatch.setattr(backends, "of", lambda *_: reference)
+        monkeypatch.setattr(backends, "backend_for", lambda *_: reference)
     yield "cuda" if implementation == "Triton" and torch.cuda.is_available() else "cpu"
 
 

@@ -25,7 +25,7 @@ slow = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> None:
     """Fail where PyTorch would do the kernels' work."""
-    assert backends.of(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
+    assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
 
 
 # --- all functions of rows, short and long ---------------------------------------------------
@@ -49,34 +49,46 @@ class Results(NamedTuple):
 def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Results:
     """Return the results for scores ``(4, n)``, and their gradients in scores and alphas of rows.
 
-    `backends.solve` takes numbers alone; for alphas of rows it gets another one.
+    Args:
+        scores: of `scores_of`.
+        alpha: a number, or one for each row ``(4, 1)``.
+        upstream: gradient in the probabilities, and in the gradient in the scores; ``(4, n)``.
     """
     z = scores.clone().requires_grad_()
     leaves = {"scores": z}
     if isinstance(alpha, Tensor):
         leaves["alphas"] = alpha = alpha.clone().requires_grad_()
-    inputs = list(leaves.values())
-    p, logs = entmax(z, alpha), log_entmax(z, alpha)
+    p = entmax(z, alpha)
     losses = entmax_loss(z, TARGET, alpha, reduction="none", label_smoothing=0.1)
-    solved = scores.clone()
-    shifted, maxima = solve(solved, 1.3 if isinstance(alpha, Tensor) else alpha, solved)
     values = {
         "probabilities": p,
-        "exponentials of logarithms": logs.exp(),
+        "exponentials of logarithms": log_entmax(z, alpha).exp(),
         "losses": losses,
-        "probabilities in place": solved,
-        "shifted conjugates": shifted,
-        "maxima": maxima,
+        **solved_in_place(scores, alpha.detach() if isinstance(alpha, Tensor) else alpha),
     }
+    return Results(values, gradients_of(p, losses, leaves, upstream))
+
+
+def solved_in_place(scores: Tensor, alpha: float | Tensor) -> dict[str, Tensor]:
+    """Return what `backends.solve` gives, with probabilities in the memory of the scores."""
+    memory = scores.clone()
+    shifted, maxima = solve(memory, alpha, memory)
+    return {"probabilities in place": memory, "shifted conjugates": shifted, "maxima": maxima}
+
+
+def gradients_of(
+    p: Tensor, losses: Tensor, leaves: dict[str, Tensor], upstream: Tensor
+) -> dict[str, Tensor]:
+    """Return the gradients of probabilities and losses in leaves, and second ones in the scores."""
+    inputs = list(leaves.values())
     of_mapping = torch.autograd.grad(p, inputs, upstream)
     of_loss = torch.autograd.grad(losses @ upstream[:, 0], inputs, create_graph=True)
-    (second,) = torch.autograd.grad(of_loss[0], z, upstream)
-    gradients = {
+    (second,) = torch.autograd.grad(of_loss[0], leaves["scores"], upstream)
+    return {
         **{f"of the mapping in {name}": g for name, g in zip(leaves, of_mapping, strict=True)},
         **{f"of the loss in {name}": g for name, g in zip(leaves, of_loss, strict=True)},
         "second, of the loss": second,
     }
-    return Results(values, gradients)
 
 
 def scores_of(length: int, dtype: torch.dtype) -> Tensor:
@@ -128,7 +140,7 @@ def compared(request: pytest.FixtureRequest) -> Compared:
     with pytest.MonkeyPatch.context() as patch:
         use_short_limits(patch)
         ours = results_of(scores, alpha, upstream)
-        patch.setattr(backends, "of", lambda *_: reference)
+        patch.setattr(backends, "backend_for", lambda *_: reference)
         expected = results_of(scores.double(), exact_alpha, upstream.double())
     return Compared(dtype, ours, expected)
 
@@ -162,13 +174,14 @@ def test_gradients_equal_the_definition_in_float64(compared: Compared) -> None:
 
 @pytest.mark.parametrize("alpha", [1.2, 1.5])
 def test_rows_of_whole_tiles(alpha: float) -> None:
+    """With the limits as they are: 9,000 scores are long, two tiles of 4,096 and a part of one."""
     scores = torch.randn(2, 9000, device=DEVICE)
     expected = reference.mapping(scores.double(), alpha, logs=False)
     torch.testing.assert_close(entmax(scores, alpha).double(), expected, rtol=1e-4, atol=2e-6)
 
 
 def test_alphas_above_2_that_could_not_be_read_give_nan() -> None:
-    """While a CUDA graph is captured, nothing can be read; else they would be PyTorch's."""
+    """While a CUDA graph records, nothing can be read; at other times PyTorch solves these rows."""
     scores, alphas = torch.randn(2, 30, device=DEVICE), torch.tensor([[1.5], [2.5]], device=DEVICE)
     p = triton.mapping(scores, alphas, logs=False)
     assert p[1].isnan().all()
@@ -180,7 +193,7 @@ def test_learned_alphas_have_kernels_in_a_graph() -> None:
     scores, graph = torch.randn(4, 30, device=DEVICE), torch.cuda.CUDAGraph()
     expected = entmax(scores, LEARNED)
     with torch.cuda.graph(graph):
-        assert backends.of(scores, LEARNED) is triton
+        assert backends.backend_for(scores, LEARNED) is triton
         p = entmax(scores, LEARNED)
     graph.replay()
     torch.testing.assert_close(p, expected)
@@ -199,12 +212,12 @@ class TestKernelsThatDoNotStart:
 
     def test_are_replaced_with_a_warning(self) -> None:
         with pytest.warns(RuntimeWarning, match="slower: no compiler"):
-            assert backends.of(torch.zeros(1, 2, device=DEVICE), 1.5) is reference
+            assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is reference
 
     @pytest.mark.filterwarnings("ignore:the GPU kernels")
     def test_are_replaced_after_one_warning(self) -> None:
         scores = torch.randn(3, 20, device=DEVICE)
-        backends.of(scores, 1.5)
+        backends.backend_for(scores, 1.5)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert torch.equal(entmax(scores, 1.5), reference.mapping(scores, 1.5, logs=False))

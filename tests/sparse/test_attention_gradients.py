@@ -22,7 +22,7 @@ from tests.sparse.attention_inputs import (
 ALPHAS = (1.0, 1.0001, 1.2, 1.33, 1.5, 1.9999, 2.0, 2.5, 3.5)
 KINDS_OF_NUMBERS = ("bias", "holes")
 KINDS_OF_CONSTANTS = tuple(kind for kind in KINDS if kind not in KINDS_OF_NUMBERS)
-# Each alpha with two masks, and each mask with several alphas.
+# Each alpha with two masks, since 9 alphas are no multiple of 7 kinds, and each mask with several.
 PAIRS = list(zip(ALPHAS * 2, cycle(KINDS)))
 
 

@@ -16,7 +16,7 @@ def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch: pytest.Monk
     """PyTorch's operations in their place wait for the GPU, which cannot be recorded."""
     assert reason_against(model_of()) is None
     monkeypatch.setattr(padded_module, "device_of", lambda model: torch.device("cuda"))
-    monkeypatch.setattr(backends, "of", lambda *_: backends.reference)
+    monkeypatch.setattr(backends, "backend_for", lambda *_: backends.reference)
     assert reason_against(model_of()) == "Triton starts no kernels here"
 
 

@@ -105,7 +105,7 @@ class Bench:
     def _check_kernels(self) -> None:
         """Fail if a kernel failed: PyTorch then does its work, with a warning."""
         probe = torch.zeros(1, 2, device=self._device.device)
-        if self._device.is_gpu and backends.of(probe, 1.5) is backends.reference:
+        if self._device.is_gpu and backends.backend_for(probe, 1.5) is backends.reference:
             self.failed = True
             print("FAILED: a kernel; PyTorch did the work of all from then on (see the warning)")
 

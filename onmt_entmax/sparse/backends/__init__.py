@@ -9,7 +9,7 @@ kernels run on the CPU, slowly, for tests.
 import os
 import warnings
 from functools import cache
-from typing import Any
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -20,14 +20,24 @@ from onmt_entmax.sparse.backends import cpu
 
 # Types of scores that the C++ code and the kernels take.
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+# The C++ code and the kernels number columns in 32 bits. Of rows shorter than this, even offsets in
+# bytes, 8 for a score in float64, have room in them.
+_TOO_MANY_COLUMNS = 1 << 27
 
 
-def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
-    """Return the fastest implementation for the arguments of an operation, a module.
+def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> ModuleType:
+    """Return the fastest implementation for the arguments of an operation.
 
-    A tensor of alphas is read once. Where a compiler records, it cannot be, and the choice is the
-    reference. Where a CUDA graph records, it is the kernels, since learned alphas lie between 1 and
-    2; they answer a larger alpha with nan.
+    The reference does what the others cannot:
+
+    - no scores at all,
+    - tensors that have no values yet, while a compiler records, or that only PyTorch can read,
+    - other types, and rows of `_TOO_MANY_COLUMNS`,
+    - alphas above 2 on a GPU, and above `cpu.LARGEST` on a CPU,
+    - devices other than CPUs and GPUs, and those for which nothing was built.
+
+    A tensor of alphas is read once. While a CUDA graph records, it cannot be, and the choice is the
+    kernels, since learned alphas lie between 1 and 2; they answer a larger alpha with nan.
 
     Args:
         scores: the scores ``(..., n)``, or probabilities.
@@ -37,21 +47,25 @@ def of(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> Any:
     tensors = [tensor for tensor in (scores, alpha, *others) if isinstance(tensor, Tensor)]
     if not scores.numel() or not all(is_readable(tensor, wait=True) for tensor in tensors):
         return reference
-    # Columns are numbered in 32 bits.
-    if scores.dtype not in _TYPES or scores.shape[-1] >= 1 << 27:
+    if scores.dtype not in _TYPES or scores.shape[-1] >= _TOO_MANY_COLUMNS:
         return reference
     if isinstance(alpha, Tensor):
-        recorded = alpha.is_cuda and torch.cuda.is_current_stream_capturing()
-        alpha = 2.0 if recorded else float(alpha.detach().amax())  # the largest decides
+        is_recorded = alpha.is_cuda and torch.cuda.is_current_stream_capturing()
+        largest_alpha = 2.0 if is_recorded else float(alpha.detach().amax())
+    else:
+        largest_alpha = alpha
     if scores.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
-        return _gpu(scores.device) if alpha <= 2 else reference
-    built = cpu.module is not None and scores.device.type == "cpu"
-    return cpu if built and alpha <= cpu.LARGEST else reference
+        return _gpu(scores.device) if largest_alpha <= 2 else reference
+    is_built = cpu.module is not None and scores.device.type == "cpu"
+    return cpu if is_built and largest_alpha <= cpu.LARGEST else reference
 
 
 @cache
-def _gpu(device: torch.device) -> Any:
-    """Return the GPU kernels if they start on a device, else warn and return the reference."""
+def _gpu(device: torch.device) -> ModuleType:
+    """Return the GPU kernels if they start on a device, else warn and return the reference.
+
+    A trial decides: a row is solved.
+    """
     try:
         from onmt_entmax.sparse.backends import triton
 
@@ -70,6 +84,8 @@ def _gpu(device: torch.device) -> Any:
 
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
     r"""Write the probabilities of rows into ``out``.
+
+    That of the number 1, softmax, needs no backend: it is a few operations of PyTorch, in place.
 
     Args:
         scores: ``(rows, n)``, contiguous, float32 or float64.
@@ -92,5 +108,5 @@ def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, T
         return total.log().squeeze(-1), maxima.squeeze(-1)
     if not scores.numel():
         return scores.sum(-1), scores.sum(-1)
-    shifted, maxima = of(scores, alpha, out).solve(scores, alpha, out)
-    return shifted, maxima
+    solved: tuple[Tensor, Tensor] = backend_for(scores, alpha, out).solve(scores, alpha, out)
+    return solved

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
@@ -19,12 +20,22 @@ from torch import Tensor
 
 
 def load(name: str) -> ModuleType | None:
-    """Return a C++ extension module of this package, or None without it."""
+    """Return a C++ extension module of this package, or None without it.
+
+    One that was built but cannot be loaded, for another machine or Python, is warned of.
+    """
     if os.environ.get("ONMT_ENTMAX_NATIVE") == "0":
         return None
     try:
         return import_module(name)
-    except ImportError:
+    except ModuleNotFoundError:  # installed without a compiler
+        return None
+    except ImportError as error:
+        warnings.warn(
+            f"{name} cannot be loaded, PyTorch does its work, slower: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
         return None
 
 
@@ -35,7 +46,8 @@ _TYPES = {torch.float32: "f", torch.float64: "d"}  # as C++ names them
 class Rows(NamedTuple):
     """Rows of scores for `map_rows` and `scale_rows`: the struct ``Rows`` of csrc/native.cpp.
 
-    A tensor becomes its address, None becomes a null pointer.
+    The fields are in the order of C++, which is not checked, but for the size of the whole. A
+    tensor becomes its address, None becomes a null pointer.
 
     Attributes:
         alpha: of all rows; not read if there are `alphas`.
@@ -77,6 +89,7 @@ class Heads(NamedTuple):
     """Heads of attention for `forward` and `backward`: the struct ``Heads`` of csrc/native.cpp.
 
     `forward` turns scores into weights, `backward` turns gradients in weights into those in scores.
+    Fields become numbers as those of `Rows` do.
 
     Attributes:
         first: number of the first head, of all ``(outer, heads)``.
@@ -137,8 +150,8 @@ def run(function: Callable[..., None], rows: Tensor, values: Rows | Heads) -> No
     Raises:
         ValueError: a row is -inf everywhere.
     """
-    # None, then numbers, then tensors: to ask whether a value is a tensor takes longer. Small rows
-    # wait for this line, so it calls no function.
+    # Small rows wait for this line: it asks for None and numbers first, since to ask whether a
+    # value is a tensor takes longer, and it stands here, not in a function for one value.
     numbers = [
         0 if x is None else x if isinstance(x, (int, float)) else x.data_ptr() for x in values
     ]

@@ -16,17 +16,20 @@ every step. The result is written once, but for the candidates', which follow th
 
 Arguments of the kernels:
 
-    scores, out                             contiguous, (rows, n)
+    scores, out                             contiguous, (rows, n); ``out`` may be the scores, since
+                                            what is written is not read again
     shifted, maxima                         (rows,)
     alpha, inner, count, each_row           see `RowAlphas`
     log_form, power, work                   see `Form`
     result                                  "probabilities" or "logs", which go to ``out``
     conjugate                               whether to write ``shifted`` and ``maxima``
     height, width                           rows and columns of a program's tile
-    columns, room                           memory of a row's list of candidates, and its size
+    listed_columns, room                    memory of the rows' lists of candidates, (rows, room):
+                                            where in a row they are; and the size of a list
 
-Inside, ``place`` is an offset into a tensor, ``column`` one into a row; ``there``, ``row_exists``
-and ``is_candidate`` are masks.
+Inside, ``place`` is an offset into a tensor, ``column`` one into a row, ``slot`` one into a list;
+``there``, ``row_exists`` and ``is_candidate`` are masks. ``all_listed`` says of a long row whether
+its list has room for all its candidates: else the list is not complete, and nothing reads it.
 """
 
 # mypy: allow-untyped-defs
@@ -100,10 +103,7 @@ def solve_short(
     each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Solve rows that fit in registers, ``height`` a program: one read, one write.
-
-    ``out`` may be the scores.
-    """
+    """Solve rows that fit in registers, ``height`` a program: one read, one write."""
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
     place = row.to(tl.int64) * n + column
@@ -148,7 +148,7 @@ def _lane_maxima(scores, n, work: tl.constexpr, width: tl.constexpr):
 
 @triton.jit
 def _list_candidates(
-    scores, columns, n, maximum, bound, beta,
+    scores, listed_columns, n, maximum, bound, beta,
     log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
     """List the columns of scores above the bound while there is room; return how many there are."""
@@ -157,25 +157,25 @@ def _list_candidates(
         column = begin + tl.arange(0, width)
         tile = tl.load(scores + column[None, :], mask=column[None, :] < n, other=-INFINITY)
         _, _, base = curve(tile.to(maximum.dtype) - maximum, bound, beta, log_form, power)
-        # A comparison under which nan is a candidate.
+        # Not `base > 0`: nan is a candidate too, so that it reaches the result.
         is_candidate = tl.reshape((base <= 0) == 0, (width,))
-        here = tl.sum(is_candidate.to(tl.int32), 0)
-        if (here > 0) & (number < room):
+        found = tl.sum(is_candidate.to(tl.int32), 0)
+        if (found > 0) & (number < room):
             slot = number + tl.cumsum(is_candidate.to(tl.int32), 0) - 1
-            tl.store(columns + slot, column, mask=is_candidate & (slot < room))
-        number += here
+            tl.store(listed_columns + slot, column, mask=is_candidate & (slot < room))
+        number += found
     return number
 
 
 @triton.jit
-def _load_candidates(scores, columns, number, maximum, room: tl.constexpr):
+def _load_candidates(scores, listed_columns, number, maximum, room: tl.constexpr):
     """Return the listed columns, which of the list's places have one, and their scores.
 
     All are (1, room). The scores are those minus the maximum, -inf at other places.
     """
     slot = tl.arange(0, room)[None, :]
     is_candidate = slot < number
-    column = tl.load(columns + slot, mask=is_candidate, other=0)
+    column = tl.load(listed_columns + slot, mask=is_candidate, other=0)
     scores = tl.load(scores + column, mask=is_candidate, other=-INFINITY).to(maximum.dtype)
     return column, is_candidate, tl.where(is_candidate, scores - maximum, -INFINITY)
 
@@ -211,7 +211,8 @@ def _solve_again(
     log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Return what :func:`_solve_candidates` does, from all scores, read in every step."""
-    # A loop of Triton may change only what exists before it.
+    # A loop of Triton may change only what exists before it. Sum and energy belong to the threshold
+    # before a step; after the loop they are those of the result, since its last step moves nothing.
     threshold, total, energy = bound, bound * 0.0, bound * 0.0
     going = 1
     steps = 0
@@ -227,17 +228,18 @@ def _solve_again(
 
 @triton.jit
 def _write_row(
-    scores, out, n, only_candidates, maximum, threshold, beta, total,
+    scores, out, n, all_listed, maximum, threshold, beta, total,
     result: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Write the result of a long row from its scores.
 
-    With ``only_candidates`` it is that outside the support everywhere; the caller writes the rest.
+    With ``all_listed``, as if no score were in the support: the caller then overwrites the
+    candidates, which alone may be, and no score is read.
     """
     in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
     for begin in range(0, n, width):
         column = begin + tl.arange(0, width)[None, :]
-        if only_candidates:
+        if all_listed:
             nothing = -INFINITY if result == "logs" else 0.0
             finished = tl.full((1, width), nothing, maximum.dtype)
         else:
@@ -252,7 +254,7 @@ def _write_row(
 
 @triton.jit(do_not_specialize=VARIOUS)
 def solve_long(
-    scores, out, shifted, maxima, alpha, inner, count, columns, n,
+    scores, out, shifted, maxima, alpha, inner, count, listed_columns, n,
     each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
@@ -260,9 +262,9 @@ def solve_long(
     row = tl.program_id(0).to(tl.int64)
     scores += row * n
     out += row * n
-    columns += row * room
-    single = row + tl.full((1, 1), 0, tl.int64)
-    beta = beta_of(alpha, single, inner, count, each_row, work)
+    listed_columns += row * room
+    row_tile = row + tl.full((1, 1), 0, tl.int64)
+    beta = beta_of(alpha, row_tile, inner, count, each_row, work)
     least = least_threshold(beta, log_form, power)
 
     # The first reading: the maximum, and a lower bound of the threshold.
@@ -272,29 +274,30 @@ def solve_long(
     maximum = tl.max(lanes, 1, keep_dims=True)
     bound = _lower_bound(lanes - maximum, least, beta, log_form, power, STEPS)
 
-    # The second one: the candidates. If they do not fit, their list is not complete, and not used.
+    # The second one: the candidates.
     number = _list_candidates(
-        scores, columns, n, maximum, bound, beta, log_form, power, width, room
+        scores, listed_columns, n, maximum, bound, beta, log_form, power, width, room
     )
-    fit = number <= room
+    all_listed = number <= room
     tl.debug_barrier()  # other threads read the list than wrote it
     column, is_candidate, candidates = _load_candidates(
-        scores, columns, tl.where(fit, number, 0), maximum, room
+        scores, listed_columns, tl.where(all_listed, number, 0), maximum, room
     )
 
-    if fit:
+    if all_listed:
         threshold, total, energy = _solve_candidates(candidates, bound, beta, log_form, power)
     else:
         threshold, total, energy = _solve_again(
             scores, n, maximum, bound, beta, log_form, power, width
         )
     if conjugate:
-        tl.store(shifted + single, shifted_conjugate(threshold, least, energy, beta))
-        tl.store(maxima + single, maximum)
+        tl.store(shifted + row_tile, shifted_conjugate(threshold, least, energy, beta))
+        tl.store(maxima + row_tile, maximum)
 
-    # All scores that are no candidates have no probability.
-    _write_row(scores, out, n, fit, maximum, threshold, beta, total, result, log_form, power, width)
-    if fit:
+    _write_row(
+        scores, out, n, all_listed, maximum, threshold, beta, total, result, log_form, power, width
+    )
+    if all_listed:
         tl.debug_barrier()  # the zeros must come first
         in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
         probability, _, _ = curve(candidates, threshold, beta, log_form, power)

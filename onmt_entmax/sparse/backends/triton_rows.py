@@ -76,9 +76,9 @@ def _solve(
             grid = (blocks(rows, short["height"]),)
             triton_kernels.solve_short[grid](*arguments, rows, n, **constants, **short)
             return
-        columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
+        listed_columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
         triton_kernels.solve_long[(rows,)](
-            *arguments, columns, n, **constants,
+            *arguments, listed_columns, n, **constants,
             width=_TILE // form.work.itemsize, room=_ROOM, num_warps=_warps(_TILE),
         )  # fmt: skip
 

@@ -1,0 +1,192 @@
+"""A layer of the LSTM encoder, run over all steps of a batch: packed ones, or fixed ones.
+
+`steps` says what packed and fixed steps are. `layers_for` chooses the class; `encoder` then calls
+its `run` for each layer, from the lowest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.nn.products import linear
+from onmt_entmax.recurrence.deferred import after_all_steps
+from onmt_entmax.recurrence.embedding import expand
+from onmt_entmax.recurrence.layer import LayerStep, LayerWeight
+from onmt_entmax.recurrence.steps import Steps
+
+States = tuple[Tensor, Tensor]
+"""Hidden and cell states."""
+
+# What is added to a gate that is to be closed, and to one that is to be open: next to them, no
+# other summand matters, and the sigmoid is exactly 0 and 1, in float64 too.
+_CLOSED, _OPEN = -1e4, 1e4
+# The gates' order in PyTorch's weights of an LSTM.
+_INPUT_GATE, _FORGET_GATE, _CANDIDATE, _OUTPUT_GATE = range(4)
+
+
+class EncoderLayers(ABC):
+    """How the layers of an encoder run over the steps of a batch.
+
+    Args:
+        steps: the rows of each step.
+        batch: number of sentences.
+        hidden_size: of one direction.
+        matmul_dtype: of the factors of products, see `linear`.
+    """
+
+    def __init__(
+        self, steps: Steps, batch: int, hidden_size: int, matmul_dtype: torch.dtype | None
+    ) -> None:
+        self._steps = steps
+        self._batch = batch
+        self._hidden_size = hidden_size
+        self._matmul_dtype = matmul_dtype
+
+    @abstractmethod
+    def run(
+        self, x: Tensor, token_rows: Tensor | None, weights: Sequence[Sequence[Tensor]]
+    ) -> tuple[Tensor, States]:
+        """Run one layer.
+
+        Args:
+            x: inputs ``(rows, in)``: one for each of the `total` rows of all steps, or one for each
+                that `token_rows` names.
+            token_rows: the row of `x` of each token, ``(total,)``, see `expand`; None: its own.
+            weights: of each direction: input weight, hidden weight, and two biases.
+
+        Returns:
+            States ``(total, directions * hidden)``, and the last hidden and cell states
+            ``(directions, batch, hidden)``.
+        """
+
+    def _input_part(self, x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+        """Return the part of the gates that inputs ``(rows, in)`` have, ``(rows, 4 * hidden)``."""
+        input_weight, _, input_bias, hidden_bias = weights
+        return linear(x, input_weight, input_bias + hidden_bias, self._matmul_dtype)
+
+    def _run_steps(
+        self, hidden_weight: Tensor, summand: Tensor, first: Tensor, *, backwards: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Run the steps of one direction, or of all at once.
+
+        Args:
+            hidden_weight: ``(..., 4 * hidden, hidden)``.
+            summand: the gates' part of the inputs, ``(..., total, 4 * hidden)``.
+            first: hidden and cell states before the first step, ``(..., batch, hidden)``.
+            backwards: whether the last step comes first.
+
+        Returns:
+            Hidden states of all steps ``(..., total, hidden)``, and the last hidden and cell
+            states ``(..., batch, hidden)``.
+        """
+        layer = LayerWeight(hidden_weight, summand, self._steps.sizes, self._matmul_dtype)
+        dependency = after_all_steps(layer, hidden_weight, summand)
+        hidden = cell = first
+        order = range(len(self._steps.sizes))
+        outputs = []
+        for step in reversed(order) if backwards else order:
+            output, hidden, cell = LayerStep.apply(
+                layer, dependency, step, None, None, hidden, cell
+            )
+            outputs.append(output)
+        if backwards:
+            outputs.reverse()
+        return torch.cat(outputs, -2), hidden, cell
+
+
+class PackedLayers(EncoderLayers):
+    """Layers over packed steps, one direction after the other."""
+
+    def run(
+        self, x: Tensor, token_rows: Tensor | None, weights: Sequence[Sequence[Tensor]]
+    ) -> tuple[Tensor, States]:
+        """Run one layer, see `EncoderLayers.run`."""
+        summands = [expand(self._input_part(x, direction), token_rows) for direction in weights]
+        first = x.new_zeros(self._batch, self._hidden_size)
+        outputs, hiddens, cells = [], [], []
+        # Of one direction, it is forwards.
+        for backwards, direction, summand in zip((False, True), weights, summands, strict=False):
+            _, hidden_weight, *_ = direction
+            states, hidden, cell = self._run_steps(
+                hidden_weight, summand, first, backwards=backwards
+            )
+            outputs.append(states)
+            hiddens.append(hidden)
+            cells.append(cell)
+        return torch.cat(outputs, 1), (torch.stack(hiddens), torch.stack(cells))
+
+
+class FixedLayers(EncoderLayers):
+    """Layers over fixed steps, all directions in one product a step.
+
+    The second direction has its steps in reverse, so that padding comes first, and leaves its cell
+    states 0. States mean nothing at padding.
+
+    Args:
+        real: which rows are no padding, ``(total, 1)``.
+        last: the row of each sentence's last step, ``(batch,)``.
+        others: those of `EncoderLayers`.
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        batch: int,
+        hidden_size: int,
+        matmul_dtype: torch.dtype | None,
+        real: Tensor,
+        last: Tensor,
+    ) -> None:
+        super().__init__(steps, batch, hidden_size, matmul_dtype)
+        self._real = real
+        self._last = last
+
+    def run(
+        self, x: Tensor, token_rows: Tensor | None, weights: Sequence[Sequence[Tensor]]
+    ) -> tuple[Tensor, States]:
+        """Run one layer, see `EncoderLayers.run`; each row has its own input."""
+        assert token_rows is None
+        at_padding = self._gates_at_padding(x)
+        summands = [
+            torch.where(self._real, self._input_part(x, direction), at_padding)
+            for direction in weights
+        ]
+        summands[1:] = map(self._steps.reversed, summands[1:])
+        hidden_weights = torch.stack([hidden_weight for _, hidden_weight, *_ in weights])
+        first = x.new_zeros(len(weights), self._batch, self._hidden_size)
+        states, hidden, cell = self._run_steps(
+            hidden_weights, torch.stack(summands), first, backwards=False
+        )
+        outputs, hiddens = [*states], [*hidden]
+        # Padding keeps cell states, but not hidden ones. The first direction ends with padding, and
+        # its last hidden states are those of the sentences' last steps; the second one does not.
+        hiddens[0] = outputs[0].index_select(0, self._last)
+        outputs[1:] = map(self._steps.reversed, outputs[1:])
+        return torch.cat(outputs, 1), (torch.stack(hiddens), cell)
+
+    def _gates_at_padding(self, x: Tensor) -> Tensor:
+        """Return summands ``(4 * hidden,)`` under which a step keeps the cell state.
+
+        The new cell state is ``forget gate * cell state + input gate * candidate``: with an open
+        forget gate and a closed input gate, exactly the old one.
+
+        Args:
+            x: gives type and device. Graphs record no copies from a CPU, so gates are filled there.
+        """
+        gates = x.new_zeros(4, self._hidden_size)
+        gates[_INPUT_GATE] = _CLOSED
+        gates[_FORGET_GATE] = _OPEN
+        return gates.flatten()
+
+
+def layers_for(
+    steps: Steps, batch: int, hidden_size: int, matmul_dtype: torch.dtype | None
+) -> EncoderLayers:
+    """Return how layers run over steps; see `EncoderLayers` for the arguments."""
+    if steps.real is None or steps.last is None:
+        return PackedLayers(steps, batch, hidden_size, matmul_dtype)
+    return FixedLayers(steps, batch, hidden_size, matmul_dtype, real=steps.real, last=steps.last)
