@@ -18,11 +18,15 @@ from onmt_entmax.search import (
 from onmt_entmax.search.certificate import Proof
 from onmt_entmax.search.expression_parser import parse_expression
 from tests.search.automata import compiled
-from tests.search.beam_cases import BEAM, COVERED
-from tests.search.cases import Case, Model
+from tests.search.beam_cases import BEAM
+from tests.search.cases import COVERED, Case, Model
+from tests.search.constraint_cases import EXCLUDING, SATISFYING
 from tests.search.exact_cases import EXACT
+from tests.search.penalty_cases import PENALISED
+from tests.search.stop_cases import STOP
 from tests.search.tables import EOS, Fixed, RoundedUp, TableStepper
 
+BEAM_SEARCHES = BEAM | STOP | PENALISED | EXCLUDING | SATISFYING
 A, B = 2, 3  # the tokens of the documentation's example
 
 
@@ -66,7 +70,7 @@ def check_parts(result: SearchResult, expected: dict[str, Any]) -> None:
         assert parts[name] == (value if exact else pytest.approx(value)), name
 
 
-@pytest.mark.parametrize("case", BEAM.values(), ids=list(BEAM))
+@pytest.mark.parametrize("case", BEAM_SEARCHES.values(), ids=list(BEAM_SEARCHES))
 def test_beam_search(case: Case) -> None:
     stepper = TableStepper(7, attention=True)
     (result,) = beam_search(
