@@ -94,10 +94,10 @@ def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) 
         rng: draws texts that the model does not write.
 
     Returns:
-        The level of the decision.
+        The level of the decision, or "no text" without one.
     """
     if decision is None:
-        return "nothing found"
+        return "no text"  # "found" is a level
     utility = decision.utility
     real = truth.expected_utilities(utility, list(truth.probabilities))
     for text, least in zip(decision.texts, decision.expected, strict=True):

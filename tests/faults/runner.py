@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     """What checks of many models came to."""
 
     levels: Counter[tuple[str, str]]
-    """How often each kind of check met each level."""
+    """How often each kind of check met each level, by the names of both."""
     failed: list[int]
     """Seeds of the models about which a claim is wrong."""
 
