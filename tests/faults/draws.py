@@ -30,7 +30,13 @@ def draw_alpha(rng: random.Random) -> float:
 def draw_config(rng: random.Random, max_length: int, **options: Any) -> SearchConfig:
     """Return random options of a beam search, besides those that are given."""
     n_best = rng.choice([0, 1, 1, 3])
-    return SearchConfig(rng.randint(1, 10), n_best, max_length, rng.choice(STOPS), **options)
+    return SearchConfig(
+        beam_size=rng.randint(1, 10),
+        n_best=n_best,
+        max_length=max_length,
+        stop=rng.choice(STOPS),
+        **options,
+    )
 
 
 def draw_reward(rng: random.Random) -> Penalties:

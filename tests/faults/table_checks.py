@@ -93,7 +93,13 @@ def check_penalties(seed: int, rng: random.Random) -> list[Level]:
     table, stepper, _ = draw_table(seed, rng)
     penalties, max_length = rng.choice(PENALTIES), 4
     beam_size, n_best = rng.randint(1, 10), rng.choice([1, 1, 2])
-    config = SearchConfig(beam_size, n_best, max_length, rng.choice(STOPS), penalties=penalties)
+    config = SearchConfig(
+        beam_size=beam_size,
+        n_best=n_best,
+        max_length=max_length,
+        stop=rng.choice(STOPS),
+        penalties=penalties,
+    )
     support = enumerate_support(stepper, [table], max_length)
     scores, cut = scores_of(support, penalties), bool(support.prefixes)
     beam = beam_search(stepper, [table], config)[0]
@@ -111,7 +117,13 @@ def check_reward(seed: int, rng: random.Random) -> list[Level]:
     beam_size, n_best = rng.randint(1, 10), rng.choice([1, 1, 3])
     tables = [Table(seed + i, draw_alpha(rng), tokens, spread=2.0, end=1.0) for i in range(3)]
     reward, limit = draw_reward(rng), rng.choice([2, 3, longest])
-    config = SearchConfig(beam_size, n_best, limit, rng.choice(STOPS), penalties=reward)
+    config = SearchConfig(
+        beam_size=beam_size,
+        n_best=n_best,
+        max_length=limit,
+        stop=rng.choice(STOPS),
+        penalties=reward,
+    )
     levels: list[Level] = []
     for table, source_length, beam in zip(
         tables, stepper.source_lengths(tables), beam_search(stepper, tables, config), strict=True
@@ -131,7 +143,7 @@ def check_exact(seed: int, rng: random.Random) -> list[Level]:
     """Check an exact search, or a list of the support down to some mass."""
     table, stepper, tolerance = draw_table(seed, rng)
     max_length, n_best = rng.choice([1, 2, 3, 4]), rng.choice([0, 1, 1, 3])
-    config = SearchConfig(rng.randint(1, 10), n_best, max_length)
+    config = SearchConfig(beam_size=rng.randint(1, 10), n_best=n_best, max_length=max_length)
     budget = Budget(
         expansions=rng.choice([FEW_EXPANSIONS, ENOUGH_EXPANSIONS]),
         states=rng.choice([FEW_STATES, ENOUGH_STATES]),

@@ -114,7 +114,9 @@ def test_forced_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
     check_parts(free, {"tokens": [(2,), ()], "excluded": 0})
 
 
-@pytest.mark.parametrize("config", [SearchConfig(1, stop="first"), SearchConfig(1, n_best=0)])
+@pytest.mark.parametrize(
+    "config", [SearchConfig(beam_size=1, stop="first"), SearchConfig(beam_size=1, n_best=0)]
+)
 def test_a_probability_rounded_above_one_does_not_break_the_bound(config: SearchConfig) -> None:
     model = RoundedUp({(): {2: 1.0}, (2,): {2: 0.5, 3: 0.5}})
     (result,) = beam_search(TableStepper(7), [model], config)
@@ -163,7 +165,7 @@ def test_the_example_of_the_documentation(
 ) -> None:
     """Docs/certificates.md searches this model by hand."""
     model: Model = {(): {A: 0.6, B: 0.4}, (A,): {EOS: end, B: 1 - end}}
-    config = SearchConfig(beam_size, n_best=len(outputs))
+    config = SearchConfig(beam_size=beam_size, n_best=len(outputs))
     (result,) = beam_search(TableStepper(7), [Fixed(model)], config)
     assert result.certificate.level == level
     assert result.certificate.bound == pytest.approx(bound)

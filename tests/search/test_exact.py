@@ -21,13 +21,13 @@ THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 
 @pytest.mark.parametrize(("n_best", "settled"), [(1, True), (2, False), (0, False)])
 def test_what_a_beam_of_one_settles(n_best: int, settled: bool) -> None:
-    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(1, 0))
+    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(beam_size=1, n_best=0))
     assert (result.certificate.level, result.certificate.proven) == ("optimal", 1)
     assert is_settled(result, n_best) is settled
 
 
 def test_a_whole_support_settles_a_list_of_all() -> None:
-    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(2, 0))
+    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(beam_size=2, n_best=0))
     assert is_settled(result, 0)
 
 

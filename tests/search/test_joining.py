@@ -7,7 +7,7 @@ from onmt_entmax.search.certificate import SearchResult
 from tests.search.networks import network, sentences, stepper, together
 from tests.search.tables import Table, TableStepper
 
-CONFIG = SearchConfig(3, max_length=6)
+CONFIG = SearchConfig(beam_size=3, max_length=6)
 rows_alive = pytest.mark.parametrize("rows", [1, 7, 1000])
 
 
