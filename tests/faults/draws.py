@@ -55,7 +55,8 @@ class DrawnTable(NamedTuple):
 
 def draw_table(seed: int, rng: random.Random, least_tokens: int = 3) -> DrawnTable:
     """Return a random table of `least_tokens` to 6 tokens."""
-    alpha, tokens = draw_alpha(rng), rng.randint(least_tokens, 6)
+    alpha = draw_alpha(rng)
+    tokens = rng.randint(least_tokens, 6)
     table = Table(seed, alpha, tokens, spread=rng.choice([1.0, 2.0, 4.0]))
     is_double = rng.random() < 0.5
     dtype = torch.float64 if is_double else torch.float32
@@ -74,7 +75,8 @@ class DrawnNetwork(NamedTuple):
 
 def draw_network(seed: int, rng: random.Random) -> DrawnNetwork:
     """Return a random network of any kind, with random attention."""
-    kind, is_double = rng.choice(list(DECODERS)), rng.random() < 0.8
+    kind = rng.choice(list(DECODERS))
+    is_double = rng.random() < 0.8
     changes: dict[str, Any] = {"global_attention_alpha": draw_alpha(rng)}
     if "decoder_type" not in DECODERS[kind]:
         changes["global_attention"] = rng.choice(["dot", "general", "mlp"])

@@ -37,7 +37,8 @@ def check_models(models: int, seed: int, checks: Mapping[str, Check]) -> Outcome
         seed: of the run.
         checks: by name of the kind.
     """
-    outcome, names = Outcome(Counter(), []), list(checks)
+    outcome = Outcome(Counter(), [])
+    names = list(checks)
     first = seed * _SEEDS % 2**62  # PyTorch takes no larger seeds
     for number in tqdm(range(first, first + models), disable=models < 1000):
         name = names[number % len(names)]

@@ -34,7 +34,8 @@ def _check_samples(
     stepper: Stepper, batch: Any, max_length: int, rng: random.Random, seed: int
 ) -> list[str]:
     """Check samples of one sentence, with and without replacement."""
-    topk, topp = rng.choice([-1, -1, 1, 2, 3]), rng.choice([0.0, 0.0, 0.5, 0.9])
+    topk = rng.choice([-1, -1, 1, 2, 3])
+    topp = rng.choice([0.0, 0.0, 0.5, 0.9])
     sampling = Sampling(topk=topk, topp=topp, seed=seed)
     truth = distribution(stepper, batch, sampling, max_length)
     (samples,) = sample(stepper, batch, sampling, count=500, max_length=max_length)
@@ -50,7 +51,8 @@ def _check_samples(
 
 def check_distinct_pairs(seed: int, rng: random.Random) -> list[str]:
     """Check the first two samples without replacement."""
-    table, stepper = Table(seed, draw_alpha(rng), 4), TableStepper(4)
+    table = Table(seed, draw_alpha(rng), 4)
+    stepper = TableStepper(4)
     truth = distribution(stepper, [table], Sampling(), max_length=1)
     if len(truth) < 2:
         return ["one output only"]

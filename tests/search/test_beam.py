@@ -125,7 +125,9 @@ class Watched(TableStepper):
 @pytest.mark.parametrize("rows", [1, 6])
 def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
     """Those of at most `rows` sentences, and of one more batch."""
-    model, beam_size, batch_size = Watched(), 3, 2
+    model = Watched()
+    beam_size = 3
+    batch_size = 2
     requests = [Request([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)]) for i in range(15)]
     config = SearchConfig(beam_size=beam_size, max_length=6)
     assert len(dict(stream_search(model, requests, config, rows))) == 30

@@ -33,7 +33,8 @@ def test_a_whole_support_settles_a_list_of_all() -> None:
 
 @pytest.mark.parametrize("expansions", [1, 2, 7])
 def test_no_more_is_computed_than_the_budget_has(expansions: int) -> None:
-    model, budget = TableStepper(), Budget(expansions, rows=1)
+    model = TableStepper()
+    budget = Budget(expansions, rows=1)
     config = SearchConfig(beam_size=1, n_best=0, max_length=6)
     result = exact_search(model, [Table(0, 1.0)], config, budget)
     assert result.rows == model.rows == expansions
@@ -86,7 +87,8 @@ LENGTH_PENALTY = Penalties("wu", alpha=0.6)
 )
 def searches(request: pytest.FixtureRequest) -> Searches:
     n_best, penalties = request.param
-    of_tables, stepper = [], TableStepper(6)
+    of_tables = []
+    stepper = TableStepper(6)
     config = SearchConfig(
         beam_size=4, n_best=n_best, max_length=6, stop="optimal", penalties=penalties
     )

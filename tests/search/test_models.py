@@ -23,7 +23,8 @@ class TestMembersThatKeepPadding:
         """Hypotheses of a batch, each with that of its sentence alone."""
         kinds = ("input-feeding", request.param)
         ensemble = EnsembleStepper([stepper(network(k, 1.5, 3), attention=True) for k in kinds])
-        batches, config = sentences(6), SearchConfig(beam_size=4, n_best=2, max_length=6)
+        batches = sentences(6)
+        config = SearchConfig(beam_size=4, n_best=2, max_length=6)
         alone = [beam_search(ensemble, batch, config)[0] for batch in batches]
         results = beam_search(ensemble, together(batches), config)
         return [
@@ -50,7 +51,8 @@ def test_members_of_other_widths_attend_to_the_same_positions(reverse: bool) -> 
     """Once long sentences have left, an input-feeding LSTM has the shorter sources alone."""
     members = [stepper(network(kind, 1.5, 3), attention=True) for kind in ("input-feeding", "gru")]
     ensemble = EnsembleStepper(members[::-1] if reverse else members)
-    batches, short = sentences(6), 5
+    batches = sentences(6)
+    short = 5
     with torch.inference_mode():
         state = ensemble.select(ensemble.start(together(batches)), torch.tensor([short]))
         attentions = [
@@ -83,7 +85,8 @@ class TestAttention:
     @pytest.fixture(scope="class", params=["gru", "transformer", "learned"])
     def hypotheses(self, request: pytest.FixtureRequest) -> list[tuple[int, Hypothesis]]:
         """Hypotheses with the length of their source."""
-        model, batches = stepper(network(request.param, 1.5, 6), attention=True), sentences(5)
+        model = stepper(network(request.param, 1.5, 6), attention=True)
+        batches = sentences(5)
         config = SearchConfig(beam_size=3, n_best=2, max_length=8)
         results = beam_search(model, together(batches), config)
         return [
