@@ -36,7 +36,7 @@ def test_a_stream_of_tables_gives_what_each_gives_alone(rows: int) -> None:
 def test_a_stream_of_sentences_gives_what_each_gives_alone(
     kind: str, can_join: bool, rows: int
 ) -> None:
-    model = stepper(network(kind, 1.5, 9))
+    model = stepper(network(kind, alpha=1.5, seed=9))
     singles = sentences(18)
     assert model.can_join is can_join
     requests = [Request(together(singles[first : first + 3])) for first in range(0, 18, 3)]

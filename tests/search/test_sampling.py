@@ -109,7 +109,7 @@ class TestSeeds:
 
     @pytest.fixture
     def model(self, kind: str) -> ModelStepper:
-        return stepper(network(kind, 1.2, 2))
+        return stepper(network(kind, alpha=1.2, seed=2))
 
     @pytest.fixture
     def sampling(self, distinct: bool) -> Sampling:
@@ -161,7 +161,7 @@ class TestATemperature:
     @pytest.fixture(scope="class")
     def divided(self, kind: str, alpha: float, batch: Batch) -> dict[Outcome, float]:
         """The distribution of a network whose scores are divided."""
-        other = network(kind, alpha, self.SEED)
+        other = network(kind, alpha=alpha, seed=self.SEED)
         with torch.no_grad():
             other.generator.weight /= self.TEMPERATURE
             other.generator.bias /= self.TEMPERATURE
@@ -169,7 +169,7 @@ class TestATemperature:
 
     @pytest.fixture(scope="class")
     def warm(self, kind: str, alpha: float) -> ModelStepper:
-        model = network(kind, alpha, self.SEED)
+        model = network(kind, alpha=alpha, seed=self.SEED)
         return ModelStepper(model, VOCABULARIES.target, temperature=self.TEMPERATURE)
 
     def test_divides_the_scores(
@@ -187,7 +187,7 @@ class TestATemperature:
     def test_changes_the_distribution(
         self, kind: str, alpha: float, batch: Batch, divided: dict[Outcome, float]
     ) -> None:
-        plain = stepper(network(kind, alpha, self.SEED))
+        plain = stepper(network(kind, alpha=alpha, seed=self.SEED))
         outcomes = distribution(plain, batch, Sampling(), self.LONGEST)
         assert outcomes != pytest.approx(divided, abs=1e-3)
 

@@ -25,7 +25,7 @@ ONE_PREFIX = SearchConfig(beam_size=1)
 def test_float64_confirms_what_float32_certified(kind: str) -> None:
     config = SearchConfig(beam_size=4, n_best=2, max_length=8)
     for seed in range(4):
-        model = stepper(network(kind, 1.5, seed, double=False))
+        model = stepper(network(kind, alpha=1.5, seed=seed, double=False))
         batches = sentences(5, seed)
         double = model.double()
         results = beam_search(model, together(batches), config)
@@ -196,6 +196,8 @@ def test_scores_that_are_no_tie_in_float64_disagree(
 
 
 def test_the_mean_encoder_has_no_float64() -> None:
-    model = EnsembleStepper([stepper(network(kind, 1.5, 0)) for kind in ("lstm", "mean")])
+    model = EnsembleStepper(
+        [stepper(network(kind, alpha=1.5, seed=0)) for kind in ("lstm", "mean")]
+    )
     with pytest.raises(ValueError, match="mean encoder"):
         model.double()
