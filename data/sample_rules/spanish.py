@@ -45,11 +45,11 @@ class Irregular:
 
 IRREGULAR = {
     "hacer": Irregular("hago", "har", "hic"),
-    "poder": Irregular("puedo", "podr", "pud", "ue", "pudiendo"),
+    "poder": Irregular("puedo", "podr", "pud", change="ue", gerund="pudiendo"),
     "poner": Irregular("pongo", "pondr", "pus"),
-    "querer": Irregular("quiero", "querr", "quis", "ie"),
-    "tener": Irregular("tengo", "tendr", "tuv", "ie"),
-    "venir": Irregular("vengo", "vendr", "vin", "ie"),
+    "querer": Irregular("quiero", "querr", "quis", change="ie"),
+    "tener": Irregular("tengo", "tendr", "tuv", change="ie"),
+    "venir": Irregular("vengo", "vendr", "vin", change="ie"),
 }
 
 PERSONS = ("1;SG", "2;SG", "3;SG", "1;PL", "2;PL", "3;PL")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import audit
+from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
-from tools.bench.audit import audited
+from tools.bench.audit import Counts, audited
 from tools.bench.planted_errors import PlantedTable, plant
 
 ROWS = [Row(number, Query("kitap", ("N",), "x"), "kitabı", ()) for number in range(1, 301)]
@@ -22,6 +23,22 @@ def planted() -> PlantedTable:
 
 def test_one_row_in_a_hundred_gets_an_error(planted: PlantedTable) -> None:
     assert len(planted.errors) == 3
+
+
+def test_a_table_of_few_rows_gets_one_error() -> None:
+    assert len(plant(ROWS[:20], random.Random(1)).errors) == 1
+
+
+def test_forms_without_letters_are_refused() -> None:
+    digits = [row._replace(target="1984") for row in ROWS]
+    with pytest.raises(UserError, match="no form has a letter"):
+        plant(digits, random.Random(1))
+
+
+def test_a_list_that_is_empty_has_no_precision_and_no_recall() -> None:
+    counts = Counts()
+    counts.add([], frozenset({7}))
+    assert counts.cells("probability 0") == ["probability 0", "0", "0 of 1", "0 %", "0 %"]
 
 
 def test_the_forms_of_these_lines_alone_change(planted: PlantedTable) -> None:

@@ -27,7 +27,8 @@ from tests.search.tables import BOS, EOS, Table, TableStepper, ensemble_of
 
 def check_table(seed: int, rng: random.Random) -> list[Level]:
     """Check searches of one table, or of an ensemble of two."""
-    tokens, dtype = rng.randint(4, 6), rng.choice([torch.float64, torch.float32])
+    tokens = rng.randint(4, 6)
+    dtype = rng.choice([torch.float64, torch.float32])
     members = rng.choice([1, 1, 2])
     tables = [Table(seed + i, draw_alpha(rng), tokens) for i in range(members)]
     excluded = rng.choice([(), (BOS,)])  # without any, all that the list has may be an output
@@ -100,7 +101,8 @@ def check_batch(seed: int, rng: random.Random) -> list[Level]:
     ]
     if rng.random() < 0.3:
         automata = [automata[0]] * len(tables)
-    config, stepper = draw_config(rng, max_length=3), TableStepper()
+    config = draw_config(rng, max_length=3)
+    stepper = TableStepper()
     together = beam_search(stepper, tables, config, automata=automata)
     for table, automaton, result in zip(tables, automata, together, strict=True):
         (alone,) = beam_search(stepper, [table], config, automata=[automaton])

@@ -2,8 +2,9 @@
 
     python -m tests.faults.decisions --models 2000 --seed 1
 
-As `tests.faults.certificates`, whose models these are: tables of probabilities, recurrent networks
-and Transformers, alphas from 1 to 3, ensembles of next tokens and of sequences.
+The models are tables of probabilities, recurrent networks and Transformers, with alphas from 1 to
+3, and ensembles of next tokens and of sequences. Status 1, with the seeds to repeat, if a decision
+or a sample is wrong.
 """
 
 from tests.faults.mbr_checks import (

@@ -30,7 +30,13 @@ def draw_alpha(rng: random.Random) -> float:
 def draw_config(rng: random.Random, max_length: int, **options: Any) -> SearchConfig:
     """Return random options of a beam search, besides those that are given."""
     n_best = rng.choice([0, 1, 1, 3])
-    return SearchConfig(rng.randint(1, 10), n_best, max_length, rng.choice(STOPS), **options)
+    return SearchConfig(
+        beam_size=rng.randint(1, 10),
+        n_best=n_best,
+        max_length=max_length,
+        stop=rng.choice(STOPS),
+        **options,
+    )
 
 
 def draw_reward(rng: random.Random) -> Penalties:
@@ -49,7 +55,8 @@ class DrawnTable(NamedTuple):
 
 def draw_table(seed: int, rng: random.Random, least_tokens: int = 3) -> DrawnTable:
     """Return a random table of `least_tokens` to 6 tokens."""
-    alpha, tokens = draw_alpha(rng), rng.randint(least_tokens, 6)
+    alpha = draw_alpha(rng)
+    tokens = rng.randint(least_tokens, 6)
     table = Table(seed, alpha, tokens, spread=rng.choice([1.0, 2.0, 4.0]))
     is_double = rng.random() < 0.5
     dtype = torch.float64 if is_double else torch.float32
@@ -68,7 +75,8 @@ class DrawnNetwork(NamedTuple):
 
 def draw_network(seed: int, rng: random.Random) -> DrawnNetwork:
     """Return a random network of any kind, with random attention."""
-    kind, is_double = rng.choice(list(DECODERS)), rng.random() < 0.8
+    kind = rng.choice(list(DECODERS))
+    is_double = rng.random() < 0.8
     changes: dict[str, Any] = {"global_attention_alpha": draw_alpha(rng)}
     if "decoder_type" not in DECODERS[kind]:
         changes["global_attention"] = rng.choice(["dot", "general", "mlp"])

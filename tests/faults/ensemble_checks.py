@@ -32,11 +32,18 @@ def check_sequence_ensemble(seed: int, rng: random.Random) -> list[Level]:
     """Check the mean of sequence probabilities of models with other vocabularies."""
     parts = [rng.randint(1, 3) for _ in range(rng.randint(2, 3))]
     weights = [part / sum(parts) for part in parts]
-    max_length, listed = 3, list[ListedSequences]()
-    truth, most_beyond = Counter[str](), 0.0
+    max_length = 3
+    listed: list[ListedSequences] = []
+    truth = Counter[str]()
+    most_beyond = 0.0
     for member, weight in enumerate(weights):
         table, stepper, _ = draw_table(seed + 11 * member, rng)
-        config = SearchConfig(rng.randint(1, 10), 0, max_length, rng.choice(STOPS))
+        config = SearchConfig(
+            beam_size=rng.randint(1, 10),
+            n_best=0,
+            max_length=max_length,
+            stop=rng.choice(STOPS),
+        )
         (result,) = beam_search(stepper, [table], config)
         probabilities = {str(h.tokens): h.prob for h in result.hypotheses}
         listed.append(ListedSequences(probabilities, result.certificate.bound))

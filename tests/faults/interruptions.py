@@ -30,7 +30,8 @@ class Undisturbed(NamedTuple):
 @functools.cache
 def undisturbed(world: Path, call: str) -> Undisturbed:
     """Run a call in a process of its own, and time it."""
-    folder, started = world.parent / f"undisturbed-{call}", time.monotonic()
+    folder = world.parent / f"undisturbed-{call}"
+    started = time.monotonic()
     folder.mkdir()
     subprocess.run(
         [*CONSOLE, *words(CALLS[call], world, Path("."))],

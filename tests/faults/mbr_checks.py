@@ -80,7 +80,12 @@ def searched_record(
         mass = rng.choice([1.0, 0.9, 0.5])
         config = SearchConfig(beam_size=5, n_best=0, max_length=max_length)
         return record_of(exact_search(stepper, batch, config, mass=mass))
-    config = SearchConfig(rng.randint(1, 10), rng.randint(1, 5), max_length, all_found=True)
+    config = SearchConfig(
+        beam_size=rng.randint(1, 10),
+        n_best=rng.randint(1, 5),
+        max_length=max_length,
+        all_found=True,
+    )
     (result,) = beam_search(stepper, batch, config)
     return record_of(result)
 
@@ -94,10 +99,10 @@ def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) 
         rng: draws texts that the model does not write.
 
     Returns:
-        The level of the decision.
+        The level of the decision, or "no text" without one.
     """
     if decision is None:
-        return "nothing found"
+        return "no text"  # "found" is a level
     utility = decision.utility
     real = truth.expected_utilities(utility, list(truth.probabilities))
     for text, least in zip(decision.texts, decision.expected, strict=True):
@@ -164,8 +169,11 @@ def check_ensemble_decisions(seed: int, rng: random.Random) -> list[str]:
 
 def check_combined_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check a decision of `combine`, about the mean of two models' sequence probabilities."""
-    weights, max_length = [0.4, 0.6], 2
-    probabilities, open_mass, records = Counter[str](), 0.0, []
+    weights = [0.4, 0.6]
+    max_length = 2
+    probabilities = Counter[str]()
+    open_mass = 0.0
+    records = []
     for member, weight in enumerate(weights):
         table, stepper, _ = draw_table(seed + 11 * member, rng)
         truth = truth_of(stepper, [table], max_length)

@@ -1,7 +1,13 @@
-"""Checks of searches of networks with random weights; see `runner.Check`."""
+"""Checks of searches of networks with random weights; see `runner.Check`.
+
+Three functions compare a result with the enumerated support: `check` knows the claims of every
+search, `check_result` also what only a beam search promises, and `check_scores` is for penalties,
+under which hypotheses are ranked by score.
+"""
 
 import math
 import random
+from typing import NamedTuple
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.search import (
@@ -35,14 +41,26 @@ CONSTRAINTS = (
     ),
 )
 PENALTIES = (Penalties("wu", alpha=0.8), Penalties("avg"))
+FORCED = ((), (4,), (5, 4))  # beginnings that outputs must have
 # With less rounding than this, a sentence has the same certificate in every batch.
 _EXACT = 1e-5
+
+
+class Searched(NamedTuple):
+    """A sentence that is searched, and all that a search of it may find."""
+
+    drawn: DrawnNetwork
+    batch: Batch
+    """The sentence alone."""
+    max_length: int
+    support: EnumeratedSupport
 
 
 def check_networks(seed: int, rng: random.Random) -> list[Level]:
     """Check a beam search of several sentences, together and each alone."""
     stepper, tolerance = draw_network(seed, rng)
-    max_length, batches = rng.choice([1, 2, 3]), sentences(rng.randint(1, 3), seed)
+    max_length = rng.choice([1, 2, 3])
+    batches = sentences(rng.randint(1, 3), seed)
     config = draw_config(rng, max_length)
     levels: list[Level] = []
     for batch, other in zip(batches, beam_search(stepper, together(batches), config), strict=True):
@@ -59,39 +77,33 @@ def check_networks(seed: int, rng: random.Random) -> list[Level]:
 def check_network_options(seed: int, rng: random.Random) -> list[Level]:
     """Check forced decoding, then a search under penalties or constraints."""
     drawn = draw_network(seed, rng)
-    (batch,), max_length = sentences(1, seed), 3
+    (batch,) = sentences(1, seed)
+    max_length = 3
     support = enumerate_support(drawn.stepper, batch, max_length)
     for tokens, log_prob in list(support.sequences.items())[:1]:
         (scored,) = score_targets(drawn.stepper, batch, [tokens])
         assert math.isclose(scored.log_prob, log_prob, abs_tol=drawn.tolerance)
     check_search = _check_penalties if rng.random() < 0.5 else _check_constraints
-    return [check_search(drawn, batch, max_length, support, rng)]
+    return [check_search(Searched(drawn, batch, max_length, support), rng)]
 
 
-def _check_penalties(
-    drawn: DrawnNetwork,
-    batch: Batch,
-    max_length: int,
-    support: EnumeratedSupport,
-    rng: random.Random,
-) -> Level:
+def _check_penalties(searched: Searched, rng: random.Random) -> Level:
     """Check a beam search with a length penalty or a length reward."""
+    drawn, batch, max_length, support = searched
     penalties = rng.choice([*PENALTIES, draw_reward(rng)])
-    config = SearchConfig(rng.randint(1, 10), n_best=1, max_length=max_length, penalties=penalties)
+    config = SearchConfig(
+        beam_size=rng.randint(1, 10), n_best=1, max_length=max_length, penalties=penalties
+    )
     scores = scores_of(support, penalties, source_length=int(batch.source_lengths[0]))
     (result,) = beam_search(drawn.stepper, batch, config)
     return check_scores(result, scores, cut=bool(support.prefixes))
 
 
-def _check_constraints(
-    drawn: DrawnNetwork,
-    batch: Batch,
-    max_length: int,
-    support: EnumeratedSupport,
-    rng: random.Random,
-) -> Level:
+def _check_constraints(searched: Searched, rng: random.Random) -> Level:
     """Check a beam search under constraints, perhaps with a forced prefix."""
-    constraints, forced = rng.choice(CONSTRAINTS), rng.choice([(), (4,), (5, 4)])
+    drawn, batch, max_length, support = searched
+    constraints = rng.choice(CONSTRAINTS)
+    forced = rng.choice(FORCED)
     config = draw_config(rng, max_length, constraints=constraints)
     (result,) = beam_search(drawn.stepper, batch, config, [forced])
     allowed = allowed_part(support, constraints, forced)
@@ -104,7 +116,8 @@ def check_network_ensemble(seed: int, rng: random.Random) -> list[Level]:
     members = [draw_network(seed + 13 * i, rng) for i in range(2)]
     stepper = EnsembleStepper([member.stepper for member in members])
     tolerance = max(member.tolerance for member in members)
-    (batch,), max_length = sentences(1, seed), 2
+    (batch,) = sentences(1, seed)
+    max_length = 2
     support = enumerate_support(stepper, batch, max_length)
     config = draw_config(rng, max_length)
     (by_beam,) = beam_search(stepper, batch, config)

@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     """What checks of many models came to."""
 
     levels: Counter[tuple[str, str]]
-    """How often each kind of check met each level."""
+    """How often each kind of check met each level, by the names of both."""
     failed: list[int]
     """Seeds of the models about which a claim is wrong."""
 
@@ -37,7 +37,8 @@ def check_models(models: int, seed: int, checks: Mapping[str, Check]) -> Outcome
         seed: of the run.
         checks: by name of the kind.
     """
-    outcome, names = Outcome(Counter(), []), list(checks)
+    outcome = Outcome(Counter(), [])
+    names = list(checks)
     first = seed * _SEEDS % 2**62  # PyTorch takes no larger seeds
     for number in tqdm(range(first, first + models), disable=models < 1000):
         name = names[number % len(names)]

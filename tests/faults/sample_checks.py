@@ -12,6 +12,8 @@ from tests.search.networks import sentences
 from tests.search.samples import check_frequencies, distribution, first_two, outcome
 from tests.search.tables import Table, TableStepper
 
+DISTINCT = 20  # samples without replacement: more than some models have, fewer than others
+
 
 def check_table_samples(seed: int, rng: random.Random) -> list[str]:
     """Check samples of a table."""
@@ -32,27 +34,30 @@ def _check_samples(
     stepper: Stepper, batch: Any, max_length: int, rng: random.Random, seed: int
 ) -> list[str]:
     """Check samples of one sentence, with and without replacement."""
-    topk, topp = rng.choice([-1, -1, 1, 2, 3]), rng.choice([0.0, 0.0, 0.5, 0.9])
+    topk = rng.choice([-1, -1, 1, 2, 3])
+    topp = rng.choice([0.0, 0.0, 0.5, 0.9])
     sampling = Sampling(topk=topk, topp=topp, seed=seed)
     truth = distribution(stepper, batch, sampling, max_length)
-    (samples,) = sample(stepper, batch, sampling, 500, max_length)
+    (samples,) = sample(stepper, batch, sampling, count=500, max_length=max_length)
     check_frequencies(Counter(map(outcome, samples)), truth)
     without_replacement = Sampling(topk=topk, topp=topp, distinct=True, seed=seed)
-    (distinct,) = sample(stepper, batch, without_replacement, 20, max_length)
+    (distinct,) = sample(stepper, batch, without_replacement, count=DISTINCT, max_length=max_length)
     outcomes = [outcome(drawn) for drawn in distinct]
-    assert len(set(outcomes)) == len(outcomes) == min(20, len(truth))
-    for drawn in (*samples[:20], *distinct):
+    assert len(set(outcomes)) == len(outcomes) == min(DISTINCT, len(truth))
+    for drawn in (*samples[:DISTINCT], *distinct):
         assert drawn.prob == pytest.approx(truth[outcome(drawn)], abs=1e-4)
     return ["sampled"]
 
 
 def check_distinct_pairs(seed: int, rng: random.Random) -> list[str]:
     """Check the first two samples without replacement."""
-    table, stepper = Table(seed, draw_alpha(rng), 4), TableStepper(4)
-    truth = distribution(stepper, [table], Sampling(), 1)
+    table = Table(seed, draw_alpha(rng), 4)
+    stepper = TableStepper(4)
+    truth = distribution(stepper, [table], Sampling(), max_length=1)
     if len(truth) < 2:
         return ["one output only"]
-    samples = sample(stepper, [table] * 300, Sampling(distinct=True, seed=seed), 2, 1)
+    sampling = Sampling(distinct=True, seed=seed)
+    samples = sample(stepper, [table] * 300, sampling, count=2, max_length=1)
     pairs = Counter(tuple(map(outcome, of_sentence)) for of_sentence in samples)
     check_frequencies(pairs, first_two(truth))
     return ["sampled"]

@@ -53,7 +53,8 @@ FEW_STATES, ENOUGH_STATES = 3, 20_000
 def check_beam(seed: int, rng: random.Random) -> list[Level]:
     """Check a beam search of several sentences, together and each alone."""
     _, stepper, tolerance = draw_table(seed, rng)
-    tokens, max_length = stepper.vocabulary_size, rng.choice([0, 1, 2, 3, 4])
+    tokens = stepper.vocabulary_size
+    max_length = rng.choice([0, 1, 2, 3, 4])
     tables = [Table(seed + i, draw_alpha(rng), tokens) for i in range(rng.randint(1, 4))]
     config = draw_config(rng, max_length)
     # Every other step of the stepper is of another kind, so the last bits may differ.
@@ -71,7 +72,8 @@ def check_beam(seed: int, rng: random.Random) -> list[Level]:
 def check_constraints(seed: int, rng: random.Random) -> list[Level]:
     """Check searches with lengths, bans, blocked n-grams and forced prefixes."""
     table, stepper, tolerance = draw_table(seed, rng, least_tokens=5)
-    max_length, constraints = rng.choice([1, 2, 3, 4]), rng.choice(CONSTRAINTS)
+    max_length = rng.choice([1, 2, 3, 4])
+    constraints = rng.choice(CONSTRAINTS)
     words = [rng.choice([2, 3, 4]) for _ in range(rng.choice([0, 0, 1, 2]))]
     forced = tuple(words[:max_length])
     config = draw_config(rng, max_length, constraints=constraints)
@@ -91,11 +93,20 @@ def check_constraints(seed: int, rng: random.Random) -> list[Level]:
 def check_penalties(seed: int, rng: random.Random) -> list[Level]:
     """Check searches with length and coverage penalties."""
     table, stepper, _ = draw_table(seed, rng)
-    penalties, max_length = rng.choice(PENALTIES), 4
-    beam_size, n_best = rng.randint(1, 10), rng.choice([1, 1, 2])
-    config = SearchConfig(beam_size, n_best, max_length, rng.choice(STOPS), penalties=penalties)
+    penalties = rng.choice(PENALTIES)
+    max_length = 4
+    beam_size = rng.randint(1, 10)
+    n_best = rng.choice([1, 1, 2])
+    config = SearchConfig(
+        beam_size=beam_size,
+        n_best=n_best,
+        max_length=max_length,
+        stop=rng.choice(STOPS),
+        penalties=penalties,
+    )
     support = enumerate_support(stepper, [table], max_length)
-    scores, cut = scores_of(support, penalties), bool(support.prefixes)
+    scores = scores_of(support, penalties)
+    cut = bool(support.prefixes)
     beam = beam_search(stepper, [table], config)[0]
     exact = exact_search(stepper, [table], config, start=beam)
     assert exact.certificate.proven >= beam.certificate.proven
@@ -107,11 +118,20 @@ def check_penalties(seed: int, rng: random.Random) -> list[Level]:
 def check_reward(seed: int, rng: random.Random) -> list[Level]:
     """Check searches with a length reward; proofs are about sequences beyond the limit, too."""
     _, stepper, _ = draw_table(seed, rng)
-    tokens, longest = stepper.vocabulary_size, 5
-    beam_size, n_best = rng.randint(1, 10), rng.choice([1, 1, 3])
+    tokens = stepper.vocabulary_size
+    longest = 5
+    beam_size = rng.randint(1, 10)
+    n_best = rng.choice([1, 1, 3])
     tables = [Table(seed + i, draw_alpha(rng), tokens, spread=2.0, end=1.0) for i in range(3)]
-    reward, limit = draw_reward(rng), rng.choice([2, 3, longest])
-    config = SearchConfig(beam_size, n_best, limit, rng.choice(STOPS), penalties=reward)
+    reward = draw_reward(rng)
+    limit = rng.choice([2, 3, longest])
+    config = SearchConfig(
+        beam_size=beam_size,
+        n_best=n_best,
+        max_length=limit,
+        stop=rng.choice(STOPS),
+        penalties=reward,
+    )
     levels: list[Level] = []
     for table, source_length, beam in zip(
         tables, stepper.source_lengths(tables), beam_search(stepper, tables, config), strict=True
@@ -130,8 +150,9 @@ def check_reward(seed: int, rng: random.Random) -> list[Level]:
 def check_exact(seed: int, rng: random.Random) -> list[Level]:
     """Check an exact search, or a list of the support down to some mass."""
     table, stepper, tolerance = draw_table(seed, rng)
-    max_length, n_best = rng.choice([1, 2, 3, 4]), rng.choice([0, 1, 1, 3])
-    config = SearchConfig(rng.randint(1, 10), n_best, max_length)
+    max_length = rng.choice([1, 2, 3, 4])
+    n_best = rng.choice([0, 1, 1, 3])
+    config = SearchConfig(beam_size=rng.randint(1, 10), n_best=n_best, max_length=max_length)
     budget = Budget(
         expansions=rng.choice([FEW_EXPANSIONS, ENOUGH_EXPANSIONS]),
         states=rng.choice([FEW_STATES, ENOUGH_STATES]),

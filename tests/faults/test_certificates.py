@@ -5,10 +5,14 @@ import pytest
 from tests.faults.certificates import CHECKS
 from tests.faults.runner import Outcome, check_models
 
+# Kinds of checks take turns, so each gets 18 models or more. Those of this seed meet every level.
+MODELS = 240
+SEED = 7
+
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return check_models(240, seed=7, checks=CHECKS)
+    return check_models(MODELS, seed=SEED, checks=CHECKS)
 
 
 def test_no_claim_about_random_models_is_wrong(outcome: Outcome) -> None:

@@ -27,7 +27,9 @@ from tools.papers import errors, word_errors
     ],
 )
 def test_kinds_of_errors(form: str, prediction: str, kind: str) -> None:
-    word = word_errors.Word("x", ("V",), "lemma", form, prediction, "none", 0.5, right=False)
+    word = word_errors.Word(
+        "x", ("V",), "lemma", form, prediction, level="none", probability=0.5, right=False
+    )
     assert word_errors.error_kind(word) == kind
 
 
@@ -95,6 +97,8 @@ def test_a_report_of_other_words_is_refused(report: Report) -> None:
 
 # --- errors of beam search ---
 
+ROUNDING = 1e-5  # of log-probabilities in float32
+
 SOURCES = [f"lang=english +V {text}" for text in ("a", "b", "a b", "b a", "a a b", "b b")]
 
 
@@ -105,7 +109,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def best_log_probs(model: Path, beam_size: int) -> list[float]:
     """Return the log-probability of the best output of each source; -inf if none ended."""
-    task = SearchTask(SearchConfig(beam_size, max_length=4))
+    task = SearchTask(SearchConfig(beam_size=beam_size, max_length=4))
     answers = Translator.from_folders([model], task).answers(SOURCES)
     return [
         answer.hypotheses[0].hypothesis.log_prob if answer.hypotheses else -math.inf
@@ -127,7 +131,7 @@ def test_search_errors_are_those_of_the_most_probable_output(
 ) -> None:
     """Which a beam of 500 finds."""
     pairs = zip(best_log_probs(model, 1), best_log_probs(model, 500), strict=True)
-    missed = sum(greedy < best - 1e-5 for greedy, best in pairs)
+    missed = sum(greedy < best - ROUNDING for greedy, best in pairs)
     assert missed > 0
     table = search_table(model, tmp_path, 1, capsys)
     assert f"| missed by the beam | {missed} |" in table

@@ -96,7 +96,7 @@ def sweep_table() -> Path:
 @pytest.mark.parametrize("sweep", ["sweep_folder", "sweep_table"])
 def test_a_sweep_is_the_mean_over_seeds(sweep: str, request: pytest.FixtureRequest) -> None:
     """One panel varies alpha of attention, the other that of the output."""
-    pictures.prepare()
+    pictures.set_style()
     picture = figures.draw_sweep([request.getfixturevalue(sweep)], None, None, 1.5)
     attention, output = (axis.lines[0].get_xydata().tolist() for axis in picture.axes)
     assert attention == [[1.0, 31.5], [1.5, 33.5]]

@@ -11,8 +11,14 @@ from tools.papers import corpus_measures, head_measures
 from tools.papers.head_choice import positional_heads
 
 
-def sparse_weights(seed: int, head_count: int, size: int, causal: bool = False) -> np.ndarray:
-    """Return random distributions of two layers, with zeros; causal ones have nothing ahead.
+def sparse_weights(*, seed: int, head_count: int, size: int, causal: bool = False) -> np.ndarray:
+    """Return random distributions of two layers, half of whose weights are zero.
+
+    Args:
+        seed: of the weights.
+        head_count: heads of a layer.
+        size: number of tokens.
+        causal: whether no query attends to a later key.
 
     Returns:
         Weights (layers, heads, queries, keys).
@@ -20,7 +26,7 @@ def sparse_weights(seed: int, head_count: int, size: int, causal: bool = False) 
     generator = np.random.default_rng(seed)
     weights = generator.random((2, head_count, size, size))
     weights[generator.random(weights.shape) < 0.5] = 0.0
-    weights[..., range(size), range(size)] += 0.1
+    weights[..., range(size), range(size)] += 0.1  # every query attends to something
     weights = np.tril(weights) if causal else weights
     return weights / weights.sum(-1, keepdims=True)
 
@@ -42,13 +48,16 @@ class Summary(NamedTuple):
 @pytest.fixture(params=[False, True], ids=["encoder", "causal decoder"])
 def summary(request: pytest.FixtureRequest) -> Summary:
     causal = request.param
-    weights = sparse_weights(1, 3, 5, causal)
-    measures = corpus_measures.Measures("decoder" if causal else "encoder", np.full((2, 3), 1.5))
-    measures.add(0, weights, ["a"] * 5)
-    return Summary(weights, [1, 2, 3, 4, 5] if causal else [5] * 5, measures.summary())
+    weights = sparse_weights(seed=1, head_count=3, size=5, causal=causal)
+    alphas = np.full((2, 3), 1.5)  # not softmax, of which zeros would count as attended
+    measures = corpus_measures.Measures("decoder" if causal else "encoder", alphas)
+    measures.add(index=0, weights=weights, tokens=["a"] * 5)
+    available = [1, 2, 3, 4, 5] if causal else [5] * 5
+    return Summary(weights, available, measures.summary())
 
 
 def test_divergence_is_that_of_plain_loops(summary: Summary) -> None:
+    """The entropy of the heads' mean, minus the mean of their entropies, as a share of the most."""
     for layer in range(2):
         divergences = []
         for query, keys in enumerate(summary.available):
@@ -70,6 +79,7 @@ def test_density_is_that_of_plain_loops(summary: Summary) -> None:
 @pytest.mark.parametrize(
     ("tokens", "clusters"),
     [
+        # Each token has the position of the first one of its cluster.
         pytest.param(
             "ein Fuß￭ ball￭ er ￭, rot￭ ￭-￭ weiß ￭.", [0, 1, 1, 1, 4, 5, 5, 5, 8], id="joiners"
         ),
@@ -82,20 +92,25 @@ def test_density_is_that_of_plain_loops(summary: Summary) -> None:
 def test_clusters_are_words_of_subwords_with_their_hyphens(
     tokens: str, clusters: list[int]
 ) -> None:
+    """A mark joins a token to its neighbour, unless one of both is punctuation other than a hyphen.
+
+    "￭" joins at the side where it stands, "@@" to the next token. Where any token begins with "▁",
+    those without it go on a word. "@-@" is a hyphen that joins on both sides.
+    """
     assert head_measures.clusters(tokens.split()) == clusters
 
 
 def test_weight_inside_clusters() -> None:
     """Of the second token, to itself and to the third, which is of the same word."""
-    weights = sparse_weights(4, 2, 4)
-    inside = head_measures.inside(weights, [0, 1, 1, 3])
+    weights = sparse_weights(seed=4, head_count=2, size=4)
+    inside = head_measures.inside(weights, numbers=[0, 1, 1, 3])
     assert inside[..., 1] == pytest.approx(weights[..., 1, 1] + weights[..., 1, 2])
 
 
 def test_merging_is_the_largest_weight_within_a_word() -> None:
     """Of a word of one token, what it gives itself."""
-    weights = sparse_weights(4, 2, 4)
-    merging = head_measures.merging(weights, [0, 1, 1, 3])
+    weights = sparse_weights(seed=4, head_count=2, size=4)
+    merging = head_measures.merging(weights, numbers=[0, 1, 1, 3])
     assert merging.shape == (2, 2, 3)  # layers, heads, words
     assert (merging[..., 0] == weights[..., 0, 0]).all()
     assert merging[..., 1] == pytest.approx(np.maximum(weights[..., 1, 2], weights[..., 2, 1]))
@@ -126,10 +141,11 @@ def positional() -> Mapping[str, Any]:
 
     The largest weight is there for 9 of the 10 in the first head, for 8 in the second.
     """
-    nine = attend_to_previous(11, {1: {5: 1.0}, 2: {1: 0.6, 5: 0.4}})
-    eight = attend_to_previous(11, {1: {5: 1.0}, 2: {5: 1.0}})
-    measures = corpus_measures.Measures("encoder", np.array([[1.0, 1.5]]))
-    measures.add(0, np.stack([nine, eight])[None], ["a"] * 11)
+    nine = attend_to_previous(11, elsewhere={1: {5: 1.0}, 2: {1: 0.6, 5: 0.4}})
+    eight = attend_to_previous(11, elsewhere={1: {5: 1.0}, 2: {5: 1.0}})
+    alphas = np.array([[1.0, 1.5]])  # (layers, heads)
+    measures = corpus_measures.Measures("encoder", alphas)
+    measures.add(index=0, weights=np.stack([nine, eight])[None], tokens=["a"] * 11)
     measured: Mapping[str, Any] = measures.summary()
     return measured
 
@@ -137,9 +153,10 @@ def positional() -> Mapping[str, Any]:
 def test_a_head_is_positional_if_its_largest_weight_is_there_for_nine_tenths(
     positional: Mapping[str, Any],
 ) -> None:
+    """Its score is the mean weight there: 1 for eight tokens, 0.6 and 0 for the others."""
     (head,) = positional_heads(positional, offset=-1)
     assert (head.layer, head.head, head.alpha) == (1, 1, 1.0)
-    assert head.score == pytest.approx((8 + 0.6 + 0) / 10)
+    assert head.score == pytest.approx((8 * 1.0 + 0.6 + 0) / 10)
 
 
 def test_no_head_is_positional_for_another_offset(positional: Mapping[str, Any]) -> None:

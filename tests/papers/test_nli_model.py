@@ -12,15 +12,11 @@ from torch import Tensor
 from tests.oracles import entmax_oracle, loss_oracle
 from tests.papers.nli_pairs import SMALL, write_pairs
 from tools.papers import nli, nli_model, nli_predictions
-from tools.papers.nli_data import Batch, Encoded
-
-
-@pytest.fixture(autouse=True)
-def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
+from tools.papers.nli_data import LABELS, Batch, Encoded
 
 KINDS = ["logistic", "softmax", 1.5, "sparsemax"]
+SIZE = 4  # of states and queries
+LENGTHS = torch.tensor([5, 1, 3])  # words of three premises, which are padded to the longest
 
 
 def scores_by_formula(
@@ -31,9 +27,9 @@ def scores_by_formula(
     That of a state h with the query q is w . tanh(W h + U q + b).
 
     Args:
-        attention: of size 4.
-        states: `(positions, 4)`.
-        query: `(4,)`.
+        attention: has W as `premise`, U and b as `hypothesis`, w as `score`.
+        states: `(positions, SIZE)`.
+        query: `(SIZE,)`.
     """
     scores = []
     for state in states:
@@ -53,12 +49,11 @@ def mapped(kind: float | str, scores: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_are_those_of_the_formula(kind: float | str) -> None:
-    attention = nli_model.PremiseAttention(4, kind).double()
-    states = 3 * torch.randn(3, 5, 4).double()  # (sentences, positions, size)
-    query = torch.randn(3, 4).double()
-    lengths = torch.tensor([5, 1, 3])
-    weights = attention(states, query, lengths)
-    for sentence, length in enumerate(lengths.tolist()):
+    attention = nli_model.PremiseAttention(SIZE, kind).double()
+    states = 3 * torch.randn(3, 5, SIZE).double()  # (sentences, positions, SIZE)
+    query = torch.randn(3, SIZE).double()
+    weights = attention(states, query, LENGTHS)
+    for sentence, length in enumerate(LENGTHS.tolist()):
         scores = scores_by_formula(attention, states[sentence, :length], query[sentence])
         torch.testing.assert_close(
             weights[sentence, :length], mapped(kind, scores), atol=1e-6, rtol=0
@@ -67,8 +62,8 @@ def test_weights_are_those_of_the_formula(kind: float | str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_padding_has_no_weight(kind: float | str) -> None:
-    attention = nli_model.PremiseAttention(4, kind)
-    weights = attention(torch.randn(3, 5, 4), torch.randn(3, 4), torch.tensor([5, 1, 3]))
+    attention = nli_model.PremiseAttention(SIZE, kind)
+    weights = attention(torch.randn(3, 5, SIZE), torch.randn(3, SIZE), LENGTHS)
     assert not weights[1, 1:].any()
     assert not weights[2, 3:].any()
 
@@ -88,21 +83,28 @@ def test_accuracy_and_mean_numbers_of_attended_and_of_all_words(
         nli.Pair(("a", "a"), ("b",), label=0, line=1),
         nli.Pair(("a", "a", "a"), ("b",), label=2, line=2),
     ]
-    weights = [[0.5, 0.5], [0.1, 0, 0.9]]
-    predictions = [nli_predictions.Prediction([0.6, 0.4, 0], each) for each in weights]
+    first_label = [0.6, 0.4, 0]  # right for the first pair alone
+    predictions = [
+        nli_predictions.Prediction(first_label, attention=[0.5, 0.5]),
+        nli_predictions.Prediction(first_label, attention=[0.1, 0, 0.9]),
+    ]
     measures = nli.measure(replace(SMALL, attention=kind), pairs, predictions)
     assert measures == nli.Measures(accuracy=50, attended=attended, words=2.5)
 
 
 @pytest.fixture
-def corpus() -> Path:
-    return write_pairs(Path("pairs.tsv"))
+def corpus(tmp_path: Path) -> Path:
+    return write_pairs(tmp_path / "pairs.tsv")
 
 
 class Update(NamedTuple):
-    """A model after one update, whose learning rate is too small to change it, and its pairs."""
+    """One update with all training pairs, whose learning rate is too small to change the model.
+
+    So the model that was written still has the loss of before the update, which was logged.
+    """
 
     settings: nli.Settings
+    logged_loss: float
     model: nli.Classifier
     encoded: list[Encoded]
     """The training pairs."""
@@ -111,31 +113,39 @@ class Update(NamedTuple):
 
 
 @pytest.fixture
-def update(corpus: Path) -> Update:
-    settings = replace(SMALL, output=2, epochs=1, batch_size=100, learning_rate=1e-9)
-    nli.train(settings, Path("run"), lambda line: None)
-    _, vocabulary, model = nli.load(Path("run"))
-    kept, _ = nli.hold_out(nli.read_pairs(corpus, True), SMALL.held_out)
-    encoded = nli.encode(kept, vocabulary)
-    return Update(settings, model, encoded, nli.make_batch(encoded))
+def update(corpus: Path, tmp_path: Path) -> Update:
+    settings = replace(
+        SMALL,
+        train=str(corpus),
+        output=2,
+        epochs=1,
+        batch_size=100,  # more than there are pairs
+        learning_rate=1e-9,
+    )
+    run = tmp_path / "run"
+    nli.train(settings, run, say=lambda line: None)
+    _, vocabulary, model = nli.load(run)
+    trained, _ = nli.hold_out(nli.read_pairs(corpus, lowercase=True), SMALL.held_out)
+    encoded = nli.encode(trained, vocabulary)
+    logged_loss = json.loads((run / "metrics.jsonl").read_text())["loss"]
+    return Update(settings, logged_loss, model, encoded, nli.make_batch(encoded))
 
 
 def test_a_held_out_part_shares_no_premise_with_training(corpus: Path) -> None:
-    kept, selection = nli.hold_out(nli.read_pairs(corpus, True), SMALL.held_out)
-    assert selection
-    assert not {pair.premise for pair in kept} & {pair.premise for pair in selection}
+    trained, held_out = nli.hold_out(nli.read_pairs(corpus, lowercase=True), SMALL.held_out)
+    assert held_out
+    assert not {pair.premise for pair in trained} & {pair.premise for pair in held_out}
 
 
 def test_probabilities_are_those_of_the_mapping(update: Update) -> None:
     scores = update.model(update.batch)[0].detach()
     predictions = nli.predict(update.model, update.settings, update.encoded)
     probabilities = torch.tensor([each.probabilities for each in predictions]).double()
-    assert torch.allclose(probabilities, entmax_oracle(scores, 2))
+    assert torch.allclose(probabilities, entmax_oracle(scores, alpha=2))
 
 
 def test_the_loss_is_that_of_the_mapping(update: Update) -> None:
     scores = update.model(update.batch)[0].detach()
-    one_hot = torch.nn.functional.one_hot(update.batch.labels, 3).double()
-    expected = loss_oracle(scores, one_hot, 2).mean().item()
-    loss = json.loads(Path("run/metrics.jsonl").read_text())["loss"]
-    assert loss == pytest.approx(expected, abs=1e-5)
+    one_hot = torch.nn.functional.one_hot(update.batch.labels, len(LABELS)).double()
+    expected = loss_oracle(scores, one_hot, alpha=2).mean().item()
+    assert update.logged_loss == pytest.approx(expected, abs=1e-5)

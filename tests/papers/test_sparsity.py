@@ -28,7 +28,7 @@ class Step(NamedTuple):
     node: Node
 
 
-def steps_of(model: Path) -> list[Step]:
+def lattice_steps(model: Path) -> list[Step]:
     """Return all steps of the targets, from the lattice of each."""
     return [
         Step(len(source.split()), position, node)
@@ -67,13 +67,13 @@ def check_counts(measured: dict[str, Any], counts: list[int], steps: list[Step])
 
 
 def test_nonzeros_of_the_output_are_those_of_the_distributions(sparse: Sparsity) -> None:
-    steps = steps_of(sparse.model)
+    steps = lattice_steps(sparse.model)
     check_counts(sparse.measured["output"], [step.node.support for step in steps], steps)
 
 
 def test_nonzeros_of_attention_are_those_of_the_distributions(sparse: Sparsity) -> None:
     """Softmax attends to all, even where a weight rounds to zero."""
-    steps = steps_of(sparse.model)
+    steps = lattice_steps(sparse.model)
     if sparse.alpha == 1:
         counts = [step.source_length for step in steps]
     else:

@@ -7,10 +7,12 @@ from onmt_entmax.report.answers import Answer, Decoded
 from onmt_entmax.search import Hypothesis, Penalties, SearchResult
 from tests.reports import certificate
 
+TOKENS = (5,)  # of every hypothesis; the texts stand for them
+
 
 def decoded(text: str, log_prob: float) -> Decoded:
-    """Return a hypothesis of one token with its text."""
-    return Decoded(text, Hypothesis((5,), log_prob, log_prob))
+    """Return a hypothesis with its text; its log-probability is its score."""
+    return Decoded(text, Hypothesis(TOKENS, log_prob, score=log_prob))
 
 
 def answer(
@@ -18,31 +20,33 @@ def answer(
 ) -> Answer:
     """Return an answer with so many hypotheses of one text, of log-probabilities -1, -2, ...
 
+    If the level is not `exhaustive`, the search has dropped a prefix of log-probability -2.
+
     Args:
         level: of the certificate.
         hypothesis_count: number of finished hypotheses, all listed.
         unfinished: text of a hypothesis that the length limit cut.
         excluded: probability of what constraints exclude.
     """
+    log_probs = [-float(rank) for rank in range(1, hypothesis_count + 1)]
+    hypotheses = tuple(decoded("x", log_prob) for log_prob in log_probs)
+    dropped = {} if level == "exhaustive" else {"dropped": 1, "log_bound": -2.0, "gap": -1.0 + 2.0}
     proof = certificate(
         level=level,
-        log_bound=-2.0,
-        gap=1.0,
         proven=0 if level == "none" else 1,
-        mass=0.5,
-        dropped=1,
+        mass=sum(map(math.exp, log_probs)),
         truncated=0 if unfinished is None else 1,
         excluded=excluded,
         log_excluded_bound=math.log(excluded) if excluded else -math.inf,
         strict=False,
+        **dropped,
     )
-    hypotheses = tuple(decoded("x", -float(rank)) for rank in range(1, hypothesis_count + 1))
     result = SearchResult(
         hypotheses=tuple(hypothesis.hypothesis for hypothesis in hypotheses),
         certificate=proof,
         finished=hypothesis_count,
-        unfinished=None if unfinished is None else Hypothesis((5,), -1.0, -1.0),
-        rows=4,
+        unfinished=None if unfinished is None else decoded(unfinished, -1.0).hypothesis,
+        rows=4,  # a cost of the search, on which no test relies; so is the support
         support=6,
     )
     return Answer(0, "a", result, hypotheses, unfinished=unfinished)

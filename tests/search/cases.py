@@ -1,7 +1,7 @@
 """What a case is: a model made by hand, a search of it, and what the result must be.
 
-`beam_cases.py` and `exact_cases.py` have them, and `test_cases.py` runs them. Tokens are 2 to 6; 0
-and 1 are the start and end symbols.
+Files `*_cases.py` have them, and `test_cases.py` runs them. Tokens are 2 to 6; 0 and 1 are the
+start and end symbols.
 """
 
 from typing import Any, NamedTuple
@@ -27,7 +27,9 @@ class Case(NamedTuple):
     """Probability that an exact search lists, if it lists all."""
 
 
-# The average of the log-probabilities of tokens, start and end symbols included.
+# The log-probability, divided by the number of tokens with the start and end symbols.
 AVERAGE = Penalties("avg")
+# Minus infinity without attention to the source; that of all other prefixes covers it.
+COVERED = Penalties(coverage_penalty="wu", beta=1.0)
 # Each token has one half: 2 or 3, then again, then the end.
 PAIRS: Model = {prefix: {2: 0.5, 3: 0.5} for prefix in ((), (2,), (3,))}

@@ -64,7 +64,8 @@ def enumerate_support(
             raise ValueError(
                 f"more than {limit} prefixes of {length + 1} tokens: too many to enumerate"
             )
-        live, state = followed, stepper.select(step.state, torch.tensor(rows))
+        live = followed
+        state = stepper.select(step.state, torch.tensor(rows))
     return support
 
 

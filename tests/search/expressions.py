@@ -92,7 +92,8 @@ def _regex(rng: random.Random, tokens: Sequence[int], depth: int) -> tuple[str, 
     if kind == "any":
         return ".", "."
     if kind == "set":
-        chosen, but = rng.sample(tokens, 2), rng.choice(["", "^"])
+        chosen = rng.sample(tokens, 2)
+        but = rng.choice(["", "^"])
         return f"[{but}{' '.join(map(str, chosen))}]", f"[{but}{_written(chosen)}]"
     (ours, theirs), (other, others) = (_regex(rng, tokens, depth - 1) for _ in range(2))
     if kind == "or":

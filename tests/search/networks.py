@@ -92,7 +92,8 @@ def stepper(model: SparseNMTModel, attention: bool = False) -> ModelStepper:
 
 def sentences(count: int, seed: int = 0) -> list[Batch]:
     """Return random source sentences, longest first, each as a batch of its own."""
-    rng, tokens = random.Random(seed), len(VOCABULARIES.source)
+    rng = random.Random(seed)
+    tokens = len(VOCABULARIES.source)
     lengths = sorted((rng.randint(1, 6) for _ in range(count)), reverse=True)
     examples = [
         Example([rng.randrange(tokens) for _ in range(length)], None, index)

@@ -16,7 +16,7 @@ from tests.search.networks import VOCABULARIES, network
 
 def test_steps_of_scores_that_are_no_products_are_those_of_training() -> None:
     """Neither training nor decoding may take the products of `dot`, which the module inherits."""
-    model = network("input-feeding", 1.5, 3)
+    model = network("input-feeding", alpha=1.5, seed=3)
     products = ModelStepper(model, VOCABULARIES.target)
     model.decoder.attn = Distance(8).double()
     batch = make_batch([Example([2, 3, 4], [5, 4, 4], 0)], VOCABULARIES)

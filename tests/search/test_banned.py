@@ -26,7 +26,7 @@ LENGTH = 5
 def allowed(table: Table, banned: set[int]) -> EnumeratedSupport:
     """Return what a table may write without some tokens; these are in `excluded`."""
     stepper = TableStepper(excluded=(0, *banned))
-    return enumerate_support(stepper, [table], LENGTH, 100_000)
+    return enumerate_support(stepper, [table], LENGTH, limit=100_000)
 
 
 Search = Callable[[Table, set[int]], SearchResult]
@@ -97,14 +97,17 @@ def test_verification_repeats_the_ban() -> None:
         assert repeated.agrees
 
 
-SAMPLED, SAMPLES = Table(3, 1.0), 4000
+SAMPLED = Table(3, alpha=1.0)
+SAMPLES = 4000
+# Five standard deviations of a share of these: sqrt(0.25 / 4000) = 0.008.
+SHARE_ERROR = 0.04
 
 
 @pytest.fixture(scope="module")
 def samples() -> list[Sample]:
     """Samples that may not contain 2."""
     (of_the_sentence,) = sample(
-        TableStepper(), [SAMPLED], Sampling(), SAMPLES, LENGTH, banned=[{2}]
+        TableStepper(), [SAMPLED], Sampling(), count=SAMPLES, max_length=LENGTH, banned=[{2}]
     )
     return of_the_sentence
 
@@ -120,7 +123,7 @@ def test_samples_follow_the_distribution_of_the_other_tokens(
     log_probs = SAMPLED.log_probs(())
     allowed_mass = sum(math.exp(log_probs[other]) for other in (EOS, 3, 4))
     share = sum(output.tokens[:1] == (token,) for output in samples) / SAMPLES
-    assert share == pytest.approx(math.exp(log_probs[token]) / allowed_mass, abs=0.04)
+    assert share == pytest.approx(math.exp(log_probs[token]) / allowed_mass, abs=SHARE_ERROR)
 
 
 def test_as_many_bans_as_sentences() -> None:

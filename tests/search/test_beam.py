@@ -54,7 +54,7 @@ def test_sentences_may_join_a_search_that_is_under_way() -> None:
 def test_attention_belongs_to_the_hypothesis() -> None:
     tables = [Table(seed, 1.5) for seed in range(20)]
     for result in beam_search(
-        TableStepper(attention=True), tables, SearchConfig(3, n_best=0, max_length=5)
+        TableStepper(attention=True), tables, SearchConfig(beam_size=3, n_best=0, max_length=5)
     ):
         for hypothesis in result.hypotheses:
             prefixes = [hypothesis.tokens[:i] for i in range(len(hypothesis.tokens) + 1)]
@@ -81,7 +81,7 @@ def test_a_sentence_unproven_by_one_prefix_starts_again_with_the_full_beam(
     longer = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {4: 1.0}})
     stepper = TableStepper(7)
     stepper.dense, stepper.can_join = True, can_join
-    results = beam_search(stepper, [garden_path, longer], SearchConfig(2, stop=stop))
+    results = beam_search(stepper, [garden_path, longer], SearchConfig(beam_size=2, stop=stop))
     assert [result.hypotheses[0].tokens for result in results] == [(3,), (2, 3, 4)]
     assert [result.certificate.level for result in results] == ["optimal", "exhaustive"]
     assert sum(result.rows for result in results) == stepper.rows, "the first try is counted too"
@@ -104,7 +104,9 @@ def test_a_sentence_that_starts_again_has_the_same_request(
     automaton = None
     if regex is not None:
         automaton = compiled(parse_expression(regex), [2, 3, 4, 5, 6], EOS)
-    (result,) = beam_search(stepper, [Fixed(model)], SearchConfig(2), [forced], [automaton])
+    (result,) = beam_search(
+        stepper, [Fixed(model)], SearchConfig(beam_size=2), [forced], automata=[automaton]
+    )
     assert result.hypotheses[0].tokens == (6, 3)
     assert result.certificate.excluded == pytest.approx(0.5)
     assert result.rows == 2 + 1 + 4, "with one prefix, then with two"
@@ -123,9 +125,11 @@ class Watched(TableStepper):
 @pytest.mark.parametrize("rows", [1, 6])
 def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
     """Those of at most `rows` sentences, and of one more batch."""
-    model, beam_size, batch_size = Watched(), 3, 2
+    model = Watched()
+    beam_size = 3
+    batch_size = 2
     requests = [Request([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)]) for i in range(15)]
-    config = SearchConfig(beam_size, max_length=6)
+    config = SearchConfig(beam_size=beam_size, max_length=6)
     assert len(dict(stream_search(model, requests, config, rows))) == 30
     assert rows < model.most_alive <= beam_size * (rows + batch_size)
 

@@ -85,6 +85,6 @@ class TestProductsInBfloat16:
 
 @pytest.mark.parametrize("kind", ["gru", "transformer"])
 def test_bfloat16_is_refused_where_no_product_takes_it(kind: str) -> None:
-    model = network(kind, 1.5, 0, double=False)
+    model = network(kind, alpha=1.5, seed=0, double=False)
     with pytest.raises(SearchError, match="bfloat16 is of input-feeding LSTM decoders"):
         ModelStepper(model, VOCABULARIES.target, dtype=torch.bfloat16)

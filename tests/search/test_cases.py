@@ -18,11 +18,15 @@ from onmt_entmax.search import (
 from onmt_entmax.search.certificate import Proof
 from onmt_entmax.search.expression_parser import parse_expression
 from tests.search.automata import compiled
-from tests.search.beam_cases import BEAM, COVERED
-from tests.search.cases import Case, Model
+from tests.search.beam_cases import BEAM
+from tests.search.cases import COVERED, Case, Model
+from tests.search.constraint_cases import EXCLUDING, SATISFYING
 from tests.search.exact_cases import EXACT
+from tests.search.penalty_cases import PENALISED
+from tests.search.stop_cases import STOP
 from tests.search.tables import EOS, Fixed, RoundedUp, TableStepper
 
+BEAM_SEARCHES = BEAM | STOP | PENALISED | EXCLUDING | SATISFYING
 A, B = 2, 3  # the tokens of the documentation's example
 
 
@@ -66,7 +70,7 @@ def check_parts(result: SearchResult, expected: dict[str, Any]) -> None:
         assert parts[name] == (value if exact else pytest.approx(value)), name
 
 
-@pytest.mark.parametrize("case", BEAM.values(), ids=list(BEAM))
+@pytest.mark.parametrize("case", BEAM_SEARCHES.values(), ids=list(BEAM_SEARCHES))
 def test_beam_search(case: Case) -> None:
     stepper = TableStepper(7, attention=True)
     (result,) = beam_search(
@@ -110,7 +114,9 @@ def test_forced_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
     check_parts(free, {"tokens": [(2,), ()], "excluded": 0})
 
 
-@pytest.mark.parametrize("config", [SearchConfig(1, stop="first"), SearchConfig(1, n_best=0)])
+@pytest.mark.parametrize(
+    "config", [SearchConfig(beam_size=1, stop="first"), SearchConfig(beam_size=1, n_best=0)]
+)
 def test_a_probability_rounded_above_one_does_not_break_the_bound(config: SearchConfig) -> None:
     model = RoundedUp({(): {2: 1.0}, (2,): {2: 0.5, 3: 0.5}})
     (result,) = beam_search(TableStepper(7), [model], config)
@@ -159,7 +165,7 @@ def test_the_example_of_the_documentation(
 ) -> None:
     """Docs/certificates.md searches this model by hand."""
     model: Model = {(): {A: 0.6, B: 0.4}, (A,): {EOS: end, B: 1 - end}}
-    config = SearchConfig(beam_size, n_best=len(outputs))
+    config = SearchConfig(beam_size=beam_size, n_best=len(outputs))
     (result,) = beam_search(TableStepper(7), [Fixed(model)], config)
     assert result.certificate.level == level
     assert result.certificate.bound == pytest.approx(bound)

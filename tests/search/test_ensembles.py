@@ -38,7 +38,7 @@ def test_certificates_of_ensembles_are_about_the_union_of_supports() -> None:
     numbers = Counter[int]()  # of finished outputs
     for number, tables in enumerate(ENSEMBLES):
         stepper = ensemble_of(tables)
-        config = SearchConfig(number % 10 + 1, n_best=0, max_length=3)
+        config = SearchConfig(beam_size=number % 10 + 1, n_best=0, max_length=3)
         (result,) = beam_search(stepper, [None], config)
         check(result, enumerate_support(stepper, [None], 3), config)
         numbers[result.finished] += 1

@@ -21,19 +21,20 @@ THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 
 @pytest.mark.parametrize(("n_best", "settled"), [(1, True), (2, False), (0, False)])
 def test_what_a_beam_of_one_settles(n_best: int, settled: bool) -> None:
-    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(1, 0))
+    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(beam_size=1, n_best=0))
     assert (result.certificate.level, result.certificate.proven) == ("optimal", 1)
     assert is_settled(result, n_best) is settled
 
 
 def test_a_whole_support_settles_a_list_of_all() -> None:
-    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(2, 0))
+    (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(beam_size=2, n_best=0))
     assert is_settled(result, 0)
 
 
 @pytest.mark.parametrize("expansions", [1, 2, 7])
 def test_no_more_is_computed_than_the_budget_has(expansions: int) -> None:
-    model, budget = TableStepper(), Budget(expansions, rows=1)
+    model = TableStepper()
+    budget = Budget(expansions, rows=1)
     config = SearchConfig(beam_size=1, n_best=0, max_length=6)
     result = exact_search(model, [Table(0, 1.0)], config, budget)
     assert result.rows == model.rows == expansions
@@ -86,7 +87,8 @@ LENGTH_PENALTY = Penalties("wu", alpha=0.6)
 )
 def searches(request: pytest.FixtureRequest) -> Searches:
     n_best, penalties = request.param
-    of_tables, stepper = [], TableStepper(6)
+    of_tables = []
+    stepper = TableStepper(6)
     config = SearchConfig(
         beam_size=4, n_best=n_best, max_length=6, stop="optimal", penalties=penalties
     )

@@ -76,8 +76,10 @@ class Expanded(NamedTuple):
 def expansions(draw: st.DrawFn) -> Expanded:
     """Draw an expansion of dense rows or of a support, whole or only the best of each row."""
     generator = torch.Generator().manual_seed(draw(SEEDS))
-    vocabulary, zeros = draw(st.sampled_from([12, 3000, 6001])), draw(st.floats(0, 1))
-    log_probs, width = random_log_probs(generator, vocabulary, zeros), draw(st.integers(1, 8))
+    vocabulary = draw(st.sampled_from([12, 3000, 6001]))
+    zeros = draw(st.floats(0, 1))
+    log_probs = random_log_probs(generator, vocabulary, zeros)
+    width = draw(st.integers(1, 8))
     distribution = as_support(log_probs) if draw(st.booleans()) else log_probs
     return Expanded(log_probs, width, expand(distribution, eos=EOS, width=width))
 

@@ -7,7 +7,7 @@ from onmt_entmax.search.certificate import SearchResult
 from tests.search.networks import network, sentences, stepper, together
 from tests.search.tables import Table, TableStepper
 
-CONFIG = SearchConfig(3, max_length=6)
+CONFIG = SearchConfig(beam_size=3, max_length=6)
 rows_alive = pytest.mark.parametrize("rows", [1, 7, 1000])
 
 
@@ -36,7 +36,8 @@ def test_a_stream_of_tables_gives_what_each_gives_alone(rows: int) -> None:
 def test_a_stream_of_sentences_gives_what_each_gives_alone(
     kind: str, can_join: bool, rows: int
 ) -> None:
-    model, singles = stepper(network(kind, 1.5, 9)), sentences(18)
+    model = stepper(network(kind, alpha=1.5, seed=9))
+    singles = sentences(18)
     assert model.can_join is can_join
     requests = [Request(together(singles[first : first + 3])) for first in range(0, 18, 3)]
     alone = [beam_search(model, single, CONFIG)[0] for single in singles]

@@ -140,6 +140,8 @@ def test_as_many_targets_as_sentences() -> None:
 
 # --- a model that diverged ---
 
+BEST_TWO = SearchConfig(beam_size=2, n_best=2)
+
 
 @pytest.mark.parametrize("value", [math.nan, -math.inf])
 @pytest.mark.parametrize(
@@ -147,8 +149,8 @@ def test_as_many_targets_as_sentences() -> None:
     [
         pytest.param(lambda: score_targets(TableStepper(), [TABLE], [[2, 2]]), id="score"),
         pytest.param(lambda: suggest(TableStepper(), [TABLE], [2]), id="suggest"),
-        pytest.param(lambda: beam_search(TableStepper(), [TABLE], SearchConfig(2, 2)), id="beam"),
-        pytest.param(lambda: exact_search(TableStepper(), [TABLE], SearchConfig(2, 2)), id="exact"),
+        pytest.param(lambda: beam_search(TableStepper(), [TABLE], BEST_TWO), id="beam"),
+        pytest.param(lambda: exact_search(TableStepper(), [TABLE], BEST_TWO), id="exact"),
     ],
 )
 def test_a_model_that_diverged_is_told(

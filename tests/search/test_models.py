@@ -22,8 +22,11 @@ class TestMembersThatKeepPadding:
     def pairs(self, request: pytest.FixtureRequest) -> list[tuple[Hypothesis, Hypothesis]]:
         """Hypotheses of a batch, each with that of its sentence alone."""
         kinds = ("input-feeding", request.param)
-        ensemble = EnsembleStepper([stepper(network(k, 1.5, 3), attention=True) for k in kinds])
-        batches, config = sentences(6), SearchConfig(beam_size=4, n_best=2, max_length=6)
+        ensemble = EnsembleStepper(
+            [stepper(network(k, alpha=1.5, seed=3), attention=True) for k in kinds]
+        )
+        batches = sentences(6)
+        config = SearchConfig(beam_size=4, n_best=2, max_length=6)
         alone = [beam_search(ensemble, batch, config)[0] for batch in batches]
         results = beam_search(ensemble, together(batches), config)
         return [
@@ -48,9 +51,13 @@ class TestMembersThatKeepPadding:
 @pytest.mark.parametrize("reverse", [False, True])
 def test_members_of_other_widths_attend_to_the_same_positions(reverse: bool) -> None:
     """Once long sentences have left, an input-feeding LSTM has the shorter sources alone."""
-    members = [stepper(network(kind, 1.5, 3), attention=True) for kind in ("input-feeding", "gru")]
+    members = [
+        stepper(network(kind, alpha=1.5, seed=3), attention=True)
+        for kind in ("input-feeding", "gru")
+    ]
     ensemble = EnsembleStepper(members[::-1] if reverse else members)
-    batches, short = sentences(6), 5
+    batches = sentences(6)
+    short = 5
     with torch.inference_mode():
         state = ensemble.select(ensemble.start(together(batches)), torch.tensor([short]))
         attentions = [
@@ -65,7 +72,7 @@ def test_members_of_other_widths_attend_to_the_same_positions(reverse: bool) -> 
 
 @pytest.mark.parametrize("kind", DECODERS)
 def test_log_probabilities_of_outputs_are_those_of_training(kind: str) -> None:
-    model = network(kind, 1.5, 4)
+    model = network(kind, alpha=1.5, seed=4)
     for sentence in sentences(4):
         config = SearchConfig(beam_size=5, n_best=3, max_length=8)
         (result,) = beam_search(stepper(model), sentence, config)
@@ -83,7 +90,8 @@ class TestAttention:
     @pytest.fixture(scope="class", params=["gru", "transformer", "learned"])
     def hypotheses(self, request: pytest.FixtureRequest) -> list[tuple[int, Hypothesis]]:
         """Hypotheses with the length of their source."""
-        model, batches = stepper(network(request.param, 1.5, 6), attention=True), sentences(5)
+        model = stepper(network(request.param, alpha=1.5, seed=6), attention=True)
+        batches = sentences(5)
         config = SearchConfig(beam_size=3, n_best=2, max_length=8)
         results = beam_search(model, together(batches), config)
         return [
@@ -108,7 +116,7 @@ class TestAttention:
 
 @pytest.mark.parametrize("kind", DECODERS)
 def test_a_state_that_was_put_aside_can_be_resumed(kind: str) -> None:
-    model = stepper(network(kind, 1.5, 7))
+    model = stepper(network(kind, alpha=1.5, seed=7))
     batch = together(sentences(3))
     with torch.inference_mode():
         first = model.step(model.start(batch), torch.full((3,), model.bos))
@@ -122,18 +130,18 @@ def test_a_state_that_was_put_aside_can_be_resumed(kind: str) -> None:
 
 def test_a_model_of_another_vocabulary_is_refused() -> None:
     with pytest.raises(ValueError, match="output has size 6, the target vocabulary 5"):
-        ModelStepper(network("lstm", 1.5, 0), Vocabulary((*TARGET_SPECIALS, "x")))
+        ModelStepper(network("lstm", alpha=1.5, seed=0), Vocabulary((*TARGET_SPECIALS, "x")))
 
 
 def test_a_model_in_training_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="evaluation mode"):
-        stepper(network("lstm", 1.5, 0).train())
+        stepper(network("lstm", alpha=1.5, seed=0).train())
 
 
 @pytest.mark.parametrize("rows", [[1, 0, 2], [0, 2], [2, 2, 0, 1]])
 @pytest.mark.parametrize("kind", DECODERS)
 def test_rows_may_be_chosen_before_the_first_step(kind: str, rows: list[int]) -> None:
-    model = stepper(network(kind, 1.5, 7))
+    model = stepper(network(kind, alpha=1.5, seed=7))
     with torch.inference_mode():
         start = model.start(together(sentences(3)))
         whole = model.step(start, torch.full((3,), model.bos))

@@ -77,7 +77,7 @@ def test_a_step_is_opennmts(changes: dict[str, Any], alpha: float, double: bool)
 @pytest.mark.parametrize("kind", ["lstm", "gru", "mean", "transformer"])
 def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
     """`mean` has a context gate; the others are no input-feeding LSTMs."""
-    model = stepper(network(kind, 1.5, 0))
+    model = stepper(network(kind, alpha=1.5, seed=0))
     with torch.inference_mode():
         assert not isinstance(model.start(sentences(1)[0]), RecurrentState)
 
@@ -92,11 +92,11 @@ def test_float64_is_computed_by_opennmt() -> None:
     ("kind", "can_join"), [("input-feeding", True), ("lstm", True), ("transformer", False)]
 )
 def test_only_rows_of_a_transformer_share_a_position(kind: str, can_join: bool) -> None:
-    assert stepper(network(kind, 1.5, 0)).can_join == can_join
+    assert stepper(network(kind, alpha=1.5, seed=0)).can_join == can_join
 
 
 def test_a_mean_encoder_has_no_float64() -> None:
-    model = stepper(network("mean", 1.5, 0, double=False))
+    model = stepper(network("mean", alpha=1.5, seed=0, double=False))
     with pytest.raises(SearchError, match="mean encoder cannot be computed in float64"):
         model.double()
 

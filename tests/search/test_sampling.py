@@ -28,7 +28,9 @@ from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
 )
 class TestSamplesOfATable:
     TABLE = Table(3, alpha=1.2, spread=1.0)
-    LONGEST, COUNT = 2, 2000
+    LONGEST = 2
+    COUNT = 2000
+    COMPARED = 20  # samples whose probability is compared
 
     @pytest.fixture(scope="class")
     def truth(self, sampling: Sampling) -> dict[Outcome, float]:
@@ -36,7 +38,9 @@ class TestSamplesOfATable:
 
     @pytest.fixture(scope="class")
     def samples(self, sampling: Sampling) -> tuple[Sample, ...]:
-        (samples,) = sample(TableStepper(), [self.TABLE], sampling, self.COUNT, self.LONGEST)
+        (samples,) = sample(
+            TableStepper(), [self.TABLE], sampling, count=self.COUNT, max_length=self.LONGEST
+        )
         return samples
 
     def test_are_as_many_as_asked_for(self, samples: tuple[Sample, ...]) -> None:
@@ -50,13 +54,13 @@ class TestSamplesOfATable:
     def test_have_the_probabilities_of_the_distribution(
         self, samples: tuple[Sample, ...], truth: dict[Outcome, float]
     ) -> None:
-        for output in samples[:20]:
+        for output in samples[: self.COMPARED]:
             assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
 
 
 def test_all_tokens_that_tie_with_the_last_of_the_best_may_be_drawn() -> None:
     model = Fixed({(): {2: 0.4, 3: 0.25, 4: 0.25, 5: 0.1}})
-    (samples,) = sample(TableStepper(7), [model], Sampling(topk=2), 100)
+    (samples,) = sample(TableStepper(7), [model], Sampling(topk=2), count=100)
     probabilities = {output.tokens: output.prob for output in samples}
     assert probabilities == pytest.approx({(2,): 0.4 / 0.9, (3,): 0.25 / 0.9, (4,): 0.25 / 0.9})
 
@@ -68,7 +72,7 @@ def test_no_more_tokens_are_drawn_than_reach_the_probability(
     topp: float, tokens: set[tuple[int, ...]]
 ) -> None:
     model = Fixed({(): {2: 0.5, 3: 0.25, 4: 0.25}})
-    (samples,) = sample(TableStepper(7), [model], Sampling(topp=topp), 100)
+    (samples,) = sample(TableStepper(7), [model], Sampling(topp=topp), count=100)
     assert {output.tokens for output in samples} == tokens
 
 
@@ -80,17 +84,17 @@ class TestSamplesWithoutReplacement:
 
     @pytest.fixture
     def truth(self) -> dict[Outcome, float]:
-        truth = distribution(TableStepper(4), [self.TABLE], Sampling(), 1)
+        truth = distribution(TableStepper(4), [self.TABLE], Sampling(), max_length=1)
         assert len(truth) == 4
         return truth
 
     def test_are_drawn_one_after_the_other(self, truth: dict[Outcome, float]) -> None:
-        samples = sample(TableStepper(4), [self.TABLE] * 1000, self.SAMPLING, 2, 1)
+        samples = sample(TableStepper(4), [self.TABLE] * 1000, self.SAMPLING, count=2, max_length=1)
         pairs = Counter(tuple(map(outcome, of_sentence)) for of_sentence in samples)
         check_frequencies(pairs, first_two(truth))
 
     def test_are_all_outcomes_once_if_there_are_no_more(self, truth: dict[Outcome, float]) -> None:
-        (samples,) = sample(TableStepper(4), [self.TABLE], self.SAMPLING, 50, 1)
+        (samples,) = sample(TableStepper(4), [self.TABLE], self.SAMPLING, count=50, max_length=1)
         probabilities = {outcome(output): output.prob for output in samples}
         assert len(samples) == len(probabilities)
         assert probabilities == pytest.approx(truth, abs=1e-9)
@@ -105,7 +109,7 @@ class TestSeeds:
 
     @pytest.fixture
     def model(self, kind: str) -> ModelStepper:
-        return stepper(network(kind, 1.2, 2))
+        return stepper(network(kind, alpha=1.2, seed=2))
 
     @pytest.fixture
     def sampling(self, distinct: bool) -> Sampling:
@@ -119,7 +123,7 @@ class TestSeeds:
         numbers: Sequence[int],
         count: int = 4,
     ) -> list[list[tuple[int, ...]]]:
-        samples = sample(model, batch, sampling, count, 5, numbers)
+        samples = sample(model, batch, sampling, count, max_length=5, numbers=numbers)
         return [[output.tokens for output in of_sentence] for of_sentence in samples]
 
     def test_a_batch_changes_nothing(self, model: ModelStepper, sampling: Sampling) -> None:
@@ -157,7 +161,7 @@ class TestATemperature:
     @pytest.fixture(scope="class")
     def divided(self, kind: str, alpha: float, batch: Batch) -> dict[Outcome, float]:
         """The distribution of a network whose scores are divided."""
-        other = network(kind, alpha, self.SEED)
+        other = network(kind, alpha=alpha, seed=self.SEED)
         with torch.no_grad():
             other.generator.weight /= self.TEMPERATURE
             other.generator.bias /= self.TEMPERATURE
@@ -165,7 +169,7 @@ class TestATemperature:
 
     @pytest.fixture(scope="class")
     def warm(self, kind: str, alpha: float) -> ModelStepper:
-        model = network(kind, alpha, self.SEED)
+        model = network(kind, alpha=alpha, seed=self.SEED)
         return ModelStepper(model, VOCABULARIES.target, temperature=self.TEMPERATURE)
 
     def test_divides_the_scores(
@@ -183,7 +187,7 @@ class TestATemperature:
     def test_changes_the_distribution(
         self, kind: str, alpha: float, batch: Batch, divided: dict[Outcome, float]
     ) -> None:
-        plain = stepper(network(kind, alpha, self.SEED))
+        plain = stepper(network(kind, alpha=alpha, seed=self.SEED))
         outcomes = distribution(plain, batch, Sampling(), self.LONGEST)
         assert outcomes != pytest.approx(divided, abs=1e-3)
 
@@ -193,8 +197,12 @@ class TestATemperature:
 )
 def test_a_prefix_is_kept(sampling: Sampling) -> None:
     """Its tokens cost nothing."""
-    table, prefix, longest = Table(2, alpha=1.2, spread=1.0), (2, 3), 3
-    (samples,) = sample(TableStepper(), [table], sampling, 3, longest, prefixes=[prefix])
+    table = Table(2, alpha=1.2, spread=1.0)
+    prefix = (2, 3)
+    longest = 3
+    (samples,) = sample(
+        TableStepper(), [table], sampling, count=3, max_length=longest, prefixes=[prefix]
+    )
     assert all(output.tokens[:2] == prefix for output in samples)
     truth = distribution(TableStepper(), [table], sampling, longest, prefix)
     for output in samples:
@@ -208,20 +216,20 @@ def test_an_impossible_prefix_leaves_no_sample_and_its_neighbour_alone(
     """The only output is the empty one; without replacement it is drawn once."""
     empty = Fixed({(): {EOS: 1.0}})
     sampling = Sampling(distinct=distinct)
-    impossible, free = sample(TableStepper(7), [empty] * 2, sampling, 2, prefixes=[(2,), ()])
+    impossible, free = sample(TableStepper(7), [empty] * 2, sampling, count=2, prefixes=[(2,), ()])
     assert impossible == ()
     assert [output.tokens for output in free] == [()] * count
 
 
 def test_a_dead_end_is_no_complete_output() -> None:
     model = Fixed({(): {2: 1.0}, (2,): {BOS: 1.0}})
-    (samples,) = sample(TableStepper(7), [model], Sampling(), 1)
+    (samples,) = sample(TableStepper(7), [model], Sampling(), count=1)
     assert samples == (Sample(tokens=(2,), log_prob=0.0, complete=False),)
 
 
 def test_a_model_without_any_token_is_an_error() -> None:
     with pytest.raises(SearchError, match="no token a positive probability"):
-        sample(TableStepper(7), [Fixed({(): {}})], Sampling(), 1)
+        sample(TableStepper(7), [Fixed({(): {}})], Sampling(), count=1)
 
 
 @pytest.mark.parametrize("wrong", [{"topk": -2}, {"topp": 1.1}, {"temp": 0.0}, {"seed": -1}])

@@ -62,7 +62,9 @@ def test_the_completion_is_what_all_ways_on_have_in_common(banned: Tokens) -> No
     forced = ended = 0
     for seed, table in enumerate(SUGGESTED):
         longest = 2 + seed % 4
-        suggestion = suggest(TableStepper(excluded=()), [table], [2], longest, banned)
+        suggestion = suggest(
+            TableStepper(excluded=()), [table], [2], max_length=longest, banned=banned
+        )
         common = common_start(ways_on(table, (2,), banned, longest))
         ends = EOS in common
         tokens = common[:-1] if ends else common

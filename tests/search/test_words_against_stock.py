@@ -18,7 +18,10 @@ from onmt_entmax.model import SparseNMTModel, build_model
 from tests.models import words
 from tools.bench.search_sides import opennmt_side, our_side
 
-WORDS = 2000
+WORDS = 2000  # of each side, s0, s1, ... and t0, t1, ...
+ROUNDING = 1e-5  # of log-probabilities, whose search was in float32
+# What the sides read of the command line of `tools.bench.search`.
+OPTIONS = argparse.Namespace(beam=5, min_length=0, max_length=12, opennmt_batch=20, batch=20)
 VOCABULARIES = words(*([f"{side}{i}" for i in range(WORDS)] for side in "st"))
 
 
@@ -41,9 +44,18 @@ def write_model(folder: Path, spread: float, end: float) -> SparseNMTModel:
     return model
 
 
+def random_lines(count: int) -> list[str]:
+    """Return sentences of 3 to 12 random words, always the same."""
+    draw = random.Random(1)
+    return [
+        " ".join(f"s{draw.randrange(WORDS)}" for _ in range(draw.randint(3, 12)))
+        for _ in range(count)
+    ]
+
+
 @torch.no_grad()
 def log_prob(model: SparseNMTModel, source: str, output: str) -> float:
-    """Return the log-probability of an output with its end symbol."""
+    """Return the log-probability of an output with its end symbol, along it."""
     source_ids = VOCABULARIES.source.encode(source.split())
     target_ids = VOCABULARIES.target.encode(output.split())
     batch = make_batch([Example(list(source_ids), list(target_ids), 0)], VOCABULARIES)
@@ -51,20 +63,24 @@ def log_prob(model: SparseNMTModel, source: str, output: str) -> float:
     return float(model.generator.log_probs(hidden).gather(1, index[:, None]).sum())
 
 
-@pytest.mark.parametrize(("spread", "end"), [(0.1, 0.0), (1.0, 0.0), (1.0, 3.0), (2.0, 6.0)])
+@pytest.mark.parametrize(
+    ("spread", "end"),
+    [
+        pytest.param(0.1, 0.0, id="flat"),
+        pytest.param(1.0, 0.0, id="peaked"),
+        pytest.param(1.0, 3.0, id="ends are likely"),
+        pytest.param(2.0, 6.0, id="sharp, ends are likely"),
+    ],
+)
 def test_an_output_that_differs_is_more_probable(tmp_path: Path, spread: float, end: float) -> None:
     """In float64."""
     model = write_model(tmp_path / "model", spread, end)
-    draw = random.Random(1)
-    lines = [
-        " ".join(f"s{draw.randrange(WORDS)}" for _ in range(draw.randint(3, 12))) for _ in range(20)
-    ]
-    options = argparse.Namespace(beam=5, min_length=0, max_length=12, opennmt_batch=20, batch=20)
-    theirs = opennmt_side(tmp_path / "model", lines, options)()
-    ours = our_side(tmp_path / "model", lines, options, "exhaustive")()
+    lines = random_lines(count=20)
+    theirs = opennmt_side(tmp_path / "model", lines, OPTIONS)()
+    ours = our_side(tmp_path / "model", lines, OPTIONS, stop="exhaustive")()
     outputs = zip(lines, theirs, ours, strict=True)
     different = [(line, their, our) for line, their, our in outputs if their != our]
     assert different
     exact = model.double()
     for line, their, our in different:
-        assert log_prob(exact, line, our) >= log_prob(exact, line, their) - 1e-5
+        assert log_prob(exact, line, our) >= log_prob(exact, line, their) - ROUNDING

@@ -8,8 +8,15 @@
 One random letter of 1 % of the forms is replaced, inserted, deleted or exchanged with the next;
 counts of several seeds are added. Rows that were wrong before count as wrongly listed. Without
 --model, models are trained, and baselines of the same size with softmax in attention and output.
-These list rows whose form has a small probability: the least probable ones, as many as `audit`
-lists, and those below 0.01 and 0.001.
+
+The printed lists of rows, for N twice the number of planted errors of a table:
+
+probability 0         those that `audit` lists: the model excludes their form
+the first N           of these, those in whose place the model has the surest other form
+p < 0.01, < 0.001     with --model: those whose form is less probable
+softmax, as many      by a baseline, the least probable forms; as many as `audit` lists
+softmax, the first N  the least probable forms
+softmax, p < ...      those whose form is less probable
 """
 
 from __future__ import annotations
@@ -29,6 +36,7 @@ from onmt_entmax.report.tables import aligned_table
 from tools.bench.planted_errors import PlantedTable, planted_table
 
 THRESHOLDS = (0.01, 0.001)  # a form that is less probable is listed
+LOOKED_AT = 2  # rows for each planted error, in lists that are as long as somebody may check
 # Flags of the baselines. Their attention has nothing to warm up to.
 SOFTMAX = (
     *("-global_attention_function", "softmax"),
@@ -41,8 +49,8 @@ SOFTMAX = (
 
 def suspects_of(
     table: PlantedTable, folder: Path, options: argparse.Namespace
-) -> dict[str, Sequence[AuditedRow]]:
-    """Write a table, audit it, and return lists of suspect rows by their names.
+) -> dict[str, list[AuditedRow]]:
+    """Write a table, audit it, and return lists of suspect rows by the names that are printed.
 
     Args:
         table: with planted errors.
@@ -55,20 +63,21 @@ def suspects_of(
     write_files({folder / "table.tsv": table.text()})
     checked = audited(folder, "entmax15", options)
     impossible = surest_first(checked)
-    first = 2 * len(table.errors)
+    first = LOOKED_AT * len(table.errors)
     suspects = {"probability 0": impossible, f"the first {first}": impossible[:first]}
     if options.model:
-        return suspects | _improbable("p", sorted(checked, key=log_prob))
-    ranked = sorted(audited(folder, "softmax", options), key=log_prob)
-    suspects["softmax, as many"] = ranked[: len(impossible)]
-    suspects[f"softmax, the first {first}"] = ranked[:first]
-    return suspects | _improbable("softmax, p", ranked)
+        return suspects | _improbable("p", checked)
+    baseline = audited(folder, "softmax", options)
+    least_probable = sorted(baseline, key=log_prob)
+    suspects["softmax, as many"] = least_probable[: len(impossible)]
+    suspects[f"softmax, the first {first}"] = least_probable[:first]
+    return suspects | _improbable("softmax, p", baseline)
 
 
-def _improbable(name: str, ranked: Sequence[AuditedRow]) -> dict[str, Sequence[AuditedRow]]:
+def _improbable(name: str, checked: Sequence[AuditedRow]) -> dict[str, list[AuditedRow]]:
     """Return the rows below each of `THRESHOLDS`, by the name of their probability."""
     return {
-        f"{name} < {threshold:g}": [row for row in ranked if log_prob(row) < math.log(threshold)]
+        f"{name} < {threshold:g}": [row for row in checked if log_prob(row) < math.log(threshold)]
         for threshold in THRESHOLDS
     }
 
@@ -82,7 +91,7 @@ def audited(folder: Path, function: str, options: argparse.Namespace) -> list[Au
         options: of the command line; with --model, no model is trained.
     """
     arguments = [folder / "table.tsv", "--out", folder / function, "--language", options.language]
-    flags: list[object] = []
+    flags: list[object] = []  # of the trainings
     if options.model:
         arguments += ["--model", options.model]
     else:
@@ -103,6 +112,8 @@ def log_prob(row: AuditedRow) -> float:
 
 # --- the command -----------------------------------------------------------------------------
 
+HEADINGS = ["rows", "listed", "planted", "precision", "recall"]
+
 
 @dataclass
 class Counts:
@@ -111,7 +122,7 @@ class Counts:
     Attributes:
         listed: all its rows.
         found: those with planted errors.
-        planted: planted errors of the tables.
+        planted: planted errors of the tables, of which every table has one at least.
     """
 
     listed: int = 0
@@ -124,12 +135,12 @@ class Counts:
         self.found += len({suspect.row.number for suspect in suspects} & errors)
         self.planted += len(errors)
 
-    def cells(self) -> list[str]:
-        """Return the cells of the printed table."""
+    def cells(self, name: str) -> list[str]:
+        """Return the cells under `HEADINGS` of the list of this name."""
         precision = self.found / max(self.listed, 1)
         recall = self.found / self.planted
         shares = [f"{100 * share:.0f} %" for share in (precision, recall)]
-        return [f"{self.listed:,}", f"{self.found} of {self.planted}", *shares]
+        return [name, f"{self.listed:,}", f"{self.found} of {self.planted}", *shares]
 
 
 def count_errors(options: argparse.Namespace) -> Mapping[str, Counts]:
@@ -161,9 +172,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Print a line for each list of rows; return the exit status."""
     counts = count_errors(parse_arguments(arguments))
-    lines = [["rows", "listed", "planted", "precision", "recall"]]
-    lines += [[name, *of_list.cells()] for name, of_list in counts.items()]
-    print(aligned_table(lines))
+    print(aligned_table([HEADINGS, *(of_list.cells(name) for name, of_list in counts.items())]))
     return 0
 
 

@@ -1,12 +1,14 @@
 """Checks of training for `gpu.py`: padded updates against unpadded ones, CUDA graphs against both.
 
-A check is a row of results with a text `what`, an `error` and `ok`.
+A check is a row of results with a text `what`, an `error` and `ok`. The error is the largest
+relative difference; of a check that could not end, it is the text of what was raised.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,10 +31,32 @@ LARGEST_ERROR = {torch.float64: 1e-9, torch.float32: 1e-3}
 # Transformer's keys have none but for rounding.
 LEAST_GRADIENT = 1e-3
 LARGEST_BATCH = 32  # sentence pairs of an update; float64 on a CPU is slow
-BUCKET = 512
-MLP = "mlp "  # before an alpha: attention of this kind
+BUCKET = 512  # pairs that are sorted by length together
 GRAPH_DROPOUT = 0.3
 ROUNDS_OF_GRAPHS = 3  # over all batches: plain, recorded, replayed
+
+
+class Mapping(NamedTuple):
+    """The mapping of a checked model, and the kind of its attention.
+
+    Attributes:
+        alpha: as `Network.model` takes it.
+        is_mlp: whether an LSTM's attention is additive (`mlp`), not multiplicative.
+    """
+
+    alpha: str
+    is_mlp: bool = False
+
+    def __str__(self) -> str:
+        return f"mlp {self.alpha}" if self.is_mlp else self.alpha
+
+
+def mappings_of(network: Network) -> list[Mapping]:
+    """Return the mappings that are checked with a network."""
+    mappings = [Mapping("1.5"), Mapping(network.other_alpha), Mapping("1")]
+    if isinstance(network, Lstm):
+        mappings.append(Mapping("1.5", is_mlp=True))
+    return mappings
 
 
 def check_updates(device: Device, size: Size) -> Iterator[Result]:
@@ -42,13 +66,10 @@ def check_updates(device: Device, size: Size) -> Iterator[Result]:
     kernels, which take no float64.
     """
     network = size.network
-    alphas = ["1.5", network.other_alpha, "1"]
-    if isinstance(network, Lstm):
-        alphas.append(f"{MLP}1.5")
     corpus = network.corpus
     batch = next(corpus.batches(min(size.pairs, LARGEST_BATCH), BUCKET))
-    for alpha in alphas:
-        model = _model_of(network, alpha).double()
+    for mapping in mappings_of(network):
+        model = _model_of(network, mapping).double()
         # Copies run, since a decoder that has run keeps its state, which cannot be copied.
         unpadded = copy.deepcopy(model)
         exact_loss, *exact_gradients = _unpadded(unpadded, batch, corpus.vocabularies)
@@ -59,16 +80,16 @@ def check_updates(device: Device, size: Size) -> Iterator[Result]:
             pairs = zip(gradients, exact_gradients, strict=True)
             errors = [relative_error(gradient, exact, least) for gradient, exact in pairs]
             worst = max(relative_error(loss, exact_loss), *errors)
-            what = f"update {network.name} alpha {alpha} {dtype}"
+            what = f"update {network.name} alpha {mapping} {dtype}"
             yield {"what": what, "error": worst, "ok": worst < largest_error}
 
 
-def _model_of(network: Network, alpha: str) -> SparseNMTModel:
-    """Return a model without dropout; its alpha may have `MLP` before it."""
-    model = network.model(alpha.removeprefix(MLP), dropout=0.0)
-    if alpha.startswith(MLP):
-        alpha_of_attention = float(alpha.removeprefix(MLP))
-        model.decoder.attn = EntmaxGlobalAttention(network.hidden, "mlp", alpha_of_attention)
+def _model_of(network: Network, mapping: Mapping) -> SparseNMTModel:
+    """Return a model without dropout."""
+    model = network.model(mapping.alpha, dropout=0.0)
+    if mapping.is_mlp:
+        alpha = float(mapping.alpha)
+        model.decoder.attn = EntmaxGlobalAttention(network.hidden, "mlp", alpha)
     return model
 
 

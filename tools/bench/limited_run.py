@@ -130,4 +130,4 @@ def _wait(pid: int, seconds: float | None) -> _End:
             os.killpg(pid, signal.SIGTERM)
         if deadline is not None and time.monotonic() > deadline:
             os.killpg(pid, signal.SIGKILL)
-        time.sleep(min(_POLL, seconds / 5))
+        time.sleep(min(_POLL, seconds / 5))  # a short limit is watched more closely

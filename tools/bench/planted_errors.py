@@ -42,7 +42,7 @@ def planted_table(path: Path, count: int, seed: int) -> PlantedTable:
         seed: of rows and errors.
 
     Raises:
-        UserError: the table cannot be read, or has fewer rows.
+        UserError: the table cannot be read, has fewer rows, or no letter.
     """
     table = read_rows(path)
     if not 1 <= count <= len(table):
@@ -52,8 +52,14 @@ def planted_table(path: Path, count: int, seed: int) -> PlantedTable:
 
 
 def plant(rows: Sequence[Row], generator: random.Random) -> PlantedTable:
-    """Return the rows with errors in 1 % of them, and in one at least."""
+    """Return the rows with errors in 1 % of them, and in one at least.
+
+    Raises:
+        UserError: no form has a letter.
+    """
     letters = sorted({letter for row in rows for letter in row.target if letter.isalpha()})
+    if not letters:
+        raise UserError("no form has a letter, so none can be mistyped")
     count = max(1, len(rows) // ROWS_PER_ERROR)
     errors = frozenset(generator.sample(range(1, len(rows) + 1), count))
     planted = [

@@ -15,8 +15,8 @@ Columns:
     changed    best outputs that `language` changes
     right      of these, became right
     wrong      became wrong
-    any        accuracy in percent
-    language   likewise
+    any        accuracy of `any` in percent
+    language   accuracy of `language` in percent
     only       outputs of `any` that are proven to be the only one; right ones in percent
     only       of `language`
 """

@@ -16,8 +16,7 @@ GAP = 0.09  # beside a text
 ABOVE = 0.07  # above the first line of a column, and below the last
 BETWEEN = 0.16  # between two bands of columns
 FONT_SIZE = 7.5  # points
-IMPOSSIBLE = "0"  # share of a token that the model excludes
-WARN = "#D55E00"  # its colour
+WARN = "#D55E00"  # colour of a token that the model excludes
 
 
 class Entry(NamedTuple):
@@ -27,11 +26,13 @@ class Entry(NamedTuple):
         text: a token, or several that are certain.
         share: its probability; empty for certain ones.
         gold: whether it is the target's, which is in bold.
+        impossible: whether the model excludes it, which only a target's token can be.
     """
 
     text: str
     share: str = ""
     gold: bool = False
+    impossible: bool = False
 
     @property
     def style(self) -> dict[str, Any]:
@@ -79,8 +80,14 @@ def _entries(drawn: Sentence, token: str, node: Node, gold: Branch) -> list[Entr
     entries = []
     for branch in node.branches:
         text = token if branch is gold else drawn.names[branch.token]
-        share = IMPOSSIBLE if branch.log_prob == -math.inf else percent(math.exp(branch.log_prob))
-        entries.append(Entry(readable(text), share, branch is gold))
+        impossible = branch.log_prob == -math.inf
+        entry = Entry(
+            text=readable(text),
+            share="0" if impossible else percent(math.exp(branch.log_prob)),
+            gold=branch is gold,
+            impossible=impossible,
+        )
+        entries.append(entry)
     if node.others_count:
         entries.append(Entry(f"{node.others_count:,} more", percent(node.others)))
     return entries
@@ -147,7 +154,7 @@ def _draw_column(figure: Figure, column: Column, top: float, height: float) -> N
         figure.add_artist(Line2D([side / page_width] * 2, ends, color=SOFT, linewidth=0.5))
     for number, entry in enumerate(column.entries):
         y = (top - ABOVE - LINE * (number + 0.5)) / page_height
-        colour = WARN if entry.share == IMPOSSIBLE else INK
+        colour = WARN if entry.impossible else INK
         style = {**entry.style, "va": "center_baseline", "color": colour}
         figure.text((column.left + GAP) / page_width, y, entry.text, **style)
         figure.text((right - GAP) / page_width, y, entry.share, ha="right", **style)

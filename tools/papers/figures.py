@@ -48,7 +48,7 @@ from tools.papers.figure_runs import draw_curves, draw_time
 from tools.papers.figure_sentence import Sentence, sentence
 from tools.papers.figure_sparsity import draw_sparsity
 from tools.papers.figure_sweep import draw_sweep
-from tools.papers.pictures import Figure, prepare, stem_of, write
+from tools.papers.pictures import Figure, set_style, stem_of, write
 from tools.papers.sparsity_tables import table3, write_tables
 
 ALPHA: Any = number(1, 10**6)
@@ -65,21 +65,11 @@ def _sentence_arguments(add: Add, *, target_required: bool) -> None:
 
 
 def _sentence(options: argparse.Namespace) -> Sentence:
-    """Run the models along the target, and find fonts for all tokens of the figure."""
+    """Run the models along the target, and set fonts that have all tokens of the figure."""
     drawn = sentence(options.models, options.source, options.target, options.transforms)
     listed = {branch.token for node in drawn.nodes for branch in node.branches}
-    prepare([*drawn.source, *drawn.target, *(drawn.names[token] for token in listed)])
+    set_style([*drawn.source, *drawn.target, *(drawn.names[token] for token in listed)])
     return drawn
-
-
-def _attention_figure(options: argparse.Namespace) -> Figure:
-    """Draw the figure of `attention`."""
-    return draw_attention(_sentence(options))
-
-
-def _forced_figure(options: argparse.Namespace) -> Figure:
-    """Draw the figure of `forced`."""
-    return draw_forced(_sentence(options))
 
 
 # --- figures of runs -------------------------------------------------------------------------
@@ -110,22 +100,17 @@ def _time_arguments(add: Add) -> None:
     _measure_arguments(add)
 
 
-def _sweep_figure(options: argparse.Namespace) -> Figure:
-    """Draw the figure of `sweep`."""
-    return draw_sweep(options.models, options.measure, options.label, options.fixed)
-
-
 def _time_figure(options: argparse.Namespace) -> Figure:
     """Draw the figure of `time`; runs of one name, as of several seeds, share a colour."""
     names = names_of(options, different=not options.names)
-    prepare(names)
+    set_style(names)
     return draw_time(options.models, names, options.measure, options.label)
 
 
 def _curves_figure(options: argparse.Namespace) -> Figure:
     """Draw the figure of `curves`."""
     names = names_of(options)
-    prepare(names)
+    set_style(names)
     return draw_curves(options.models, names)
 
 
@@ -135,11 +120,6 @@ def _curves_figure(options: argparse.Namespace) -> Figure:
 def _mappings_arguments(add: Add) -> None:
     """Add the arguments of `mappings`."""
     add("--alphas", nargs="+", type=ALPHA, default=[1, 1.25, 1.5, 2, 4], metavar="ALPHA")
-
-
-def _mappings_figure(options: argparse.Namespace) -> Figure:
-    """Draw the figure of `mappings`."""
-    return draw_mappings(options.alphas)
 
 
 def _sparsity_arguments(add: Add) -> None:
@@ -153,7 +133,7 @@ def _sparsity_figure(options: argparse.Namespace) -> Figure:
     """Measure the models, print and write the tables, and draw the figure of `sparsity`."""
     names = names_of(options)
     stem = stem_of(options.output)
-    prepare(names)
+    set_style(names)
     keys = ("source", "target", "transforms", "limit", "beam_size", "batch_size")
     arguments = {key: getattr(options, key) for key in keys}
     figures = {
@@ -169,20 +149,37 @@ def _sparsity_figure(options: argparse.Namespace) -> Figure:
 
 
 class Command(NamedTuple):
-    """A subcommand: adds its arguments to a parser, and draws its figure."""
+    """A subcommand.
+
+    Attributes:
+        add_arguments: adds its arguments to a parser, `--output` excepted, which all have.
+        draw: returns its figure. The style is set; a figure with names or tokens sets it anew, for
+            fonts that have their characters.
+    """
 
     add_arguments: Callable[[Add], None]
     draw: Callable[[argparse.Namespace], Figure]
 
 
 COMMANDS = {
-    "attention": Command(partial(_sentence_arguments, target_required=False), _attention_figure),
-    "forced": Command(partial(_sentence_arguments, target_required=True), _forced_figure),
-    "sweep": Command(_sweep_arguments, _sweep_figure),
-    "time": Command(_time_arguments, _time_figure),
-    "curves": Command(_run_arguments, _curves_figure),
-    "mappings": Command(_mappings_arguments, _mappings_figure),
-    "sparsity": Command(_sparsity_arguments, _sparsity_figure),
+    "attention": Command(
+        partial(_sentence_arguments, target_required=False),
+        draw=lambda options: draw_attention(_sentence(options)),
+    ),
+    "forced": Command(
+        partial(_sentence_arguments, target_required=True),
+        draw=lambda options: draw_forced(_sentence(options)),
+    ),
+    "sweep": Command(
+        _sweep_arguments,
+        draw=lambda options: draw_sweep(
+            options.models, options.measure, options.label, options.fixed
+        ),
+    ),
+    "time": Command(_time_arguments, draw=_time_figure),
+    "curves": Command(_run_arguments, draw=_curves_figure),
+    "mappings": Command(_mappings_arguments, draw=lambda options: draw_mappings(options.alphas)),
+    "sparsity": Command(_sparsity_arguments, draw=_sparsity_figure),
 }
 
 
@@ -200,7 +197,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Draw a figure; return the exit status."""
     options = parse_arguments(arguments)
-    prepare()
+    set_style()
     figure = COMMANDS[options.command].draw(options)
     print(write(figure, options.output))
     return 0

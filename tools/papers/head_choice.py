@@ -18,7 +18,7 @@ class Head(NamedTuple):
 
     Attributes:
         layer: counted from 1, as in the paper.
-        head: of the layer, likewise.
+        head: of the layer, counted from 1.
         alpha: of its mapping.
         score: by which it was chosen.
     """

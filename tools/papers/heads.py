@@ -52,7 +52,7 @@ from tools.papers.head_pictures import (
     draw_trajectories,
 )
 from tools.papers.head_tables import overview, page, specialised
-from tools.papers.pictures import Figure, prepare, write
+from tools.papers.pictures import Figure, set_style, write
 
 INTERROGATIVES = {
     "de": "wer wen wem wessen was wann wo woher wohin warum wieso weshalb wie welche welcher "
@@ -176,7 +176,7 @@ def main(arguments: Sequence[str]) -> int:
     texts = write_texts(models, out)
     maps = [of_head for shown in examples.values() for of_head in shown]
     tokens = [token for of_head in maps for token in of_head.tokens]
-    prepare([*names, *tokens])
+    set_style([*names, *tokens])
     figures = draw_all(models, examples, options.models)
     pictures = [write(figure, out / name) for name, figure in figures.items()]
     print(f"\nwritten: {', '.join([*texts, *pictures])}")

@@ -82,7 +82,7 @@ def _of_arff(names: tuple[str, ...], data: Any, meta: Any) -> Examples:
     Args:
         names: of the labels.
         data: a structured array, as scipy reads it.
-        meta: its attributes, likewise.
+        meta: its attributes, as scipy reads them.
 
     Raises:
         KeyError: a label is no attribute.

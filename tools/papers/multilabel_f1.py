@@ -15,8 +15,8 @@ def f1(labels: Tensor, predicted: Tensor) -> dict[str, float]:
     least 25 times as long, and cross-validation calls this for each point of its grid.
 
     Args:
-        labels: bool `(rows, labels)`.
-        predicted: likewise.
+        labels: bool `(rows, labels)`, those that the rows have.
+        predicted: bool `(rows, labels)`, those that a model gives them.
     """
     # By label.
     hits = (labels & predicted).sum(0).double()

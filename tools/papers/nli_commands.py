@@ -19,7 +19,7 @@ from tools.papers.nli_data import LABELS, Pair, encode, read_pairs
 from tools.papers.nli_model import Settings
 from tools.papers.nli_picture import draw_premise
 from tools.papers.nli_predictions import Measures, Prediction, measure, predict
-from tools.papers.pictures import prepare, write
+from tools.papers.pictures import set_style, write
 from tools.papers.published import spread
 from tools.papers.settings_file import read_settings
 
@@ -117,5 +117,5 @@ def figures(options: argparse.Namespace) -> None:
         for name, prediction in models.items():
             if prediction.attention is None:
                 raise UserError(f"{name}: has no attention to draw")
-        prepare([*pair.premise, *pair.hypothesis, *models])
+        set_style([*pair.premise, *pair.hypothesis, *models])
         print(write(draw_premise(pair, models), options.out / f"line-{line}"))

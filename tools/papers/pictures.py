@@ -55,8 +55,8 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 
-def prepare(texts: Iterable[str] = ()) -> None:
-    """Set the style, with fonts that have the characters of `texts`."""
+def set_style(texts: Iterable[str] = ()) -> None:
+    """Set the style of all figures from now on, with fonts that have the characters of `texts`."""
     pyplot.switch_backend("Agg")  # which writes files
     matplotlib.rcParams.update(_SETTINGS)
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no bold letters

@@ -74,7 +74,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
     add("--seed", type=whole(0, 2**63 - 1), help="in place of the configuration's")
-    add("--attention", type=ATTENTION, help="likewise; a name or alpha")
+    add("--attention", type=ATTENTION, help="in place of the configuration's: a name or alpha")
     command = actions.add_parser("evaluate")
     command.set_defaults(do=nli_commands.evaluate)
     add = command.add_argument

@@ -64,7 +64,7 @@ from tools.papers.markdown import markdown_table
 from tools.papers.matrix import Matrix, Work
 from tools.papers.matrix_file import read_matrices
 from tools.papers.pair_results import several_pairs
-from tools.papers.pictures import prepare, write
+from tools.papers.pictures import set_style, write
 from tools.papers.result_notes import notes
 from tools.papers.results import one_matrix
 from tools.papers.run_figures import figures_of, measurements
@@ -101,7 +101,7 @@ def draw_first_runs(matrices: Sequence[Matrix], path: Path) -> None:
                 runs.setdefault(f"{matrix.pair} {training.cell.name}".lstrip(), training.run_folder)
     if not runs:
         raise UserError(f"{matrices[0].folder}: nothing has been measured yet")
-    prepare(runs)
+    set_style(runs)
     write(draw_curves(list(runs.values()), list(runs)), path)
 
 
