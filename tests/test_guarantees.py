@@ -90,7 +90,11 @@ def test_a_device_stays_one(few_lines: Path) -> None:
 def test_a_full_device_is_one_line() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*CONSOLE, "translate", "-h"], stdout=full, stderr=-1, text=True, env=ENVIRONMENT
+            [*CONSOLE, "translate", "-h"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT,
         )
     assert done.returncode == 2
     assert done.stderr == "onmt-entmax translate: error: No space left on device\n"

@@ -46,14 +46,15 @@ def aligned_records(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
         UserError: a report cannot be read, or has other sentences than the first.
     """
     for number, records in enumerate(zip_longest(*map(read_report, paths)), start=1):
-        for path, record in zip(paths, records, strict=True):
-            if record is None or records[0] is None:
-                short = path if record is None else paths[0]
-                size = counted(number - 1, "sentence")
-                raise UserError(f"{short}: {size}, but another report has more")
-            if record["source"] != records[0]["source"]:
+        present = [record for record in records if record is not None]
+        if len(present) < len(paths):
+            short = paths[records.index(None)]
+            size = counted(number - 1, "sentence")
+            raise UserError(f"{short}: {size}, but another report has more")
+        for path, record in zip(paths, present, strict=True):
+            if record["source"] != present[0]["source"]:
                 raise UserError(f"{path}:{number}: another source than in {paths[0]}")
-        yield list(records)
+        yield present
 
 
 def shares(weights: Sequence[float], count: int, noun: str) -> list[float]:

@@ -135,7 +135,7 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
     with replaced_when_done(outputs) as (output, *others):
         reports, alignments = others[: len(report_paths)], others[len(report_paths) :]
         translation = _begin(setup, processes)
-        for folder in set(translation.translator.folders) - set(setup.models):
+        for folder in sorted(set(translation.translator.folders) - set(setup.models)):
             # A run that is still training gives its best checkpoint so far.
             print(f"model: {folder}", file=sys.stderr)
         writer = AnswerWriter(

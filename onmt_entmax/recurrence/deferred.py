@@ -27,8 +27,8 @@ from torch.autograd.function import once_differentiable
 from onmt_entmax.nn.products import PreparedWeight, rounded_empty, transposed_times
 
 
-class _Owner(Protocol):
-    """What the steps of a recurrence share."""
+class _Finishing(Protocol):
+    """What `after_all_steps` asks of an owner; the steps themselves know its class."""
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of the tensors that `after_all_steps` was given."""
@@ -38,7 +38,7 @@ class _AfterAllSteps(torch.autograd.Function):
     """The node whose backward runs after those of all functions that took its result."""
 
     @staticmethod
-    def forward(ctx: Any, owner: _Owner, *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, owner: _Finishing, *tensors: Tensor) -> Tensor:
         ctx.owner = owner
         return tensors[0].new_empty(())
 
@@ -48,7 +48,7 @@ class _AfterAllSteps(torch.autograd.Function):
         return None, *ctx.owner.finish()
 
 
-def after_all_steps(owner: _Owner, *tensors: Tensor) -> Tensor:
+def after_all_steps(owner: _Finishing, *tensors: Tensor) -> Tensor:
     """Return a scalar for every step to depend on: `owner.finish` then runs after all of them.
 
     Args:
@@ -91,7 +91,7 @@ class DeferredWeight:
         sizes: list[int],
         dtype: torch.dtype | None = None,
     ) -> None:
-        self._sizes, self._result = sizes, weight.dtype
+        self._sizes, self._result_type = sizes, weight.dtype
         self._weight = weight.detach().to(dtype or weight.dtype)  # once for both passes
         self.multiply = PreparedWeight(self._weight).multiply
         self.summands = [] if summand is None else self._split(summand.detach())
@@ -111,7 +111,10 @@ class DeferredWeight:
         return packed[..., : sum(self._sizes), :].split(self._sizes, -2)
 
     def start_backward(self) -> bool:
-        """Prepare a backward pass if this is its first step; return whether it is."""
+        """Prepare a backward pass if this is its first step; return whether it is.
+
+        `AttentionStep`'s owner prepares more at the first step.
+        """
         if self._transposed is not None:
             return False
         self._transposed = PreparedWeight(self._weight.mT)
@@ -122,7 +125,7 @@ class DeferredWeight:
     def input_gradient(self, step: int) -> Tensor:
         """Return the gradient of a step's inputs ``(..., rows, in)``, given its `gradients`."""
         assert self._transposed is not None
-        return self._transposed.multiply(self.gradients[step]).to(self._result)
+        return self._transposed.multiply(self.gradients[step]).to(self._result_type)
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of weight and, if there is one, summand; free those of the steps."""
@@ -130,9 +133,9 @@ class DeferredWeight:
         assert gradients is not None
         self._transposed, self.all_gradients, self.gradients = None, None, ()
         if self._weight.dim() == 2:
-            weight = transposed_times(gradients, self.all_inputs, self._result)
+            weight = transposed_times(gradients, self.all_inputs, self._result_type)
         else:
-            weight = gradients.mT.to(self._result) @ self.all_inputs.to(self._result)
+            weight = gradients.mT.to(self._result_type) @ self.all_inputs.to(self._result_type)
         if not self.summands:
             return (weight,)
-        return weight, gradients[..., : sum(self._sizes), :].to(self._result)
+        return weight, gradients[..., : sum(self._sizes), :].to(self._result_type)

@@ -10,8 +10,8 @@ Floating point. Steps are computed in the model's precision and summed in float6
 rounding lifts above log 1 counts as log 1. Adding a number <= 0 never gives a larger one, in
 floating point too, so the bound holds exactly, without a margin, for the probabilities that this
 run computed. In exact arithmetic 1 - sum over F is never below the bound, so the minimum of the two
-would be no better. The same prefix computed in another batch may round differently (about 3e-6 in
-a float32 log-probability): a `gap` below that means "the argmax up to rounding".
+would be no better. The same prefix computed in another batch may round differently, by about 3e-6
+in a float32 log-probability: a `gap` below 1e-5 means "the argmax up to rounding".
 """
 
 import math

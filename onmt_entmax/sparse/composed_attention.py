@@ -17,7 +17,7 @@ from onmt_entmax.sparse.mapping import entmax
 
 
 def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
-    """Return attention by PyTorch's operations, or without values its weights.
+    """Return attention by PyTorch's operations; if there are no values, its weights.
 
     Args:
         inputs: the arguments.
@@ -38,7 +38,7 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
         # Heads may differ in alpha alone, and without leading dimensions alpha has none.
         alpha = alpha if scores.dim() > 2 else alpha.reshape(())
         scores, _ = torch.broadcast_tensors(scores, alpha)
-    if is_causal:
+    if is_causal:  # then there is no other mask
         mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
     weights = entmax(scores, alpha) if mask is None else _masked_weights(scores, alpha, mask)
     if factors is not None:

@@ -7,8 +7,8 @@ A heading is recognised in one of two ways:
 - `is_heading`: the columns are known, and the first row does not look like one of the rows below,
   such as `Wort`, `Form` and `Merkmale` above tags such as `N;PL`. It is then left out.
 
-Words of a language may be names of columns, too: a table of English has `form` and `forms`. So the
-rows below must never have words of the heading in the same column.
+Words of a language may be names of columns, too: a table of English has `form` and `forms`. So
+where there are tags or unnamed columns, no row below may have the heading's words in these.
 """
 
 import re
@@ -53,8 +53,8 @@ def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> 
     """Return the columns that a heading names, or nothing if the first row is a row like others.
 
     A heading names the source, and the target or the tags. Where it names tags, no row below has
-    its word among the tags. Where it does not, one of its columns may be unnamed, and no row below
-    has the heading's word there.
+    its word among the tags. Where it does not, some of its columns may be unnamed, and no row below
+    has the heading's words there.
 
     Args:
         first: cells of the first row.

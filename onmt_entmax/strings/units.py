@@ -1,8 +1,9 @@
 """Units: the tokens into which a text is divided, and back.
 
 The source of an inflection is characters, a pronunciation is phones between spaces, a sentence is
-words (or subwords, which OpenNMT-py's transforms make). Every encoding is exact: decoding the
-tokens of a text returns the text.
+words (or subwords, which OpenNMT-py's transforms make). Of characters and symbols, decoding the
+tokens of a text returns the text, but for the model's own symbols, such as `<unk>`, which no text
+may write; words have one space between them.
 
 - A character is a Unicode code point, as in the data: nothing is normalised, and combining marks
   are tokens of their own.

@@ -161,7 +161,8 @@ class TrainingStep:
     def read_reports(self, everything: bool = False) -> None:
         """Take in the reports of updates that have arrived from the device, or wait for all.
 
-        Only here does this process wait for the device.
+        Only here does this process wait for the device, if Adam's step is fused; other optimisers
+        wait in each update.
 
         Raises:
             UserError: an update was not finite, or many in a row, with on_nonfinite "skip".

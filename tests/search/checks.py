@@ -105,7 +105,7 @@ def _check_exhaustive(
 
 def _check_optimal(result: SearchResult, support: EnumeratedSupport, tolerance: float) -> None:
     """The first hypothesis is as probable as the best sequence, and the gap is not negative."""
-    best = max(*support.sequences.values(), *support.prefixes.values(), -math.inf)
+    best = max([*support.sequences.values(), *support.prefixes.values()], default=-math.inf)
     assert result.hypotheses[0].log_prob == pytest.approx(best, abs=tolerance)
     assert result.certificate.gap >= 0
 

@@ -46,7 +46,7 @@ def _part(rng: random.Random, tokens: Sequence[int]) -> Described:
 
 
 def _containing(phrases: Sequence[Sequence[int]]) -> Described:
-    """Return the outputs that contain a phrase."""
+    """Return an expression of the outputs that contain a phrase, and what matches them."""
     parts = [containing([str(token) for token in phrase]) for phrase in phrases]
     written = [_written(phrase) for phrase in phrases]
     expression = parts[0] if len(parts) == 1 else Union(tuple(parts))
@@ -54,26 +54,26 @@ def _containing(phrases: Sequence[Sequence[int]]) -> Described:
 
 
 def _avoiding(phrase: Sequence[int]) -> Described:
-    """Return the outputs that do not contain a phrase."""
+    """Return an expression of the outputs without a phrase, and what matches them."""
     part = containing([str(token) for token in phrase])
     return Complement(part), lambda output: _written(phrase) not in _written(output)
 
 
 def _regular(rng: random.Random, tokens: Sequence[int]) -> Described:
-    """Return the outputs of a regular expression."""
+    """Return a random regular expression, and what matches its outputs."""
     ours, theirs = _regex(rng, tokens, depth=2)
     return parse_expression(ours), _matcher(theirs)
 
 
 def _reversed(rng: random.Random, tokens: Sequence[int]) -> Described:
-    """Return the outputs of a regular expression from right to left."""
+    """Return a random regular expression from right to left, and what matches its outputs."""
     ours, theirs = _regex(rng, tokens, depth=2)
     matches = _matcher(theirs)
     return reverse(parse_expression(ours)), lambda output: matches(output[::-1])
 
 
 def _written(tokens: Sequence[int]) -> str:
-    """Return tokens as text of one character each."""
+    """Return tokens, of ids up to 25, as text of one letter each."""
     return "".join(chr(ord("a") + token) for token in tokens)
 
 

@@ -74,7 +74,8 @@ def test_the_error_is_a_few_roundings_of_the_result(
     assert (p > 0)[exact >= 1e-16].all()
     assert torch.equal(p > 0, logs > -INF)
     # The last digit of a score, 1e-16, changes p ** (alpha - 1) by as much, and log(p) by that
-    # divided by p ** (alpha - 1), which is no more than alpha / p for these rows.
+    # divided by p ** (alpha - 1), which is no more than alpha / p for these rows; ten such errors
+    # may add up.
     of_scores = 1e-15 * alpha / exact
     inside = exact > 1e-9
     error = (logs - exact.log()).abs()

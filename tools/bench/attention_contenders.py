@@ -25,7 +25,7 @@ class Shape:
         sentences: of a batch.
         heads: of each sentence.
         length: queries, and keys.
-        is_causal: whether keys behind a query are masked.
+        is_causal: whether keys after a query are masked.
     """
 
     sentences: int
@@ -79,7 +79,7 @@ def with_mapping(
 
     Args:
         mapping: of the last dimension.
-        is_causal: whether keys behind a query are masked.
+        is_causal: whether keys after a query are masked.
         query: `(sentences, heads, length, size)`.
         key: `(sentences, heads, length, size)`.
         value: `(sentences, heads, length, size)`.

@@ -74,7 +74,9 @@ class Lstm(Network):
 
 @dataclass(frozen=True)
 class Transformer(Network):
-    """A Transformer; alpha is that of its attention, a number or "learned". Its output is softmax.
+    """A Transformer; alpha is that of its attention: a number, "learned", or "stock".
+
+    Its output is softmax.
 
     Attributes:
         size: further sizes, of which `hidden` is one.

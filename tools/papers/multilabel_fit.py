@@ -12,8 +12,8 @@ from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_model import Linear, moments_of, sparse_tensor, standardised
 
-# Of L-BFGS: the largest entry of the gradient and the smallest change of the risk with which it
-# goes on, and the most steps.
+# L-BFGS ends when no entry of the gradient is above TOLERANCE, when the risk changes by less than
+# SMALLEST_CHANGE, or after ITERATIONS steps.
 TOLERANCE = 3e-4
 SMALLEST_CHANGE = 1e-10
 ITERATIONS = 100
