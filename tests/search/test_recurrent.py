@@ -1,14 +1,15 @@
 """Steps of a search by recurrent models: the prepared decoder against OpenNMT-py's own step."""
 
-from typing import Any
+from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 import torch
 
 from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.batch import Batch
 from onmt_entmax.model import build_model
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
-from onmt_entmax.search.opennmt_decoding import OpenNMTDecoding
 from onmt_entmax.search.recurrent_decoding import RecurrentState
 from onmt_entmax.search.stepper import SearchError, Step
 from tests.search.networks import SMALL, VOCABULARIES, network, sentences, stepper, together
@@ -27,15 +28,40 @@ def pair(
     torch.manual_seed(1)
     model = build_model(ModelConfig(**{**SMALL, **changes}, generator_alpha=alpha), VOCABULARIES)
     model = model.eval().double() if double else model.eval()
-    prepared, plain = stepper(model, attention=True), stepper(model, attention=True)
-    plain._decoding = OpenNMTDecoding(model.decoder, plain._output, attention=True)
+    prepared = stepper(model, attention=True)
+    with mock.patch.object(model.decoder, "search_step", return_value=None):
+        plain = stepper(model, attention=True)  # of a decoder that has no prepared step
     return prepared, plain
 
 
-# The rows that each step goes on with, by their numbers in the step before. Rows of one sentence
-# need not be neighbours, and a sentence may have none.
-CHOSEN_ROWS = ([0, 1, 2, 3, 4], [3, 0, 0, 2, 3, 3], [5, 1, 0], [2, 1, 0, 2])
-JOINED = 2  # the step before which others join
+SENTENCES, NEW_SENTENCES = 5, 3
+
+
+class Turn(NamedTuple):
+    """What a search does between two steps."""
+
+    rows: list[int]
+    """The rows that go on, by their numbers in the step before."""
+    new: int = 0
+    """Sentences that join, each as a row below these."""
+
+
+TURNS = [
+    Turn([0, 1, 2, 3, 4]),
+    Turn([3, 0, 0, 2, 3, 3]),  # rows of sentence 3 are no neighbours; 1 and 4 have no rows
+    Turn([5, 1, 0], NEW_SENTENCES),  # rows 0 to 2 are of sentences 3, 0, 3; 3 to 5 are new
+    Turn([4, 1, 3, 0, 4]),  # old rows between new ones; the last new one leaves
+    Turn([0, 1, 0]),  # two rows of a new sentence, and one of an old one
+]
+
+
+def advance(stepper: ModelStepper, state: Any, turn: Turn, joining: Batch) -> Step:
+    """Choose rows, let sentences join if it is their turn, and append a token to each row."""
+    state = stepper.select(state, torch.tensor(turn.rows))
+    if turn.new:
+        state = stepper.join([state, stepper.start(joining)])
+    tokens = torch.arange(len(turn.rows) + turn.new) % len(VOCABULARIES.target)
+    return stepper.step(state, tokens)
 
 
 def assert_equal_steps(fast: Step, slow: Step, tolerance: float) -> None:
@@ -56,20 +82,13 @@ def assert_equal_steps(fast: Step, slow: Step, tolerance: float) -> None:
 def test_a_step_is_opennmts(changes: dict[str, Any], alpha: float, double: bool) -> None:
     """For rows that a search chose, in several steps; sentences leave, and others join."""
     prepared, plain = pair(changes, alpha=alpha, double=double)
-    batch, joining = together(sentences(5)), together(sentences(3, 1))
+    batch, joining = together(sentences(SENTENCES)), together(sentences(NEW_SENTENCES, 1))
     fast_state, slow_state = prepared.start(batch), plain.start(batch)
     assert isinstance(fast_state, RecurrentState)
     assert not isinstance(slow_state, RecurrentState)
-    for number, rows in enumerate(CHOSEN_ROWS):
-        fast_state = prepared.select(fast_state, torch.tensor(rows))
-        slow_state = plain.select(slow_state, torch.tensor(rows))
-        count = len(rows)
-        if number == JOINED:
-            fast_state = prepared.join([fast_state, prepared.start(joining)])
-            slow_state = plain.join([slow_state, plain.start(joining)])
-            count += len(joining)
-        tokens = torch.arange(count) % len(VOCABULARIES.target)
-        fast, slow = prepared.step(fast_state, tokens), plain.step(slow_state, tokens)
+    for turn in TURNS:
+        fast = advance(prepared, fast_state, turn, joining)
+        slow = advance(plain, slow_state, turn, joining)
         assert_equal_steps(fast, slow, tolerance=1e-12 if double else 1e-6)
         fast_state, slow_state = fast.state, slow.state
 
@@ -83,6 +102,10 @@ def test_what_is_not_covered_runs_through_opennmt(kind: str) -> None:
 
 
 def test_float64_is_computed_by_opennmt() -> None:
+    """In `double`, which verifies results by OpenNMT-py's modules.
+
+    A model whose own weights are in float64 has prepared steps, as `pair` makes them.
+    """
     prepared, _ = pair(COVERED[0], alpha=1.5, double=False)
     with torch.inference_mode():
         assert not isinstance(prepared.double().start(sentences(1)[0]), RecurrentState)
