@@ -109,6 +109,7 @@ def test_a_process_ends_when_the_other_one_is_stopped(tmp_path: Path, stopped: i
     with training(config, str(script)) as process:
         by_rank = {int(environment_of(pid)["RANK"]): pid for pid in children(process.pid)}
         os.kill(by_rank[stopped], signal.SIGSTOP)
-        line = next(line for line in process.stderr if "has not been heard of" in line)
+        line = next((line for line in process.stderr if "has not been heard of" in line), None)
+    assert line is not None, "the training ended, and named no lost process"
     assert line.startswith(f"train.py: error: process {stopped} on ")
     assert line.endswith(f"continue from the last checkpoint with -train_from {tmp_path}/run\n")
