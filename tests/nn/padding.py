@@ -1,19 +1,23 @@
-"""Batches with padding and without, for the tests of padded updates."""
+"""Models, batches and losses with padding and without, for the tests of padded updates."""
 
 import random
+from dataclasses import replace
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.shapes import Shape, Shapes
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.train.padded import pad_batch
+from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.train.padded import pad_batch, padded_outputs, views
+from tests.models import small_transformer
 
 SIZES = (23, 19)  # tokens of source and target vocabulary
 SHAPES = Shapes(batch_size=7)
-CONFIG = ModelConfig(
+RECURRENT = ModelConfig(
     encoder_type="brnn",
     rnn_size=12,
     src_word_vec_size=10,
@@ -21,6 +25,17 @@ CONFIG = ModelConfig(
     global_attention_alpha=1.5,
     generator_alpha=1.5,
     param_init=0.4,
+)
+TRANSFORMER = small_transformer(
+    transformer_ff=10,
+    position_encoding=True,
+    encoder_attention_alpha="learned",
+    decoder_attention_alpha=1.5,
+    context_attention_alpha="learned_shared",
+    generator_alpha=1.5,
+    param_init=0.4,
+    dropout=0.0,
+    attention_dropout=0.0,
 )
 
 
@@ -33,6 +48,12 @@ def vocabulary_of(size: int) -> Vocabulary:
 
 
 KNOWN = Vocabularies(*map(vocabulary_of, SIZES))
+
+
+def model_of(config: ModelConfig, **options: Any) -> SparseNMTModel:
+    """Return a model in float64, in training mode, whose weights depend on its options alone."""
+    torch.manual_seed(1)
+    return build_model(replace(config, **options), KNOWN).double().train()
 
 
 def batch_of(sentences: int, seed: int = 0) -> Batch:
@@ -56,6 +77,15 @@ def packed_loss(model: SparseNMTModel, batch: Batch, smoothing: float = 0.0) -> 
     """Return the loss of a batch without padding."""
     hidden, target = model.hidden_states(batch)
     return model.generator.loss(hidden, target, KNOWN.target.pad, smoothing).loss
+
+
+def padded_loss(
+    model: SparseNMTModel, batch: tuple[Tensor, Shape], smoothing: float = 0.0
+) -> Tensor:
+    """Return the loss of a batch that `padded` returned."""
+    source, target, lengths = views(*batch)
+    outputs = padded_outputs(model, source, target, lengths).flatten(0, 1)
+    return model.generator.loss(outputs, target[1:].flatten(), KNOWN.target.pad, smoothing).loss
 
 
 def gradients(loss: Tensor, model: SparseNMTModel) -> dict[str, Tensor]:

@@ -4,16 +4,23 @@ test_static_kernels.py runs them in a process of their own: the interpreter must
 Triton is imported.
 """
 
+from copy import deepcopy
+
 import pytest
 import torch
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.sparse import backends, reference
 from onmt_entmax.sparse.backends import triton
-from tests.nn.padding import CONFIG as RECURRENT
-from tests.nn.padding import batch_of, gradients, padded
-from tests.nn.test_static_transformer import CONFIG as TRANSFORMER
-from tests.nn.test_static_transformer import model_of, padded_loss
+from tests.nn.padding import (
+    RECURRENT,
+    TRANSFORMER,
+    batch_of,
+    gradients,
+    model_of,
+    padded,
+    padded_loss,
+)
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0}
@@ -28,25 +35,24 @@ def kernels_are_there() -> None:
 @pytest.mark.parametrize(
     ("config", "options"),
     [
-        (TRANSFORMER, {}),
-        (RECURRENT, ABOVE_2),
-        (RECURRENT, {"global_attention": "mlp", **ABOVE_2}),
+        pytest.param(TRANSFORMER, {}, id="transformer, two of whose alphas are learned"),
+        pytest.param(RECURRENT, ABOVE_2, id="general"),
+        pytest.param(RECURRENT, {"global_attention": "mlp", **ABOVE_2}, id="mlp"),
     ],
-    ids=["transformer", "general", "mlp"],
 )
-def test_an_update(
+def test_loss_gradients_in_float32_are_those_in_float64(
     config: ModelConfig, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loss and all gradients in float32, of learned and fixed alphas, beside float64 on the CPU."""
-    model = model_of(config, enc_layers=1, dec_layers=1, **options)  # in float64
-    model.encoder.fixed_shapes = True  # as on a GPU
-    model.decoder.fixed_shapes = True
+    """By the kernels, beside the definition on the CPU, for all weights and learned alphas."""
+    exact = model_of(config, enc_layers=1, dec_layers=1, **options)  # in float64
+    exact.encoder.fixed_shapes = True  # as on a GPU
+    exact.decoder.fixed_shapes = True
+    by_kernels = deepcopy(exact).float().to(DEVICE)
     tokens, shape = padded(batch_of(3))
     with monkeypatch.context() as patch:
         patch.setattr(backends, "backend_for", lambda *_: reference)
-        expected = gradients(padded_loss(model, (tokens, shape)), model)
-    model = model.float().to(DEVICE)
-    ours = gradients(padded_loss(model, (tokens.to(DEVICE), shape)), model)
+        expected = gradients(padded_loss(exact, (tokens, shape)), exact)
+    ours = gradients(padded_loss(by_kernels, (tokens.to(DEVICE), shape)), by_kernels)
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
     for name, gradient in expected.items():
         difference = float((ours[name].cpu().double() - gradient).abs().max())

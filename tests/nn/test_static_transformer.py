@@ -1,7 +1,6 @@
 """Transformers on padded batches: equal to unpadded ones, and nothing waits for a GPU."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,24 +10,20 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
-from onmt_entmax.data.shapes import Shape
-from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.train.padded import padded_outputs, views
-from tests.models import small_transformer
-from tests.nn.padding import CONFIG as RECURRENT
-from tests.nn.padding import KNOWN, SHAPES, batch_of, gradients, packed_loss, padded
-
-CONFIG = small_transformer(
-    transformer_ff=10,
-    position_encoding=True,
-    encoder_attention_alpha="learned",
-    decoder_attention_alpha=1.5,
-    context_attention_alpha="learned_shared",
-    generator_alpha=1.5,
-    param_init=0.4,
-    dropout=0.0,
-    attention_dropout=0.0,
+from onmt_entmax.model import SparseNMTModel
+from tests.nn.padding import (
+    KNOWN,
+    RECURRENT,
+    SHAPES,
+    TRANSFORMER,
+    batch_of,
+    gradients,
+    model_of,
+    packed_loss,
+    padded,
+    padded_loss,
 )
+
 VARIANTS: dict[str, dict[str, Any]] = {
     "learned alphas": {},
     "relative positions": {"max_relative_positions": 2, "position_encoding": False},
@@ -42,21 +37,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def model_of(config: ModelConfig = CONFIG, **options: Any) -> SparseNMTModel:
-    """Return a model in float64, in training mode, whose weights depend on its options alone."""
-    torch.manual_seed(1)
-    return build_model(replace(config, **options), KNOWN).double().train()
-
-
-def padded_loss(
-    model: SparseNMTModel, batch: tuple[Tensor, Shape], smoothing: float = 0.0
-) -> Tensor:
-    """Return the loss of a batch that `padded` returned."""
-    source, target, lengths = views(*batch)
-    outputs = padded_outputs(model, source, target, lengths).flatten(0, 1)
-    return model.generator.loss(outputs, target[1:].flatten(), KNOWN.target.pad, smoothing).loss
-
-
 SMOOTHING = 0.1
 
 
@@ -64,7 +44,7 @@ SMOOTHING = 0.1
 class TestABatchThatDoesNotFillItsShape:
     @pytest.fixture
     def model(self, options: dict[str, Any]) -> SparseNMTModel:
-        return model_of(**options)
+        return model_of(TRANSFORMER, **options)
 
     @pytest.fixture
     def losses(self, model: SparseNMTModel) -> tuple[Tensor, Tensor]:
@@ -91,7 +71,7 @@ class TestDropout:
 
     @pytest.fixture
     def model(self) -> SparseNMTModel:
-        return model_of(dropout=0.3, attention_dropout=0.2)
+        return model_of(TRANSFORMER, dropout=0.3, attention_dropout=0.2)
 
     @pytest.fixture
     def batch(self) -> Batch:
@@ -143,8 +123,8 @@ def softmax_in_place(scores: Tensor, alpha: float, out: Tensor) -> tuple[Tensor,
 @pytest.mark.parametrize(
     ("config", "relative_positions"),
     [
-        pytest.param(CONFIG, 0, id="transformer"),
-        pytest.param(CONFIG, 2, id="transformer with relative positions"),
+        pytest.param(TRANSFORMER, 0, id="transformer"),
+        pytest.param(TRANSFORMER, 2, id="transformer with relative positions"),
         pytest.param(RECURRENT, 0, id="recurrent"),
     ],
 )
