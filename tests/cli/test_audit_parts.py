@@ -1,0 +1,83 @@
+"""The parts of an audit: which rows are held out together, and which are trained on."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from onmt_entmax.cli import audit
+from onmt_entmax.strings.tables import Row
+from tests.cli.audit_parts import Part, parts_of_audits
+from tests.cli.tables import write_table
+from tests.in_process import exit_status
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> list[Part]:
+    return parts_of_audits(monkeypatch)
+
+
+def cell_of(row: Row) -> tuple[str, frozenset[str]]:
+    """Return lemma and tags, in whichever order they stand."""
+    return row.query.source, frozenset(row.query.tags)
+
+
+# Twice these rows, and then those of the past once more, with their tags turned:
+#
+#     lines  1 to 24   ba bed V;PST   ba bt V;PST   ba bs V;PRS   ca ced V;PST   ...
+#     lines 25 to 48   the same: copies, which are trained on but never held out
+#     lines 49 to 64   ba bed PST;V   ba bt PST;V   ca ced PST;V   ...
+#
+# Tags are a set for the cell of a row, but not for the row: a turned row differs from the one
+# above and belongs to its cell.
+STEMS = "bcdfghjk"
+ENDINGS = (("ed", "PST"), ("t", "PST"), ("s", "PRS"))
+ROWS = [f"{stem}a\t{stem}{end}\tV;{tag}" for stem in STEMS for end, tag in ENDINGS]
+TURNED = [row.replace("V;PST", "PST;V") for row in ROWS if row.endswith("PST")]
+LINES = [*ROWS, *ROWS, *TURNED]
+# Numbers of lines.
+OF_ROWS = range(1, len(ROWS) + 1)
+OF_TURNED = range(2 * len(ROWS) + 1, len(LINES) + 1)
+
+
+class Audited(NamedTuple):
+    """An audit of `LINES`."""
+
+    folds: int
+    parts: list[Part]
+    to_look_at: int
+    """Rows that it lists for a person, of at most a thousand."""
+
+
+@pytest.fixture(params=[2, 5])
+def audited(request: pytest.FixtureRequest, tmp_path: Path, parts: list[Part]) -> Audited:
+    table = write_table(tmp_path / "table", *LINES)
+    words = [table, "--out", tmp_path / "out", "--folds", request.param, "--ask", 1000]
+    assert exit_status(audit.main, [*map(str, words)]) == 0
+    listed = (tmp_path / "out" / "ask.tsv").read_text().splitlines()
+    return Audited(request.param, parts, len(listed))
+
+
+def test_there_are_as_many_parts_as_asked_for(audited: Audited) -> None:
+    assert len(audited.parts) == audited.folds
+
+
+def test_each_different_row_is_held_out_once(audited: Audited) -> None:
+    numbers = sorted(row.number for part in audited.parts for row in part.held_out)
+    assert numbers == [*OF_ROWS, *OF_TURNED]
+    assert audited.to_look_at == len(numbers)
+
+
+def test_forms_of_a_cell_are_held_out_together(audited: Audited) -> None:
+    for part in audited.parts:
+        assert not set(map(cell_of, part.train)) & set(map(cell_of, part.held_out))
+
+
+def test_all_rows_of_other_cells_are_trained_on(audited: Audited) -> None:
+    """Copies too."""
+    rows = {row.number: row for part in audited.parts for row in (*part.train, *part.held_out)}
+    assert rows.keys() == set(range(1, len(LINES) + 1))
+    for part in audited.parts:
+        held_out = set(map(cell_of, part.held_out))
+        others = {number for number, row in rows.items() if cell_of(row) not in held_out}
+        assert {row.number for row in part.train} == others
