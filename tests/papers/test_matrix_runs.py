@@ -1,4 +1,8 @@
-"""`tools.papers.tables run`: a matrix is trained, decoded and measured, once."""
+"""`tools.papers.tables run`: a matrix is trained, decoded and measured, once.
+
+conftest.py has the matrix that was run, of one cell and two seeds: `finished` to read it, `copied`
+to run it again.
+"""
 
 import json
 from pathlib import Path
@@ -10,20 +14,23 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.errors import UserError
 from tests.in_process import exit_status, refusal
 from tests.papers.matrices import read_matrix, write_matrix
+from tests.toy import DEVELOPMENT_PAIRS
 from tools.papers import evaluation, results, run_figures, tables
 from tools.papers.matrix import Work
 from tools.papers.runner import Runner
 
+RUNS = ("seed-1", "seed-2", "ensemble")
 
-@pytest.mark.parametrize("name", ["seed-1", "seed-2", "ensemble"])
+
+@pytest.mark.parametrize("name", RUNS)
 def test_every_run_has_its_files(finished: Path, name: str) -> None:
     folder = finished.parent / "runs" / "one" / name
     names = {path.name for path in folder.iterdir()}
     assert {"log.txt", "dev.pred", "dev.report.jsonl", "figures.json"} <= names
-    assert len((folder / "dev.pred").read_text().splitlines()) == 40
+    assert len((folder / "dev.pred").read_text().splitlines()) == DEVELOPMENT_PAIRS
 
 
-@pytest.mark.parametrize("name", ["seed-1", "seed-2", "ensemble"])
+@pytest.mark.parametrize("name", RUNS)
 def test_every_run_has_its_figures(finished: Path, name: str) -> None:
     """The main one first."""
     folder = finished.parent / "runs" / "one" / name
@@ -49,6 +56,15 @@ def test_an_ensemble_has_the_models_of_all_seeds(finished: Path) -> None:
 # --- what is run again -----------------------------------------------------------------------
 
 
+def write_variant(matrix: Path, name: str, section: str, **changes: object) -> Path:
+    """Write a matrix beside another one, whose runs it has, with changes to one of its keys."""
+    content = yaml.safe_load(matrix.read_text())
+    content[section] |= changes
+    path = matrix.with_name(name)
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that a matrix wants to run, in place of running them."""
@@ -66,13 +82,12 @@ def test_what_is_done_is_skipped(
 ) -> None:
     assert exit_status(tables.main, ["run", str(copied), "--jobs", "9"]) == 0
     assert commands == []
-    assert capfd.readouterr().err.count("done before") == 3
+    assert capfd.readouterr().err.count("done before") == len(RUNS)
 
 
 def test_another_decoding_needs_no_training(copied: Path, commands: list[list[str]]) -> None:
     """The training is only resumed, which has nothing left to do."""
-    path = copied.with_name("wider.yaml")
-    path.write_text(copied.read_text().replace("beam_size: 3", "beam_size: 4"))
+    path = write_variant(copied, "wider.yaml", "translate", beam_size=4)
     first, second = read_matrix(path).trainings()
     assert run_figures.figures_of(first) is None
     assert exit_status(tables.main, ["run", str(path), "--seeds", "2"]) == 0
@@ -85,8 +100,7 @@ def test_another_decoding_needs_no_training(copied: Path, commands: list[list[st
 
 @pytest.mark.parametrize("command", ["run", "table"])
 def test_a_changed_configuration_is_refused(finished: Path, command: str) -> None:
-    path = finished.with_name("changed.yaml")
-    path.write_text(finished.read_text().replace("0.01", "0.02"))
+    path = write_variant(finished, "changed.yaml", "options", learning_rate=0.02)
     line = refusal(tables.main, [command, path])
     assert "seed-1: was trained with learning_rate 0.01, the matrix now says 0.02" in line
 
@@ -122,7 +136,7 @@ def test_the_main_figure_names_its_tokenizer(bleu_training: Work) -> None:
 @pytest.mark.parametrize("name", evaluation.EVALUATE)
 def test_an_output_that_was_cut_is_refused(bleu_training: Work, name: str) -> None:
     bleu_training.output.write_text("a\n")
-    with pytest.raises(UserError, match=r"dev.pred: 1 line, but .* has 40; they"):
+    with pytest.raises(UserError, match=rf"dev.pred: 1 line, but .* has {DEVELOPMENT_PAIRS}; they"):
         evaluation.EVALUATE[name].measure(bleu_training)
 
 

@@ -11,6 +11,7 @@ from onmt_entmax.strings.units import Unit
 INFLECTION = StringTask(("source", "target", "tags"))
 PRONUNCIATION = StringTask(target=Unit.between(" "))
 FORMS = ["draw\tdrew\tV;PST", "go\twent\tV;PST", "walk\twalks\tV;PRS"]
+MIXED = "c\N{CYRILLIC SMALL LETTER A}"  # which looks like "ca"
 PHONES = ["abil\ta b i l", "ploaie\tp lʷ a j e"]
 
 
@@ -21,44 +22,59 @@ def rows_in(lines: list[str], task: StringTask) -> list[Row]:
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("line", "message"),
     [
-        (["put\t put\tV"], "spaces around sources, targets or tags, which a model learns: 1"),
-        (["put\tput\t"], "rows without tags: 1 of 4, such as line 4"),
-        (
-            ["u\u0302\tb\tV"],
+        pytest.param(
+            "put\t put\tV",
+            "spaces around sources, targets or tags, which a model learns: 1",
+            id="spaces",
+        ),
+        pytest.param("put\tput\t", "rows without tags: 1 of 4, such as line 4", id="no tags"),
+        pytest.param(
+            "u\N{COMBINING CIRCUMFLEX ACCENT}\tb\tV",
             "rows that are not in Unicode's normal form NFC: 1 of 4, such as line 4; letters",
+            id="decomposed",
         ),
-        (["a\t<s>\tV"], "rows with a symbol of the model itself (<unk>, <blank>, <s>, </s> or "),
-        (["a\tx<copy1>\tV"], "rows with a symbol of the model itself "),
-        (
-            ["lemma\tform\ttags"],
+        pytest.param(
+            "a\t<s>\tV",
+            "rows with a symbol of the model itself (<unk>, <blank>, <s>, </s> or ",
+            id="start symbol",
+        ),
+        pytest.param("a\tx<copy1>\tV", "rows with a symbol of the model itself ", id="placeholder"),
+        pytest.param(
+            "lemma\tform\ttags",
             "rows that may be headings: 1 of 4, such as line 4, 'lemma', 'form', 'tags'; they are",
+            id="heading",
         ),
-        (["cа\tcа\tV"], "rows that mix scripts: 1 of 4: line 4, 'cа' mixes scripts: Latin with "),
-        (FORMS[:1], "rows that are there before: 1 of 4, such as 'draw', 'drew'"),
-    ],
-    ids=[
-        "spaces",
-        "no tags",
-        "decomposed",
-        "start symbol",
-        "placeholder",
-        "heading",
-        "two scripts",
-        "repeated",
+        pytest.param(
+            f"{MIXED}\t{MIXED}\tV",
+            f"rows that mix scripts: 1 of 4: line 4, '{MIXED}' mixes scripts: Latin with ",
+            id="two scripts",
+        ),
+        pytest.param(
+            FORMS[0], "rows that are there before: 1 of 4, such as 'draw', 'drew'", id="repeated"
+        ),
     ],
 )
-def test_a_likely_mistake_is_named(lines: list[str], message: str) -> None:
-    (text,) = oddities(rows_in([*FORMS, *lines], INFLECTION), INFLECTION)
+def test_a_likely_mistake_is_named(line: str, message: str) -> None:
+    """In line 4, below three good rows."""
+    (text,) = oddities(rows_in([*FORMS, line], INFLECTION), INFLECTION)
     assert text.startswith(message)
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["a\tb\t2", "c\td\t17"], "tags that are numbers, such as '2': 2 rows of 2; if they are"),
-        (["a\tb\tV|PST", "c\td\tV|PRS"], "no separator divides tags: 'V|PST' is one tag; "),
+        pytest.param(
+            ["a\tb\t2", "c\td\t17"],
+            "tags that are numbers, such as '2': 2 rows of 2; if they are",
+            id="numbers",
+        ),
+        pytest.param(
+            ["a\tb\tV|PST", "c\td\tV|PRS"],
+            "no separator divides tags: 'V|PST' is one tag; ",
+            id="another separator",
+        ),
     ],
 )
 def test_a_column_is_likely_no_tags(lines: list[str], message: str) -> None:
