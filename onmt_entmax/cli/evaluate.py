@@ -1,5 +1,10 @@
 """Compute accuracy and error rate of predicted tables, or of files of tokens.
 
+--against OTHER compares with other predictions of the same rows or words: for each language and in
+all, how many only one of the two gets right, and the p-value of McNemar's exact test.
+
+PREDICTED TABLES
+
     onmt-entmax evaluate predicted/* --reference gold/*.tst --model run/2023/model
     onmt-entmax evaluate words.out.tsv --reference words.tsv --separator "target= "
 
@@ -12,18 +17,17 @@ characters. WER is 100 minus the accuracy. The average is over languages. A gold
 prediction counts as wrong. Of tables of `predict --details`, another table has for each certificate
 how many queries have it, and how many of these are right.
 
---against OTHER compares with other predictions of the same rows or words: for each language and in
-all, how many only one of the two gets right, and the p-value of McNemar's exact test.
+FILES OF TOKENS
 
     onmt-entmax evaluate --source run/pilot/data/dev.src --reference run/pilot/data/dev.tgt \\
         --predictions run/pilot/dev.pred
 
-prints the official measures of the CoNLL-SIGMORPHON 2018 shared task for files of tokens: the
-percentage of correct forms and the mean edit distance (in tokens, which are characters in files of
-`prepare sigmorphon`) for each language, and their averages over languages. Each reference of a
-source counts as correct, such as dreamed and dreamt; one with `<unk>` never does. --nbest N reads
-predictions of `translate -n_best N`, N lines a word: it measures the first ones, and the best of N,
-that nearest to a reference.
+prints the official measures of the CoNLL-SIGMORPHON 2018 shared task: the percentage of correct
+forms and the mean edit distance (in tokens, which are characters in files of `prepare sigmorphon`)
+for each language, and their averages over languages. Each reference of a source counts as correct,
+such as dreamed and dreamt; one with `<unk>` never does. --nbest N reads predictions of
+`translate -n_best N`, N lines a word: it measures the first ones, and the best of N, that nearest
+to a reference.
 
 --report REPORT, of the same translation, prints how many words remain, and how many of those are
 right, if all others are left to a person: by the probability of the output, and by what is proven.
@@ -43,18 +47,41 @@ from onmt_entmax.rules import whole
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    add = parser.add_argument
-    add("predicted", nargs="*", type=Path, metavar="PREDICTED", help="tables of `predict`")
-    add("--reference", nargs="+", type=Path, metavar="GOLD", help="gold tables, or the target "
-        "file of `prepare sigmorphon`")  # fmt: skip
-    add("--model", type=Path, help="of tables: says columns and units")
-    add("--columns", help="of tables, such as source,target,tags,language,- (default: a heading "
-        "names them, or they are guessed)")  # fmt: skip
-    add("--separator", action="append", default=[], metavar="COLUMN=TEXT",
-        help='of tables: between symbols, such as "target= " (default: guessed)')  # fmt: skip
-    add("--against", nargs="+", type=Path, default=[], metavar="OTHER",
-        help="other predictions of the same rows, or words")  # fmt: skip
-    add("--json", type=Path, help="write the scores here too (accuracy from 0 to 1)")
+    parser.add_argument(
+        "--reference",
+        nargs="+",
+        type=Path,
+        metavar="GOLD",
+        help="gold tables, or the target file of `prepare sigmorphon`",
+    )
+    parser.add_argument(
+        "--against",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="OTHER",
+        help="other predictions of the same rows, or words",
+    )
+    parser.add_argument(
+        "--json", type=Path, help="write the scores here too (accuracy from 0 to 1)"
+    )
+    tables = parser.add_argument_group("predicted tables")
+    tables.add_argument(
+        "predicted", nargs="*", type=Path, metavar="PREDICTED", help="tables of `predict`"
+    )
+    tables.add_argument("--model", type=Path, help="says columns and units")
+    tables.add_argument(
+        "--columns",
+        help="such as source,target,tags,language,- (default: a heading names them, or they are "
+        "guessed)",
+    )
+    tables.add_argument(
+        "--separator",
+        action="append",
+        default=[],
+        metavar="COLUMN=TEXT",
+        help='between symbols, such as "target= " (default: guessed)',
+    )
     tokens = parser.add_argument_group("files of tokens, a word a line")
     tokens.add_argument("--source", type=Path, help="source file of `prepare sigmorphon`")
     tokens.add_argument("--predictions", type=Path, help="one predicted target a line")

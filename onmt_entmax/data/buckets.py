@@ -2,12 +2,14 @@
 
 `TrainingData.buckets` yields a function for each bucket of an epoch. A caller that wants the bucket
 calls the function with a seed, from which transforms draw their random numbers, whatever was drawn
-before; it must do so before it takes the next function. Other buckets cost only their reading.
+before (`with_seed`; it is text, such as that of run, epoch and bucket). It must do so before it
+takes the next function, since all read from the same files. Other buckets cost only their reading.
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +19,20 @@ from onmt_entmax.data.seeding import with_seed
 from onmt_entmax.data.token_rows import Integers
 from onmt_entmax.data.vocabulary import Vocabularies
 
-Bucket = tuple[EncodedPairs, Integers]
-"""Pairs, and which of them are in the bucket"""
 PairOf = Callable[[int, Line], Pair | None]
-"""Returns the network's tokens of a line of a corpus, given its number; None if it is left out"""
+"""Returns the network's tokens of a line, given the number of its corpus; None if it is left out"""
+
+
+class Bucket(NamedTuple):
+    """A bucket.
+
+    Attributes:
+        pairs: of the bucket alone, or of all corpora.
+        rows: which of them are in the bucket, in their order.
+    """
+
+    pairs: EncodedPairs
+    rows: Integers
 
 
 def kept_buckets(
@@ -39,7 +51,7 @@ def kept_buckets(
 
 def _kept_bucket(pairs: EncodedPairs, rows: Integers, seed: str) -> Bucket:
     """Return a bucket, which is the same for every seed."""
-    return pairs, rows
+    return Bucket(pairs, rows)
 
 
 def read_buckets(
@@ -59,17 +71,43 @@ def read_buckets(
         vocabularies: of the ids.
     """
     for _ in range(0, count, size):
-        bucket = islice(lines, size)
-        yield partial(_read_bucket, bucket, pair_of, vocabularies)
-        for _unread in bucket:  # if the caller did not call the function
+        bucket = _Lines(islice(lines, size), pair_of, vocabularies)
+        yield bucket.read
+        bucket.skip()
+
+
+class _Lines:
+    """The next lines of an epoch, which can be read once.
+
+    Args:
+        lines: of the bucket, each with the number of its corpus.
+        pair_of: see `read_buckets`.
+        vocabularies: see `read_buckets`.
+    """
+
+    def __init__(
+        self, lines: Iterator[tuple[int, Line]], pair_of: PairOf, vocabularies: Vocabularies
+    ) -> None:
+        self._lines, self._pair_of, self._vocabularies = lines, pair_of, vocabularies
+        self._is_passed = False
+
+    def read(self, seed: str) -> Bucket:
+        """Read the lines, with transforms that depend on the seed.
+
+        Raises:
+            RuntimeError: the lines have been read, or skipped.
+        """
+        if self._is_passed:
+            raise RuntimeError("a bucket is read once, and before the next one is taken")
+        self._is_passed = True
+        pairs = (self._pair_of(corpus, line) for corpus, line in self._lines)
+        # All pairs may be filtered out: a stream of batches takes empty buckets.
+        read_pairs, _has_pairs = with_seed(seed, lambda: numbered(pairs))
+        encoded = read_pairs.encode(self._vocabularies)
+        return Bucket(encoded, np.arange(len(encoded.kept)))
+
+    def skip(self) -> None:
+        """Pass over the lines that were not read, so that the next bucket begins behind them."""
+        self._is_passed = True
+        for _ in self._lines:
             pass
-
-
-def _read_bucket(
-    lines: Iterator[tuple[int, Line]], pair_of: PairOf, vocabularies: Vocabularies, seed: str
-) -> Bucket:
-    """Read the lines of a bucket, with transforms that depend on the seed."""
-    pairs = (pair_of(corpus, line) for corpus, line in lines)
-    read_pairs, _ = with_seed(seed, lambda: numbered(pairs))
-    encoded = read_pairs.encode(vocabularies)
-    return encoded, np.arange(len(encoded.kept))

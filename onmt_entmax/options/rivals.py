@@ -1,6 +1,7 @@
-"""Options that exclude each other: which of them a later place leaves in force.
+"""Options that exclude each other: which of them stay in force if a later place gives others.
 
-A later place is the command line after a YAML file, or a cell of a matrix after its base.
+A place is a set of options that were written together. The earlier one is a YAML file and the later
+one the command line, or the earlier one is the base of a matrix and the later one a cell.
 """
 
 from collections.abc import Mapping
@@ -14,8 +15,12 @@ _RIVALS = (
     ({"valid_steps"}, {"valid_epochs"}),
     ({"both_embeddings"}, {"src_embeddings", "tgt_embeddings"}),
 )
-NOT_SET = -1  # value of the sizes below without a value
-# An option of both sides, and those of each side. In one place, that of both sides wins.
+# The options of `SIDES` have this value if they are not given; it is OpenNMT-py's.
+NOT_SET = -1
+# An option for encoder and decoder (or source and target) together, and those for each alone.
+# Written in one place, the common option wins over the others, as in OpenNMT-py. Written in an
+# earlier place, it holds for the side that a later place does not name: `layers: 3` in a file and
+# `-enc_layers 1` make `enc_layers` 1 and `dec_layers` 3, see `without_rivals`.
 SIDES = {
     "layers": ("enc_layers", "dec_layers"),
     "rnn_size": ("enc_rnn_size", "dec_rnn_size"),
@@ -48,7 +53,7 @@ def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict
     left = {name: value for name, value in earlier.items() if name not in dropped}
     for both, sides in SIDES.items():
         if both in left and both not in later and not later.keys().isdisjoint(sides):
-            size = left.pop(both)
+            size = left.pop(both)  # it would win over the side that the later place gives
             if size != NOT_SET:
                 left |= dict.fromkeys(sides, size)
     return left

@@ -13,8 +13,8 @@ Steps are functions of autograd, `LayerStep` and `AttentionStep`. They share an 
    the pass needs and does nothing after the first time. Then it writes ``gradients[step]``, which
    ``input_gradient(step)`` takes.
 4. Autograd calls ``finish()`` for the gradients of weight and summand: once the backward passes of
-   all steps are done, since all have taken the scalar. What the backward pass needed is freed, and
-   another one, of a graph that was retained, may start.
+   all steps are done, since all have taken the scalar, and only then, since nothing else takes it.
+   What the backward pass needed is freed, and another one, of a graph that was retained, may start.
 """
 
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ class DeferredWeight:
             pass.
         all_inputs: of all steps, ``(..., total, in)``, then rows of zeros that round their number.
         all_gradients: of all steps, ``(..., total, out)``, then such rows of zeros. None outside of
-            a backward pass.
+            a backward pass. `DeferredAttention` multiplies both, too.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class DeferredWeight:
         sizes: list[int],
         dtype: torch.dtype | None = None,
     ) -> None:
-        self._sizes, self._result_type = sizes, weight.dtype
+        self._sizes, self._result_dtype = sizes, weight.dtype
         self._weight = weight.detach().to(dtype or weight.dtype)  # once for both passes
         self.multiply = PreparedWeight(self._weight).multiply
         self.summands = [] if summand is None else self._split(summand.detach())
@@ -113,7 +113,8 @@ class DeferredWeight:
     def start_backward(self) -> bool:
         """Prepare a backward pass if this is its first step; return whether it is.
 
-        `AttentionStep`'s owner prepares more at the first step.
+        Every step calls this, since none knows whether it is the first. An owner that contains this
+        one (`DeferredAttention`) prepares its own memory too if the result is True.
         """
         if self._transposed is not None:
             return False
@@ -124,18 +125,18 @@ class DeferredWeight:
 
     def input_gradient(self, step: int) -> Tensor:
         """Return the gradient of a step's inputs ``(..., rows, in)``, given its `gradients`."""
-        assert self._transposed is not None
-        return self._transposed.multiply(self.gradients[step]).to(self._result_type)
+        assert self._transposed is not None, "after `start_backward`"
+        return self._transposed.multiply(self.gradients[step]).to(self._result_dtype)
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of weight and, if there is one, summand; free those of the steps."""
         gradients = self.all_gradients
-        assert gradients is not None
+        assert gradients is not None, "a step has called `start_backward`"
         self._transposed, self.all_gradients, self.gradients = None, None, ()
         if self._weight.dim() == 2:
-            weight = transposed_times(gradients, self.all_inputs, self._result_type)
+            weight = transposed_times(gradients, self.all_inputs, self._result_dtype)
         else:
-            weight = gradients.mT.to(self._result_type) @ self.all_inputs.to(self._result_type)
+            weight = gradients.mT.to(self._result_dtype) @ self.all_inputs.to(self._result_dtype)
         if not self.summands:
             return (weight,)
-        return weight, gradients[..., : sum(self._sizes), :].to(self._result_type)
+        return weight, gradients[..., : sum(self._sizes), :].to(self._result_dtype)

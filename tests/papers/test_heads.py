@@ -17,7 +17,7 @@ from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
 from tests.models import small_transformer, words
 from tests.papers.texts import write_texts
 from tools.papers import heads
-from tools.papers.head_attention import attend
+from tools.papers.head_attention import attend, read_trajectory
 
 VOCABULARIES = words(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
 SOURCES = ["c", "who is b￭ c ￭?", "c is who ￭.", "b￭ c is c ￭."]
@@ -127,6 +127,11 @@ def test_densities_of_the_models(run: Run) -> None:
 )
 def test_every_picture_is_drawn(run: Run, name: str, ending: str) -> None:
     assert (run.folder / f"{name}.{ending}").stat().st_size > 1000
+
+
+def test_a_log_without_alphas_of_attention_has_no_trajectory(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"kind": "alpha", "step": 1, "other": [[1.1]]}\n')
+    assert read_trajectory(tmp_path) is None
 
 
 def test_a_page_has_the_specialised_heads(run: Run) -> None:

@@ -14,6 +14,8 @@ from tests.commands import json_lines
 from tests.in_process import exit_status, refusal
 from tests.papers.multilabel_examples import random_examples
 from tools.papers import multilabel, multilabel_data, sparsemax
+from tools.papers.multilabel_results import key_of
+from tools.papers.multilabel_settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +104,30 @@ def test_a_table_is_made_once(
     monkeypatch.setattr(multilabel, "cross_validate", None)
     assert exit_status(sparsemax.main, ["multilabel", "m.yaml"]) == 0
     assert capsys.readouterr().out == table
+
+
+@pytest.mark.usefixtures("table")
+def test_missing_predictions_are_made_again() -> None:
+    predictions = Path("out/1.25.predictions.jsonl")
+    before = predictions.read_text()
+    predictions.unlink()
+    assert exit_status(sparsemax.main, ["multilabel", "m.yaml"]) == 0
+    assert predictions.read_text() == before
+
+
+def test_rows_that_move_between_files_change_the_key(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("train", "labels", "test")]
+    train, labels, test = map(str, files)
+    settings = Settings(**{**SETTINGS, "train": train, "labels": labels})
+
+    def key_of_texts(*texts: str) -> dict[str, object]:
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text)
+        return key_of(settings, Path(test))
+
+    assert key_of_texts("row 1\nrow 2\n", "", "row 3\n") != key_of_texts(
+        "row 1\n", "", "row 2\nrow 3\n"
+    )
 
 
 @pytest.mark.usefixtures("table")

@@ -1,7 +1,7 @@
 """Fits of multi-label classifiers: `tools.papers.multilabel_fit` minimises what it should."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import pytest
 import torch
@@ -21,6 +21,8 @@ from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_model import Linear
 
+Form = Literal["standardised", "sparse"]
+
 
 class Fit(NamedTuple):
     """A fitted model and what it was fitted to."""
@@ -38,12 +40,12 @@ class Fit(NamedTuple):
         return self.examples.labels.double()
 
 
-def fits_of(loss: Loss, form: str) -> Iterator[Fit]:
+def fits_of(loss: Loss, form: Form) -> Iterator[Fit]:
     """Fit two training sets side by side, for two values of lambda.
 
     Args:
         loss: what is minimised.
-        form: `standardised` or `sparse`, of the features.
+        form: of the features.
     """
     sets = [random_examples(), random_examples(21, seed=1)]
     features = [torch.from_numpy(each.features) for each in sets]
@@ -61,13 +63,13 @@ def fitted_by(*losses: Loss) -> list[Any]:
     return [
         pytest.param((loss, form), id=f"{loss.name}-{form}")
         for loss in losses
-        for form in ("standardised", "sparse")
+        for form in get_args(Form)
     ]
 
 
 @pytest.fixture(scope="module", params=fitted_by(LOGISTIC, SOFTMAX, ENTMAX, SPARSEMAX))
 def fits(request: pytest.FixtureRequest) -> list[Fit]:
-    """Models nearer to the minimum than the defaults of L-BFGS would take them."""
+    """Models nearer to the minimum than in use, so that their gradients are zero to 1e-4."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(multilabel_fit, "TOLERANCE", 1e-8)
         patch.setattr(multilabel_fit, "ITERATIONS", 2000)
@@ -93,7 +95,9 @@ def test_the_loss_is_that_of_the_mapping(fits: list[Fit]) -> None:
 def test_a_fit_is_a_minimum_whatever_its_neighbours(fits: list[Fit]) -> None:
     """The gradient of the regularised risk of each training set vanishes at its model."""
     for fit in fits:
-        weights, bias = (part.clone().requires_grad_() for part in fit.model[:2])
+        weights, bias = (
+            part.clone().requires_grad_() for part in (fit.model.weights, fit.model.bias)
+        )
         losses = fit.loss.of(fit.features @ weights + bias, fit.labels)
         risk = losses.mean() + fit.l2 / 2 * weights.square().sum()
         risk.backward()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import nn
 
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.opennmt import NMTModel, TransformerEncoder
+from onmt_entmax.opennmt import NMTModel
 from tools.bench import transformer_models
 from tools.bench.batches import Corpus
 from tools.bench.recurrent_models import our_model, stock_model
@@ -24,14 +23,12 @@ class Network(ABC):
 
     Attributes:
         name: in the tables.
-        hidden: size of each layer.
-        text: pairs to train on.
+        text: pairs of sentences to train on.
         dropout: probability in steps that are timed.
         other_alpha: is timed and recorded beside 1.5 and 1.
     """
 
     name: str
-    hidden: int
     text: Text
     dropout: ClassVar[float]
     other_alpha: ClassVar[str]
@@ -40,6 +37,11 @@ class Network(ABC):
     def corpus(self) -> Corpus:
         """The text without a folder of real ones, with its vocabularies."""
         return Corpus.read(self.text, data=None)
+
+    @property
+    @abstractmethod
+    def hidden(self) -> int:
+        """Size of the output of each layer."""
 
     @abstractmethod
     def model(self, alpha: str, dropout: float) -> SparseNMTModel:
@@ -57,10 +59,20 @@ class Network(ABC):
 
 @dataclass(frozen=True)
 class Lstm(Network):
-    """An encoder and a decoder of two layers; alpha is that of attention and output, a number."""
+    """An encoder and a decoder of two layers; alpha is that of attention and output, a number.
 
+    Attributes:
+        units: of each layer.
+    """
+
+    units: int
     dropout: ClassVar[float] = 0.3
     other_alpha: ClassVar[str] = "1.33"
+
+    @property
+    def hidden(self) -> int:
+        """See `Network.hidden`."""
+        return self.units
 
     def model(self, alpha: str, dropout: float) -> SparseNMTModel:
         """Return our model; see `Network.model`."""
@@ -74,17 +86,20 @@ class Lstm(Network):
 
 @dataclass(frozen=True)
 class Transformer(Network):
-    """A Transformer; alpha is that of its attention: a number, "learned", or "stock".
-
-    Its output is softmax.
+    """A Transformer; alpha is that of its attention: a number, or "learned". Its output is softmax.
 
     Attributes:
-        size: further sizes, of which `hidden` is one.
+        size: of its layers.
     """
 
     size: transformer_models.Size
     dropout: ClassVar[float] = 0.1
     other_alpha: ClassVar[str] = "learned"
+
+    @property
+    def hidden(self) -> int:
+        """See `Network.hidden`."""
+        return self.size.hidden
 
     def model(self, alpha: str, dropout: float) -> SparseNMTModel:
         """Return our model; see `Network.model`."""
@@ -93,10 +108,5 @@ class Transformer(Network):
         )
 
     def stock(self, dropout: float) -> NMTModel:
-        """Return OpenNMT-py's model, with softmax: our classes give place to those they extend."""
-        model: Any = self.model("stock", dropout)
-        model.encoder.__class__ = TransformerEncoder
-        linear = nn.Linear(self.hidden, self.text.vocabulary)
-        linear.weight, linear.bias = model.generator.weight, model.generator.bias
-        model.generator = nn.Sequential(linear, nn.LogSoftmax(dim=-1))
-        return model
+        """Return OpenNMT-py's model, with softmax."""
+        return transformer_models.stock_model(self.corpus.vocabularies, self.size, dropout)

@@ -27,15 +27,11 @@ class Size:
         return list(islice(self.network.corpus.batches(self.pairs, 16 * self.pairs), count))
 
 
-CHARACTERS = Lstm("2x300 V=776", hidden=300, text=texts.INFLECTION)
-WORDS = Lstm("2x500 V=18,000", hidden=500, text=texts.WORDS)
-BASE = Transformer(
-    "Transformer base", hidden=512, text=texts.SENTENCES, size=transformer_models.SIZES["base"]
-)
-SMALL_LSTM = Lstm("2x24 V=776", hidden=24, text=texts.INFLECTION)
-TINY = Transformer(
-    "tiny Transformer", hidden=32, text=texts.INFLECTION, size=transformer_models.SIZES["tiny"]
-)
+CHARACTERS = Lstm("2x300 V=776", units=300, text=texts.INFLECTION)
+WORDS = Lstm("2x500 V=18,000", units=500, text=texts.WORDS)
+BASE = Transformer("Transformer base", text=texts.SENTENCES, size=transformer_models.SIZES["base"])
+SMALL_LSTM = Lstm("2x24 V=776", units=24, text=texts.INFLECTION)
+TINY = Transformer("tiny Transformer", text=texts.INFLECTION, size=transformer_models.SIZES["tiny"])
 
 # Of a GPU.
 SIZES = (

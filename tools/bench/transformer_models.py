@@ -11,7 +11,7 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention
-from onmt_entmax.opennmt import MultiHeadedAttention
+from onmt_entmax.opennmt import MultiHeadedAttention, NMTModel, TransformerEncoder
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,25 @@ def model_of(
     )
     if name == "stock":
         use_stock(model)
+    return model.train()
+
+
+def stock_model(vocabularies: Vocabularies, size: Size, dropout: float) -> NMTModel:
+    """Return OpenNMT-py's model, with softmax and the weights of ours.
+
+    Args:
+        vocabularies: as of `model_of`.
+        size: of the model.
+        dropout: probability, also of attention.
+    """
+    ours = model_of("stock", vocabularies, size, output_alpha=1.0, dropout=dropout)
+    # Our encoder has the parts of OpenNMT-py's, which it extends by methods alone.
+    ours.encoder.__class__ = TransformerEncoder
+    model = NMTModel(ours.encoder, ours.decoder)
+    words, hidden = ours.generator.weight.shape
+    linear = nn.Linear(hidden, words)
+    linear.weight, linear.bias = ours.generator.weight, ours.generator.bias
+    model.generator = nn.Sequential(linear, nn.LogSoftmax(dim=-1))
     return model.train()
 
 

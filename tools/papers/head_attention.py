@@ -127,8 +127,8 @@ def read_trajectory(folder: Path) -> tuple[list[int], dict[str, Floats]] | None:
     if not runs:
         return None
     rows = [row for row in read_metrics(runs[0]) if row["kind"] == "alpha"]
-    if not rows:
+    kinds = [kind for kind in KINDS if rows and kind in rows[0]]
+    if not kinds:
         return None
-    kinds = [kind for kind in KINDS if kind in rows[0]]
     alphas = {kind: np.array([row[kind] for row in rows]) for kind in kinds}
     return [row["step"] for row in rows], alphas

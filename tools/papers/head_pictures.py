@@ -49,7 +49,7 @@ def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Fig
 
     Args:
         steps: at which they were recorded.
-        alphas: `(steps, layers, heads)` by kind of attention; not every kind need be there.
+        alphas: `(steps, layers, heads)` by kind of attention; of one kind at least.
     """
     figure, (axes,) = panels(1.9)
     for axis, kind in zip(axes, KINDS, strict=True):
@@ -61,8 +61,8 @@ def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Fig
             lines = axis.plot(steps, alphas[kind][:, layer], color=colour, linewidth=0.8)
             lines[0].set_label(f"layer {layer + 1}")
     axes[0].set_ylabel("alpha")
-    # All panels with lines have the same legend.
-    legend_above(figure, next(axis for axis in axes if axis.lines))
+    drawn = [axis for axis in axes if axis.lines]
+    legend_above(figure, drawn[0])  # that of all others is the same
     return figure
 
 

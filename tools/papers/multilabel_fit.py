@@ -12,11 +12,10 @@ from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_model import Linear, moments_of, sparse_tensor, standardised
 
-# L-BFGS ends when no entry of the gradient is above TOLERANCE, when the risk changes by less than
-# SMALLEST_CHANGE, or after ITERATIONS steps.
-TOLERANCE = 3e-4
-SMALLEST_CHANGE = 1e-10
-ITERATIONS = 100
+# L-BFGS ends when the first of these limits is reached.
+TOLERANCE = 3e-4  # of the largest absolute entry of the gradient: not above it
+SMALLEST_CHANGE = 1e-10  # of the risk in a step: less than it
+ITERATIONS = 100  # steps
 
 
 class TrainingSet:
@@ -40,8 +39,8 @@ class TrainingSet:
     Attributes:
         labels: `(rows, labels)`, 0 or 1.
         axes: U S, `(rows, directions)`.
-        curvature: `(directions,)`.
-        directions: V transposed, `(directions, features)`; None: 1.
+        curvature: :math:`s_i^2 / n`, `(directions,)`.
+        directions: V transposed, `(directions, features)`; None for the identity.
         moments: of `Linear`.
     """
 
@@ -74,6 +73,9 @@ class TrainingSet:
 class _Parameters:
     """The parameters that L-BFGS changes for a training set, from zero.
 
+    `matrix` stands for the weights divided by scales that depend on lambda. The scales are 1 until
+    `set_l2` is called, which must come before the minimisation for a lambda.
+
     Attributes:
         training_set: whose parameters they are.
         matrix: P above, `(directions, labels)`.
@@ -88,25 +90,21 @@ class _Parameters:
         self.matrix = labels.new_zeros(directions, classes, requires_grad=True)
         self.bias = labels.new_zeros(classes, requires_grad=True)
         self._scales = torch.ones_like(training_set.curvature)
-        self._axes = training_set.axes
 
     def set_l2(self, l2: float) -> None:
-        """Take the scales for a lambda; the weights stay the same."""
+        """Take the scales for a lambda, D above; the matrix changes so that the weights do not."""
         scales = (self.training_set.curvature + l2).rsqrt()
         with torch.no_grad():
             self.matrix *= (self._scales / scales)[:, None]
         self._scales = scales
-        axes = self.training_set.axes
-        # Of sparse axes, `scores` scales the weights instead.
-        self._axes = axes if axes.is_sparse else axes * scales
 
     def weights(self) -> Tensor:
-        """Return the weights `(directions, labels)`."""
+        """Return the weights `(directions, labels)`, D P above."""
         return self._scales[:, None] * self.matrix
 
     def scores(self, weights: Tensor) -> Tensor:
-        """Return the scores `(rows, labels)`; `weights` are those that `weights` returns."""
-        return self._axes @ (weights if self._axes.is_sparse else self.matrix) + self.bias
+        """Return the scores `(rows, labels)` of what `weights` returns, which is computed once."""
+        return self.training_set.axes @ weights + self.bias
 
     def model(self) -> Linear:
         """Return the model."""

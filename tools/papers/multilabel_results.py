@@ -1,7 +1,16 @@
 """The results of a loss of `multilabel.py` on a data set, which stay in files.
 
-A result is measured anew if its data or its settings have changed. The file of predictions has
-those of the first seed, with the choices for micro F1.
+A result has two files, and is measured anew if one of them is missing, or if its data or its
+settings have changed. LOSS.json has, beside the key of the result:
+
+    micro_f1, macro_f1  by seed, in %; what cross-validation chose is best for this F1 (`CHOOSERS`)
+    label_mean_f1       by seed, in %, with the choices for macro F1
+    choices             by F1, then by seed: a list with the `Choice` of each model
+    labels_per_row      mean number of predicted labels by seed, with the choices for micro F1
+    seconds             of processor time, for all seeds
+
+LOSS.predictions.jsonl has the predictions of the first seed, with the choices for micro F1. On a
+test file, the names begin with LOSS.test instead.
 """
 
 from __future__ import annotations
@@ -34,12 +43,14 @@ from tools.papers.multilabel_settings import Settings
 
 def key_of(settings: Settings, test: Path | None) -> dict[str, Any]:
     """Return what a result depends on, besides the loss, as a file of results has it."""
-    files = [Path(settings.train), Path(settings.labels)]
+    files = {"train": Path(settings.train), "labels": Path(settings.labels)}
     if test:
-        files.append(test)
+        files["test"] = test
     options = {name: value for name, value in asdict(settings).items() if name != "losses"}
     return {
-        "data": hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest(),
+        "data": {
+            name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()
+        },
         "settings": json.loads(json.dumps(options)),  # tuples are lists there
     }
 
@@ -51,7 +62,7 @@ def result_of(
     tested: Examples | None,
     key: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the result of a loss: that of its file if it has the same key, else measured anew.
+    """Return the result of a loss: that of its files if it has the same key, else measured anew.
 
     Args:
         settings: the configuration.
@@ -59,26 +70,31 @@ def result_of(
         training: rows.
         tested: rows of a test file; None: cross-validation.
         key: see `key_of`.
+
+    Returns:
+        The content of LOSS.json; a new result is without the key.
     """
     stem = Path(settings.out) / f"{loss.name}{'.test' if tested else ''}"
     path = stem.with_name(f"{stem.name}.json")
-    recorded = read_object(path) if path.is_file() else {}
-    if all(recorded.get(name) == value for name, value in key.items()):
-        return recorded
+    predictions = stem.with_name(f"{stem.name}.predictions.jsonl")
+    if path.is_file() and predictions.is_file():
+        recorded = read_object(path)
+        if all(recorded.get(name) == value for name, value in key.items()):
+            return recorded
     begin = time.process_time()
     outcomes = list(_outcomes(settings, loss, training, tested))
     examples = tested or training
     result = {**_figures(examples, outcomes), "seconds": time.process_time() - begin}
     lines = "".join(_prediction_lines(examples, outcomes[0][MICRO_F1]))
     text = json.dumps({**key, **result}, indent=1) + "\n"
-    write_files({path: text, stem.with_name(f"{stem.name}.predictions.jsonl"): lines})
+    write_files({path: text, predictions: lines})
     return result
 
 
 def _outcomes(
     settings: Settings, loss: Loss, training: Examples, tested: Examples | None
 ) -> Iterator[dict[str, Outcome]]:
-    """Yield the outcomes of a loss for each seed of the folds, by what chose them."""
+    """Yield for each seed of the folds the outcomes of a loss, one for each of `CHOOSERS`."""
     for seed in tqdm(range(1, settings.seeds + 1), f"{settings.name} {loss.name}", disable=None):
         if tested is None:
             yield cross_validate(training, loss, settings, seed)
@@ -87,30 +103,28 @@ def _outcomes(
 
 
 def _figures(examples: Examples, outcomes: Sequence[Mapping[str, Outcome]]) -> dict[str, Any]:
-    """Return F1, choices and labels a row, a value for each seed.
+    """Return the figures of a result, see above, without its seconds.
 
     Rows without labels do not count.
 
     Args:
         examples: whose labels were predicted.
-        outcomes: by seed, then by what chose them.
+        outcomes: for each seed, an outcome for each of `CHOOSERS`.
     """
     rows = examples.labelled()
     labels = examples.labels[rows]
-    scores = {
-        chooser: [f1(labels, of_seed[chooser].predicted[rows]) for of_seed in outcomes]
-        for chooser in CHOOSERS
-    }
-    predicted = [of_seed[MICRO_F1].predicted[rows] for of_seed in outcomes]
-    return {
-        **{chooser: [score[chooser] for score in scores[chooser]] for chooser in CHOOSERS},
-        "label_mean_f1": [score["label_mean_f1"] for score in scores[MACRO_F1]],
-        "choices": {
-            chooser: [list(of_seed[chooser].choices) for of_seed in outcomes]
-            for chooser in CHOOSERS
-        },
-        "labels_per_row": [float(of_seed.sum(1).double().mean()) for of_seed in predicted],
-    }
+    figures: dict[str, Any] = {"choices": {}}
+    for chooser in CHOOSERS:
+        chosen = [of_seed[chooser] for of_seed in outcomes]
+        predicted = [outcome.predicted[rows] for outcome in chosen]
+        scores = [f1(labels, each) for each in predicted]
+        figures[chooser] = [score[chooser] for score in scores]
+        figures["choices"][chooser] = [outcome.choices for outcome in chosen]
+        if chooser == MACRO_F1:
+            figures["label_mean_f1"] = [score["label_mean_f1"] for score in scores]
+        else:
+            figures["labels_per_row"] = [float(each.sum(1).double().mean()) for each in predicted]
+    return figures
 
 
 def _prediction_lines(examples: Examples, outcome: Outcome) -> Iterator[str]:
