@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from onmt_entmax.checkpoint import STATE, CheckpointError, read_training_state, save
+from onmt_entmax.files import parsing, yaml_size
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.parallel.messages import packed, unpacked
@@ -90,7 +92,8 @@ def test_nothing_else_runs_what_it_reads(
     assert files == allowed
 
 
-def test_yaml_is_loaded_by_the_safe_loader_alone(uses: Uses) -> None:
+def test_yaml_is_loaded_by_safe_loaders_alone(uses: Uses) -> None:
+    safe = {yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)}
     loaders = {
         ast.unparse(keyword.value)
         for name in ("yaml.load", "yaml.parse")
@@ -99,4 +102,6 @@ def test_yaml_is_loaded_by_the_safe_loader_alone(uses: Uses) -> None:
         for keyword in call.keywords
         if keyword.arg == "Loader"
     }
-    assert loaders == {"_UniqueKeys"}
+    assert loaders == {"_SafeLoader"}
+    assert yaml_size._SafeLoader in safe
+    assert safe & set(parsing._UniqueKeys.__mro__)
