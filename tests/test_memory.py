@@ -12,7 +12,6 @@ from tests.commands import fail
 from tests.models import SMALL, VOCABULARIES
 from tests.toy import write_config
 
-CPU = torch.device("cpu")
 PRIMITIVE = "could not create a primitive"  # of oneDNN
 
 

@@ -99,8 +99,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UserError(f"--format {options.format} needs --output, a file")
     if options.format == "hunspell" and is_stream(options.output):
         raise UserError(
-            f"--output {options.output}: --format hunspell writes two files, OUTPUT.dic and "
-            "OUTPUT.aff; name a file"
+            f"--output {options.output}: --format hunspell writes several files, such as "
+            "OUTPUT.dic and OUTPUT.aff; name a file"
         )
     return options
 

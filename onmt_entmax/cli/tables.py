@@ -200,7 +200,7 @@ def refuse_bad_rows(tables: Sequence[Table], skip: Path | None = None, hint: str
 
     Args:
         tables: as `read_tables` left them.
-        skip: the file to write them to.
+        skip: the file that the caller writes them to.
         hint: says how to go on without them.
 
     Raises:

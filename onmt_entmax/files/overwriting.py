@@ -10,7 +10,7 @@ _OF_MODEL = ("model.safetensors", "config.yaml", "vocab.json", "cells.tsv", "SHA
 
 
 def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
-    """Refuse outputs that would replace an input, and the name that other programs give to stdout.
+    """Refuse outputs that would replace an input or a file of a model, and `-` for stdout.
 
     Files are compared as the disk knows them: through links, and whatever the case of their names
     where that makes no difference. Devices and pipes may be both; None stands for a file that is

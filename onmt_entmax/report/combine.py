@@ -69,7 +69,7 @@ def _listed(record: dict[str, Any]) -> ListedSequences:
     """Return what a record says about each text's probability.
 
     A finished hypothesis that `-n_best` left out has at most the rest of `mass`; any other text at
-    most `bound`, or `slack` if the record has one.
+    most `bound`, or `slack` if the record has a larger one.
 
     Args:
         record: as `answer_record` returns it.

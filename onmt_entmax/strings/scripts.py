@@ -37,7 +37,8 @@ def script_of(character: str) -> str:
 def mixture(form: str, lemma: str = "") -> str:
     """Return how a form mixes scripts, for people; an empty string if it does not.
 
-    A hyphen or a space may stand between scripts if the lemma has both: `PCR-тест`, `PCR-теста`.
+    A hyphen or a space may stand between scripts, unless the lemma is of one script alone, as in
+    `PCR-тест`, `PCR-теста`.
 
     Args:
         form: one or several words.

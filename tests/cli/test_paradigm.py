@@ -161,9 +161,9 @@ ENGLISH_CELLS = "english has N (1 cell), V (1 cell); choose one"
         ),
         pytest.param(
             "german ab --format hunspell --output /dev/stdout",
-            "--output /dev/stdout: --format hunspell writes two files, OUTPUT.dic and OUTPUT.aff; "
-            "name a file",
-            id="two files on the standard output",
+            "--output /dev/stdout: --format hunspell writes several files, such as OUTPUT.dic and "
+            "OUTPUT.aff; name a file",
+            id="several files on the standard output",
         ),
     ],
 )

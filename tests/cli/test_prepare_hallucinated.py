@@ -134,10 +134,14 @@ MANY_WORDS = [f"schnarch{letter}en\tV;PST\tschnarch{letter}te" for letter in "ab
     ("rows", "options", "pairs"),
     [
         pytest.param(ENDINGS, "--minutes 4", len(ENDINGS), id="many passes"),
-        pytest.param(MANY_WORDS, "--minutes 3 --hallucinate 2", 2 * len(MANY_WORDS), id="wanted"),
+        pytest.param(
+            MANY_WORDS, "--minutes 3 --hallucinate 2", 2 * len(MANY_WORDS), id="an option"
+        ),
     ],
 )
-def test_a_plan_of_many_passes_hallucinates(rows: list[str], options: str, pairs: int) -> None:
+def test_a_plan_of_many_passes_or_an_option_hallucinates(
+    rows: list[str], options: str, pairs: int
+) -> None:
     prepare_rows(rows, *options.split())
     assert "hallucinated" in written_options()["data"]
     assert len(read_lines("out/hallucinated.src")) == pairs

@@ -100,7 +100,7 @@ class Prepared(NamedTuple):
 def prepared(layout: Layout, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Prepared:
     """The table of the layout, as development and as test set."""
     path = tmp_path / layout.name
-    path.write_text(layout.text, newline="")
+    path.write_text(layout.text, encoding="utf-8", newline="")
     prepare("--dev", path, "--test", path, "--out", tmp_path / "out")
     return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
 

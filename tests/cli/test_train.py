@@ -100,7 +100,7 @@ def test_a_run_that_gets_no_better_stops_early(stopped: Stopped) -> None:
 
 
 def test_the_best_and_the_last_checkpoint_are_kept(stopped: Stopped) -> None:
-    assert len(list(stopped.run.glob("step_*"))) <= 2
+    assert 1 <= len(list(stopped.run.glob("step_*"))) <= 2  # they may be the same
 
 
 # --- a run that fails ---

@@ -69,7 +69,13 @@ def test_all_this_gives_the_vector_of_one_word(
         pytest.param(
             DOG + "Straße 1 nan 3\n", "GloVe", 3, "line 2: .* finite numbers", id="not finite"
         ),
-        pytest.param(DOG + "Straße 1\n", "GloVe", 2, "vectors of 3 numbers", id="sizes differ"),
+        pytest.param(
+            DOG + "Straße 1\n",
+            "GloVe",
+            3,
+            "line 2: expected a word and 3 finite numbers",
+            id="sizes differ",
+        ),
         pytest.param(
             "", "GloVe", 3, "line 1 is empty; expected a word and 3 numbers", id="empty file"
         ),

@@ -1,4 +1,8 @@
-"""Claims that only random searches are checked for, besides those of `tests.search.checks`."""
+"""Claims that only random searches are checked for, besides those of `tests.search.checks`.
+
+F is the set of finished sequences, as in docs/certificates.md; a hypothesis is one that is
+returned: all of F with `n_best` 0, otherwise its `n_best` best.
+"""
 
 import math
 from collections.abc import Mapping
@@ -11,9 +15,9 @@ from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, Tokens
 
 # Scores are sums of steps in float32, over at most six of them.
-_SCORES = 1e-4
+_SCORE_TOLERANCE = 1e-4
 # Averages are sums of a few probabilities in float32.
-_AVERAGES = 1e-6
+_AVERAGE_TOLERANCE = 1e-6
 
 
 def check_result(
@@ -23,22 +27,25 @@ def check_result(
     tolerance: float,
     ruled_out: float | None = None,
 ) -> Level:
-    """Check a result with its gap and the number of its hypotheses, as `check` does the rest.
+    """Check a result: its gap and the number of its hypotheses here, all else by `check`.
 
     Returns:
         The level of the certificate.
     """
     check(result, support, config, tolerance, ruled_out)
-    certificate = result.certificate
     if result.hypotheses and config.n_best == 0:
-        listed = {hypothesis.tokens for hypothesis in result.hypotheses}
-        unlisted = [p for tokens, p in support.sequences.items() if tokens not in listed]
-        best_unlisted = max([*unlisted, *support.prefixes.values()], default=-math.inf)
-        # The bound is never below the best sequence outside F, so the gap is never above this.
-        assert certificate.gap <= result.hypotheses[0].log_prob - best_unlisted + tolerance
-    if config.n_best != 1:
-        assert len(result.hypotheses) == min(config.n_best or math.inf, result.finished)
-    return certificate.level
+        _check_gap(result, support, tolerance)
+    assert len(result.hypotheses) == min(config.n_best or math.inf, result.finished)
+    return result.certificate.level
+
+
+def _check_gap(result: SearchResult, support: EnumeratedSupport, tolerance: float) -> None:
+    """The bound is not below the best sequence outside F, so the gap is not above the true one."""
+    in_f = {hypothesis.tokens for hypothesis in result.hypotheses}
+    outside = [p for tokens, p in support.sequences.items() if tokens not in in_f]
+    best_outside = max([*outside, *support.prefixes.values()], default=-math.inf)
+    true_gap = result.hypotheses[0].log_prob - best_outside
+    assert result.certificate.gap <= true_gap + tolerance
 
 
 def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, cut: bool) -> Level:
@@ -53,7 +60,7 @@ def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, cut: b
         The level of the certificate.
     """
     for hypothesis in result.hypotheses:
-        assert math.isclose(hypothesis.score, scores[hypothesis.tokens], abs_tol=_SCORES)
+        assert math.isclose(hypothesis.score, scores[hypothesis.tokens], abs_tol=_SCORE_TOLERANCE)
     ours = [hypothesis.score for hypothesis in result.hypotheses]
     assert all(better >= worse for better, worse in pairwise(ours))
     certificate = result.certificate
@@ -63,7 +70,7 @@ def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, cut: b
     # The proven hypotheses have the best scores of all; infinite ones are equal but not close.
     best = sorted(scores.values(), reverse=True)
     for proven, expected in zip(ours[: certificate.proven], best, strict=False):
-        assert proven == expected or math.isclose(proven, expected, abs_tol=_SCORES)
+        assert proven == expected or math.isclose(proven, expected, abs_tol=_SCORE_TOLERANCE)
     if certificate.level == "none":
         assert certificate.proven == 0
     return certificate.level
@@ -83,14 +90,18 @@ def check_average(
         The level of the average.
     """
     for text, least in zip(average.sequences, average.probabilities, strict=True):
-        assert least - _AVERAGES <= truth[text] <= least + average.bound + _AVERAGES
+        assert (
+            least - _AVERAGE_TOLERANCE <= truth[text] <= least + average.bound + _AVERAGE_TOLERANCE
+        )
     unlisted = [p for text, p in truth.items() if text not in average.sequences]
-    assert max([*unlisted, most_beyond]) <= average.bound + _AVERAGES
+    assert max([*unlisted, most_beyond]) <= average.bound + _AVERAGE_TOLERANCE
     if average.level == "exhaustive":
         assert not unlisted
     for rank, text in enumerate(average.sequences[: average.proven]):
         later = set(truth) - set(average.sequences[: rank + 1])
-        assert truth[text] >= max((truth[other] for other in later), default=0.0) - _AVERAGES
+        assert (
+            truth[text] >= max((truth[other] for other in later), default=0.0) - _AVERAGE_TOLERANCE
+        )
     if average.level == "optimal":
         _check_optimal_average(average, truth)
     return average.level
@@ -99,9 +110,9 @@ def check_average(
 def _check_optimal_average(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
     """No sequence is more probable than the first, whose gap is at most the true one."""
     first = average.sequences[0]
-    assert truth[first] >= max(truth.values()) - _AVERAGES
+    assert truth[first] >= max(truth.values()) - _AVERAGE_TOLERANCE
     others = [p for text, p in truth.items() if text != first]
     second = max([*others, 1e-300])  # a probability that has a logarithm
     # Both probabilities are known up to 1e-6, so their ratio up to 1e-6 of the smaller one.
-    error = 2 * _AVERAGES * (1 + 1 / max(second, _AVERAGES))
+    error = 2 * _AVERAGE_TOLERANCE * (1 + 1 / max(second, _AVERAGE_TOLERANCE))
     assert average.gap <= math.log(truth[first] / second) + error

@@ -105,10 +105,10 @@ def padded(outputs: Tensor, index: Tensor) -> Tensor:
 def with_gradients(model: nn.ModuleList, *results: Tensor) -> list[Tensor]:
     """Return results, and the gradients of all weights of their sum with random factors."""
     generator = torch.Generator().manual_seed(3)
+    # Drawn on the CPU, so that they are the same on every device.
     factors = (torch.randn(result.shape, generator=generator) for result in results)
     loss = sum(
-        (result * factor.to(result.dtype)).sum()
-        for result, factor in zip(results, factors, strict=True)
+        (result * factor.to(result)).sum() for result, factor in zip(results, factors, strict=True)
     )
     return [*results, *torch.autograd.grad(loss, list(model.parameters()))]
 
