@@ -133,7 +133,7 @@ class PageDescription:
     def _cell(self, language: str, tags: tuple[str, ...]) -> tuple[str, ...] | None:
         """Return the cell of these tags, else the most frequent of the same part of speech.
 
-        None: the language has no such cell. Empty: its words have no tags.
+        None: the language has no such cell. Empty: its words have no tags, or no tags are recorded.
         """
         if self.inventory is None or language in self.inventory.untagged:
             return ()

@@ -72,7 +72,7 @@ def test_an_automaton_holds_every_form() -> None:
 
 
 def words_with_line_marks(kind: str) -> WordList:
-    """Return a list of forms with tabs, which divide columns, and #, which begins a comment."""
+    """Return a list of forms with marks of columns (tab), lines (U+2028) and comments (#)."""
     words = WORD_LISTS[kind]()
     words.add(inflection_of("ab", ["a", "a\tb", "a\u2028", "#b", "b#"]))
     return words

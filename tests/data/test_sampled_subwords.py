@@ -52,12 +52,14 @@ def test_batches_are_the_same_from_a_position_on(config: DataConfig, batches: li
     beginning = stream(config)
     list(islice(beginning, 7))
     rest = islice(stream(config, beginning.position), BATCHES - 7)
-    assert all(map(equal_batches, rest, batches[7:]))
+    for batch, expected in zip(rest, batches[7:], strict=True):
+        assert equal_batches(batch, expected)
 
 
 def test_batches_are_the_same_in_other_processes(config: DataConfig, batches: list[Batch]) -> None:
     prefetched = islice(stream(config, workers=2), BATCHES)
-    assert all(map(equal_batches, prefetched, batches))
+    for batch, expected in zip(prefetched, batches, strict=True):
+        assert equal_batches(batch, expected)
 
 
 def test_batches_differ_for_another_seed(config: DataConfig, batches: list[Batch]) -> None:

@@ -13,7 +13,7 @@ from tools.bench.gpu_device import Device, Result
 from tools.bench.gpu_ratios import ratios
 from tools.bench.gpu_sizes import ENCODED, SMALL
 
-LENGTH = 24  # tokens of the longest source
+LENGTH = 24  # most tokens of a source
 
 
 def time_encoder(device: Device, quick: bool) -> Iterator[Result]:
