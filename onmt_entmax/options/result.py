@@ -25,7 +25,7 @@ class Notes:
     warnings: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """Return at most one line for each kind of note; warnings are printed apart."""
+        """Return at most one line for each kind of note, but none for warnings."""
         kinds = {
             "read as OpenNMT-py does not": self.replaced,
             "without effect here": self.ignored,
