@@ -128,7 +128,7 @@ def headed(
     """Tables with a heading in German."""
     for part in ("train", "dev"):
         rows = f"Wort\tForm\tMerkmale\na{part}\tab\tV;PST\nb\tbb\tN\n"
-        (tmp_path / f"x-{part}").write_text(rows)
+        (tmp_path / f"x-{part}").write_text(rows, encoding="utf-8")
     prepare("--data", tmp_path, "--out", tmp_path / "out", *request.param)
     return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
 
@@ -155,7 +155,10 @@ def test_named_columns_and_language(tmp_path: Path) -> None:
 
 @pytest.fixture
 def script_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Warnings of a Cyrillic table: six rows have Latin letters, four are repeated."""
+    """Warnings of a Cyrillic table: its last six rows have Latin letters.
+
+    Five of these are the same row, which is thus repeated four times.
+    """
     rows = [f"б{n}\tб{n}\tN" for n in range(20)]
     rows += [*["уранак\tура́нкa\tN;GEN"] * 5, "уранак\turanka\tN;DAT"]
     (tmp_path / "x").write_text("\n".join(rows) + "\n", encoding="utf-8")

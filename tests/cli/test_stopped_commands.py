@@ -69,6 +69,7 @@ def stop_in_training(command: list[str], model: Path, number: signal.Signals) ->
     scope="module", params=[signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
 )
 def audit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StoppedAudit:
+    """An audit that is stopped, called again and stopped again."""
     if sys.platform != "linux":
         pytest.skip("finds processes through /proc")
     number: signal.Signals = request.param
@@ -94,6 +95,7 @@ def test_no_process_of_a_stopped_audit_is_left(audit: StoppedAudit) -> None:
 
 
 def test_a_stopped_audit_saves_the_state_of_its_training(audit: StoppedAudit) -> None:
+    """Also after SIGKILL, of the audit alone: its training ends when it sees its parent gone."""
     assert "stopped at step" in audit.first.errors
     assert len(audit.states) == 1
 
@@ -113,6 +115,7 @@ class StoppedDistillation(NamedTuple):
 
 @pytest.fixture(scope="module")
 def distillation(tmp_path_factory: pytest.TempPathFactory) -> StoppedDistillation:
+    """A distillation that is stopped as soon as it has started its translation."""
     folder = tmp_path_factory.mktemp("distillation")
     (folder / "train.src").write_text("lang=english +V +PST a b\nlang=english +V b\n")
     write_model(folder / "model", 1)

@@ -68,9 +68,10 @@ def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, cut: b
         assert not cut
         assert result.finished == len(scores)
     # The proven hypotheses have the best scores of all; infinite ones are equal but not close.
-    best = sorted(scores.values(), reverse=True)
-    for proven, expected in zip(ours[: certificate.proven], best, strict=False):
-        assert proven == expected or math.isclose(proven, expected, abs_tol=_SCORE_TOLERANCE)
+    proven = ours[: certificate.proven]
+    best = sorted(scores.values(), reverse=True)[: len(proven)]
+    for score, expected in zip(proven, best, strict=True):
+        assert score == expected or math.isclose(score, expected, abs_tol=_SCORE_TOLERANCE)
     if certificate.level == "none":
         assert certificate.proven == 0
     return certificate.level
@@ -89,22 +90,33 @@ def check_average(
     Returns:
         The level of the average.
     """
-    for text, least in zip(average.sequences, average.probabilities, strict=True):
-        assert (
-            least - _AVERAGE_TOLERANCE <= truth[text] <= least + average.bound + _AVERAGE_TOLERANCE
-        )
+    _check_listed_probabilities(average, truth)
     unlisted = [p for text, p in truth.items() if text not in average.sequences]
     assert max([*unlisted, most_beyond]) <= average.bound + _AVERAGE_TOLERANCE
     if average.level == "exhaustive":
         assert not unlisted
-    for rank, text in enumerate(average.sequences[: average.proven]):
-        later = set(truth) - set(average.sequences[: rank + 1])
-        assert (
-            truth[text] >= max((truth[other] for other in later), default=0.0) - _AVERAGE_TOLERANCE
-        )
+    _check_proven_ranks(average, truth)
     if average.level == "optimal":
         _check_optimal_average(average, truth)
     return average.level
+
+
+def _check_listed_probabilities(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
+    """Each probability is a lower limit, and the true one is above it by at most the bound.
+
+    What is missing in it is the part of models that did not list the sequence.
+    """
+    for text, least in zip(average.sequences, average.probabilities, strict=True):
+        most = least + average.bound
+        assert least - _AVERAGE_TOLERANCE <= truth[text] <= most + _AVERAGE_TOLERANCE
+
+
+def _check_proven_ranks(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
+    """No sequence, listed or not, is more probable than a proven one that stands before it."""
+    for rank, text in enumerate(average.sequences[: average.proven]):
+        later = truth.keys() - set(average.sequences[: rank + 1])
+        most = max((truth[other] for other in later), default=0.0)
+        assert truth[text] >= most - _AVERAGE_TOLERANCE
 
 
 def _check_optimal_average(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:

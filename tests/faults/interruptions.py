@@ -40,36 +40,42 @@ def undisturbed(world: Path, call: str) -> Undisturbed:
     return Undisturbed(outputs(folder), time.monotonic() - started)
 
 
-class Interruption(NamedTuple):
-    """How a call is interrupted."""
+class Signal(NamedTuple):
+    """A signal, and when it comes."""
 
-    call: str
-    """Its name in `CALLS`."""
-    fault: Fault
-    limit: int
-    """Bytes of a file after which the disk is full, if that is the fault."""
-    wait: float
-    """Seconds after which the signal comes, otherwise."""
+    number: signal.Signals
+    seconds: float
+    """Since the start of the call."""
 
     def __str__(self) -> str:
-        if self.fault == "full disk":
-            return f"{self.call}: full disk after {self.limit} bytes"
-        return f"{self.call}: {self.fault} at {self.wait:.2f}"
+        return f"{self.number.name} at {self.seconds:.2f}"
+
+
+class FullDisk(NamedTuple):
+    """A disk with too little room."""
+
+    limit: int
+    """Bytes that each file can have."""
+
+    def __str__(self) -> str:
+        return f"full disk after {self.limit} bytes"
+
+    def restrict_process(self) -> None:
+        """Let no file of this process grow beyond the limit."""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.limit))
+
+
+Interruption = Signal | FullDisk
 
 
 def run_interrupted(
-    interruption: Interruption, world: Path, folder: Path
+    call: str, interruption: Interruption, world: Path, folder: Path
 ) -> subprocess.CompletedProcess[str]:
     """Run a call that a signal ends, or that finds its disk full."""
-    disk_is_full = interruption.fault == "full disk"
-
-    def restrict() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (interruption.limit, interruption.limit))
-
     with subprocess.Popen(
-        [*CONSOLE, *words(CALLS[interruption.call], world, folder)],
+        [*CONSOLE, *words(CALLS[call], world, folder)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
-        preexec_fn=restrict if disk_is_full else None,
+        preexec_fn=interruption.restrict_process if isinstance(interruption, FullDisk) else None,
     ) as process:  # fmt: skip
         try:
             printed = _end(process, interruption)
@@ -79,34 +85,38 @@ def run_interrupted(
 
 
 def _end(process: subprocess.Popen[str], interruption: Interruption) -> tuple[str, str]:
-    """Wait until a process has ended by itself or by its fault; return what it printed."""
-    disk_is_full = interruption.fault == "full disk"
+    """Wait until a process has ended by itself or by its signal; return what it printed.
+
+    A call that hangs on a full disk is killed, as its status then says.
+    """
+    if isinstance(interruption, FullDisk):
+        interruption = Signal(signal.SIGKILL, _LONGEST)
     try:
-        return process.communicate(timeout=_LONGEST if disk_is_full else interruption.wait)
+        return process.communicate(timeout=interruption.seconds)
     except subprocess.TimeoutExpired:
-        # A call that hangs on a full disk is killed, as its status then says.
-        number = signal.SIGKILL if disk_is_full else getattr(signal, interruption.fault)
-        process.send_signal(number)
+        process.send_signal(interruption.number)
         return process.communicate(timeout=_LONGEST)
 
 
-def failure_at_end(fault: Fault, done: subprocess.CompletedProcess[str]) -> str | None:
+def failure_at_end(
+    interruption: Interruption, done: subprocess.CompletedProcess[str]
+) -> str | None:
     """Say how an interrupted call ended that should not end so."""
-    if fault == "full disk":
+    if isinstance(interruption, FullDisk):
         return bug(done)
-    number = getattr(signal, fault)
+    number = interruption.number
     if done.returncode not in (0, -number, 128 + number) or "Traceback" in done.stderr:
         return f"status {done.returncode}: {done.stderr[-200:]}"
     return None
 
 
 def failure_in_files(
-    fault: Fault, status: int, folder: Path, expected: Mapping[str, bytes]
+    interruption: Interruption, status: int, folder: Path, expected: Mapping[str, bytes]
 ) -> str | None:
     """Say what an interrupted call has left that is neither old nor whole.
 
     Args:
-        fault: how it was interrupted.
+        interruption: of the call.
         status: its exit status, negative if a signal ended it.
         folder: of its outputs, with `old` in the file `out` before.
         expected: the outputs of the undisturbed call.
@@ -116,7 +126,8 @@ def failure_in_files(
         if content not in (b"old", expected.get(name)) and not name.startswith("run/"):
             return f"left a part of {name}"
     hidden = [path.name for path in folder.rglob(".*") if path.name != ".lock"]
-    was_killed = fault == "SIGKILL" or status < 0
+    sent_kill = isinstance(interruption, Signal) and interruption.number == signal.SIGKILL
+    was_killed = sent_kill or status < 0
     return f"left {hidden}" if hidden and not was_killed else None
 
 
@@ -126,14 +137,12 @@ def failure_if_repeated(
     """Make an interrupted call again; say what is not as if it had never been interrupted."""
     resumed = folder / "run"
     more = ["-train_from", str(resumed)] if checkpoint_steps(resumed) else []
-    if call == "export":  # it refuses a folder that is there
-        shutil.rmtree(folder / "released", ignore_errors=True)
+    # An export, which alone writes this folder, refuses one that is there.
+    shutil.rmtree(folder / "released", ignore_errors=True)
     done = run("onmt_entmax", *words(CALLS[call], world, folder), *more)
     if done.returncode != 0:
         return f"called again: {done.stderr[-200:]}"
     contents = outputs(folder)
-    if call == "train":  # it does not write the old file `out`
-        contents["out"] = b""
     different = [name for name, content in expected.items() if contents.get(name) != content]
     return f"called again: another {different}" if different else None
 
@@ -142,14 +151,17 @@ def interrupt(faults: tuple[Fault, ...], world: Path, random: Random, folder: Pa
     """Let a process be ended or its disk be full, and make the same call again."""
     call = random.choice(["train", "train", "train", "translate", "combine", "export"])
     fault = random.choice(faults)
-    expected, seconds = undisturbed(world, call)
+    expected, duration = undisturbed(world, call)
     (folder / "out").write_text("old")
-    limit = random.randrange(100, max(map(len, expected.values())))
-    interruption = Interruption(call, fault, limit, random.uniform(0.4, 1.1) * seconds)
-    done = run_interrupted(interruption, world, folder)
+    interruption: Interruption
+    if fault == "full disk":
+        interruption = FullDisk(random.randrange(100, max(map(len, expected.values()))))
+    else:  # mostly while it runs, sometimes when it has ended
+        interruption = Signal(signal.Signals[fault], random.uniform(0.4, 1.1) * duration)
+    done = run_interrupted(call, interruption, world, folder)
     failure = (
-        failure_at_end(fault, done)
-        or failure_in_files(fault, done.returncode, folder, expected)
+        failure_at_end(interruption, done)
+        or failure_in_files(interruption, done.returncode, folder, expected)
         or failure_if_repeated(call, world, folder, expected)
     )
-    return Outcome(str(interruption), failure)
+    return Outcome(f"{call}: {interruption}", failure)

@@ -104,6 +104,7 @@ def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) 
     if decision is None:
         return "no text"  # "found" is a level
     utility = decision.utility
+    # Without what is beyond the length limit, as `decision.expected`.
     real = truth.expected_utilities(utility, list(truth.probabilities))
     for text, least in zip(decision.texts, decision.expected, strict=True):
         assert least - _TOLERANCE <= real[text] <= least + decision.slack + _TOLERANCE
@@ -123,13 +124,13 @@ def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) 
     if decision.level in ("exact", "proven"):
         assert is_best_of([text for text in real if text != choice])
     if decision.level == "proven":
-        strange = _strange_texts(decision, rng)
-        expected = truth.expected_utilities(utility, strange)
+        unlisted = _draw_unlisted_texts(decision, rng)
+        expected = truth.expected_utilities(utility, unlisted)
         assert real[choice] >= max(expected.values(), default=0.0) - _TOLERANCE
     return decision.level
 
 
-def _strange_texts(decision: Decision, rng: random.Random) -> list[str]:
+def _draw_unlisted_texts(decision: Decision, rng: random.Random) -> list[str]:
     """Return a few random texts that no listed one equals for the utility."""
     drawn = [" ".join(rng.choices(_LETTERS, k=rng.randint(0, 6))) for _ in range(5)]
     listed = [compared_parts(decision.utility, text) for text in decision.texts]

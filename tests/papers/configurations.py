@@ -14,7 +14,7 @@ from tests.commands import ROOT
 
 CONFIG = ROOT / "config"
 LINE = "lang=english +V d r a w"
-"""What the corpora here have."""
+"""The only line of each corpus that is written here, as source and as target."""
 KEYS = ("path_src", "path_tgt")
 
 
@@ -49,7 +49,8 @@ def build_without_weights(config: ModelConfig) -> torch.nn.Module:
 def commands_of(path: Path) -> dict[str, list[str]]:
     """Return the arguments of the last call of each command in the head of a configuration.
 
-    Such as `{"train": ["-config", "config/x.yaml"]}` of the comment
+    A command is called as `onmt-entmax NAME` or as `python -m tools.papers.NAME`. The result is
+    `{"train": ["-config", "config/x.yaml"]}` of the comment
 
         # onmt-entmax train \\
         #   -config config/x.yaml

@@ -16,17 +16,19 @@ from tools.papers import tables
 @pytest.fixture(scope="session", autouse=True)
 def forked_commands() -> Iterator[None]:
     """Let commands that scripts start be forks of a warm process, where `tests.warm` offers one."""
-    before = ending.CONSOLE
-    socket = server_socket()
-    if socket is not None:
-        ending.CONSOLE = (sys.executable, "-S", "-E", warm.__file__, socket, warm.CONSOLE)
-    yield
-    ending.CONSOLE = before
+    with pytest.MonkeyPatch.context() as patch:
+        socket = server_socket()
+        if socket is not None:
+            # The client needs neither site-packages (-S) nor variables of Python (-E), and starts
+            # sooner without. The last word asks the server for the console command.
+            client = (sys.executable, "-S", "-E", warm.__file__, socket)
+            patch.setattr(ending, "CONSOLE", (*client, warm.CONSOLE))
+        yield
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A matrix that the real command has run."""
+    """A matrix that the real command has run; a test that changes its runs takes `copied`."""
     from tests.papers.matrices import write_matrix
 
     path = write_matrix(tmp_path_factory.mktemp("matrix"))
@@ -40,7 +42,8 @@ def copied(finished: Path, tmp_path: Path) -> Iterator[Path]:
 
     Its files name their own folder, so that a copy elsewhere would not be the same matrix.
     """
-    shutil.copytree(finished.parent / "runs", tmp_path / "kept")
+    runs, unchanged = finished.parent / "runs", tmp_path / "unchanged"
+    shutil.copytree(runs, unchanged)
     yield finished
-    shutil.rmtree(finished.parent / "runs")
-    shutil.copytree(tmp_path / "kept", finished.parent / "runs")
+    shutil.rmtree(runs)
+    shutil.copytree(unchanged, runs)
