@@ -8,6 +8,7 @@ import pytest
 
 from tests.commands import ROOT, execute
 from tools.bench.recurrence import all_conditions, parse_arguments
+from tools.bench.texts import INFLECTION
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +43,7 @@ def test_rounded_products_have_nearly_the_same_loss(results: dict[str, dict[str,
 def test_softmax_has_the_whole_vocabulary_as_its_support(
     results: dict[str, dict[str, Any]],
 ) -> None:
-    assert results["1"]["support"] == 776
+    assert results["1"]["support"] == INFLECTION.vocabulary
 
 
 def test_entmax_has_a_small_support(results: dict[str, dict[str, Any]]) -> None:

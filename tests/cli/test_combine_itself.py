@@ -25,7 +25,7 @@ class Pair(NamedTuple):
 def files(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with output and report of the model, and of its average with itself.
 
-    A search lists five outputs, of some sources not all. One line is blank.
+    A search lists at most five outputs; some sources have more. The last line but one is blank.
     """
     folder = tmp_path_factory.mktemp("itself")
     lines = [" ".join(letters) for letters in product("abc", "bde", "afc")]

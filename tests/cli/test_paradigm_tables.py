@@ -151,9 +151,12 @@ def test_a_table_in_a_file_does_not_depend_on_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "1")
     output = ("--output", tmp_path / "table")
+    monkeypatch.setenv("COLUMNS", "1")
     assert run_paradigm(paradigm_model, cells_file, "german", "ab", *output) == 0
     assert run_paradigm(paradigm_model, cells_file, "german", "ab") == 0
     folded = capsys.readouterr().out
-    assert len(folded) > len((tmp_path / "table").read_text("utf-8"))
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert run_paradigm(paradigm_model, cells_file, "german", "ab") == 0
+    unfolded = capsys.readouterr().out
+    assert (tmp_path / "table").read_text("utf-8") == unfolded != folded

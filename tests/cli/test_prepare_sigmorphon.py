@@ -143,8 +143,9 @@ def example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Example:
     folder = tmp_path / "a: b"
     for language in ("english", "german"):
         for part in ("train", "dev"):
-            rows = (SAMPLES / f"{language}-{part}").read_text().splitlines(keepends=True)
-            (tmp_path / f"{language}-{part}").write_text("".join(rows[:20]))
+            name = f"{language}-{part}"
+            rows = (SAMPLES / name).read_text(encoding="utf-8").splitlines(keepends=True)
+            (tmp_path / name).write_text("".join(rows[:20]), encoding="utf-8")
     prepare("--data", tmp_path, "--out", folder)
     *_, printed = capsys.readouterr().out.partition("next:\n")
     return Example(folder, [shlex.split(line)[1:] for line in printed.splitlines()])

@@ -64,7 +64,7 @@ def test_a_drawing_has_the_tokens_of_the_source(word_answer: dict[str, Any]) -> 
 def test_every_hypothesis_ends_once_in_the_lattice(word_answer: dict[str, Any]) -> None:
     """A branch is (token, log-probability), and (None, log-probability, hypothesis) at an end."""
     branches = [branch for node in word_answer["drawing"]["nodes"] for branch in node["branches"]]
-    ends = [branch[2] for branch in branches if branch[0] is None and len(branch) == 3]
+    ends = [rest[0] for token, _, *rest in branches if token is None and rest]
     assert sorted(ends) == list(range(len(word_answer["record"]["hypotheses"])))
 
 
@@ -138,6 +138,9 @@ def test_the_model_answers_one_query_at_a_time(
 # --- paradigms ---
 
 
+CELLS, SEARCHES = 150, [64, 64, 22]  # of a paradigm; batches have at most 64 cells
+
+
 @pytest.fixture
 def batch_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of all batches that inflectors search."""
@@ -157,10 +160,10 @@ def batch_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_large_paradigm_is_searched_in_batches(
     inflection_model: Path, tmp_path: Path, batch_sizes: list[int]
 ) -> None:
-    model = copy_with_verb_cells(inflection_model, tmp_path / "model", 150)
+    model = copy_with_verb_cells(inflection_model, tmp_path / "model", CELLS)
     (section,) = Answering(model, TASK).answer(VERB)["sections"]
-    assert len(section["cells"]) == 150
-    assert batch_sizes == [64, 64, 22]
+    assert len(section["cells"]) == CELLS
+    assert batch_sizes == SEARCHES
 
 
 def test_a_paradigm_without_a_lemma_is_refused_before_any_search(
@@ -179,7 +182,7 @@ def test_each_batch_of_a_paradigm_waits_for_its_turn(
 
     No answer tells whether the lock was free in between: the test looks at it.
     """
-    answering = Answering(copy_with_verb_cells(inflection_model, tmp_path / "model", 150), TASK)
+    answering = Answering(copy_with_verb_cells(inflection_model, tmp_path / "model", CELLS), TASK)
     locked_at_turns = []
 
     def client_left() -> bool:  # asked once a turn
@@ -187,5 +190,5 @@ def test_each_batch_of_a_paradigm_waits_for_its_turn(
         return False
 
     answering.answer(VERB, client_left)
-    assert locked_at_turns == [True, True, True]
+    assert locked_at_turns == [True] * len(SEARCHES)
     assert not answering._lock.locked()
