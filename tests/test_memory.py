@@ -74,6 +74,7 @@ def test_a_training_beyond_any_memory_is_one_line(
 
 
 def test_a_long_line_of_training_is_named(tmp_path: Path) -> None:
+    """The attention of 100,000 tokens to as many, in a batch of 8, needs more than a terabyte."""
     config = write_config(tmp_path, batch_size=8)
     for side in ("src", "tgt"):
         path = tmp_path / f"train.{side}"
@@ -81,5 +82,5 @@ def test_a_long_line_of_training_is_named(tmp_path: Path) -> None:
         lines[99] = "a " * 100_000
         path.write_text("\n".join(lines) + "\n")
     message = fail("train.py", "-config", config)
-    assert "train.src" in message
+    assert f"{tmp_path}/train.src, {tmp_path}/train.tgt: line 100: " in message
     assert "filtertoolong" in message

@@ -17,6 +17,7 @@ from onmt_entmax.translator import Translator
 from tests.toy import write_config
 
 JOINED = "{'mode': 'char', 'joiner_annotate': True}"
+TASK = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
 
 
 def join_words(folder: Path) -> None:
@@ -42,9 +43,6 @@ def run(tmp_path_factory: pytest.TempPathFactory, pyonmttok: Any) -> Path:
     join_words(folder)
     assert train(["-config", str(path)]) == 0
     return folder / "run"
-
-
-TASK = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
 
 
 def translator_of(run: Path, **options: object) -> Translator:

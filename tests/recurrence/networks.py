@@ -105,7 +105,7 @@ def padded(outputs: Tensor, index: Tensor) -> Tensor:
 def with_gradients(model: nn.ModuleList, *results: Tensor) -> list[Tensor]:
     """Return results, and the gradients of all weights of their sum with random factors."""
     generator = torch.Generator().manual_seed(3)
-    # Drawn on the CPU, so that they are the same on every device.
+    # Drawn on the CPU, so that they are the same on every device; `to(result)` moves them there.
     factors = (torch.randn(result.shape, generator=generator) for result in results)
     loss = sum(
         (result * factor.to(result)).sum() for result, factor in zip(results, factors, strict=True)

@@ -79,8 +79,9 @@ class TestProductsInBfloat16:
 
     @torch.inference_mode()
     def test_are_not_taken_in_float64(self, exact: ModelStepper, rough: ModelStepper) -> None:
-        banks = [each.double().start(BATCH).source.memory_bank for each in (exact, rough)]
-        assert torch.equal(*banks)
+        expected = exact.double().start(BATCH).source.memory_bank
+        memory_bank = rough.double().start(BATCH).source.memory_bank
+        assert torch.equal(memory_bank, expected)
 
 
 @pytest.mark.parametrize("kind", ["gru", "transformer"])

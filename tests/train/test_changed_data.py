@@ -30,7 +30,9 @@ def train_and_add_tokens(folder: Path, min_frequency: int = 0, tags: int = 1) ->
     _, *lines = source.read_text().splitlines(keepends=True)
     others = "".join(f"lang=x {line}" for line in lines)
     source.write_text(f"lang=x a\n{others}")
+
     assert train(arguments) == 0
+
     source.write_text(f"lang=y {'+z ' * tags}a\n{others}")
     target.write_text(f"z {target.read_text()}")
     return arguments

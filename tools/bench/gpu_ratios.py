@@ -21,14 +21,14 @@ def ratios(
         calls: functions by name; the first is the reference, whose milliseconds stand in the row.
         peers: functions of other packages, which run as written alone: they read values back, and
             cannot be captured.
-        repeats: how often each function of `calls` is timed; peers half as often.
+        repeats: how often each function of `calls` is timed; peers half as often, once at least.
     """
     times: dict[str, dict[str, float]] = defaultdict(dict)
     for name, call in calls.items():
         for way, run in device.ways(call):
             times[way][name] = device.median(run, repeats)
     for name, call in peers.items():
-        times[AS_WRITTEN][name] = device.median(call, repeats // 2)
+        times[AS_WRITTEN][name] = device.median(call, max(1, repeats // 2))
     reference, *others = calls
     for way, measured in times.items():
         base = measured.get(reference, float("nan"))

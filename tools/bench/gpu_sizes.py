@@ -33,18 +33,18 @@ BASE = Transformer("Transformer base", text=texts.SENTENCES, size=transformer_mo
 SMALL_LSTM = Lstm("2x24 V=776", units=24, text=texts.INFLECTION)
 TINY = Transformer("tiny Transformer", text=texts.INFLECTION, size=transformer_models.SIZES["tiny"])
 
-# Of a GPU.
-SIZES = (
-    Size(CHARACTERS, pairs=64),
-    Size(CHARACTERS, pairs=256),
-    Size(WORDS, pairs=256),
-    Size(BASE, pairs=164),  # 4,100 target tokens a step
-)
+FEW_CHARACTERS = Size(CHARACTERS, pairs=64)
+MANY_CHARACTERS = Size(CHARACTERS, pairs=256)
+MANY_WORDS = Size(WORDS, pairs=256)
+SENTENCES = Size(BASE, pairs=164)  # 4,100 target tokens a step
+
+# A GPU is timed with these.
+SIZES = (FEW_CHARACTERS, MANY_CHARACTERS, MANY_WORDS, SENTENCES)
 # A check of updates computes them in float64 on the CPU, too, which takes long for large models.
-UPDATED = (Size(CHARACTERS, pairs=64), Size(TINY, pairs=16))
-# A check of graphs: one size for each network.
-CAPTURED = SIZES[1:]
+UPDATED = (FEW_CHARACTERS, Size(TINY, pairs=16))
+# A check of graphs needs one size for each network.
+CAPTURED = (MANY_CHARACTERS, MANY_WORDS, SENTENCES)
 # An encoder is timed with the large batches.
-ENCODED = (Size(CHARACTERS, pairs=256), Size(WORDS, pairs=256))
-# Of a CPU, where all parts only try themselves.
+ENCODED = (MANY_CHARACTERS, MANY_WORDS)
+# On a CPU all parts only try themselves, with these.
 SMALL = (Size(SMALL_LSTM, pairs=16), Size(TINY, pairs=16))
