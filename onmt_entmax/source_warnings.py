@@ -113,7 +113,7 @@ def nearest_tags(token: str, known: Iterable[str]) -> str:
         return ""
     by_upper_case = {tag.upper(): tag for tag in known}
     nearest = []
-    for part in re.split(r"[,;\s]+", decode_tag(token).upper()):
+    for part in filter(None, re.split(r"[,;\s]+", decode_tag(token).upper())):
         matches = difflib.get_close_matches(part, by_upper_case, n=1, cutoff=_SIMILAR)
         if not matches:
             return ""

@@ -28,6 +28,7 @@ def test_a_query_like_those_of_training_has_no_warning(inflector: Inflector) -> 
     [
         ("german", "V;SBVJ", ["unknown tag SBVJ (did you mean SBJV?)"]),
         ("german", "V;sbjv", ["unknown tag sbjv (did you mean SBJV?)"]),
+        ("german", "V;SBJV,", ["unknown tag SBJV, (did you mean SBJV?)"]),
         ("german", "V;SUBJ", ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"]),
         (
             "english",
