@@ -64,7 +64,7 @@ def _mixture_within_a_word(form: str) -> str:
 def _mixture_with_lemma(form: str, lemma: str) -> str:
     """Return the scripts of form and lemma if the form has some that do not go with the lemma's.
 
-    Nothing, if the lemma mixes scripts itself: then the form may have any of them.
+    Nothing, if the lemma mixes scripts itself: no script is then expected of the form.
     """
     of_form, of_lemma = _scripts(form), _scripts(lemma)
     if not of_form or not of_lemma or not _fit(of_lemma) or _fit(of_form + of_lemma):
