@@ -33,6 +33,7 @@ from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.strings.task import RIGHT_TO_LEFT, is_language
+from onmt_entmax.strings.task_record import RECORDED
 from onmt_entmax.version import __version__
 
 # Options of the training that are kept; none of them is a path.
@@ -73,6 +74,8 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
     use = f"translate -model {name} -src FILE -output FILE"
     if any(map(is_language, source.tokens)):
         use = f"inflect --model {name} LANGUAGE LEMMA TAGS"
+    elif options.get("task"):
+        use = f"predict {name} TABLE --output TABLE"
     order = ""
     if options.get("target_order") == RIGHT_TO_LEFT:
         order = "\nIt writes from right to left; the commands print from left to right."
@@ -131,7 +134,7 @@ def export(model: Path, target: Path, dtype: str) -> LoadedModel:
         raise UserError(f"{target}: exists already; name a new folder")
     loaded = load(model)
     transforms = transforms_of(loaded.options)
-    kept = {*transform_options(), *TRAINING}
+    kept = {*transform_options(), *TRAINING, *RECORDED}
     if not SUBWORDS.intersection(transforms):  # nothing reads them
         kept -= {*SUBWORD_FILES}
     options, contents = with_subword_files(
@@ -139,8 +142,6 @@ def export(model: Path, target: Path, dtype: str) -> LoadedModel:
     )
     build_transforms([], Namespace(**options), None)  # refuses files that the options name
     options["transforms"] = transforms
-    if loaded.right_to_left:
-        options["target_order"] = RIGHT_TO_LEFT
     loaded.model.to(getattr(torch, dtype))
     for name, weight in loaded.model.state_dict().items():
         if not bool(weight.isfinite().all()):

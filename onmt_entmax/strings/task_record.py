@@ -24,6 +24,9 @@ from onmt_entmax.strings.task import (
 )
 from onmt_entmax.strings.units import Unit
 
+RECORDED = ("task", "target_order", "copy_frequency")
+"""Options that `recorded_task` reads"""
+
 
 def task_record(task: StringTask) -> dict[str, Any]:
     """Return what `task` in `train.yaml` holds: the columns, and the separators of some of them."""

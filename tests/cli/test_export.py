@@ -83,6 +83,35 @@ def test_the_card_has_the_updates_of_the_best_checkpoint(exported: Exported) -> 
     assert f"| updates | {best} |" in (exported.folder / "README.md").read_text()
 
 
+# --- models of tables ---
+
+TABLE = {
+    "task": {"columns": ["source", "target"], "separators": {"target": " "}},
+    "target_order": "right_to_left",
+    "copy_frequency": 2,
+}
+
+
+@pytest.fixture
+def of_a_table(tmp_path: Path) -> Path:
+    """The model folder of a table; `exported` beside it is its export."""
+    save(tmp_path / "model", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, TABLE)
+    export(tmp_path / "model", tmp_path / "exported")
+    return tmp_path / "model"
+
+
+def test_an_exported_model_of_a_table_reads_and_writes_the_same_tokens(of_a_table: Path) -> None:
+    task = load(of_a_table).task
+    assert task.copies
+    assert task.target.separator == " "
+    assert load(of_a_table.with_name("exported")).task == task
+
+
+def test_the_card_of_a_model_of_a_table_names_predict(of_a_table: Path) -> None:
+    card = of_a_table.with_name("exported").joinpath("README.md").read_text()
+    assert "onmt-entmax predict exported TABLE --output TABLE" in card
+
+
 # --- subword models ---
 
 
