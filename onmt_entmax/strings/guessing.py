@@ -178,14 +178,17 @@ def _guess_columns(
     if width == 2:
         return (SOURCE, TARGET)
     position = _tags_position(rows) if width > 2 else None
-    if position is not None:
+    if position in (1, 2):
         columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
         columns.insert(position, TAGS)
         return tuple(columns)
-    if width == len(usual):
+    if width == len(usual) and position is None:  # no tags elsewhere contradict the usual columns
         return tuple(usual)
     if width == 1:
-        raise TableError(f"{name}: no tabs, nor commas, divide columns, as in {rows[0][0]!r}")
+        raise TableError(
+            f"{name}: no tabs, nor commas, divide columns, as in {rows[0][0]!r}; write a tab "
+            "between them"
+        )
     raise TableError(
         f"{name}: unclear what its {width} columns are, such as {' | '.join(rows[0])!r}; name "
         "them, such as --columns source,target,tags,- (- leaves a column out)"
@@ -193,10 +196,11 @@ def _guess_columns(
 
 
 def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
-    """Return which column has tags: the second or third, the only one that mostly looks like them.
+    """Return which column has tags: the only one that mostly looks like them.
 
-    None if there is none, or several.
+    The second or third counts first, then another. None if there is none, or several.
     """
+    elsewhere = None
     for pattern in _LIKE_TAGS:
         likely = [
             position
@@ -205,7 +209,9 @@ def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
         ]
         if len(likely) == 1 and likely[0] in (1, 2):
             return likely[0]
-    return None
+        if len(likely) == 1:
+            elsewhere = likely[0]
+    return elsewhere
 
 
 def guess_separator(texts: Sequence[str]) -> str:

@@ -50,8 +50,14 @@ def test_usual_columns_are_those_of_an_unclear_table() -> None:
     assert (layout.columns, layout.guessed) == (usual, True)
 
 
+def test_tags_in_the_first_column_are_no_source_of_the_usual_columns() -> None:
+    lines = ["V;PST\ttake\ttook", "V;3;SG\ttake\ttakes"]
+    with pytest.raises(TableError, match="unclear what its 3 columns are"):
+        guess_layout(lines, "x", usual=("source", "target", "tags"))
+
+
 def test_a_line_without_columns_is_no_table() -> None:
-    with pytest.raises(TableError, match="x: no tabs, nor commas, divide columns, as in 'a b'"):
+    with pytest.raises(TableError, match="as in 'a b'; write a tab between them"):
         guess_layout(["a b"], "x")
 
 
