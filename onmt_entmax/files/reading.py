@@ -8,6 +8,16 @@ from typing import Any
 from onmt_entmax.errors import counted
 from onmt_entmax.files.paths import FileError, naming
 
+# What a file begins with that is no UTF-8 text, and what to do with it.
+_OTHER_FORMATS = {
+    b"\x1f\x8b": "it is compressed by gzip; unpack it first",
+    b"\xfd7zXZ": "it is compressed by xz; unpack it first",
+    b"BZh": "it is compressed by bzip2; unpack it first",
+    b"PK\x03\x04": "it is a ZIP archive, as spreadsheets are; save it as text in UTF-8",
+    b"\xff\xfe": "it is UTF-16; save it as UTF-8",
+    b"\xfe\xff": "it is UTF-16; save it as UTF-8",
+}
+
 
 def read_lines(path: Path, name: str = "") -> Iterator[str]:
     """Yield the lines of a UTF-8 text file, without line ends and byte order mark.
@@ -32,8 +42,18 @@ def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise FileError(f"{name}:{number}: not UTF-8 text ({error.reason})") from None
+            remedy = _remedy(line) if number == 1 else "save it as UTF-8"
+            reason = f"not UTF-8 text ({error.reason}); {remedy}"
+            raise FileError(f"{name}:{number}: {reason}") from None
         yield text.removesuffix("\n").removesuffix("\r")
+
+
+def _remedy(beginning: bytes) -> str:
+    """Return what to do with a file that begins so and is not UTF-8."""
+    for signature, remedy in _OTHER_FORMATS.items():
+        if beginning.startswith(signature):
+            return remedy
+    return "save it as UTF-8"
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:

@@ -1,5 +1,9 @@
 """Reading of lines, bytes and JSON: what a line is, and files that cannot be read."""
 
+import bz2
+import gzip
+import lzma
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -43,6 +47,30 @@ class TestLines:
         (tmp_path / "bytes").write_bytes(b"a\n\xff")
         with pytest.raises(FileError, match=r"bytes:2: not UTF-8 text"):
             list(read_lines(tmp_path / "bytes"))
+
+    @pytest.mark.parametrize(
+        ("content", "remedy"),
+        [
+            pytest.param(gzip.compress(b"a\n"), "compressed by gzip; unpack it first", id="gzip"),
+            pytest.param(lzma.compress(b"a\n"), "compressed by xz; unpack it first", id="xz"),
+            pytest.param(bz2.compress(b"a\n"), "compressed by bzip2; unpack it first", id="bzip2"),
+            pytest.param("a\tb\n".encode("utf-16"), "is UTF-16; save it as UTF-8", id="UTF-16"),
+            pytest.param("ä\n".encode("latin-1"), "; save it as UTF-8", id="Latin-1"),
+        ],
+    )
+    def test_of_other_formats_are_refused_with_what_to_do(
+        self, tmp_path: Path, content: bytes, remedy: str
+    ) -> None:
+        (tmp_path / "bytes").write_bytes(content)
+        with pytest.raises(FileError, match=rf"bytes:1: not UTF-8 text \(.*\).*{remedy}$"):
+            list(read_lines(tmp_path / "bytes"))
+
+    def test_of_a_spreadsheet_are_refused_with_what_to_do(self, tmp_path: Path) -> None:
+        part = zipfile.ZipInfo("[Content_Types].xml")  # of a fixed date: the bytes never change
+        with zipfile.ZipFile(tmp_path / "table.xlsx", "w") as archive:
+            archive.writestr(part, "<Types/>" * 100, zipfile.ZIP_DEFLATED)
+        with pytest.raises(FileError, match=r"table.xlsx:1: .*save it as text in UTF-8$"):
+            list(read_lines(tmp_path / "table.xlsx"))
 
 
 @pytest.mark.parametrize(
