@@ -25,9 +25,9 @@ _LISTED = 5  # rows of mixed scripts that are named
 _EXAMPLES = 3  # targets of a query with several that are named
 _LONGEST_PHONE = 3  # characters; a longer symbol is no phone
 _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
-# A tag that several tags seem to be joined in, such as V|PST or V, PST; not V, nor NOM(2, SG),
-# whose separator stands within brackets.
-_JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, ]")
+# A tag that several tags seem to be joined in, such as V|PST, V+PST or V, PST; not V, nor
+# NOM(2, SG), whose separator stands within brackets.
+_JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
 
 
 def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:

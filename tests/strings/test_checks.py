@@ -75,6 +75,11 @@ def test_a_likely_mistake_is_named(line: str, message: str) -> None:
             "no separator divides tags: 'V|PST' is one tag; ",
             id="another separator",
         ),
+        pytest.param(
+            ["a\tb\tN+ACC(SG)", "c\td\tV+IMP"],
+            "no separator divides tags: 'N+ACC(SG)' is one tag; ",
+            id="plus",
+        ),
     ],
 )
 def test_a_column_is_likely_no_tags(lines: list[str], message: str) -> None:
