@@ -29,11 +29,18 @@ _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
 # NOM(2, SG), whose separator stands within brackets.
 _JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
 
+# Characters that nobody sees: controls, zero-width and soft ones, and marks of direction. Not the
+# joiners U+200C and U+200D, which Persian, languages of India and emoji need.
+_INVISIBLE = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff]"
+)
+
 
 def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
     """Return what is likely a mistake in the rows of one table."""
     return chain(
         _outer_spaces(rows),
+        _invisible_characters(rows),
         _missing_tags(rows),
         _numbers_as_tags(rows),
         _undivided_tags(rows),
@@ -94,6 +101,20 @@ def _outer_spaces(rows: Sequence[Row]) -> Iterator[str]:
     spaced = sum(text != text.strip() for text in texts)
     if spaced:
         yield f"spaces around sources, targets or tags, which a model learns: {spaced:,}"
+
+
+def _invisible_characters(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the rows with a character that nobody sees, as a zero-width space."""
+    hidden = [
+        (row, match[0])
+        for row in rows
+        if (match := _INVISIBLE.search(f"{row.query.source}{row.target}"))
+    ]
+    if hidden:
+        yield (
+            f"rows with invisible characters, such as U+{ord(hidden[0][1]):04X}, which a model "
+            f"learns: {_share([row for row, _ in hidden], rows)}"
+        )
 
 
 def _missing_tags(rows: Sequence[Row]) -> Iterator[str]:

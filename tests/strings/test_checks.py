@@ -87,6 +87,22 @@ def test_a_column_is_likely_no_tags(lines: list[str], message: str) -> None:
     assert text.startswith(message)
 
 
+@pytest.mark.parametrize("character", "\u200b\ufeff\xad\u200e\u2060\x00\x85", ids=ascii)
+@pytest.mark.parametrize(
+    "row", ["dr{}aw\tdrew\tV;PST", "draw\tdr{}ew\tV;PST"], ids=["source", "target"]
+)
+def test_an_invisible_character_is_named(character: str, row: str) -> None:
+    (text,) = oddities(rows_in([*FORMS, row.format(character)], INFLECTION), INFLECTION)
+    assert text.startswith(f"rows with invisible characters, such as U+{ord(character):04X}, which")
+    assert text.endswith(": 1 of 4, such as line 4")
+
+
+@pytest.mark.parametrize("character", "\u200c\u200d", ids=ascii)
+def test_joiners_are_no_mistake(character: str) -> None:
+    row = f"dr{character}aw\tdr{character}ew\tV;PST"
+    assert not list(oddities(rows_in([*FORMS, row], INFLECTION), INFLECTION))
+
+
 def test_a_first_row_without_phones_may_be_a_heading() -> None:
     (text,) = oddities(rows_in(["Wort\tAussprache", *PHONES], PRONUNCIATION), PRONUNCIATION)
     assert text.startswith("rows that may be headings: 1 of 3, such as line 1, 'Wort', 'Ausspra")
