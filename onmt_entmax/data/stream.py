@@ -60,7 +60,7 @@ class TrainingBatches:
     """The endless stream of training batches.
 
     Buckets of `bucket_size` lines are cut into batches of similar length, and the batches of a
-    bucket are shuffled.
+    bucket are shuffled. `Batch.indices` count the lines from the beginning of the first epoch on.
 
     Args:
         data: corpora and vocabularies.
@@ -77,8 +77,7 @@ class TrainingBatches:
         self.position = Position()
         config = data.config
         self.shapes = Shapes(config.batch_size, config.batch_type, steps=(1, 1))
-        self._epoch = 0  # of the last batch that was yielded
-        self._bucket_size = 1  # number of batches of its bucket
+        self._bucket_size = 1  # number of batches in the bucket of the last one that was yielded
 
     @property
     def epochs(self) -> float:
@@ -96,7 +95,7 @@ class TrainingBatches:
         return position.epoch + lines_read / lines
 
     def longest_line(self, batches: Sequence[Batch]) -> str:
-        """Return corpus, line and tokens of the longest pair of the last batches, for an error."""
+        """Return corpus, line and tokens of the longest pair of some batches, for an error."""
         _, source, target, index = max(
             (source + target, source, target - 2, index)  # without start and end symbol
             for batch in batches
@@ -108,7 +107,8 @@ class TrainingBatches:
                 strict=True,
             )
         )
-        number, line = next(itertools.islice(self.data.mixed(self._epoch), index, None))
+        epoch, place = divmod(index, self.data.epoch_size)
+        number, line = next(itertools.islice(self.data.mixed(epoch), place, None))
         corpus = self.data.config.corpora[number]
         return (
             f"{corpus.path_src}, {corpus.path_tgt}: line {line + 1}: a batch with its "
@@ -125,7 +125,6 @@ class TrainingBatches:
             placed = _merged(readers, self.position.epoch)
             item = next(placed)
             for following in placed:
-                self._epoch = item.position.epoch
                 self._bucket_size = item.bucket_size
                 self.position = following.position
                 assert item.batch is not None, "merged readers yield batches"
@@ -195,8 +194,9 @@ def _read(
             pairs, rows = read_bucket(seed)
             groups = pairs.groups(rows, seed, shapes.group_lengths)
             first = origin.batch if number == origin.bucket else 0
+            lines_before = epoch * data.epoch_size + number * config.bucket_size
             for place, group in enumerate(groups[first:], first):
-                batch = pairs.batch(rows[group], group + number * config.bucket_size)
+                batch = pairs.batch(rows[group], group + lines_before)
                 yield _PlacedBatch(Position(epoch, number, place), len(groups), batch)
-            if first >= len(groups):
+            if first >= len(groups):  # filters left no pair, or the start is behind the last batch
                 yield _PlacedBatch(Position(epoch, number), bucket_size=0, batch=None)

@@ -166,7 +166,8 @@ class TestTheOrder:
         return data_config(numbered_corpus(tmp_path, size=200))
 
     def indices(self, batches: TrainingBatches) -> list[list[int]]:
-        return [batch.indices for batch in islice(batches, 25)]
+        """Return the pairs of each batch, numbered within their epoch."""
+        return [[index % 200 for index in batch.indices] for batch in islice(batches, 25)]
 
     def test_is_the_same_for_the_same_seed(self, config: DataConfig) -> None:
         assert self.indices(stream(config)) == self.indices(stream(config))
@@ -182,6 +183,27 @@ class TestTheOrder:
     def test_is_not_by_length(self, config: DataConfig) -> None:
         lengths = [int(batch.source_lengths[0]) for batch in islice(stream(config), 25)]
         assert lengths not in (sorted(lengths), sorted(lengths, reverse=True))
+
+
+# --- the longest line, for errors ------------------------------------------------------------
+
+
+def test_the_longest_line_is_named_in_an_update_over_the_end_of_an_epoch(tmp_path: Path) -> None:
+    """Each epoch is a batch of seven pairs, in which the corpus of two lines goes on in turns.
+
+    Its second line, the longest of all, is the fourth pair of the first epoch, and the second and
+    sixth pair of the second.
+    """
+    two_lines = write_corpus(tmp_path, "two", ["one", "a " * 9], ["one", "b " * 6])
+    batches = stream(data_config(numbered_corpus(tmp_path, size=4), two_lines))
+    update = list(islice(batches, 2))
+    assert [len(batch) for batch in update] == [7, 7]
+    expected = (
+        f"{two_lines.path_src}, {two_lines.path_tgt}: line 2: a batch with its 9 source tokens and "
+        "6 target tokens"
+    )
+    for longest_of in (update[:1], update[1:], update):
+        assert batches.longest_line(longest_of) == expected
 
 
 # --- corpora of different weights ------------------------------------------------------------
