@@ -75,7 +75,7 @@ def card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any])
     if any(map(is_language, source.tokens)):
         use = f"inflect --model {name} LANGUAGE LEMMA TAGS"
     elif options.get("task"):
-        use = f"predict {name} TABLE --output TABLE"
+        use = f"predict {name} TABLE --output PREDICTED"
     order = ""
     if options.get("target_order") == RIGHT_TO_LEFT:
         order = "\nIt writes from right to left; the commands print from left to right."

@@ -8,7 +8,7 @@ from typing import Any
 from onmt_entmax.errors import counted
 from onmt_entmax.files.paths import FileError, naming
 
-# What a file begins with that is no UTF-8 text, and what to do with it.
+# How files that are not UTF-8 text begin, and what to do with them.
 _OTHER_FORMATS = {
     b"\x1f\x8b": "it is compressed by gzip; unpack it first",
     b"\xfd7zXZ": "it is compressed by xz; unpack it first",

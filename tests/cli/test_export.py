@@ -109,7 +109,7 @@ def test_an_exported_model_of_a_table_reads_and_writes_the_same_tokens(of_a_tabl
 
 def test_the_card_of_a_model_of_a_table_names_predict(of_a_table: Path) -> None:
     card = of_a_table.with_name("exported").joinpath("README.md").read_text()
-    assert "onmt-entmax predict exported TABLE --output TABLE" in card
+    assert "onmt-entmax predict exported TABLE --output PREDICTED" in card
 
 
 # --- subword models ---

@@ -104,7 +104,7 @@ def check_average(
 def _check_listed_probabilities(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
     """Each probability is a lower limit, and the true one is above it by at most the bound.
 
-    What is missing in it is the part of models that did not list the sequence.
+    Models that did not list the sequence add nothing to it, so their part is missing.
     """
     for text, least in zip(average.sequences, average.probabilities, strict=True):
         most = least + average.bound

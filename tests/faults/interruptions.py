@@ -85,7 +85,7 @@ def run_interrupted(
 
 
 def _end(process: subprocess.Popen[str], interruption: Interruption) -> tuple[str, str]:
-    """Wait until a process has ended by itself or by its signal; return what it printed.
+    """Wait until a process ends, or end it by its signal; return what it printed.
 
     A call that hangs on a full disk is killed, as its status then says.
     """

@@ -104,7 +104,7 @@ def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) 
     if decision is None:
         return "no text"  # "found" is a level
     utility = decision.utility
-    # Without what is beyond the length limit, as `decision.expected`.
+    # Like `decision.expected`, these leave out texts beyond the length limit.
     real = truth.expected_utilities(utility, list(truth.probabilities))
     for text, least in zip(decision.texts, decision.expected, strict=True):
         assert least - _TOLERANCE <= real[text] <= least + decision.slack + _TOLERANCE
