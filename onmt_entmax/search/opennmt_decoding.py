@@ -24,6 +24,9 @@ from torch.nn.functional import pad
 
 from onmt_entmax.search.stepper import OutputFunction, Step
 
+# What a Transformer's layer has computed of the source, by the names in its cache.
+_OF_SOURCE = ("memory_keys", "memory_values")
+
 
 @dataclass(frozen=True)
 class DecoderSource:
@@ -36,10 +39,16 @@ class DecoderSource:
     src: Tensor | None = None
     """`(source length, sentences, 1)` ids, for a Transformer"""
     cache: dict[str, dict[str, Tensor]] = field(default_factory=dict)
-    """Keys and values of a Transformer's layers, `(sentences, heads, source length, size)`"""
+    """Keys and values of a Transformer's layers, `(sentences, heads, source length, size)`; empty
+    before its first step"""
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    @property
+    def is_of_transformer(self) -> bool:
+        """Whether a Transformer reads it, and not a recurrent decoder."""
+        return self.src is not None
 
     def rows(self, owner: Tensor) -> DecoderSource:
         """Return the source of each row, or of chosen sentences.
@@ -153,20 +162,18 @@ class OpenNMTDecoding:
     def _take_state(self, decoder: Any, before: DecoderState) -> DecoderState:
         """Return the state that a step has left in the decoder."""
         inside = _copy_dicts(decoder.state)
-        inside.pop("src", None)
-        after = replace(before, inside=inside, length=before.length + 1)
-        if before.source.src is None:
-            return after
-        cache = {
-            layer: {name: tensors.pop(name) for name in ("memory_keys", "memory_values")}
-            for layer, tensors in inside["cache"].items()
-        }
-        if before.source.cache:
-            return after
+        length = before.length + 1
+        if not before.source.is_of_transformer:
+            return replace(before, inside=inside, length=length)
+        # The source and what is computed of it are in `sources` alone.
+        del inside["src"]
+        cache = _remove_source_cache(inside)
+        if before.source.cache:  # has the same since the first step
+            return replace(before, inside=inside, length=length)
         # At the first step each sentence has one row: keep keys and values once for each sentence.
         # From now on the decoder reads only the size of the memory bank.
         source = replace(before.source, memory_bank=before.source.memory_bank[:1], cache=cache)
-        return replace(after, sources=RowSources(source, before.sources.owner))
+        return DecoderState(inside, RowSources(source, before.sources.owner), length)
 
     def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
         """Return the state of `rows` `(new rows,)` int64, on the CPU.
@@ -183,7 +190,10 @@ class OpenNMTDecoding:
         return replace(state, inside=inside, sources=_select_sources(state.sources, rows))
 
     def join(self, states: Sequence[DecoderState]) -> DecoderState:
-        """Return one state of all rows of recurrent states."""
+        """Return one state of all rows of recurrent states.
+
+        Networks here have no coverage attention, and recurrent decoders do not read a length.
+        """
         compact = [state.sources.compact() for state in states]
         banks = [sources.source.memory_bank for sources in compact]
         longest = max(len(bank) for bank in banks)
@@ -212,12 +222,20 @@ def _select_sources(sources: RowSources, rows: Tensor) -> RowSources:
     if torch.equal(owner, sources.owner):
         return sources
     source = sources.source
-    if source.src is not None and not source.cache:
+    if source.is_of_transformer and not source.cache:
         # A Transformer's first step needs one row for each sentence (see `_take_state`).
         return RowSources(source.rows(owner), torch.arange(len(owner)))
     selected = RowSources(source, owner)
     # Copying the sources that are left pays once half of the sentences have gone.
     return selected.compact() if 2 * len(torch.unique(owner)) <= len(source) else selected
+
+
+def _remove_source_cache(inside: dict[str, Any]) -> dict[str, dict[str, Tensor]]:
+    """Remove keys and values of the source from a Transformer's state; return them by layer."""
+    return {
+        layer: {name: tensors.pop(name) for name in _OF_SOURCE}
+        for layer, tensors in inside["cache"].items()
+    }
 
 
 def with_empty_state(decoder: Any) -> Any:
