@@ -28,10 +28,11 @@ def train_model(config: Path | str, **options: Any) -> Path:
         several = isinstance(value, list | tuple)
         words += [f"-{name}", *map(str, value)] if several else [f"-{name}={value}"]
     setup = training_setup(words)
-    settings = dict(vars(setup))
+    settings = dict(vars(setup))  # arguments of `run_training`, besides notes and warnings
     for kind in ("notes", "warnings"):
         for text in settings.pop(kind):
             Processes().say(f"{kind.removesuffix('s')}: {text}")
-    if run_training(**settings):
+    exit_status = run_training(**settings)
+    if exit_status != 0:  # a signal ended the run
         raise KeyboardInterrupt
     return Path(setup.run.save_model)
