@@ -133,7 +133,10 @@ class PageDescription:
     def _cell(self, language: str, tags: tuple[str, ...]) -> tuple[str, ...] | None:
         """Return the cell of these tags, else the most frequent of the same part of speech.
 
-        None: the language has no such cell. Empty: its words have no tags, or no tags are recorded.
+        Returns:
+            Empty if the models read no tags, or training has none of the language. Where no cells
+            of the language are recorded, the tags themselves, if the models know all of them.
+            None if the language has no such cell.
         """
         if self.inventory is None or language in self.inventory.untagged:
             return ()
