@@ -222,8 +222,8 @@ class Answering:
             record["unfinished"] = task.target.decode(record["unfinished"].split())
         if answer.source_tokens.copied:
             record["copied"] = dict.fromkeys(answer.source_tokens.copied, 1)
-        strange = [name for name in ("unknown", "unseen", "copied") if name in record]
-        for name in strange:
+        unseen_kinds = [name for name in ("unknown", "unseen", "copied") if name in record]
+        for name in unseen_kinds:
             record[name] = {
                 described_token(token, task.source) + tag_hint(token, self._transducer.tags): count
                 for token, count in record[name].items()
@@ -232,7 +232,7 @@ class Answering:
             query,
             outputs=[hypothesis["text"] for hypothesis in record["hypotheses"]],
             sources=self._sources,
-            strange=len(strange) > 0,
+            has_unseen=len(unseen_kinds) > 0,
             task=task,
             nouns=("source", "output") if self._inflection is None else ("lemma", "form"),
         )

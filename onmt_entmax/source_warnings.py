@@ -25,40 +25,51 @@ def letter_warnings(
     query: Query,
     outputs: Iterable[str],
     sources: Sequence[Vocabulary],
-    strange: bool,
+    has_unseen: bool,
     task: StringTask,
     nouns: tuple[str, str] = ("source", "output"),
 ) -> list[str]:
     """Return warnings of a source in another normal form than training's, and of mixed scripts.
 
-    Outputs are in the script of their source in inflection alone, which has tags.
-
     Args:
         query: has the source.
         outputs: predicted for it.
         sources: source vocabularies of the models.
-        strange: whether training did not see some tokens of the query.
+        has_unseen: whether training did not see some tokens of the query.
         task: of the models.
         nouns: what people call a source and an output.
     """
     source_noun, output_noun = nouns
-    warnings = [_other_normal_form(query, sources, strange, task.source, source_noun)]
-    if task.source.kind == "characters":
-        warnings.append(mixture(query.source))
+    warnings = []
+    if warning := _other_normal_form(query, sources, has_unseen, task.source, source_noun):
+        warnings.append(warning)
+    if task.source.kind == "characters" and (warning := mixture(query.source)):
+        warnings.append(warning)
+    # Inflection alone, which has tags, keeps the script of its source.
     inflects = task.has_tags and task.source == CHARACTERS and task.target == CHARACTERS
-    if inflects:
-        texts = [text for text in dict.fromkeys(outputs) if text != query.source]
-        mixed = list(filter(None, (mixture(text, query.source) for text in texts)))
-        if len(mixed) > 1:
-            others = counted(len(mixed) - 1, f"other {output_noun}")
-            warnings.append(f"{mixed[0]} (and {others})")
-        else:
-            warnings += mixed
-    return [warning for warning in warnings if warning]
+    if inflects and (warning := _mixed_outputs(query.source, outputs, output_noun)):
+        warnings.append(warning)
+    return warnings
+
+
+def _mixed_outputs(source: str, outputs: Iterable[str], noun: str) -> str:
+    """Return how the first output that mixes scripts does so, and the number of others, or "".
+
+    Args:
+        source: whose script outputs should have.
+        outputs: predicted for it. One that equals the source is passed over: a source that mixes
+            scripts has its own warning.
+        noun: what people call an output.
+    """
+    texts = [text for text in dict.fromkeys(outputs) if text != source]
+    mixtures = [described for text in texts if (described := mixture(text, source))]
+    if len(mixtures) > 1:
+        return f"{mixtures[0]} (and {counted(len(mixtures) - 1, f'other {noun}')})"
+    return mixtures[0] if mixtures else ""
 
 
 def _other_normal_form(
-    query: Query, sources: Sequence[Vocabulary], strange: bool, unit: Unit, noun: str
+    query: Query, sources: Sequence[Vocabulary], has_unseen: bool, unit: Unit, noun: str
 ) -> str:
     """Return a warning if training saw the source's characters in another normal form, else "".
 
@@ -67,15 +78,16 @@ def _other_normal_form(
     Args:
         query: has the source.
         sources: source vocabularies of the models.
-        strange: whether training did not see some tokens of the query.
+        has_unseen: whether training did not see some tokens of the query.
         unit: of the source.
         noun: what people call a source.
     """
     if unit.kind == "text":  # transforms divide it
         return ""
-    # A composed source (NFC) whose tokens training saw is as in training. A decomposed one (NFD)
-    # may not be, even then: its letters and marks may be those of other characters of training.
-    forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if strange else ("NFC",)
+    # Training may have `ä` in one character, where the source has `a` and U+0308. This is tried
+    # always: training may have seen both, too, the mark on a letter that it cannot be composed
+    # with. Or training has `a` and U+0308, and the source `ä`, which then is an unseen token.
+    forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if has_unseen else ("NFC",)
     language = LANGUAGE + query.language
     for form in forms:
         normalised = normalize(form, query.source)

@@ -80,7 +80,7 @@ class Transducer:
         models = loaded_models(folders, device)
         if not models:
             raise TransducerError("no model is named, such as the folder of a run")
-        SearchConfig(beam_size)  # refuses a wrong size, which `n_best` may make larger below
+        _refuse_wrong_numbers(beam_size, budget)
         self.task = _common_task(models)
         self.folders = [model.folder for model in models]
         groups = groups_of(models)
@@ -92,10 +92,9 @@ class Transducer:
         self._of_language = symbols is not None
         task = SearchTask(
             self._search_config(beam_size, max_length),
-            target_symbols="language" if symbols else "any",
+            target_symbols="any" if symbols is None else "language",
             matmul_dtype=matmul_dtype,
         )
-        Budget(expansions=budget or 1)  # refuses a wrong number, also where nothing is enumerated
         steps = 0 if n_best else budget
         self._groups = [ModelGroup.of(group, task, steps, symbols) for group in groups]
         self._weights = [len(group) / len(models) for group in groups]
@@ -141,7 +140,7 @@ class Transducer:
         """Predict the outputs of many queries, in order; faster than one by one.
 
         Args:
-            queries: any number of them; so many are read at a time as are sorted by length.
+            queries: any number of them. `Windows` of them are read and sorted by length at a time.
             batch_size: queries searched together.
 
         Raises:
@@ -190,7 +189,8 @@ class Transducer:
 
         Raises:
             TransducerError: the source is empty or cannot be divided into units, the language is
-                unknown or missing, a tag is empty, or the task has neither languages nor tags.
+                unknown or missing, a tag is empty, or the query has a language or tags, and the
+                models read none.
         """
         problem = self.task.source.problem(query.source)
         if problem:
@@ -264,9 +264,9 @@ class Transducer:
     ) -> tuple[str, ...]:
         """Return reasons why the outputs may be wrong."""
         unit = self.task.source
-        tokens = [answer.source_tokens for answer in answers]
-        unknown = dict.fromkeys(token for each in tokens for token in each.unknown)
-        copied = dict.fromkeys(token for each in tokens for token in each.copied)
+        by_group = [answer.source_tokens for answer in answers]
+        unknown = dict.fromkeys(token for tokens in by_group for token in tokens.unknown)
+        copied = dict.fromkeys(token for tokens in by_group for token in tokens.copied)
         tags = self._tags_of(query.language)
         warnings = [
             f"unknown {described_token(token, unit)}{tag_hint(token, tags)}" for token in unknown
@@ -276,16 +276,18 @@ class Transducer:
             "rarely or never"
             for token in copied
         ]
+        # Several groups that did not see the same tokens give the same warning once.
         warnings += dict.fromkeys(
-            unseen_text(Counter(each.unseen))
-            + "".join(tag_hint(token, tags) for _, token in each.unseen)
-            for each in tokens
-            if each.unseen
+            _unseen_warning(tokens.unseen, tags) for tokens in by_group if tokens.unseen
         )
-        sources = [group.translator.vocabularies.source for group in self._groups]
-        texts = [output.text for output in outputs]
-        strange = bool(warnings)
-        warnings += letter_warnings(query, texts, sources, strange, self.task, self._nouns)
+        warnings += letter_warnings(
+            query,
+            outputs=[output.text for output in outputs],
+            sources=[group.translator.vocabularies.source for group in self._groups],
+            has_unseen=len(warnings) > 0,
+            task=self.task,
+            nouns=self._nouns,
+        )
         if not outputs:
             warnings.append(f"no {self._nouns[1]} ended within the length limit")
         return tuple(warnings)
@@ -294,6 +296,34 @@ class Transducer:
         """Return the tags that training saw in a language; all if the model does not say which."""
         seen = self._groups[0].translator.vocabularies.source.seen.get(LANGUAGE + language, ())
         return sorted(decode_tag(token) for token in seen if is_tag(token)) or self.tags
+
+
+def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
+    """Refuse wrong numbers that searches may not come to see.
+
+    A larger `n_best` hides the size of the beam, and the budget is of enumerations alone.
+
+    Args:
+        beam_size: of a search.
+        budget: of an enumeration; 0 for none.
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+    SearchConfig(beam_size)
+    if budget != 0:
+        Budget(expansions=budget)
+
+
+def _unseen_warning(unseen: Sequence[tuple[str, str]], known_tags: Sequence[str]) -> str:
+    """Return a warning of tokens that training did not see in a language, with tags like them.
+
+    Args:
+        unseen: see `SourceTokens.unseen`.
+        known_tags: those that training saw in the language.
+    """
+    hints = [tag_hint(token, known_tags) for _language, token in unseen]
+    return unseen_text(Counter(unseen)) + "".join(hints)
 
 
 def _common_task(models: Sequence[LoadedModel]) -> StringTask:
