@@ -68,7 +68,7 @@ def _predicted_together(tables: Sequence[Table], output: Path) -> list[tuple[lis
     if not tables:
         return []
     paths = [table.path for table in tables]
-    ending = ".csv" if tables[0].layout.delimiter == "," else ".tsv"
+    ending = ".tsv" if tables[0].layout.delimiter == "\t" else ".csv"
     if len({path.name for path in paths}) < len(paths):
         return [
             ([path], output.with_name(f"{output.name}.{number}{ending}"))

@@ -72,7 +72,7 @@ def _spool_stdin(spooled: Path) -> str:
     with open(spooled, "wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     sample = [line for line in islice(read_lines(spooled, STDIN_NAME), SAMPLE) if line.strip()]
-    return "stdin.csv" if sample and guess_delimiter(sample) == "," else "stdin.tsv"
+    return "stdin.tsv" if not sample or guess_delimiter(sample) == "\t" else "stdin.csv"
 
 
 def _refuse_equal_names(paths: Sequence[Path], names: Sequence[str], folder: Path) -> None:

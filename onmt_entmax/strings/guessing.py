@@ -17,11 +17,44 @@ _LIKE_TAGS = (r".*;.*", r"\w+=.*", r"(?=.*[A-Z])[A-Z0-9.+/(),{};-]+")
 # Symbols between spaces, such as phones, are at most so long on average; words are longer.
 _LONGEST_SYMBOL = 3
 _SHARE_DIVIDED = 0.9  # of texts with two symbols or more; shorter words have one phone
+_SHARE_OF_WIDTH = 0.9  # of rows with equally many columns; the others are bad ones
 
 
 def guess_delimiter(lines: Sequence[str]) -> str:
-    """Return what stands between the columns of lines that are not blank: a tab or a comma."""
-    return "," if all("\t" not in line and "," in line for line in lines) else "\t"
+    """Return what stands between the columns of lines that are not blank.
+
+    A tab, or, where no line has one, a comma or a semicolon: the one between the names of a
+    heading, or one that every line has. Spreadsheets write semicolons where numbers have a decimal
+    comma.
+    """
+    if not lines or any("\t" in line for line in lines):
+        return "\t"
+    tables = {sign: readable_cells(Layout((), sign), lines) for sign in ",;"}
+    for sign, table in tables.items():
+        if table and named_columns(table[0], table[1:]):
+            return sign
+    commas, semicolons = (all(sign in line for line in lines) for sign in ",;")
+    if not (semicolons and _semicolons_divide_columns(tables[";"])):
+        return "," if commas else "\t"
+    # Both, as in `draw;drew;pos=V,tense=PST`: columns are equally many in more of the rows.
+    are_commas_surer = _share_of_width(tables[","]) >= _share_of_width(tables[";"])
+    return "," if commas and are_commas_surer else ";"
+
+
+def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the cells between semicolons are columns, and not only tags.
+
+    Tags alone do not make rows of one width, and in `draw drew V;PST`, whose columns no tabs
+    divide, the first cell is several words.
+    """
+    words = sum(" " not in cells[0].strip() for cells in table)
+    return 2 * words > len(table) and _share_of_width(table) > _SHARE_OF_WIDTH
+
+
+def _share_of_width(table: Sequence[Sequence[str]]) -> float:
+    """Return the share of the rows that have as many cells as most have."""
+    width = _width(table)
+    return sum(len(cells) == width for cells in table) / len(table)
 
 
 def guess_layout(
@@ -186,8 +219,8 @@ def _guess_columns(
         return tuple(usual)
     if width == 1:
         raise TableError(
-            f"{name}: no tabs, nor commas, divide columns, as in {rows[0][0]!r}; write a tab "
-            "between them"
+            f"{name}: no tabs, commas or semicolons divide columns, as in {rows[0][0]!r}; write a "
+            "tab between them"
         )
     raise TableError(
         f"{name}: unclear what its {width} columns are, such as {' | '.join(rows[0])!r}; name "

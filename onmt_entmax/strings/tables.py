@@ -1,20 +1,19 @@
 """Tables of strings: rows of a source, a target and often tags and a language, in any order.
 
-A table is a text file with tabs, or commas as in CSV files, between its columns. `Layout` says what
-its columns are: people name them, or `strings.guessing` looks at the first rows. Rows that cannot
-be read are `BadRow`s, so that all can be told at once.
+A table is a text file with tabs, or commas or semicolons as in CSV files, between its columns.
+`Layout` says what its columns are: people name them, or `strings.guessing` looks at the first rows.
+Rows that cannot be read are `BadRow`s, so that all can be told at once.
 """
 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.strings.task import (
     LANGUAGE_COLUMN,
     LEFT_OUT,
@@ -62,7 +61,7 @@ class Layout:
 
     Attributes:
         columns: as in `StringTask`; the target may be missing.
-        delimiter: between columns.
+        delimiter: between columns: a tab, or, as in CSV files, a comma or a semicolon.
         heading: the names in the first line; empty without such a line.
         guessed: whether nobody named the columns.
     """
@@ -73,7 +72,7 @@ class Layout:
     guessed: bool = False
 
     def __str__(self) -> str:
-        between = {"\t": "tabs", ",": "commas"}.get(self.delimiter, repr(self.delimiter))
+        between = {"\t": "tabs", ",": "commas", ";": "semicolons"}[self.delimiter]
         first = f"; heading {self.delimiter.join(self.heading)!r} left out" if self.heading else ""
         guess = " (guessed; --columns names them)" if self.guessed else ""
         return f"columns {', '.join(self.columns)} between {between}{guess}{first}"
@@ -84,9 +83,9 @@ class Layout:
         Raises:
             csv.Error: it is no row of a CSV file.
         """
-        if self.delimiter == ",":
-            return tuple(next(csv.reader([line], strict=True), ()))
-        return tuple(line.split(self.delimiter))
+        if self.delimiter == "\t":
+            return tuple(line.split("\t"))
+        return tuple(next(csv.reader([line], delimiter=self.delimiter, strict=True), ()))
 
     def row(
         self,
@@ -112,7 +111,9 @@ class Layout:
             return BadRow(number, f"no row of a CSV file ({error})", line)
         if len(cells) != len(self.columns):
             names = ", ".join(self.columns)
-            expected = f"expected {len(self.columns)} columns, {names}; found {len(cells)}"
+            expected = (
+                f"expected {counted(len(self.columns), 'column')}, {names}; found {len(cells)}"
+            )
             return BadRow(number, expected, line)
         values = dict(zip(self.columns, cells, strict=True))
         target = values.get(TARGET, "")
@@ -137,14 +138,14 @@ class Layout:
 
     def text(self, cells: Sequence[str]) -> str:
         """Return the line of columns, the inverse of `cells`."""
-        if self.delimiter != ",":
-            return self.delimiter.join(cells)
-        return ",".join(map(_quoted, cells))
+        if self.delimiter == "\t":
+            return "\t".join(cells)
+        return self.delimiter.join(_quoted(cell, self.delimiter) for cell in cells)
 
 
-def _quoted(cell: str) -> str:
-    """Return a cell as a CSV file has it: in quotes if it has a comma or a quote."""
-    if re.search('[",]', cell) is None:
+def _quoted(cell: str, delimiter: str) -> str:
+    """Return a cell as a CSV file has it: in quotes if it has the delimiter or a quote."""
+    if delimiter not in cell and '"' not in cell:
         return cell
     doubled = cell.replace('"', '""')
     return f'"{doubled}"'

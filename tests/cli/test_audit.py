@@ -146,7 +146,7 @@ def test_options_that_do_not_fit_a_named_model_are_refused(
             id="too few rows",
         ),
         pytest.param(None, [], "cannot be read", id="no table"),
-        pytest.param("a b\n", [], "table: no tabs, nor commas, divide columns", id="no columns"),
+        pytest.param("a b\n", [], "no tabs, commas or semicolons divide columns", id="no columns"),
         pytest.param(
             "a\tb\tV\nc\td\tV;;X\n" * 2,
             ["--columns", "form,lemma,tags"],

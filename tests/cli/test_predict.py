@@ -58,6 +58,23 @@ def test_heading_order_and_other_columns_stay(
     ]
 
 
+def test_semicolons_divide_the_columns_of_a_csv_file(
+    phones_model: Path,
+    best_targets: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = write_table(tmp_path / "words.csv", "word;pronunciation;note", 'ab;;"x;y"', "da;;z")
+    assert predicted(phones_model, table) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == [
+        "word;pronunciation;note",
+        f'ab;{best_targets["ab"]};"x;y"',
+        f"da;{best_targets['da']};z",
+    ]
+    assert "columns source, target, - between semicolons" in printed.err
+
+
 def test_a_single_column_may_have_a_heading(
     phones_model: Path,
     best_targets: dict[str, str],
@@ -90,7 +107,9 @@ def test_models_are_averaged(
 # --- the standard input, and the real command ---
 
 
-@pytest.mark.parametrize(("text", "ending"), [("ab,\n", "csv"), ("ab\t\n", "tsv"), ("ab\n", "tsv")])
+@pytest.mark.parametrize(
+    ("text", "ending"), [("ab,\n", "csv"), ("ab;\n", "csv"), ("ab\t\n", "tsv"), ("ab\n", "tsv")]
+)
 def test_the_standard_input_has_the_ending_of_its_columns_in_a_folder(
     phones_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, ending: str
 ) -> None:

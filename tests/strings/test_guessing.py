@@ -2,7 +2,12 @@
 
 import pytest
 
-from onmt_entmax.strings.guessing import guess_layout, guess_separator, guess_tag_separator
+from onmt_entmax.strings.guessing import (
+    guess_delimiter,
+    guess_layout,
+    guess_separator,
+    guess_tag_separator,
+)
 from onmt_entmax.strings.tables import TableError, rows_of
 from onmt_entmax.strings.task import StringTask
 from onmt_entmax.strings.units import Unit
@@ -54,6 +59,24 @@ def test_tags_in_the_first_column_are_no_source_of_the_usual_columns() -> None:
     lines = ["V;PST\ttake\ttook", "V;3;SG\ttake\ttakes"]
     with pytest.raises(TableError, match="unclear what its 3 columns are"):
         guess_layout(lines, "x", usual=("source", "target", "tags"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "delimiter"),
+    [
+        pytest.param(["draw,drew,V;PST", "go,went,V;PRS"], ",", id="tags in a CSV file"),
+        pytest.param(['draw;drew;"V;PST"', "go;went;V"], ";", id="a CSV file with semicolons"),
+        pytest.param(["draw;drew;pos=V,t=PST", "go;went;pos=V,t=PST,n=PL"], ";", id="tags with ,"),
+        pytest.param(["word;ipa", "a b;p q", "c d;r s"], ";", id="words below a heading"),
+        pytest.param(["lemma,form,tags", "draw,drew,V", "bad"], ",", id="a bad row, a heading"),
+        pytest.param(["draw drew V;PST", "go went V;PST"], "\t", id="spaces between columns"),
+        pytest.param(["draw V;PST", "go V;PST;PL"], "\t", id="tags of many widths"),
+        pytest.param(["a;b", "c"], "\t", id="a source with a semicolon"),
+        pytest.param(["a;b\tc", "d;e\tf"], "\t", id="tabs, too"),
+    ],
+)
+def test_the_sign_between_columns_is_recognised(lines: list[str], delimiter: str) -> None:
+    assert guess_delimiter(lines) == delimiter
 
 
 def test_a_line_without_columns_is_no_table() -> None:
