@@ -89,12 +89,14 @@ class Inventory:
             tags: of the query.
 
         Raises:
-            InflectionError: a tag is empty, or none is known; there are none, although the
-                language has some.
+            InflectionError: there are none, although the language has some; one is empty, or all
+                are unknown.
         """
         if not tags and language in self.untagged:
             return ()
-        if not tags or "" in tags:
+        if not tags:
+            raise InflectionError(f"there are no tags, but {language} has some, such as V;PST")
+        if "" in tags:
             raise InflectionError(f"a tag is empty in {';'.join(tags)!r}")
         known = tuple(map(self._as_known, tags))
         if set(known).isdisjoint(self.tags):

@@ -5,7 +5,8 @@
 
 Without LANGUAGE LEMMA TAGS, each line of the input is a query: `language lemma tags`, or `lemma
 tags` with --language, separated by tabs, or by spaces if the lemma has none. Tags are joined by
-semicolons, in the order of the training data: another order may give another form.
+semicolons, in the order of the training data: another order may give another form. A heading, such
+as `lemma` and `tags`, is left out.
 
 Without --model, inflection-86 is used, a model of 86 languages that comes with the package. Several
 models are averaged. Each form is a line of columns, separated by tabs (--json: each query is a line
@@ -38,6 +39,7 @@ from onmt_entmax.cli.dialogue import Dialogue
 from onmt_entmax.cli.inflection_queries import questions_of, read_question
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
+from onmt_entmax.cli.predicted_files import STDIN
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import json_line, refuse_overwriting, replaced_when_done
 from onmt_entmax.inflector import Inflection, Inflector
@@ -108,7 +110,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     size = whole(1, 10_000)
     parser.add_argument("query", nargs="*", metavar="LANGUAGE LEMMA TAGS", help="one query")
     add_models(parser)
-    parser.add_argument("--input", type=Path, help="file of queries (default: standard input)")
+    parser.add_argument(
+        "--input", type=Path, help="file of queries; - is the standard input, the default"
+    )
     parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
     parser.add_argument("--language", help="language of all queries, which then omit it")
     listed = parser.add_mutually_exclusive_group()
@@ -153,7 +157,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.output:
         with replaced_when_done([options.output]) as (file,):
             file.writelines(f"{text}\n" for text in predictions(inflector, options))
-    elif not options.query and not options.input and sys.stdin.isatty():
+    elif not options.query and options.input in (None, STDIN) and sys.stdin.isatty():
         converse(inflector, options)
     else:
         for text in predictions(inflector, options):

@@ -6,11 +6,13 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 
 from onmt_entmax.checkpoint import read_cells
-from onmt_entmax.cli.messages import warn
+from onmt_entmax.cli.messages import note, warn
+from onmt_entmax.cli.predicted_files import STDIN, STDIN_NAME
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, text_lines
 from onmt_entmax.inflector import Inflector, Question
-from onmt_entmax.strings.task import split_tags
+from onmt_entmax.strings.headings import named_columns
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS, split_tags
 
 
 def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Question]:
@@ -23,11 +25,10 @@ def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Ques
         question = read_question("\t".join(options.query), options.language)
         _check_quotes(inflector, question)
         return [question]
-    if options.input:
-        lines, name = read_lines(options.input), str(options.input)
+    if options.input in (None, STDIN):
+        lines, name = text_lines(sys.stdin.buffer, STDIN_NAME), STDIN_NAME
     else:
-        name = "standard input"
-        lines = text_lines(sys.stdin.buffer, name)
+        lines, name = read_lines(options.input), str(options.input)
     return read_questions(lines, name, options.language, inflector.check)
 
 
@@ -42,7 +43,7 @@ def read_question(line: str, language: str | None) -> Question:
         UserError: the line has another number of columns.
     """
     expected = ["lemma", "tags"] if language else ["language", "lemma", "tags"]
-    columns = line.split("\t") if "\t" in line else line.split()
+    columns = _columns(line)
     if len(columns) != len(expected):
         hint = ""
         if language and len(columns) == 3:
@@ -55,13 +56,18 @@ def read_question(line: str, language: str | None) -> Question:
     return Question(language or own_language[0], lemma, split_tags(tags))
 
 
+def _columns(line: str) -> list[str]:
+    """Return the columns of a line: between tabs, or between spaces if it has no tab."""
+    return line.split("\t") if "\t" in line else line.split()
+
+
 def read_questions(
     lines: Iterable[str],
     name: str,
     language: str | None,
     check: Callable[[Question], None],
 ) -> list[Question]:
-    """Return the queries of a file's lines; blank lines are skipped.
+    """Return the queries of a file's lines, without blank lines and a heading, which is said.
 
     Args:
         lines: of the file.
@@ -72,10 +78,13 @@ def read_questions(
     Raises:
         UserError: a line is no query, or `check` refuses it; or there are no queries.
     """
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    expected = (SOURCE, TAGS) if language else (LANGUAGE_COLUMN, SOURCE, TAGS)
+    rows = [_columns(line) for _, line in numbered]
+    if rows and named_columns(rows[0], rows[1:]) == expected:
+        note(f"{name}: heading {numbered.pop(0)[1]!r} left out")
     questions = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, line in numbered:
         try:
             question = read_question(line, language)
             check(question)

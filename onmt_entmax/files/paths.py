@@ -52,6 +52,8 @@ def no_such_file(path: str | Path) -> str:
     """Return a message that says why a path is not a file."""
     if os.path.isdir(path):
         return f"{path} is a folder; name a file"
+    if str(path) == "-":
+        return "- is no file, and the standard input cannot be read more than once; name a file"
     if os.path.exists(path):
         return f"{path} is a pipe or a device, but is read more than once; name a file"
     searched = "" if os.path.isabs(path) else f" (searched in {Path.cwd()})"

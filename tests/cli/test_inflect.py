@@ -246,6 +246,29 @@ class TestJsonOfOneLanguageToAFile:
 
 
 @pytest.mark.parametrize(
+    ("heading", "row", "options"),
+    [
+        pytest.param("lemma\ttags", "ab\tV", ["--language", "german"], id="one language"),
+        pytest.param("language lemma tags", "german ab V", [], id="a column of languages"),
+    ],
+)
+def test_a_heading_is_left_out(
+    inflection_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    heading: str,
+    row: str,
+    options: list[str],
+) -> None:
+    type_lines(monkeypatch, f"{heading}\n{row}\n")
+    arguments = ["--model", str(inflection_model), "--input", "-", *options]
+    assert exit_status(inflect.main, arguments) == 0
+    printed = capsys.readouterr()
+    assert [line.split("\t")[:3] for line in printed.out.splitlines()] == [["german", "ab", "V"]]
+    assert f"note: standard input: heading {heading!r} left out" in printed.err
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         pytest.param(
@@ -253,7 +276,11 @@ class TestJsonOfOneLanguageToAFile:
             "standard input:2: expected language lemma tags",
             id="no tags",
         ),
-        pytest.param("english\ta\t\n", "standard input:1: a tag is empty in ''", id="empty tag"),
+        pytest.param(
+            "english\ta\t\n",
+            "standard input:1: there are no tags, but english has some",
+            id="no tags behind a tab",
+        ),
         pytest.param("\n", "standard input: no queries", id="blank"),
         pytest.param(
             "english a V\nenglis a V\n",

@@ -133,6 +133,7 @@ SAMPLING_REFUSED = [
 FILES_AND_OUTPUTS_REFUSED = [
     ("-constraint_regex (", "constraint_regex: character 1: '(' is not closed"),
     ("-constraints none", "constraints: no such file: none"),
+    ("-constraints -", "constraints: - is no file, and the standard input cannot be read"),
     ("-tgt_prefix", "tgt_prefix: is only read with tgt"),
     ("-transforms bpee", "not 'bpee'; did you mean 'bpe'?"),
     ("-output /dev/stdout -report_align", "report_align: needs an output file"),
