@@ -128,8 +128,9 @@ class Plan:
     def lines(self) -> list[str]:
         """What was measured and chosen."""
         device = "GPU" if self.gpu else "CPU"
+        minutes = "1 minute" if self.minutes == 1 else f"{self.minutes:g} minutes"
         return [
-            f"Planned for {self.minutes:g} minutes of this machine's {device}, where it trained",
+            f"Planned for {minutes} of this machine's {device}, where it trained",
             *(f"  {line}" for line in self.measured),
             f"Chosen: {self.choice.network}: {self.choice.reason}.",
             *self._said_of_pairs,

@@ -35,12 +35,18 @@ _INVISIBLE = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff]"
 )
 
+# A space that is not U+0020, such as the no-break space, which looks like it but divides no symbols
+_OTHER_SPACE = re.compile("[\\xa0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]")
+_VARIANT = re.compile(r"(.+)\(\d+\)")  # WORD(2), as pronouncing dictionaries number another target
+
 
 def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
     """Return what is likely a mistake in the rows of one table."""
     return chain(
         _outer_spaces(rows),
         _invisible_characters(rows),
+        _other_spaces(rows),
+        _numbered_variants(rows),
         _missing_tags(rows),
         _numbers_as_tags(rows),
         _undivided_tags(rows),
@@ -114,6 +120,36 @@ def _invisible_characters(rows: Sequence[Row]) -> Iterator[str]:
         yield (
             f"rows with invisible characters, such as U+{ord(hidden[0][1]):04X}, which a model "
             f"learns: {_share([row for row, _ in hidden], rows)}"
+        )
+
+
+def _other_spaces(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the rows with a space that is not U+0020."""
+    spaced = [
+        (row, match[0])
+        for row in rows
+        if (match := _OTHER_SPACE.search(f"{row.query.source}{row.target}"))
+    ]
+    if spaced:
+        yield (
+            f"rows with a space that is not U+0020, such as U+{ord(spaced[0][1]):04X}, which is a "
+            f"symbol and divides none: {_share([row for row, _ in spaced], rows)}"
+        )
+
+
+def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the rows whose source is that of another one with a number in brackets."""
+    sources = {row.query.source for row in rows}
+    variants = [
+        row
+        for row in rows
+        if (match := _VARIANT.fullmatch(row.query.source)) and match[1] in sources
+    ]
+    if variants:
+        yield (
+            f"sources with a number, such as {variants[0].query.source!r}, which are there without "
+            f"it, too: {_share(variants, rows)}; if they are variants, leave the numbers out: a "
+            "source may have several targets"
         )
 
 

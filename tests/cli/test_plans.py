@@ -193,6 +193,10 @@ def test_a_plan_says_what_was_measured_and_chosen() -> None:
     ]
 
 
+def test_a_plan_for_one_minute_says_minute() -> None:
+    assert replace(plan(), minutes=1).lines[0].startswith("Planned for 1 minute of this")
+
+
 def test_a_plan_for_a_gpu_says_so() -> None:
     assert "this machine's GPU" in plan(gpu=True).lines[0]
 

@@ -103,6 +103,21 @@ def test_joiners_are_no_mistake(character: str) -> None:
     assert not list(oddities(rows_in([*FORMS, row], INFLECTION), INFLECTION))
 
 
+@pytest.mark.parametrize("space", "\xa0\u2009\u202f\u3000", ids=ascii)
+def test_a_space_that_divides_nothing_is_named(space: str) -> None:
+    row = f"mal\tm{space}a{space}l"
+    (text,) = oddities(rows_in([*PHONES, row], PRONUNCIATION), PRONUNCIATION)
+    assert text.startswith(f"rows with a space that is not U+0020, such as U+{ord(space):04X}, ")
+    assert text.endswith(": 1 of 3, such as line 3")
+
+
+def test_numbered_variants_of_a_source_are_named() -> None:
+    rows = ["an\ta n", "an(2)\tə n", "in(2)\ti n"]  # no row has `in` without a number
+    (text,) = oddities(rows_in(rows, PRONUNCIATION), PRONUNCIATION)
+    assert text.startswith("sources with a number, such as 'an(2)', which are there without it")
+    assert ": 1 of 3, such as line 2; if they are variants" in text
+
+
 def test_a_first_row_without_phones_may_be_a_heading() -> None:
     (text,) = oddities(rows_in(["Wort\tAussprache", *PHONES], PRONUNCIATION), PRONUNCIATION)
     assert text.startswith("rows that may be headings: 1 of 3, such as line 1, 'Wort', 'Ausspra")
