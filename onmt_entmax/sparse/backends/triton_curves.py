@@ -2,7 +2,7 @@ r"""The mathematics of a row of scores, as functions of Triton that all kernels 
 
 With the maximum ``m`` of a row's scores ``z``, let ``x = z - m`` and ``beta = alpha - 1``. At a
 threshold ``t`` the *base* of a score is ``b = [beta (x - t)]_+`` in the power form and
-``[1 + beta (x - t)]_+`` in the log form (see csrc/native_rows.h); its probability is
+``[1 + beta (x - t)]_+`` in the log form (see csrc/native_logarithms.h); its probability is
 ``p = b ** (1 / beta)``, and its *weight* in the Jacobian ``s = p ** (2 - alpha)``. Functions take
 and return them in the order p, s, b. Newton's method moves the threshold up until the probabilities
 sum to 1.
