@@ -72,6 +72,7 @@ def test_tags_in_the_first_column_are_no_source_of_the_usual_columns() -> None:
         pytest.param(["draw drew V;PST", "go went V;PST"], "\t", id="spaces between columns"),
         pytest.param(["draw V;PST", "go V;PST;PL"], "\t", id="tags of many widths"),
         pytest.param(["a;b", "c"], "\t", id="a source with a semicolon"),
+        pytest.param(["a;b", "c;d;e"], "\t", id="sources of semicolons"),
         pytest.param(["a;b\tc", "d;e\tf"], "\t", id="tabs, too"),
     ],
 )
