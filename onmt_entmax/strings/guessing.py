@@ -13,7 +13,7 @@ SAMPLE = 2000
 """Rows that a guess looks at"""
 
 # What most tags of a table look like: V;PST, or tense=PST, or PST. Tried in this order.
-_LIKE_TAGS = (r".*;.*", r"\w+=.*", r"(?=.*[A-Z])[A-Z0-9.+/(),{};-]+")
+_LIKE_TAGS = (r".*;.*", r"\w+=.*", r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+")
 # Symbols between spaces, such as phones, are at most so long on average; words are longer.
 _LONGEST_SYMBOL = 3
 _SHARE_DIVIDED = 0.9  # of texts with two symbols or more; shorter words have one phone
@@ -79,6 +79,10 @@ def guess_layout(
     lines = [line for line in sample if line.strip()]
     if not lines:
         raise TableError(f"{name}: no rows")
+    if len(lines) == 1 and "\r" in lines[0]:
+        raise TableError(
+            f"{name}: its lines end with CR alone, as on old Macs; save it with LF or CR LF"
+        )
     delimiter = guess_delimiter(lines)
     table = readable_cells(Layout((), delimiter), lines)
     if not table:
@@ -88,15 +92,46 @@ def guess_layout(
     if columns:
         _refuse_other_width(table, columns, name)
         chosen = tuple(columns)
-    elif task is not None:
-        chosen = _columns_for_task(task, named, _width(table), name)
-    elif named:
+    elif task is None and named:
         chosen = named
-    else:  # without the first row, since a heading must not decide them
-        chosen = _guess_columns(below or table, name, usual)
+    else:
+        chosen = _columns_before_empty_ones(table, named, task, name, usual)
     has_heading = bool(named) or is_heading(first, below, chosen)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
+
+
+def _columns_before_empty_ones(
+    table: Sequence[Sequence[str]],
+    named: Sequence[str],
+    task: StringTask | None,
+    name: str,
+    usual: Sequence[str],
+) -> tuple[str, ...]:
+    """Return the columns of a table; if they are unclear, last ones without any text are left out.
+
+    Args:
+        table: cells of its rows.
+        named: columns that the first row names; empty if it names none.
+        task: of a model; None: the columns are guessed.
+        name: of the file, for errors.
+        usual: see `guess_layout`.
+
+    Raises:
+        TableError: the columns are unclear.
+    """
+    try:
+        if task is not None:
+            return _columns_for_task(task, named, _width(table), name)
+        # Without the first row, since a heading must not decide them.
+        return _guess_columns(table[1:] or table, name, usual)
+    except TableError:
+        width = _width(table)
+        rows = [cells for cells in table if len(cells) == width]
+        if width == 1 or any(cells[-1] for cells in rows):
+            raise
+        shorter = [cells[:-1] for cells in rows]
+        return (*_columns_before_empty_ones(shorter, named, task, name, usual), LEFT_OUT)
 
 
 def _refuse_other_width(table: Sequence[Sequence[str]], columns: Sequence[str], name: str) -> None:
@@ -218,9 +253,10 @@ def _guess_columns(
     if width == len(usual) and position is None:  # no tags elsewhere contradict the usual columns
         return tuple(usual)
     if width == 1:
+        example = next((text for (text,) in rows if not text.startswith((";", "#"))), rows[0][0])
         raise TableError(
-            f"{name}: no tabs, commas or semicolons divide columns, as in {rows[0][0]!r}; write a "
-            "tab between them"
+            f"{name}: no tabs, commas or semicolons divide columns, as in {example!r}; write a tab "
+            "between them, and remove comments"
         )
     raise TableError(
         f"{name}: unclear what its {width} columns are, such as {' | '.join(rows[0])!r}; name "
@@ -262,6 +298,12 @@ def guess_separator(texts: Sequence[str]) -> str:
 
 
 def guess_tag_separator(texts: Sequence[str]) -> str:
-    """Return a comma for tags such as `pos=V,tense=PST`, as in the task of 2016; else `;`."""
-    commas = any("=" in text for text in texts) and not any(";" in text for text in texts)
-    return "," if commas else ";"
+    """Return a comma for tags such as `pos=V,tense=PST`, as in the task of 2016; else `;`.
+
+    Tags such as `Case=Nom|Number=Sing`, as in Universal Dependencies, have `|` between them.
+    """
+    if any(";" in text for text in texts):
+        return ";"
+    if any("|" in text for text in texts):
+        return "|"
+    return "," if any("=" in text for text in texts) else ";"

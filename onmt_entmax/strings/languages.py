@@ -9,7 +9,7 @@ from importlib.resources import files
 _ENDINGS = re.compile(
     r"[._-](?:train(?:ing)?\d*(?:[._-](?:low|medium|high|sm|lg))?|small|large|trn|dev|develop\w*|"
     r"valid\w*|val|test|tst|"
-    r"covered|uncovered|gold|task\d*|part\d*|tsv|csv|txt)$",
+    r"covered|uncovered|gold|segmentations|task\d*|part\d*|tsv|csv|txt)$",
     re.IGNORECASE,
 )
 

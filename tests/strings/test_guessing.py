@@ -32,6 +32,11 @@ PRONUNCIATION = StringTask(target=Unit.between(" "))
             ("source", "target", "tags"),
             id="tags with names",
         ),
+        pytest.param(
+            ["at\tata\tN|GEN|SG", "ev\tevin\tN|GEN"],
+            ("source", "target", "tags"),
+            id="tags between strokes",
+        ),
         pytest.param(PHONES, ("source", "target"), id="two columns"),
     ],
 )
@@ -219,6 +224,28 @@ def test_a_row_of_words_that_name_columns_may_be_a_row(lines: list[str]) -> None
     assert layout.heading == ()
 
 
+@pytest.mark.parametrize(
+    ("lines", "columns"),
+    [
+        pytest.param(["an\ta n\t", "ab\ta b\t"], ("source", "target", "-"), id="one"),
+        pytest.param(["an\ta n\t\t"] * 2, ("source", "target", "-", "-"), id="two"),
+    ],
+)
+def test_last_columns_without_text_are_left_out(lines: list[str], columns: tuple[str, ...]) -> None:
+    assert guess_layout(lines, "x").columns == columns
+    assert guess_layout(lines, "x", task=PRONUNCIATION).columns == columns
+
+
+def test_a_file_whose_lines_end_with_cr_alone_is_refused() -> None:
+    with pytest.raises(TableError, match="x: its lines end with CR alone"):
+        guess_layout(["an\ta n\rab\ta b"], "x")
+
+
+def test_a_line_without_columns_is_shown_in_place_of_a_comment() -> None:
+    with pytest.raises(TableError, match="as in 'AN  AE1 N'; write a tab"):
+        guess_layout([";;; a comment", "AN  AE1 N"], "x")
+
+
 # --- tables for a model -----------------------------------------------------------------------
 
 
@@ -259,6 +286,9 @@ def test_symbols_between_spaces_are_recognised(texts: list[str], separator: str)
     assert guess_separator(texts) == separator
 
 
-@pytest.mark.parametrize(("tags", "separator"), [("pos=V,tense=PST", ","), ("V;PST", ";")])
+@pytest.mark.parametrize(
+    ("tags", "separator"),
+    [("pos=V,tense=PST", ","), ("V;PST", ";"), ("Case=Nom|Number=Sing", "|"), ("A|B;C", ";")],
+)
 def test_the_separator_of_tags_is_recognised(tags: str, separator: str) -> None:
     assert guess_tag_separator([tags]) == separator
