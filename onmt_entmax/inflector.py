@@ -71,7 +71,7 @@ class Inflector(Transducer):
         matmul_dtype: str = "float32",
     ) -> None:
         models = loaded_models(folders, device)
-        _refuse_other_models(models)
+        refuse_other_models(models)
         # All but the number of forms and the width of the beam, which `_lister` chooses.
         self._options: dict[str, Any] = {
             "max_length": max_length,
@@ -165,7 +165,7 @@ class Inflector(Transducer):
         return Inflector(self._models, n_best=0, beam_size=_LISTING_BEAM, **self._options)
 
 
-def _refuse_other_models(models: Sequence[LoadedModel]) -> None:
+def refuse_other_models(models: Sequence[LoadedModel]) -> None:
     """Refuse models that do not inflect.
 
     Raises:

@@ -133,6 +133,7 @@ class Transducer:
 
         Raises:
             TransducerError: the query cannot be asked, see `checked`.
+            TypeError: the source is no string.
         """
         return next(self.predictions([self._query(source, tags, language)]))
 
@@ -172,6 +173,7 @@ class Transducer:
 
         Raises:
             TransducerError: the query cannot be asked, or the target cannot be divided into units.
+            TypeError: the source is no string.
         """
         line = " ".join(self.task.encode_source(self.checked(self._query(source, tags, language))))
         problem = self.task.target.problem(target) if target else ""
@@ -231,6 +233,10 @@ class Transducer:
 
     def _query(self, source: str, tags: Sequence[str] | str, language: str) -> Query:
         """Return the query of a source, whose tags may be one text, as a table has them."""
+        if not isinstance(source, str):
+            raise TypeError(
+                f"the source is a {type(source).__name__}, not a string; several go to predictions"
+            )
         parts = self.task.tags_of(tags) if isinstance(tags, str) else tuple(tags)
         return Query(source, parts, language)
 
@@ -280,6 +286,8 @@ class Transducer:
         warnings += dict.fromkeys(
             _unseen_warning(tokens.unseen, tags) for tokens in by_group if tokens.unseen
         )
+        if not query.tags and self._has_tags(query.language):
+            warnings.append("no tags, and training had some")
         warnings += letter_warnings(
             query,
             outputs=[output.text for output in outputs],
@@ -291,6 +299,13 @@ class Transducer:
         if not outputs:
             warnings.append(f"no {self._nouns[1]} ended within the length limit")
         return tuple(warnings)
+
+    def _has_tags(self, language: str) -> bool:
+        """Tell whether training saw tags in a language, as far as the models say it."""
+        if not self.task.has_tags:
+            return False
+        source = self._groups[0].translator.vocabularies.source
+        return any(map(is_tag, source.seen.get(LANGUAGE + language, source.tokens)))
 
     def _tags_of(self, language: str) -> list[str]:
         """Return the tags that training saw in a language; all if the model does not say which."""

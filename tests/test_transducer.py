@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -189,6 +190,12 @@ def test_a_wrong_query_among_many_is_named(model: Path) -> None:
         list(Transducer(model).predictions([Query("a"), Query("")]))
 
 
+def test_several_sources_are_not_taken_for_one(model: Path) -> None:
+    several: Any = ["a", "b"]
+    with pytest.raises(TypeError, match="the source is a list, not a string; several go to"):
+        Transducer(model).predict(several)
+
+
 class TestLanguages:
     @pytest.fixture
     def transducer(self, tmp_path: Path) -> Transducer:
@@ -204,6 +211,12 @@ class TestLanguages:
     def test_are_required(self, transducer: Transducer) -> None:
         with pytest.raises(TransducerError, match="no language is named"):
             transducer.predict("ab", "V")
+
+    def test_that_have_tags_are_warned_of_without(self, transducer: Transducer) -> None:
+        assert transducer.predict("ab", "", "german").warnings == (
+            "no tags, and training had some",
+        )
+        assert transducer.predict("ab", "V", "german").warnings == ()
 
 
 def test_a_target_with_an_empty_symbol_is_refused(model: Path) -> None:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.checkpoint import find_model
+from onmt_entmax.checkpoint import find_model, load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.combine import SEVERAL, shares
@@ -43,6 +43,7 @@ from onmt_entmax.files import (
     write_files,
     write_text,
 )
+from onmt_entmax.inflector import refuse_other_models
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.task import INFLECTION, Query, language_of
 
@@ -134,8 +135,8 @@ def distill(options: argparse.Namespace) -> None:
     """Make queries, predict them with each model, average the predictions, and keep pairs.
 
     Raises:
-        UserError: a folder has no model, `OUT.work` has other predictions, or there are no queries
-            or no pairs.
+        UserError: a folder has no model of inflection, `OUT.work` has other predictions, or there
+            are no queries or no pairs.
         subprocess.CalledProcessError: a command failed, and has said why.
     """
     pairs = [Path(f"{options.out}.{side}") for side in SIDES]
@@ -143,6 +144,7 @@ def distill(options: argparse.Namespace) -> None:
     training = [options.train, options.train.with_suffix(".tgt")]
     refuse_overwriting(training, [*pairs, *work.files()])
     models = list(map(find_model, options.models))
+    refuse_other_models(list(map(load, models)))
     _begin(work, _settings(models, options), options)
     for model, report, output in zip(models, work.reports, work.outputs, strict=True):
         _predict(model, work.queries, report, output, beam=options.beam)

@@ -28,6 +28,7 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORDS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.errors import UserError, printable
+from onmt_entmax.files import followed
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.recorded import transforms_of
@@ -133,6 +134,8 @@ def export(model: Path, target: Path, dtype: str) -> LoadedModel:
     if target.exists() or target.is_symlink():
         raise UserError(f"{target}: exists already; name a new folder")
     loaded = load(model)
+    if followed(loaded.folder) in followed(target).parents:
+        raise UserError(f"{target}: is in the folder of the model, {loaded.folder}; name another")
     transforms = transforms_of(loaded.options)
     kept = {*transform_options(), *TRAINING, *RECORDED}
     if not SUBWORDS.intersection(transforms):  # nothing reads them

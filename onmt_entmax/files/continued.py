@@ -163,8 +163,8 @@ def alone(parts: Continued) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     path = parts.partial.with_name(f"{parts.partial.name}.lock")
-    make_parent(path)
-    with naming(path):
+    make_parent(parts.path)
+    with naming(parts.path):
         try:
             lock = FileLock(path).acquire(timeout=0)
         except Timeout:

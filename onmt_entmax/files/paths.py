@@ -36,7 +36,10 @@ def naming(path: Path, failed: str = "written") -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise FileError(f"{path}: cannot be {failed} ({error.strerror or error})") from None
+        reason = error.strerror or str(error)
+        if str(path) == "-":
+            reason += ", and the standard input is not read here"
+        raise FileError(f"{path}: cannot be {failed} ({reason})") from None
 
 
 def followed(path: Path) -> Path:

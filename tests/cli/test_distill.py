@@ -15,6 +15,7 @@ from onmt_entmax.strings.task import INFLECTION
 from tests.commands import succeed
 from tests.in_process import refusal
 from tests.inflection_models import write_model
+from tests.models import words
 
 SOURCES = [
     "lang=english +V +PST a b",
@@ -35,6 +36,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "train.src").write_text("".join(f"{line}\n" for line in SOURCES))
     write_model(folder / "forward", 1)
     write_model(folder / "backward", 2, options={"target_order": "right_to_left"})
+    write_model(folder / "words", 3, words("ab", "ab"))
     return folder
 
 
@@ -177,6 +179,9 @@ def test_reports_of_a_model_that_was_trained_anew_are_refused(
             "--prob 0.5 --at-most 0.4", "--prob 0.5 is above --at-most 0.4", id="empty range"
         ),
         pytest.param("--models nowhere", "nowhere", id="no model"),
+        pytest.param(
+            "--models forward words", "words: not a model of inflection", id="another task"
+        ),
         pytest.param(
             "--reversed backward", "--reversed: no such option; the model folder", id="old option"
         ),

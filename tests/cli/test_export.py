@@ -44,6 +44,12 @@ def test_an_exported_model_translates_alike(
     assert after.read_text() == before.read_text() != ""
 
 
+def test_a_folder_in_that_of_the_model_is_refused(toy_run: Path) -> None:
+    inner = find_model(toy_run) / "x"
+    assert "is in the folder of the model" in refusal(main, [toy_run, inner])
+    assert not inner.exists()
+
+
 def test_exported_weights_are_those_of_the_run_rounded(exported: Exported) -> None:
     weights = load(exported.folder).model.state_dict()
     for name, weight in load(exported.run).model.state_dict().items():

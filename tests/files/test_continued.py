@@ -57,6 +57,13 @@ def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:
         pass
 
 
+def test_a_folder_that_cannot_be_written_is_named_by_the_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    parts = Continued(tmp_path / "file" / "out", {})
+    with pytest.raises(FileError, match=f"^{tmp_path}/file/out: cannot be written"), alone(parts):
+        pass
+
+
 def test_the_lock_of_a_deleted_file_is_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,13 @@ def test_a_file_that_cannot_be_read_is_one_line_that_names_it(tmp_path: Path, na
     assert "\n" not in str(raised.value)
 
 
+def test_a_dash_is_said_to_be_no_standard_input() -> None:
+    with pytest.raises(
+        FileError, match=r"^-: cannot be read .*the standard input is not read here"
+    ):
+        read_bytes(Path("-"), 10)
+
+
 def test_links_to_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")

@@ -1,7 +1,8 @@
 """Attention in C++, for float32 and float64 on a CPU.
 
 It works on a group of heads at a time, whose scores stay in the cache: a product writes the scores,
-one pass in place turns them into weights (csrc/native_attention.h), another product makes the output.
+one pass in place turns them into weights (csrc/native_attention.h), another product makes the
+output.
 The gradient needs the inputs and the weights; its pass turns gradients in weights into those in
 scores.
 
