@@ -107,7 +107,9 @@ def main(arguments: Sequence[str]) -> int:
     written = [options.output, *with_summary(options.report)]
     refuse_overwriting(options.reports, written)
     counts, decisions = CertificateCounts(), MbrCounts()
+    # Beside the report is its summary, unless it goes to a stream: zero, one or two files.
     with replaced_when_done(written) as (output, *report_files):
+        report, summary_file = report_files[:1], report_files[1:]
         for records in aligned_records(options.reports):
             record = _average(records, options.weights)
             count_record(counts, record)
@@ -115,10 +117,10 @@ def main(arguments: Sequence[str]) -> int:
             if options.mbr and not is_blank(record):
                 line = _decide(options.mbr, record, line, decisions)
             print(one_line(line), file=output)
-            for file in report_files[:1]:
+            for file in report:
                 print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=file)
         summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
-        for file in report_files[1:]:  # the summary; none if the report goes to a stream
+        for file in summary_file:
             reports = [str(path) for path in options.reports]
             file.write(json_text({**summary, "reports": reports, "weights": options.weights}))
     print(f"{options.output}: {counted(summary['sentences'], 'sentence')}")

@@ -5,11 +5,15 @@
 
 The cells of a language and part of speech are the tags that its training data has; training keeps
 them in the model folder (`cells.tsv`), and --cells names others. A cell shows its form alone if the
-model can produce no other, else every form of positive probability: `...` means that there are
-more, or may be, `?` a warning, as of `inflect`: such as a letter that training never saw in this
-language, or a form that mixes scripts. Warnings go to the standard error too. Tables follow
-UniMorph's dimensions: nouns have cases below each other and numbers side by side, finite verbs
-persons and tenses; in a terminal, forms for which a table is too wide stand below each other.
+model can produce no other, else every form of positive probability, and marks:
+
+    ...  there are more forms, or may be
+    ?    a warning, as of `inflect`, such as a letter that training never saw in this language, or a
+         form that mixes scripts; warnings go to the standard error too
+
+Tables follow UniMorph's dimensions: nouns have cases below each other and numbers side by side,
+finite verbs persons and tenses; in a terminal, forms for which a table is too wide stand below each
+other.
 
 --least P shows only forms of probability P or more. How many others there are is said; `...` marks
 their cells, and CSV and JSON have their number.
@@ -34,7 +38,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.messages import note, warn
@@ -151,32 +154,27 @@ def _write_paradigms(
         sizes: how many cells each lemma has.
         options: of the command.
     """
-    counts = _Counts(WarningCounts(), LeftOut())
-    paradigms = (counts.added(list(islice(answers, size))) for size in sizes)
+    warnings, left_out = WarningCounts(), LeftOut()
+
+    def paradigms() -> Iterator[list[Inflection]]:
+        """Yield the cells of each lemma, and count them; only those of one lemma are in memory."""
+        for size in sizes:
+            cells = list(islice(answers, size))
+            for cell in cells:
+                warnings.add(cell)
+                left_out.add(cell)
+            yield cells
+
     if options.output is None:
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
-        sys.stdout.write(_joined(paradigms, options.format, width))
+        sys.stdout.write(_joined(paradigms(), options.format, width))
     else:
         with replaced_when_done([options.output]) as (file,):
-            file.write(_joined(paradigms, options.format))
-    # A table that was printed has said it.
-    if counts.left_out.forms and (options.output is not None or options.format != "table"):
-        note(counts.left_out.text())
-    warn(*counts.warnings.lines())
-
-
-class _Counts(NamedTuple):
-    """Counts over the cells that were written."""
-
-    warnings: WarningCounts
-    left_out: LeftOut
-
-    def added(self, cells: list[Inflection]) -> list[Inflection]:
-        """Count cells, and return them."""
-        for cell in cells:
-            self.warnings.add(cell)
-            self.left_out.add(cell)
-        return cells
+            file.write(_joined(paradigms(), options.format))
+    # A table on the standard output has said it in a line of its own.
+    if left_out.forms and (options.output is not None or options.format != "table"):
+        note(left_out.text())
+    warn(*warnings.lines())
 
 
 def _joined(paradigms: Iterable[Sequence[Inflection]], kind: str, width: int = sys.maxsize) -> str:

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+_COMMENTS = 33  # column at which comments begin, behind all but the longest settings
+
 
 def explained(setting: str, why: str) -> str:
     """Return a line of YAML with a comment."""
-    return f"{setting:33} # {why}"
+    return f"{setting:{_COMMENTS}} # {why}"
 
 
 def quoted(path: Path) -> str:
