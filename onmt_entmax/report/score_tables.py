@@ -11,7 +11,7 @@ _ERROR_RATES = {"symbols": "PER", "characters": "CER", "text": "word errors"}
 def scores_text(scores: Scores) -> str:
     """Return accuracies and error rates and, if predictions have certificates, these."""
     tables = [_rates_table(scores)]
-    if scores.all.levels:
+    if scores.total.levels:
         heading = "certificates: percent of the queries, and of these right"
         tables.append(f"{heading}\n\n{_levels_table(scores)}")
     return "\n\n".join(tables)
@@ -33,7 +33,7 @@ def _rates_table(scores: Scores) -> str:
 
     for language, counts in scores.languages.items():
         add(language, counts.queries, counts.accuracy, counts.error_rate)
-    add("average", scores.all.queries, scores.accuracy, scores.error_rate)
+    add("average", scores.total.queries, scores.accuracy, scores.error_rate)
     lines = aligned_table(rows).splitlines()
     lines.insert(-1, "-" * max(map(len, lines)))
     return "\n".join(lines)
@@ -45,7 +45,7 @@ def _levels_table(scores: Scores) -> str:
     for language, counts in scores.languages.items():
         rows.append([language, *_level_cells(counts)])
     if len(scores.languages) > 1:
-        rows.append(["all", *_level_cells(scores.all)])
+        rows.append(["all", *_level_cells(scores.total)])
     return aligned_table(rows)
 
 
