@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
@@ -166,15 +165,3 @@ INFLECTION = StringTask((SOURCE, TARGET, TAGS), languages=True)
 """Of models trained on data of `prepare sigmorphon` that record no task"""
 TRANSLATION = StringTask(source=TEXT, target=TEXT)
 """Of models that record no task and whose sources have no language"""
-
-
-def language_of(path: Path, number: int, line: str) -> str:
-    """Return the language at the beginning of a source, which is line `number` of a file.
-
-    Raises:
-        UserError: the line does not begin with a language.
-    """
-    first = line.split(" ", 1)[0]
-    if not is_language(first):
-        raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
-    return first.removeprefix(LANGUAGE)
