@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
-from onmt_entmax.data.buckets import Bucket, kept_buckets, read_buckets
+from onmt_entmax.data.buckets import ReadBucket, kept_buckets, read_buckets
 from onmt_entmax.data.corpus import (
     CorpusError,
     Line,
@@ -80,8 +80,8 @@ class TrainingData:
             everything else here is about.
         vocabularies: of source and target, with the tokens of each language.
         languages: the source tokens of each language; empty unless every source begins with one.
-        counts: how often the data has each token of source and target; empty if they need not be
-            counted before training.
+        counts: how often the data has each token of source and target; empty if pairs are not kept
+            and sources have no languages.
         specials: tokens that transforms add to source and target.
         new_files: the text of each named vocabulary file that does not exist.
         sizes: number of lines of each corpus.
@@ -107,11 +107,13 @@ class TrainingData:
         self.specials = _specials(config)
         self.codec = self._codec(vocabulary, vocabularies)
         pairs = NumberedPairs() if self._can_be_kept() else None
-        tokens: _Tokens | None = None
+        tokens: _Tokens | None
         if pairs is not None:
             tokens = self._keep(pairs)
         elif self._begins_with_language():
             tokens = self._count()
+        else:
+            tokens = None  # counted below, if a vocabulary is missing
         self.counts = (Counter(), Counter()) if tokens is None else tokens.counts
         self.new_files: dict[Path, str] = {}
         continued = vocabularies is not None
@@ -148,17 +150,10 @@ class TrainingData:
 
     def _frequent_symbols(self) -> frozenset[str]:
         """Read every pair once; return the source tokens that are not copied."""
-
-        def text_pair(line: Line, pipe: Pipe) -> Pair | None:
-            return pair_of(line, pipe, self.config, is_train=True)
-
-        def sources_of(pairs: Iterable[Pair | None]) -> list[list[str]]:
-            return [pair[0] for pair in pairs if pair is not None]
-
         sources = (
             source
             for corpus in self.config.corpora
-            for chunk in self._in_chunks(corpus, text_pair, sources_of)
+            for chunk in self._in_chunks(corpus, self._text_pair, _sources_of)
             for source in chunk
         )
         return frequent_symbols(sources, self.config.task, self.config.copy_frequency)
@@ -235,9 +230,13 @@ class TrainingData:
             pairs = (pair_of_line(line, pipe) for line in chunk)
             yield with_seed(f"{self.config.seed}/{corpus.name}/{number}", partial(read, pairs))
 
+    def _text_pair(self, line: Line, pipe: Pipe) -> Pair | None:
+        """Return the tokens of a line's texts; None if the pair is left out, see `pair_of`."""
+        return pair_of(line, pipe, self.config, is_train=True)
+
     def _training_pair(self, line: Line, pipe: Pipe) -> Pair | None:
-        """Return the network's tokens of a line; None if the pair is left out, see `pair_of`."""
-        pair = pair_of(line, pipe, self.config, is_train=True)
+        """Return the network's tokens of a line; None if the pair is left out."""
+        pair = self._text_pair(line, pipe)
         if pair is None:
             return None
         source, target, _ = self.codec.encode(*pair)
@@ -249,7 +248,8 @@ class TrainingData:
         """Return the cells of the languages; none unless every source begins with a language."""
         if not self.languages:
             return {}
-        return count_cells(line.source for each in self.config.corpora for line in read_lines(each))
+        lines = itertools.chain.from_iterable(map(read_lines, self.config.corpora))
+        return count_cells(line.source for line in lines)
 
     def lines(self) -> Iterator[Line]:
         """Yield the untransformed lines of the development set, or of the first corpus."""
@@ -267,30 +267,32 @@ class TrainingData:
         """Yield corpus and line, both from 0, of all pairs of an epoch; see `Mixture`."""
         return self._mixture.epoch(epoch)
 
-    def buckets(self, epoch: int) -> Iterator[Callable[[str], Bucket]]:
-        """Yield for each bucket of an epoch a function from a seed to its pairs; see `Bucket`."""
+    def buckets(self, epoch: int) -> Iterator[ReadBucket]:
+        """Yield for each bucket of an epoch a function from a seed to its pairs."""
         size = self.config.bucket_size
         if self._pairs is not None:
             starts = [0, *itertools.accumulate(self.sizes)]
-            order = (starts[corpus] + line for corpus, line in self.mixed(epoch))
+            order = (starts[number] + line for number, line in self.mixed(epoch))
             rows = np.fromiter(order, np.int64, self.epoch_size)
             return kept_buckets(self._pairs, rows, size)
-        pipes = [build_pipe(each, self.config, self.vocabularies) for each in self.config.corpora]
+        pipes = [
+            build_pipe(corpus, self.config, self.vocabularies) for corpus in self.config.corpora
+        ]
         return read_buckets(
             lines=self._read_epoch(epoch),
             count=self.epoch_size,
             size=size,
-            pair_of=lambda corpus, line: self._training_pair(line, pipes[corpus]),
+            pair_of=lambda number, line: self._training_pair(line, pipes[number]),
             vocabularies=self.vocabularies,
         )
 
     def _read_epoch(self, epoch: int) -> Iterator[tuple[int, Line]]:
         """Yield the lines of an epoch, each with the number of its corpus."""
         streams: dict[int, Iterator[Line]] = {}
-        for corpus, first in self.mixed(epoch):
-            if corpus not in streams:
-                streams[corpus] = endless_lines(self.config.corpora[corpus], first)
-            yield corpus, next(streams[corpus])
+        for number, line in self.mixed(epoch):
+            if number not in streams:  # its first line of the epoch, from which it is read on
+                streams[number] = endless_lines(self.config.corpora[number], line)
+            yield number, next(streams[number])
 
 
 def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
@@ -307,6 +309,11 @@ def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
         sorted({token for source, _ in added for token in source}),
         sorted({token for _, target in added for token in target}),
     )
+
+
+def _sources_of(pairs: Iterable[Pair | None]) -> list[list[str]]:
+    """Return the sources of pairs, without those that are left out."""
+    return [pair[0] for pair in pairs if pair is not None]
 
 
 def _refuse_empty(corpus: CorpusConfig, has_pairs: bool) -> None:
