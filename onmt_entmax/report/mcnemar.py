@@ -7,6 +7,9 @@ from typing import Any
 
 from onmt_entmax.report.tables import aligned_table
 
+_EXACT = 1000  # words up to which binomials are integers, of at most 300 digits
+_NEGLIGIBLE = 1e-17  # share of a sum of floats that does not change it
+
 
 def mcnemar(won: int, lost: int) -> float:
     """Return the two-sided p-value of McNemar's exact test (McNemar 1947).
@@ -27,12 +30,8 @@ def mcnemar(won: int, lost: int) -> float:
     return min(1.0, 2 * tail)
 
 
-_EXACT = 1000  # words up to which binomials are integers, of at most 300 digits
-_NEGLIGIBLE = 1e-17  # share of a sum of floats that does not change it
-
-
 def _binomial(number: int, k: int) -> float:
-    """Return the probability of k heads of a fair coin that is thrown so many times."""
+    """Return the probability of k heads in `number` throws of a fair coin."""
     if number <= _EXACT:
         return math.comb(number, k) / 2**number
     # By logarithms: the integers of a large table may have millions of digits.
