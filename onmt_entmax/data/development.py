@@ -55,8 +55,9 @@ def read_development(
     pipe = build_pipe(corpus, data, vocabularies)
     prefix = f"{corpus.tgt_prefix or ''} " if "prefix" in corpus.transforms else ""
     codec = Codec.of_vocabulary(data.task, vocabularies.source)
+    # Outputs may have the symbols that `translate` allows by default.
     seen = vocabularies.target.seen if TARGET_SYMBOLS == "language" else {}
-    symbols = LanguageSymbols(seen) if seen else None  # as `translate` decodes
+    symbols = LanguageSymbols(seen) if seen else None
     reader = Reader(vocabularies, pipe, codec, symbols)
     development = Development(sources=[], targets=[], texts=[], reader=reader)
     for line in read_lines(corpus):
