@@ -1,15 +1,11 @@
-"""Combine the exactness reports of several models into that of their sequence-level ensemble.
-
-A record is one line of a report, an object of JSON: `answer_records.py` writes it, `reading.py`
-checks it.
-"""
+"""Combine the exactness reports of several models into that of their sequence-level ensemble."""
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from onmt_entmax.files import finite
 from onmt_entmax.report.records import (
+    Record,
     is_all_listed,
     text_probabilities,
     unfinished_text_bound,
@@ -22,7 +18,7 @@ from onmt_entmax.search.sequence_ensemble import (
 )
 
 
-def combined(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dict[str, Any]:
+def combined(records: Sequence[Record], weights: Sequence[float]) -> Record:
     """Return the record of a sequence-level ensemble.
 
     A `prob` is a lower bound of the average probability, which exceeds it by `slack` at most; the
@@ -60,12 +56,12 @@ def combined(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dic
     return record
 
 
-def ensemble_of(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> SequenceEnsemble:
+def ensemble_of(records: Sequence[Record], weights: Sequence[float]) -> SequenceEnsemble:
     """Return the sequence-level ensemble of several records; see `combined` for the arguments."""
     return average_sequences(list(map(_listed, records)), weights)
 
 
-def excluded_by(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> float:
+def excluded_by(records: Sequence[Record], weights: Sequence[float]) -> float:
     """Return the average probability that the constraints of several records ruled out."""
     return sum(
         weight * record.get("excluded", 0.0)
@@ -73,7 +69,7 @@ def excluded_by(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> 
     )
 
 
-def _source_record(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _source_record(records: Sequence[Record]) -> Record:
     """Return the source, with the counts of the model that has most unknown tokens in it."""
     # Vocabularies may differ.
     worst = max(records, key=lambda part: sum(part.get("unknown", {}).values()))
@@ -84,7 +80,7 @@ def _source_record(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _listed(record: dict[str, Any]) -> ListedSequences:
+def _listed(record: Record) -> ListedSequences:
     """Return what a record says about each text's probability.
 
     Another text is either one that the search did not finish, or one that `-n_best` left out. The

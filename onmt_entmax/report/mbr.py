@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from onmt_entmax.report.records import (
+    Record,
     is_all_listed,
     text_probabilities,
     unfinished_text_bound,
@@ -19,7 +20,7 @@ from onmt_entmax.search.mbr import Decision, MbrLevel, decide
 from onmt_entmax.search.utilities import Utility
 
 
-def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
+def decide_record(utility: Utility, record: Record) -> Decision | None:
     """Rank the texts of a record, of a search or of `combine`, by expected utility.
 
     Args:
@@ -43,7 +44,7 @@ def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
     )
 
 
-def _bound_of_others(record: dict[str, Any], listed: float) -> float:
+def _bound_of_others(record: Record, listed: float) -> float:
     """Return a bound of the probability of all texts together that are not listed.
 
     The probabilities of all texts sum to 1, of which the listed ones have `listed` at least, and

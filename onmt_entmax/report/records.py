@@ -4,6 +4,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+Record = dict[str, Any]
+"""One line of an exactness report, an object of JSON: docs/certificates.md describes its keys,
+`answer_records.py` writes it, and `reading.py` has the rules of those that are read"""
+
 
 def is_blank(record: Mapping[str, Any]) -> bool:
     """Tell whether a record is that of a blank line."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
+from onmt_entmax.report.records import Record
 from onmt_entmax.search.penalties import Penalties
 
 # A larger reward buys improbable tokens, which lists made without it do not show.
@@ -39,7 +40,7 @@ class Rewarded:
 
 
 def tune_reward(
-    records: Sequence[dict[str, Any]], references: Sequence[Sequence[str]], metric: BLEU
+    records: Sequence[Record], references: Sequence[Sequence[str]], metric: BLEU
 ) -> list[Rewarded]:
     """Order n-best lists by each length reward, none first, and measure the best outputs.
 
@@ -65,7 +66,7 @@ def tune_reward(
     return rows
 
 
-def _best(record: dict[str, Any], penalties: Penalties) -> tuple[str, bool]:
+def _best(record: Record, penalties: Penalties) -> tuple[str, bool]:
     """Return the listed text of the best score, and whether no output has a better one."""
     listed = record["hypotheses"]
     if not listed:
@@ -81,7 +82,7 @@ def _best(record: dict[str, Any], penalties: Penalties) -> tuple[str, bool]:
     return listed[scores.index(best)]["text"], proven
 
 
-def _log_bounds_of_others(record: dict[str, Any]) -> list[float]:
+def _log_bounds_of_others(record: Record) -> list[float]:
     """Return bounds of the log-probabilities of outputs that a record does not list, by kind.
 
     The list is ordered by probability, so what `-n_best` left out is not above its last output.
