@@ -103,30 +103,24 @@ class TrainingData:
         self._mixture = Mixture(self.sizes, [corpus.weight for corpus in config.corpora])
         self.epoch_size = self._mixture.epoch_size
         if config.valid is not None:
-            count_pairs(config.valid)
+            count_pairs(config.valid)  # which refuses files that do not fit
         self.specials = _specials(config)
         self.codec = self._codec(vocabulary, vocabularies)
         pairs = NumberedPairs() if self._can_be_kept() else None
-        tokens: _Tokens | None
-        if pairs is not None:
-            tokens = self._keep(pairs)
-        elif self._begins_with_language():
-            tokens = self._count()
-        else:
-            tokens = None  # counted below, if a vocabulary is missing
+        tokens = self._first_tokens(pairs)
         self.counts = (Counter(), Counter()) if tokens is None else tokens.counts
-        self.new_files: dict[Path, str] = {}
-        continued = vocabularies is not None
-        if vocabularies is None:
-            vocabularies, self.new_files = build_vocabularies(
-                vocabulary, lambda: (tokens or self._count()).counts, self.specials
-            )
         languages = {} if tokens is None else tokens.languages
         self.languages = {name: of_language.source for name, of_language in languages.items()}
+        if vocabularies is not None:
+            unrecorded, self.new_files = vocabularies, dict[Path, str]()
+        else:
+            unrecorded, self.new_files = build_vocabularies(
+                vocabulary, lambda: (tokens or self._count()).counts, self.specials
+            )
         # With subwords, other tokens than those of training may write the same letters.
         has_subwords = not SUBWORDS.isdisjoint(self._transforms())
         self.vocabularies = with_seen_tokens(
-            vocabularies, languages, targets=not has_subwords, continued=continued
+            unrecorded, languages, targets=not has_subwords, continued=vocabularies is not None
         )
         self._pairs = None if pairs is None else pairs.encode(self.vocabularies)
 
@@ -173,6 +167,19 @@ class TrainingData:
         """Tell whether the first source begins with a language."""
         tokens = next(read_lines(self.config.corpora[0])).source.split()
         return bool(tokens) and is_language(tokens[0])
+
+    def _first_tokens(self, pairs: NumberedPairs | None) -> _Tokens | None:
+        """Return the tokens of the data; None if only a missing vocabulary needs them.
+
+        Args:
+            pairs: receives all pairs, if they are to be kept.
+
+        Raises:
+            CorpusError: no pair of a corpus is left.
+        """
+        if pairs is not None:
+            return self._keep(pairs)
+        return self._count() if self._begins_with_language() else None
 
     def _keep(self, pairs: NumberedPairs) -> _Tokens:
         """Read every pair once, and add it to `pairs`; return the tokens.
