@@ -91,7 +91,9 @@ class _Lines:
     def __init__(
         self, lines: Iterator[tuple[int, Line]], pair_of: PairOf, vocabularies: Vocabularies
     ) -> None:
-        self._lines, self._pair_of, self._vocabularies = lines, pair_of, vocabularies
+        self._lines = lines
+        self._pair_of = pair_of
+        self._vocabularies = vocabularies
         self._is_passed = False
 
     def read(self, seed: str) -> Bucket:
