@@ -9,7 +9,7 @@ from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.search.certificate import Level
 
 LABEL_WIDTH = 43
-"""Of the labels of a summary's lines; the longest has 42 characters"""
+"""Characters of the longest label in a summary"""
 
 
 @dataclass
