@@ -210,9 +210,9 @@ class TrainingData:
                 of_chunk = pairs.by_language()
                 all_named = all_named and of_chunk is not None
                 for language, tokens in (of_chunk or {}).items():
-                    known = languages.setdefault(language, LanguageTokens(set(), set()))
-                    known.source.update(tokens.source)
-                    known.target.update(tokens.target)
+                    so_far = languages.setdefault(language, LanguageTokens(set(), set()))
+                    so_far.source.update(tokens.source)
+                    so_far.target.update(tokens.target)
             _refuse_empty(corpus, corpus_has_pairs)
         return _Tokens(counts, languages if all_named else {})
 

@@ -41,12 +41,13 @@ def coverage(
         quality: of the outputs with these numbers, such as their accuracy.
     """
     # Blank lines are not counted as sentences.
-    sentences = [n for n, record in enumerate(records) if not is_blank(record)]
+    sentences = [number for number, record in enumerate(records) if not is_blank(record)]
+    answered = [number for number in sentences if not records[number].get("abstained")]
     curve = []
     for rule, keeps in _rules(records):
-        kept = [n for n in sentences if keeps[n] and not records[n].get("abstained")]
-        share = len(kept) / max(len(sentences), 1)
-        curve.append(Coverage(rule, share, quality(kept) if kept else None))
+        numbers = [number for number in answered if keeps[number]]
+        share = len(numbers) / max(len(sentences), 1)
+        curve.append(Coverage(rule, share, quality(numbers) if numbers else None))
     return curve
 
 
