@@ -1,7 +1,7 @@
 """Buckets: lines of an epoch that are shuffled and sorted by length together.
 
-`TrainingData.buckets` yields a function for each bucket of an epoch, a `ReadBucket`. Of a bucket
-that others read, the caller does not call it: no transform is applied then.
+`TrainingData.buckets` yields a function for each bucket of an epoch, a `ReadBucket`. A caller that
+leaves a bucket to other processes does not call it, and no transform is applied.
 """
 
 from collections.abc import Callable, Iterator

@@ -40,8 +40,8 @@ def script_of(character: str) -> str:
 def mixture(form: str, lemma: str = "") -> str:
     """Return how a form mixes scripts, for people; an empty string if it does not.
 
-    Within a word, which no hyphen or space divides, scripts never mix. The words of a form may be
-    in several, as in `PCR-теста`, unless the lemma is in one script alone.
+    A word, which no hyphen or space divides, must be in one script. The words of a form may be in
+    several, as in `PCR-теста`, unless the lemma is in one script alone.
 
     Args:
         form: one or several words.
@@ -64,8 +64,8 @@ def mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
     for number, (lemma, form) in enumerate(pairs):
         if within := mixture(form) or mixture(lemma):
             within_one[number] = within
-        elif found := mixture(form, lemma):
-            between[number] = found
+        elif between_both := mixture(form, lemma):
+            between[number] = between_both
     is_transliteration = 2 * len(between) > len(pairs)
     return within_one if is_transliteration else dict(sorted((within_one | between).items()))
 
