@@ -9,7 +9,7 @@ import re
 import shlex
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from onmt_entmax.checkpoint.contents import CONFIG, LARGEST_TEXT, CheckpointError, naming
 from onmt_entmax.files import read_bytes
@@ -20,6 +20,20 @@ from onmt_entmax.rules import Rule, whole
 _OF_BEST = {"step": whole(0, 10**12), "metric": Rule(str), "value": Rule(float, off=None)}
 
 
+class Best(NamedTuple):
+    """The best checkpoint of a run.
+
+    Attributes:
+        step: of the checkpoint.
+        metric: the measure that chose it, such as `loss`.
+        value: of this measure; nan if it was not finite.
+    """
+
+    step: int
+    metric: str
+    value: float
+
+
 def checkpoint_steps(run: Path) -> list[int]:
     """Return the steps of the checkpoints in a run folder, oldest first."""
     names = [path.name for path in run.iterdir()] if run.is_dir() else []
@@ -27,8 +41,8 @@ def checkpoint_steps(run: Path) -> list[int]:
     return sorted(int(match[1]) for match in matches if match is not None)
 
 
-def read_best(run: Path) -> dict[str, Any] | None:
-    """Return the fields of `best.json`: step, metric and value; None if there is no such file.
+def read_best(run: Path) -> Best | None:
+    """Return what `best.json` says; None if there is no such file.
 
     Raises:
         CheckpointError: it is damaged.
@@ -42,9 +56,8 @@ def read_best(run: Path) -> dict[str, Any] | None:
         name in content and rule.fits(content[name]) for name, rule in _OF_BEST.items()
     ):
         raise CheckpointError(f"{path}: damaged; name a checkpoint instead, such as {run}/step_N")
-    if content["value"] is None:
-        content["value"] = math.nan
-    return content
+    value = math.nan if content["value"] is None else content["value"]
+    return Best(content["step"], content["metric"], value)
 
 
 def best_step(run: Path) -> int | None:
@@ -53,7 +66,7 @@ def best_step(run: Path) -> int | None:
         best = read_best(run)
     except CheckpointError:
         return None
-    return None if best is None else int(best["step"])
+    return None if best is None else best.step
 
 
 def find_model(path: Path) -> Path:
@@ -88,11 +101,10 @@ def _best_or_newest(run: Path, steps: list[int]) -> int:
     best = read_best(run)
     if best is None:
         return steps[-1]
-    step = int(best["step"])
-    if step in steps:
-        return step
+    if best.step in steps:
+        return best.step
     warnings.warn(
-        f"{run / 'best.json'}: names step_{step}, which is not there; the newest "
+        f"{run / 'best.json'}: names step_{best.step}, which is not there; the newest "
         f"checkpoint is taken instead, step_{steps[-1]}",
         stacklevel=3,
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os.path import isfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -75,6 +75,20 @@ class LoadedModel:
         return self.task.right_to_left
 
 
+class SavedConfig(NamedTuple):
+    """What config.yaml says.
+
+    Attributes:
+        network: which `build_model` builds.
+        options: of the run that trained the model, by name.
+        package_version: of the program that wrote the folder.
+    """
+
+    network: ModelConfig
+    options: dict[str, Any]
+    package_version: str
+
+
 def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
     """Load a model folder, or the best checkpoint of a run folder, in evaluation mode.
 
@@ -105,21 +119,29 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     """
     if not is_listed(folder):
         warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
-    config, options, version = read_config(folder)
-    options = _with_own_files(folder, options)
+    saved = read_config(folder)
+    options = _with_own_files(folder, saved.options)
     vocabularies = _read_vocabularies(folder)
     with naming(folder / CONFIG), Undrawn():
-        model = build_model(config, vocabularies)
+        model = build_model(saved.network, vocabularies)
     with naming(folder / WEIGHTS):
         copy_weights(model, read_weights(folder))
     with naming(folder / CONFIG):
         task = recorded_task(options, any(map(is_language, vocabularies.source.tokens)))
     model.to(device).eval()
-    return LoadedModel(folder, model, config, vocabularies, options, version, task)
+    return LoadedModel(
+        folder=folder,
+        model=model,
+        config=saved.network,
+        vocabularies=vocabularies,
+        options=options,
+        package_version=saved.package_version,
+        task=task,
+    )
 
 
-def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any], str]:
-    """Return the network and the options of a model folder, and the version that wrote it.
+def read_config(folder: Path) -> SavedConfig:
+    """Return what config.yaml of a model folder says.
 
     Raises:
         CheckpointError: config.yaml is missing, damaged or of a newer format.
@@ -138,7 +160,7 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any], str]:
     with naming(path):
         network = ModelConfig.read(network_options)
     package_version = str(content.get("package_version"))[:_LONGEST_VERSION]
-    return network, content["options"], package_version
+    return SavedConfig(network, content["options"], package_version)
 
 
 def _check_format(path: Path, version: str) -> None:

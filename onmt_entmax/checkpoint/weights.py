@@ -25,7 +25,7 @@ class WeightsError(UserError):
 def weights_once(model: torch.nn.Module) -> dict[str, Tensor]:
     """Return the weights of a model by name; a shared one by its first name.
 
-    On a GPU those of an LSTM are views of one block, which safetensors refuses, so they are copied:
+    On a GPU those of an LSTM are parts of one block, which safetensors refuses, so they are copied:
     the model keeps its memory, since CUDA graphs hold the addresses.
     """
     weights: dict[str, Tensor] = {}
@@ -35,8 +35,8 @@ def weights_once(model: torch.nn.Module) -> dict[str, Tensor]:
             continue
         saved.add(id(parameter))
         weight = parameter.detach()
-        is_view = weight.untyped_storage().nbytes() > weight.nbytes
-        weights[name] = weight.clone() if is_view else weight.contiguous()
+        is_part = weight.untyped_storage().nbytes() > weight.nbytes
+        weights[name] = weight.clone() if is_part else weight.contiguous()
     return weights
 
 
@@ -87,7 +87,8 @@ def _copy_weight(name: str, weight: Tensor, value: object) -> None:
     if value.shape != weight.shape:
         raise WeightsError(f"{name}: {[*value.shape]}, where the model has {[*weight.shape]}")
     weight.copy_(value)
-    # A hundred times as fast as `isfinite().all()`.
+    # Of the weight, not the value: a finite float64 may be infinite as a float32. And by the
+    # extremes, a hundred times as fast as `isfinite().all()`: if a value is nan, so are both.
     smallest, largest = weight.aminmax()
     if not math.isfinite(smallest) or not math.isfinite(largest):
         raise WeightsError(f"{name}: holds values that are not finite")

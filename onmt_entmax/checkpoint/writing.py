@@ -71,22 +71,32 @@ def save(
         temporary.mkdir()
         for name, content in files.items():
             (temporary / name).write_bytes(content)
-        weights = temporary / WEIGHTS
         try:
-            safetensors.torch.save_file(weights_once(model), weights)
-            if training_state is not None:
-                (temporary / STATE).parent.mkdir()
-                with open(temporary / STATE, "wb") as file:
-                    torch.save(dict(training_state), file)
+            _write_tensors(temporary, model, training_state)
         except (SafetensorError, RuntimeError) as error:  # of a full disk, for one
             # torch hides the system's reason in the error before its own.
             reason = first_line(error.__context__ or error)
             raise FileError(f"{folder}: cannot be written ({reason})") from None
         # safetensors makes a file that only its owner can read.
-        shutil.copymode(temporary / VOCABULARY, weights)
+        shutil.copymode(temporary / VOCABULARY, temporary / WEIGHTS)
         write_list(temporary)
 
     write_folder(folder, write)
+
+
+def _write_tensors(
+    folder: Path, model: SparseNMTModel, training_state: Mapping[str, Any] | None
+) -> None:
+    """Write the weights, and the training state if there is one.
+
+    Raises:
+        SafetensorError, RuntimeError: a file cannot be written.
+    """
+    safetensors.torch.save_file(weights_once(model), folder / WEIGHTS)
+    if training_state is not None:
+        (folder / STATE).parent.mkdir()
+        with open(folder / STATE, "wb") as file:
+            torch.save(dict(training_state), file)
 
 
 def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:

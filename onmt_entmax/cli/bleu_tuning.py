@@ -59,4 +59,5 @@ def _can_be_reordered(record: dict[str, Any]) -> bool:
     if not hypotheses:
         return True
     has_log_probs = all(isinstance(hypothesis.get("log_prob"), float) for hypothesis in hypotheses)
-    return "penalties" not in record and "dropped" in record and has_log_probs
+    has_counts = "dropped" in record and "source_tokens" in record
+    return "penalties" not in record and has_counts and has_log_probs

@@ -45,7 +45,8 @@ from onmt_entmax.files import (
 )
 from onmt_entmax.inflector import refuse_other_models
 from onmt_entmax.rules import positive, whole
-from onmt_entmax.strings.task import INFLECTION, Query, language_of
+from onmt_entmax.strings.languages import language_of_line
+from onmt_entmax.strings.task import INFLECTION, Query
 
 
 def write_queries(options: argparse.Namespace, out: Path) -> None:
@@ -56,7 +57,7 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     """
     queries: dict[str, list[Query]] = {}  # by language
     for number, line in enumerate(read_lines(options.train), 1):
-        language = language_of(options.train, number, line)
+        language = language_of_line(options.train, number, line)
         query = INFLECTION.decode_source(line.split())
         queries.setdefault(language, []).append(query._replace(language=""))
     lines = []

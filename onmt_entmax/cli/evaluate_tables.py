@@ -2,9 +2,8 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.messages import warn
@@ -12,7 +11,7 @@ from onmt_entmax.cli.tables import separators_of
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.gold_tables import Gold, guessed_task, read_gold
 from onmt_entmax.report.guess_tables import Predicted, read_predicted
-from onmt_entmax.report.mcnemar import comparison, comparison_text
+from onmt_entmax.report.mcnemar import Difference, comparison, comparison_text
 from onmt_entmax.report.same_queries import named_together, refuse_other_queries
 from onmt_entmax.report.score_tables import scores_text
 from onmt_entmax.report.string_scores import Scores, answered, score_strings
@@ -76,7 +75,7 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     texts = [reading.guess, _several_targets_text(gold), scores_text(scores)]
     if other is not None:
         compared = _compared(gold, predicted, other)
-        content["against"] = compared
+        content["against"] = {name: asdict(row) for name, row in compared.items()}
         texts.append(comparison_text(compared, named_together(others)))
     if options.json:
         write_files({options.json: json_text(content)})
@@ -91,7 +90,7 @@ def _several_targets_text(gold: Gold) -> str:
     return f"queries with several gold targets: {several:,} of {len(gold.targets):,}"
 
 
-def _compared(gold: Gold, predicted: Predicted, other: Predicted) -> dict[str, Any]:
+def _compared(gold: Gold, predicted: Predicted, other: Predicted) -> dict[str, Difference]:
     """Return how many queries only one of two sets of predictions gets right, by language."""
     return comparison(
         [query.language for query in gold.targets],

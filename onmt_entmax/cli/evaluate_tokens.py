@@ -55,7 +55,7 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
         (path,) = options.against
         others = read_predictions(path, words, nbest)[::nbest]
         compared = comparison(words.languages, right, words.are_right(others))
-        content["against"] = compared
+        content["against"] = {name: asdict(row) for name, row in compared.items()}
         texts.append(comparison_text(compared, path.name))
     if options.report:
         curve = _coverage(options, words.sources, first, right)

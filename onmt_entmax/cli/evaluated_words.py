@@ -9,7 +9,7 @@ from pathlib import Path
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_aligned, read_lines
 from onmt_entmax.report.measures import correct_forms, is_right, nearest_form
-from onmt_entmax.strings.task import language_of
+from onmt_entmax.strings.languages import language_of_line
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Words:
         sources, references = read_aligned(source, reference)
         if not sources:
             raise UserError(f"{source}: no lines")
-        languages = [language_of(source, line, text) for line, text in enumerate(sources, 1)]
+        languages = [language_of_line(source, line, text) for line, text in enumerate(sources, 1)]
         forms = correct_forms(sources, [" ".join(line.split()) for line in references])
         return cls(source, sources, languages, forms)
 

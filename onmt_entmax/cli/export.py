@@ -114,8 +114,8 @@ def _training_table(loaded: LoadedModel, options: Mapping[str, Any]) -> str:
     """Return the rows of a table of the training: its best measure, if known, and its options."""
     rows = {name: options[name] for name in TRAINING if options.get(name) is not None}
     best = read_best(loaded.folder.parent)
-    if best is not None and loaded.folder.name == f"step_{best['step']}":
-        measure = {"updates": best["step"], f"{best['metric']} (dev)": f"{best['value']:.6g}"}
+    if best is not None and loaded.folder.name == f"step_{best.step}":
+        measure = {"updates": best.step, f"{best.metric} (dev)": f"{best.value:.6g}"}
         rows = measure | rows
     return "\n".join(printable(f"| {name} | {value} |") for name, value in rows.items())
 

@@ -70,8 +70,8 @@ def _problems_of_run(run: Path, steps: Sequence[int]) -> list[str]:
         best = read_best(run)
     except UserError as error:
         return [*problems, str(error)]
-    if best is not None and best["step"] not in steps:
-        problems.append(f"{run / 'best.json'}: step {best['step']} has no checkpoint")
+    if best is not None and best.step not in steps:
+        problems.append(f"{run / 'best.json'}: step {best.step} has no checkpoint")
     return problems
 
 

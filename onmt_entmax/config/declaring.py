@@ -66,10 +66,10 @@ def option(*declaration: Any, **more: Any) -> Any:
 def declared(*kinds: Any) -> dict[str, Option]:
     """Return the options among the fields of dataclasses, by name."""
     return {
-        each.name: each.metadata["option"]
+        declaration.name: declaration.metadata["option"]
         for kind in kinds
-        for each in fields(kind)
-        if each.metadata
+        for declaration in fields(kind)
+        if declaration.metadata
     }
 
 

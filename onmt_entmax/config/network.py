@@ -180,11 +180,11 @@ class ModelConfig(Checked):
         Raises:
             ConfigError: a key is unknown, or see the class.
         """
-        known = {field.name for field in fields(cls)}
+        names = {field.name for field in fields(cls)}
         for key in values:
-            if key not in known:
+            if key not in names:
                 name = f"{key:.80}" if isinstance(key, str) else shown(key)
-                raise ConfigError(name, f"no such key{nearest(name, known)}")
+                raise ConfigError(name, f"no such key{nearest(name, names)}")
         return cls(**values)
 
     @property

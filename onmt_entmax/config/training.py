@@ -154,10 +154,11 @@ class ValidationConfig:
         """Return how a measure is taken, such as `at most 1,000 pairs, greedy`; may be empty."""
         decoded = measure in DECODED
         size = self.valid_decode_size if decoded else self.valid_loss_size
-        known = [f"at most {counted(size, 'pair')}"] if size else []
+        conditions = [f"at most {counted(size, 'pair')}"] if size else []
         if decoded:
-            known.append(f"beam {self.valid_beam_size}" if self.valid_beam_size > 1 else "greedy")
-        return ", ".join(known)
+            beam = self.valid_beam_size
+            conditions.append(f"beam {beam}" if beam > 1 else "greedy")
+        return ", ".join(conditions)
 
 
 @dataclass(frozen=True)

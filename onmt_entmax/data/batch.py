@@ -130,7 +130,7 @@ def batches_by_length(
 ) -> Iterator[Batch]:
     """Yield batches of at most `batch_size` examples of similar length, short ones first."""
     count = len(examples)
-    sources = np.fromiter((len(each.source) for each in examples), np.int64, count)
-    targets = np.fromiter((len(each.target or ()) for each in examples), np.int64, count)
+    sources = np.fromiter((len(example.source) for example in examples), np.int64, count)
+    targets = np.fromiter((len(example.target or ()) for example in examples), np.int64, count)
     for group in Shapes(batch_size, steps=(1, 1)).group_lengths(sources, targets):
         yield make_batch([examples[index] for index in group.tolist()], vocabularies)

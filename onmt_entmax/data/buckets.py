@@ -1,9 +1,7 @@
 """Buckets: lines of an epoch that are shuffled and sorted by length together.
 
-`TrainingData.buckets` yields a function for each bucket of an epoch. A caller that wants the bucket
-calls the function with a seed, from which transforms draw their random numbers, whatever was drawn
-before (`with_seed`; it is text, such as that of run, epoch and bucket). It must do so before it
-takes the next function, since all read from the same files. Other buckets cost only their reading.
+`TrainingData.buckets` yields a function for each bucket of an epoch, a `ReadBucket`. A caller that
+leaves a bucket to other processes does not call it, and no transform is applied.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,9 +33,14 @@ class Bucket(NamedTuple):
     rows: Integers
 
 
-def kept_buckets(
-    pairs: EncodedPairs, rows: Integers, size: int
-) -> Iterator[Callable[[str], Bucket]]:
+ReadBucket = Callable[[str], Bucket]
+"""Reads a bucket; to be called before the next one is taken, since all read from the same files.
+
+The argument is a seed, such as a text of run, epoch and bucket: from it alone transforms draw their
+random numbers, whatever was drawn before, see `with_seed`."""
+
+
+def kept_buckets(pairs: EncodedPairs, rows: Integers, size: int) -> Iterator[ReadBucket]:
     """Yield the buckets of pairs that are kept in memory, in which nothing is random.
 
     Args:
@@ -60,7 +63,7 @@ def read_buckets(
     size: int,
     pair_of: PairOf,
     vocabularies: Vocabularies,
-) -> Iterator[Callable[[str], Bucket]]:
+) -> Iterator[ReadBucket]:
     """Yield the buckets of lines that are read now.
 
     Args:
@@ -88,7 +91,9 @@ class _Lines:
     def __init__(
         self, lines: Iterator[tuple[int, Line]], pair_of: PairOf, vocabularies: Vocabularies
     ) -> None:
-        self._lines, self._pair_of, self._vocabularies = lines, pair_of, vocabularies
+        self._lines = lines
+        self._pair_of = pair_of
+        self._vocabularies = vocabularies
         self._is_passed = False
 
     def read(self, seed: str) -> Bucket:

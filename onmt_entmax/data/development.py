@@ -55,18 +55,21 @@ def read_development(
     pipe = build_pipe(corpus, data, vocabularies)
     prefix = f"{corpus.tgt_prefix or ''} " if "prefix" in corpus.transforms else ""
     codec = Codec.of_vocabulary(data.task, vocabularies.source)
+    # Outputs may have the symbols that `translate` allows by default.
     seen = vocabularies.target.seen if TARGET_SYMBOLS == "language" else {}
-    symbols = LanguageSymbols(seen) if seen else None  # as `translate` decodes
+    symbols = LanguageSymbols(seen) if seen else None
     reader = Reader(vocabularies, pipe, codec, symbols)
-    development = Development(sources=[], targets=[], texts=[], reader=reader)
+    sources: list[EncodedSource] = []
+    targets: list[list[str]] = []
+    texts: list[str] = []
     for line in read_lines(corpus):
         pair = pair_of(line, pipe, data, is_train=False)
         if pair is not None:
             source, target = pair
-            development.sources.append(reader.encode(source, len(development.sources)))
-            development.targets.append(reader.target_of(source, target))
-            development.texts.append(prefix + line.target)
-    return development
+            sources.append(reader.encode(source, index=len(sources)))
+            targets.append(reader.target_of(source, target))
+            texts.append(prefix + line.target)
+    return Development(sources, targets, texts, reader)
 
 
 def unknown_tokens(development: Development, vocabularies: Vocabularies) -> Iterator[str]:

@@ -43,9 +43,9 @@ def read_phrase_table(path: Path) -> dict[str, str]:
     """
     table: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), 1):
-        # Further columns, such as probabilities, are ignored.
-        source, target = (part.strip() for part in f"{line}|||".split("|||")[:2])
-        if not source or not target:
+        source, _, columns = line.partition("|||")
+        target, _, _ = columns.partition("|||")  # others, such as probabilities, are ignored
+        if not source.strip() or not target.strip():
             raise UserError(f"{path}: line {number} is not `source|||target`")
-        table.setdefault(source, target)
+        table.setdefault(source.strip(), target.strip())
     return table

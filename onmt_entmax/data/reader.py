@@ -165,4 +165,5 @@ class Reader:
 
     def target_of(self, source: Sequence[str], target: Sequence[str]) -> list[str]:
         """Return the network's tokens of a target; source and target are tokens of texts."""
-        return self.codec.encode(source, target)[1]
+        _, network_target, _ = self.codec.encode(source, target)
+        return network_target

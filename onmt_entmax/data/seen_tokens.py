@@ -45,11 +45,11 @@ def _complete(
         continued: whether a training before this one made the vocabularies.
     """
     source, target = vocabularies
-    known = [language for language in languages if language in source]
+    in_vocabulary = [language for language in languages if language in source]
     if not continued:
-        return frozenset(known)
+        return frozenset(in_vocabulary)
     return frozenset(
         language
-        for language in known
+        for language in in_vocabulary
         if language in target.seen or (source.seen and language not in source.seen)
     )

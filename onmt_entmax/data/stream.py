@@ -19,6 +19,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.buckets import ReadBucket
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.data.shapes import Shapes
@@ -180,23 +181,25 @@ def _read(
         count: number of readers.
     """
     config = data.config
-    turns = itertools.cycle(range(count))
+    share = itertools.islice(_buckets_from(data, start), reader, None, count)
+    for epoch, number, read_bucket in share:
+        seed = f"{config.seed}/{epoch}/{number}"
+        pairs, rows = read_bucket(seed)
+        groups = pairs.groups(rows, seed, shapes.group_lengths)
+        is_start = (epoch, number) == (start.epoch, start.bucket)
+        first = start.batch if is_start else 0
+        lines_before = epoch * data.epoch_size + number * config.bucket_size
+        for place, group in enumerate(groups[first:], first):
+            batch = pairs.batch(rows[group], group + lines_before)
+            yield _PlacedBatch(Position(epoch, number, place), len(groups), batch)
+        if first >= len(groups):  # filters left no pair, or the start is behind the last batch
+            yield _PlacedBatch(Position(epoch, number), bucket_size=0, batch=None)
+
+
+def _buckets_from(data: TrainingData, start: Position) -> Iterator[tuple[int, int, ReadBucket]]:
+    """Yield epoch, number in it, and reader of all buckets from that of a position on."""
     for epoch in itertools.count(start.epoch):
-        # In later epochs, everything is behind the start.
-        origin = start if epoch == start.epoch else Position(epoch)
-        for number, read_bucket in enumerate(data.buckets(epoch)):
-            if number < origin.bucket:
-                continue
-            turn = next(turns)  # all readers count the same buckets
-            if turn != reader:
-                continue
-            seed = f"{config.seed}/{epoch}/{number}"
-            pairs, rows = read_bucket(seed)
-            groups = pairs.groups(rows, seed, shapes.group_lengths)
-            first = origin.batch if number == origin.bucket else 0
-            lines_before = epoch * data.epoch_size + number * config.bucket_size
-            for place, group in enumerate(groups[first:], first):
-                batch = pairs.batch(rows[group], group + lines_before)
-                yield _PlacedBatch(Position(epoch, number, place), len(groups), batch)
-            if first >= len(groups):  # filters left no pair, or the start is behind the last batch
-                yield _PlacedBatch(Position(epoch, number), bucket_size=0, batch=None)
+        first = start.bucket if epoch == start.epoch else 0
+        numbered = enumerate(data.buckets(epoch))
+        for number, read_bucket in itertools.islice(numbered, first, None):
+            yield epoch, number, read_bucket

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
-from onmt_entmax.data.buckets import Bucket, kept_buckets, read_buckets
+from onmt_entmax.data.buckets import ReadBucket, kept_buckets, read_buckets
 from onmt_entmax.data.corpus import (
     CorpusError,
     Line,
@@ -80,8 +80,8 @@ class TrainingData:
             everything else here is about.
         vocabularies: of source and target, with the tokens of each language.
         languages: the source tokens of each language; empty unless every source begins with one.
-        counts: how often the data has each token of source and target; empty if they need not be
-            counted before training.
+        counts: how often the data has each token of source and target; empty if pairs are not kept
+            and sources have no languages.
         specials: tokens that transforms add to source and target.
         new_files: the text of each named vocabulary file that does not exist.
         sizes: number of lines of each corpus.
@@ -103,28 +103,24 @@ class TrainingData:
         self._mixture = Mixture(self.sizes, [corpus.weight for corpus in config.corpora])
         self.epoch_size = self._mixture.epoch_size
         if config.valid is not None:
-            count_pairs(config.valid)
+            count_pairs(config.valid)  # which refuses files that do not fit
         self.specials = _specials(config)
         self.codec = self._codec(vocabulary, vocabularies)
         pairs = NumberedPairs() if self._can_be_kept() else None
-        tokens: _Tokens | None = None
-        if pairs is not None:
-            tokens = self._keep(pairs)
-        elif self._begins_with_language():
-            tokens = self._count()
+        tokens = self._first_tokens(pairs)
         self.counts = (Counter(), Counter()) if tokens is None else tokens.counts
-        self.new_files: dict[Path, str] = {}
-        continued = vocabularies is not None
-        if vocabularies is None:
-            vocabularies, self.new_files = build_vocabularies(
-                vocabulary, lambda: (tokens or self._count()).counts, self.specials
-            )
         languages = {} if tokens is None else tokens.languages
         self.languages = {name: of_language.source for name, of_language in languages.items()}
+        if vocabularies is not None:
+            unrecorded, self.new_files = vocabularies, dict[Path, str]()
+        else:
+            unrecorded, self.new_files = build_vocabularies(
+                vocabulary, lambda: (tokens or self._count()).counts, self.specials
+            )
         # With subwords, other tokens than those of training may write the same letters.
         has_subwords = not SUBWORDS.isdisjoint(self._transforms())
         self.vocabularies = with_seen_tokens(
-            vocabularies, languages, targets=not has_subwords, continued=continued
+            unrecorded, languages, targets=not has_subwords, continued=vocabularies is not None
         )
         self._pairs = None if pairs is None else pairs.encode(self.vocabularies)
 
@@ -148,17 +144,10 @@ class TrainingData:
 
     def _frequent_symbols(self) -> frozenset[str]:
         """Read every pair once; return the source tokens that are not copied."""
-
-        def text_pair(line: Line, pipe: Pipe) -> Pair | None:
-            return pair_of(line, pipe, self.config, is_train=True)
-
-        def sources_of(pairs: Iterable[Pair | None]) -> list[list[str]]:
-            return [pair[0] for pair in pairs if pair is not None]
-
         sources = (
             source
             for corpus in self.config.corpora
-            for chunk in self._in_chunks(corpus, text_pair, sources_of)
+            for chunk in self._in_chunks(corpus, self._text_pair, _sources_of)
             for source in chunk
         )
         return frequent_symbols(sources, self.config.task, self.config.copy_frequency)
@@ -178,6 +167,19 @@ class TrainingData:
         """Tell whether the first source begins with a language."""
         tokens = next(read_lines(self.config.corpora[0])).source.split()
         return bool(tokens) and is_language(tokens[0])
+
+    def _first_tokens(self, pairs: NumberedPairs | None) -> _Tokens | None:
+        """Return the tokens of the data; None if only a missing vocabulary needs them.
+
+        Args:
+            pairs: receives all pairs, if they are to be kept.
+
+        Raises:
+            CorpusError: no pair of a corpus is left.
+        """
+        if pairs is not None:
+            return self._keep(pairs)
+        return self._count() if self._begins_with_language() else None
 
     def _keep(self, pairs: NumberedPairs) -> _Tokens:
         """Read every pair once, and add it to `pairs`; return the tokens.
@@ -208,9 +210,9 @@ class TrainingData:
                 of_chunk = pairs.by_language()
                 all_named = all_named and of_chunk is not None
                 for language, tokens in (of_chunk or {}).items():
-                    known = languages.setdefault(language, LanguageTokens(set(), set()))
-                    known.source.update(tokens.source)
-                    known.target.update(tokens.target)
+                    so_far = languages.setdefault(language, LanguageTokens(set(), set()))
+                    so_far.source.update(tokens.source)
+                    so_far.target.update(tokens.target)
             _refuse_empty(corpus, corpus_has_pairs)
         return _Tokens(counts, languages if all_named else {})
 
@@ -235,9 +237,13 @@ class TrainingData:
             pairs = (pair_of_line(line, pipe) for line in chunk)
             yield with_seed(f"{self.config.seed}/{corpus.name}/{number}", partial(read, pairs))
 
+    def _text_pair(self, line: Line, pipe: Pipe) -> Pair | None:
+        """Return the tokens of a line's texts; None if the pair is left out, see `pair_of`."""
+        return pair_of(line, pipe, self.config, is_train=True)
+
     def _training_pair(self, line: Line, pipe: Pipe) -> Pair | None:
-        """Return the network's tokens of a line; None if the pair is left out, see `pair_of`."""
-        pair = pair_of(line, pipe, self.config, is_train=True)
+        """Return the network's tokens of a line; None if the pair is left out."""
+        pair = self._text_pair(line, pipe)
         if pair is None:
             return None
         source, target, _ = self.codec.encode(*pair)
@@ -249,7 +255,8 @@ class TrainingData:
         """Return the cells of the languages; none unless every source begins with a language."""
         if not self.languages:
             return {}
-        return count_cells(line.source for each in self.config.corpora for line in read_lines(each))
+        lines = itertools.chain.from_iterable(map(read_lines, self.config.corpora))
+        return count_cells(line.source for line in lines)
 
     def lines(self) -> Iterator[Line]:
         """Yield the untransformed lines of the development set, or of the first corpus."""
@@ -267,30 +274,32 @@ class TrainingData:
         """Yield corpus and line, both from 0, of all pairs of an epoch; see `Mixture`."""
         return self._mixture.epoch(epoch)
 
-    def buckets(self, epoch: int) -> Iterator[Callable[[str], Bucket]]:
-        """Yield for each bucket of an epoch a function from a seed to its pairs; see `Bucket`."""
+    def buckets(self, epoch: int) -> Iterator[ReadBucket]:
+        """Yield for each bucket of an epoch a function from a seed to its pairs."""
         size = self.config.bucket_size
         if self._pairs is not None:
             starts = [0, *itertools.accumulate(self.sizes)]
-            order = (starts[corpus] + line for corpus, line in self.mixed(epoch))
+            order = (starts[number] + line for number, line in self.mixed(epoch))
             rows = np.fromiter(order, np.int64, self.epoch_size)
             return kept_buckets(self._pairs, rows, size)
-        pipes = [build_pipe(each, self.config, self.vocabularies) for each in self.config.corpora]
+        pipes = [
+            build_pipe(corpus, self.config, self.vocabularies) for corpus in self.config.corpora
+        ]
         return read_buckets(
             lines=self._read_epoch(epoch),
             count=self.epoch_size,
             size=size,
-            pair_of=lambda corpus, line: self._training_pair(line, pipes[corpus]),
+            pair_of=lambda number, line: self._training_pair(line, pipes[number]),
             vocabularies=self.vocabularies,
         )
 
     def _read_epoch(self, epoch: int) -> Iterator[tuple[int, Line]]:
         """Yield the lines of an epoch, each with the number of its corpus."""
         streams: dict[int, Iterator[Line]] = {}
-        for corpus, first in self.mixed(epoch):
-            if corpus not in streams:
-                streams[corpus] = endless_lines(self.config.corpora[corpus], first)
-            yield corpus, next(streams[corpus])
+        for number, line in self.mixed(epoch):
+            if number not in streams:  # its first line of the epoch, from which it is read on
+                streams[number] = endless_lines(self.config.corpora[number], line)
+            yield number, next(streams[number])
 
 
 def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
@@ -307,6 +316,11 @@ def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
         sorted({token for source, _ in added for token in source}),
         sorted({token for _, target in added for token in target}),
     )
+
+
+def _sources_of(pairs: Iterable[Pair | None]) -> list[list[str]]:
+    """Return the sources of pairs, without those that are left out."""
+    return [pair[0] for pair in pairs if pair is not None]
 
 
 def _refuse_empty(corpus: CorpusConfig, has_pairs: bool) -> None:

@@ -1,5 +1,6 @@
 """Pretrained word vectors, read from text files in the format of GloVe or word2vec."""
 
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -27,11 +28,14 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
         UserError: the file cannot be read, its vectors have another size, or the line of a word of
             the vocabulary has another form.
     """
-    lines = enumerate(tqdm(read_lines(path), unit="vector", disable=None), 1)
-    first = next(lines, (1, ""))
-    _check_first_line(path, first[1], kind, size)
+    texts = tqdm(read_lines(path), unit="vector", disable=None)
+    lines: Iterator[tuple[int, str]] = enumerate(texts, 1)
+    first_number, first_line = next(lines, (1, ""))
+    _check_first_line(path, first_line, kind, size)
+    if kind == "GloVe":  # whose first line has a vector
+        lines = chain([(first_number, first_line)], lines)
     vectors: dict[int, Tensor] = {}
-    for number, line in chain([] if kind == "word2vec" else [first], lines):
+    for number, line in lines:
         # From the right, since some words have spaces; of a blank line nothing is left.
         word, *values = line.rstrip().rsplit(None, size) or [""]
         if word not in vocabulary:

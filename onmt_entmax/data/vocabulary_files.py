@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeGuard
 
 from onmt_entmax.config import VocabularyConfig
 from onmt_entmax.data.vocabulary import (
@@ -69,29 +70,26 @@ def build_vocabularies(
     """
     if config.share_vocab:
         return _build_shared(config, count_all, extra)
-    paths = [config.src_vocab, config.tgt_vocab]
-    counted = count_all() if not all(map(_is_there, paths)) else (Counter(), Counter())
-    new_files: dict[Path, str] = {}
-    source, target = (
-        _counts_of(path, counts, new_files) for path, counts in zip(paths, counted, strict=True)
+    counted = Counter[str](), Counter[str]()
+    if not (_is_there(config.src_vocab) and _is_there(config.tgt_vocab)):
+        counted = count_all()
+    of_source, of_target = counted
+    new_files = _new_file(config.src_vocab, of_source) | _new_file(config.tgt_vocab, of_target)
+    source = Vocabulary.from_counts(
+        _counts_of(config.src_vocab, of_source),
+        _distinct(*SOURCE_SPECIALS, *extra[0]),
+        max_size=config.src_vocab_size,
+        min_frequency=config.src_words_min_frequency,
+        size_multiple=config.vocab_size_multiple,
     )
-    vocabularies = Vocabularies(
-        Vocabulary.from_counts(
-            source,
-            _distinct(*SOURCE_SPECIALS, *extra[0]),
-            config.src_vocab_size,
-            config.src_words_min_frequency,
-            config.vocab_size_multiple,
-        ),
-        Vocabulary.from_counts(
-            target,
-            _distinct(*TARGET_SPECIALS, *extra[1]),
-            config.tgt_vocab_size,
-            config.tgt_words_min_frequency,
-            config.vocab_size_multiple,
-        ),
+    target = Vocabulary.from_counts(
+        _counts_of(config.tgt_vocab, of_target),
+        _distinct(*TARGET_SPECIALS, *extra[1]),
+        max_size=config.tgt_vocab_size,
+        min_frequency=config.tgt_words_min_frequency,
+        size_multiple=config.vocab_size_multiple,
     )
-    return vocabularies, new_files
+    return Vocabularies(source, target), new_files
 
 
 def _build_shared(
@@ -116,41 +114,47 @@ def _build_shared(
     if not _is_there(config.src_vocab):
         source, target = count_all()
         counted = source + target
-    new_files: dict[Path, str] = {}
-    counts = _counts_of(config.src_vocab, counted, new_files)
+    new_files = _new_file(config.src_vocab, counted)
+    counts = _counts_of(config.src_vocab, counted)
     second = config.tgt_vocab
-    if second is not None and second != config.src_vocab and Path(second).is_file():
-        counts += read_counts(second)  # OpenNMT-py merges the two
+    if _is_there(second) and second != config.src_vocab:
+        counts = counts + read_counts(second)  # OpenNMT-py merges the two
     shared = Vocabulary.from_counts(
         counts,
         _distinct(*TARGET_SPECIALS, *extra[0], *extra[1]),
-        config.src_vocab_size,
-        config.src_words_min_frequency,
-        config.vocab_size_multiple,
+        max_size=config.src_vocab_size,
+        min_frequency=config.src_words_min_frequency,
+        size_multiple=config.vocab_size_multiple,
     )
     return Vocabularies(shared, shared), new_files
 
 
-def _is_there(path: str | None) -> bool:
+def _is_there(path: str | None) -> TypeGuard[str]:
     """Tell whether a vocabulary file is named, and is a file."""
     return path is not None and Path(path).is_file()
 
 
-def _counts_of(path: str | None, counted: Counter[str], new_files: dict[Path, str]) -> Counter[str]:
+def _counts_of(path: str | None, counted: Counter[str]) -> Counter[str]:
     """Return the counts of a vocabulary file if there is one, else those of the data.
 
+    Raises:
+        VocabularyError: the file cannot be used.
+    """
+    return read_counts(path) if _is_there(path) else counted
+
+
+def _new_file(path: str | None, counted: Counter[str]) -> dict[Path, str]:
+    """Return the text of a vocabulary file by its path; nothing if none is named, or it is there.
+
     Args:
-        path: of the file, if one is named.
-        counted: of the data; read only if the file is not there.
-        new_files: receives the text of a named file that is not there.
+        path: of the file.
+        counted: the counts of the data, which it gets.
 
     Raises:
-        VocabularyError: the file cannot be used, or could not be written.
+        VocabularyError: the file could not be read again.
     """
-    if path is None:
-        return counted
-    if _is_there(path):
-        return read_counts(path)
+    if path is None or _is_there(path):
+        return {}
     for token in counted:
         if len(token.split()) != 1:
             raise VocabularyError(
@@ -158,8 +162,7 @@ def _counts_of(path: str | None, counted: Counter[str], new_files: dict[Path, st
                 f"spaces in them, such as {token!r}; fix it, or name no vocabulary file"
             )
     rows = counted.most_common()
-    new_files[Path(path)] = "".join(f"{token}\t{count}\n" for token, count in rows)
-    return counted
+    return {Path(path): "".join(f"{token}\t{count}\n" for token, count in rows)}
 
 
 def _distinct(*tokens: str) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ class _UniqueKeys(_SafeLoader):
         """Load a text; if there is a layout, a key may repeat with an equal value."""
         super().__init__(text)
         self.layout = layout
-        self._merged: set[yaml.MappingNode] = set()
+        self._checked: set[yaml.MappingNode] = set()  # those whose keys were compared
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Check for duplicate keys before PyYAML merges `<<`, which may repeat a key.
@@ -57,8 +57,8 @@ class _UniqueKeys(_SafeLoader):
         PyYAML calls this once for a mapping, and once more for each other that merges it. By then
         its keys and those that it merged stand in one list, of which its own may come second.
         """
-        if node not in self._merged:
-            self._merged.add(node)
+        if node not in self._checked:
+            self._checked.add(node)
             self._check_keys(node)
         super().flatten_mapping(node)
 
@@ -86,9 +86,11 @@ class _UniqueKeys(_SafeLoader):
         problem = f"the key {shown(key.value)} is given twice"
         if self.layout is None:
             raise yaml.MarkedYAMLError(None, None, problem, key.start_mark)
-        # As texts, since 1 == True.
-        values = [repr(self.construct_object(each, deep=True)) for each in (first_value, value)]
-        if values[0] != values[1]:
+        # Compared as texts, since 1 == True.
+        first_text, text = (
+            repr(self.construct_object(node, deep=True)) for node in (first_value, value)
+        )
+        if text != first_text:
             problem += f", and its value differs from that in line {line}"
             raise yaml.MarkedYAMLError(None, None, problem, key.start_mark)
         self.layout.repeats.append(f"{key.value} (lines {line} and {key.start_mark.line + 1})")

@@ -24,8 +24,7 @@ def ended_by_exception() -> Iterator[None]:
 
     The exit status is 128 plus the signal, as in a shell. Signals with a handler keep it.
     """
-
-    numbers: list[int] = []
+    numbers: list[int] = []  # of the signals that have no handler
     if threading.current_thread() is threading.main_thread():  # others cannot set handlers
         numbers = [
             number
@@ -34,8 +33,8 @@ def ended_by_exception() -> Iterator[None]:
         ]
 
     def end(number: int, frame: FrameType | None) -> None:
-        for each in numbers:  # often sent twice, which must not end the removal
-            signal.signal(each, signal.SIG_IGN)
+        for ignored in numbers:  # often sent twice, which must not end the removal
+            signal.signal(ignored, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
     for number in numbers:

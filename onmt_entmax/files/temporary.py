@@ -23,7 +23,9 @@ def make_parent(path: Path) -> None:
         try:
             followed(path).parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            files = [each for each in path.parents if os.path.exists(each) and not each.is_dir()]
+            files = [
+                parent for parent in path.parents if os.path.exists(parent) and not parent.is_dir()
+            ]
             file = files[0] if files else path.parent
             raise FileError(
                 f"{path}: cannot be written, since {file} is a file, not a folder; name another "

@@ -54,30 +54,30 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
     with ExitStack() as stack:
         stack.enter_context(ended_by_exception())
         files: list[TextIO] = []
-        renamed: dict[Path, TextIO] = {}  # by target; streams are not renamed
+        targets: dict[TextIO, Path] = {}  # what temporary files replace; streams replace nothing
         for path in paths:
             with naming(path):
                 if is_stream(path):
                     file = _open_stream(path)
                 else:
                     target, temporary = temporary_beside(path, folder=False)
-                    if target in renamed:
+                    if target in targets.values():
                         raise FileError(f"{path}: is to be written twice; name two files")
                     stack.callback(remove, temporary)
                     file = _open_temporary(temporary, target)
-                    renamed[target] = file
+                    targets[file] = target
             files.append(file)
             stack.callback(_discard, file)
         try:
             yield files
             for file in files:
-                _close(file, flushed=file in renamed.values())
+                _close(file, flushed=file in targets)
         except OSError as error:
             if isinstance(error, BrokenPipeError) or error.filename is not None:
                 raise  # of another file
             names = " or ".join(map(str, paths))
             raise FileError(f"{names}: cannot be written ({error.strerror or error})") from None
-        for target, file in renamed.items():
+        for file, target in targets.items():
             with naming(target):
                 os.replace(file.name, target)
                 flush(target.parent)
@@ -93,7 +93,12 @@ def _open_temporary(temporary: Path, target: Path) -> TextIO:
 
 
 def _close(file: TextIO, *, flushed: bool) -> None:
-    """Close a file; `flushed`: so that it survives a power cut."""
+    """Close a file.
+
+    Args:
+        file: open for writing.
+        flushed: whether its content survives a power cut from now on; streams cannot be flushed.
+    """
     file.flush()
     if flushed:
         os.fsync(file.fileno())

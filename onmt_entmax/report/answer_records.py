@@ -1,4 +1,4 @@
-"""The record of an answer in the exactness report: an object of JSON.
+"""The record of an answer in the exactness report.
 
 docs/certificates.md describes its keys. JSON has no infinity: a number that may be infinite is null
 there.
@@ -10,6 +10,7 @@ from typing import Any
 from onmt_entmax.files import finite
 from onmt_entmax.report.answers import Answer, Decoded, Drawn
 from onmt_entmax.report.mbr import as_dict
+from onmt_entmax.report.records import Record
 from onmt_entmax.search.certificate import ROUNDING, SearchResult
 
 # The certificate of a blank line: nothing is proven.
@@ -26,7 +27,7 @@ _BLANK = {
 }
 
 
-def answer_record(answer: Answer) -> dict[str, Any]:
+def answer_record(answer: Answer) -> Record:
     """Return the record of a line.
 
     A blank line has no hypotheses. Nothing is proven of samples, so their record has no

@@ -1,11 +1,15 @@
 """Combine the exactness reports of several models into that of their sequence-level ensemble."""
 
 import math
-import sys
 from collections.abc import Sequence
-from typing import Any
 
-from onmt_entmax.report.records import text_probabilities
+from onmt_entmax.files import finite
+from onmt_entmax.report.records import (
+    Record,
+    is_all_listed,
+    text_probabilities,
+    unfinished_text_bound,
+)
 from onmt_entmax.search.certificate import ROUNDING
 from onmt_entmax.search.sequence_ensemble import (
     ListedSequences,
@@ -14,7 +18,7 @@ from onmt_entmax.search.sequence_ensemble import (
 )
 
 
-def combined(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dict[str, Any]:
+def combined(records: Sequence[Record], weights: Sequence[float]) -> Record:
     """Return the record of a sequence-level ensemble.
 
     A `prob` is a lower bound of the average probability, which exceeds it by `slack` at most; the
@@ -25,39 +29,39 @@ def combined(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dic
         weights: of the models, positive, with sum 1.
     """
     ensemble = ensemble_of(records, weights)
-    record = {key: records[0][key] for key in ("id", "source")}
-    # Vocabularies may differ: report the unknown tokens of the model that knows the fewest.
-    worst = max(records, key=lambda part: sum(part.get("unknown", {}).values()))
-    record |= {key: worst[key] for key in ("source_tokens", "unknown", "unseen") if key in worst}
-    pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
-    record |= {
+    record = {
+        **_source_record(records),
         "certificate": ensemble.level,
         "bound": ensemble.bound,
-        "gap": ensemble.gap if math.isfinite(ensemble.gap) else None,
+        "gap": finite(ensemble.gap),
         "proven": ensemble.proven,
-        "mass": min(sum(ensemble.probabilities), 1.0),
+        "mass": min(sum(ensemble.probabilities), 1.0),  # a sum of floats may exceed 1
         "excluded": excluded_by(records, weights),
         "finished": len(ensemble.sequences),
         "hypotheses": [
             {"text": text, "log_prob": math.log(prob) if prob else None, "prob": prob}
-            for text, prob in pairs
+            for text, prob in zip(ensemble.sequences, ensemble.probabilities, strict=True)
         ],
     }
     if ensemble.bound:
+        # One number for both. A model that does not list a text gives it at most the model's part
+        # of the bound, and one that lists it adds no more than that.
         record["slack"] = ensemble.bound
     if not ensemble.sequences:
+        # Nothing is claimed about an unfinished text, so any model's will do: as in a tie, the
+        # first report that has one decides.
         unfinished = [part["unfinished"] for part in records if "unfinished" in part]
         if unfinished:
             record["unfinished"] = unfinished[0]
     return record
 
 
-def ensemble_of(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> SequenceEnsemble:
+def ensemble_of(records: Sequence[Record], weights: Sequence[float]) -> SequenceEnsemble:
     """Return the sequence-level ensemble of several records; see `combined` for the arguments."""
     return average_sequences(list(map(_listed, records)), weights)
 
 
-def excluded_by(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> float:
+def excluded_by(records: Sequence[Record], weights: Sequence[float]) -> float:
     """Return the average probability that the constraints of several records ruled out."""
     return sum(
         weight * record.get("excluded", 0.0)
@@ -65,20 +69,30 @@ def excluded_by(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> 
     )
 
 
-def _listed(record: dict[str, Any]) -> ListedSequences:
+def _source_record(records: Sequence[Record]) -> Record:
+    """Return the source, with the counts of the model that has most unknown tokens in it."""
+    # Vocabularies may differ.
+    worst = max(records, key=lambda part: sum(part.get("unknown", {}).values()))
+    record = {"id": records[0]["id"], "source": records[0]["source"]}
+    for key in ("source_tokens", "unknown", "unseen"):
+        if key in worst:
+            record[key] = worst[key]
+    return record
+
+
+def _listed(record: Record) -> ListedSequences:
     """Return what a record says about each text's probability.
 
-    A finished hypothesis that `-n_best` left out has at most the rest of `mass`; any other text at
-    most `bound`, or `slack` if the record has a larger one.
+    Another text is either one that the search did not finish, or one that `-n_best` left out. The
+    record does not tell which, so the larger of their bounds holds for all.
 
     Args:
         record: as `answer_record` returns it.
     """
     listed = text_probabilities(record["hypotheses"])
-    slack = record.get("slack", 0.0)
-    rest = max(record["bound"], slack)
-    if record["finished"] > len(record["hypotheses"]):
-        rest = max(rest, max(0.0, record["mass"] - sum(listed.values())) + ROUNDING)
-    if record["certificate"] != "exhaustive":
-        rest = max(rest, sys.float_info.min)  # a bound too small for a float must not be 0
-    return ListedSequences(listed, rest, slack)
+    rest = unfinished_text_bound(record)
+    if not is_all_listed(record):
+        # Texts that were left out share what the listed ones leave of `mass`.
+        left_out = max(0.0, record["mass"] - sum(listed.values())) + ROUNDING
+        rest = max(rest, left_out)
+    return ListedSequences(listed, rest, record.get("slack", 0.0))

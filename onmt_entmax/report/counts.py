@@ -8,6 +8,9 @@ from typing import Any, get_args
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.search.certificate import Level
 
+LABEL_WIDTH = 43
+"""Characters of the longest label in a summary"""
+
 
 @dataclass
 class CertificateCounts:
@@ -112,7 +115,7 @@ def rate_lines(rates: Mapping[str, Any], best: str = "most probable") -> list[st
         "source positions of nonzero attention": ("mean_attention_support", "per step"),
     }
     return [
-        f"  {label:43} {rates[name]:6.2f} {unit}"
+        f"  {label:{LABEL_WIDTH}} {rates[name]:6.2f} {unit}"
         for label, (name, unit) in described.items()
         if name in rates and (name != "unknown_percent" or rates["unknown_tokens"])
     ]

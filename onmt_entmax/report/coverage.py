@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from onmt_entmax.report.records import is_blank, is_only, output_of
+from onmt_entmax.report.records import Record, is_blank, is_only, output_of
 from onmt_entmax.report.tables import aligned_table
 
 
@@ -31,7 +30,7 @@ _PROOFS = ("none", "optimal", "exhaustive", "only")
 
 
 def coverage(
-    records: Sequence[dict[str, Any]], quality: Callable[[Sequence[int]], float]
+    records: Sequence[Record], quality: Callable[[Sequence[int]], float]
 ) -> list[Coverage]:
     """Return the curve of coverage against quality, by probability and by certificate.
 
@@ -42,16 +41,17 @@ def coverage(
         quality: of the outputs with these numbers, such as their accuracy.
     """
     # Blank lines are not counted as sentences.
-    sentences = [n for n, record in enumerate(records) if not is_blank(record)]
+    sentences = [number for number, record in enumerate(records) if not is_blank(record)]
+    answered = [number for number in sentences if not records[number].get("abstained")]
     curve = []
     for rule, keeps in _rules(records):
-        kept = [n for n in sentences if keeps[n] and not records[n].get("abstained")]
-        share = len(kept) / max(len(sentences), 1)
-        curve.append(Coverage(rule, share, quality(kept) if kept else None))
+        numbers = [number for number in answered if keeps[number]]
+        share = len(numbers) / max(len(sentences), 1)
+        curve.append(Coverage(rule, share, quality(numbers) if numbers else None))
     return curve
 
 
-def _rules(records: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[bool]]]:
+def _rules(records: Sequence[Record]) -> Iterator[tuple[str, list[bool]]]:
     """Yield each rule, and for every record whether the rule keeps its output."""
     probabilities = [output_of(record)[1] for record in records]
     for least in THRESHOLDS:

@@ -1,7 +1,7 @@
 """Predicted tables of strings: their rows are matched with the gold ones by query."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -37,6 +37,12 @@ class Predicted:
     several: set[Query] = field(default_factory=set)
     unwritten: list[Path] = field(default_factory=list)
 
+    def add(self, query: Query, guess: Guess) -> None:
+        """Add a prediction, unless the query has one; then it only counts as another."""
+        first = self.guesses.setdefault(query, guess)
+        if first.text != guess.text:
+            self.several.add(query)
+
 
 def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
     """Return the predictions of tables that `predict` wrote, or others in the gold columns.
@@ -53,7 +59,12 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
         layout, detailed = _predicted_layout(path, gold)
         language = _language_of(path, layout, gold, is_only=len(paths) == 1)
         table = _Table(path, layout, detailed, language)
-        if not _add_predictions(predicted, table, gold):
+        is_unwritten = True
+        for query, guess in _first_outputs(table, gold):
+            predicted.add(query, guess)
+            # With details, an empty target is an output.
+            is_unwritten = is_unwritten and not detailed and not guess.text
+        if is_unwritten:
             predicted.unwritten.append(path)
     return predicted
 
@@ -116,15 +127,14 @@ def _refuse_other_language(path: Path, gold: Gold) -> None:
         )
 
 
-def _add_predictions(predicted: Predicted, table: _Table, gold: Gold) -> bool:
-    """Add the predictions of a table to `predicted`; return whether it has any.
+def _first_outputs(table: _Table, gold: Gold) -> Iterator[tuple[Query, Guess]]:
+    """Yield queries and predictions of a table.
 
     Of a table with details, only outputs of rank 1 count, or those without a rank.
 
     Raises:
         UserError: a row cannot be read, or has no gold target.
     """
-    has_predictions = False
     for row in table_rows(table.path, table.layout, gold.task, table.language, needs=False):
         targets = gold.targets.get(row.query)
         if targets is None:
@@ -132,17 +142,10 @@ def _add_predictions(predicted: Predicted, table: _Table, gold: Gold) -> bool:
         rank, level = "", ""
         if table.detailed:
             rank, _, level, _ = row.cells[-len(DETAILS) :]
-        if rank not in ("", "1"):
-            continue
-        has_predictions = has_predictions or table.detailed or bool(row.target)
-        first = predicted.guesses.get(row.query)
-        if first is None:
+        if rank in ("", "1"):
             # A table may have millions of rows: equal texts are kept once.
             text = targets[0] if row.target == targets[0] else row.target
-            predicted.guesses[row.query] = Guess(text, sys.intern(level))
-        elif first.text != row.target:
-            predicted.several.add(row.query)
-    return has_predictions
+            yield row.query, Guess(text, sys.intern(level))
 
 
 def _no_gold_row(table: _Table, row: Row) -> UserError:

@@ -16,6 +16,7 @@ from torch import Tensor
 from onmt_entmax.search import Stepper
 
 _DENSE_MINIMUM = 1e-3  # less probable tokens of a dense model (softmax) go into `others`
+_Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Branch:
 class Node:
     """One prefix of the given hypotheses."""
 
-    prefix: tuple[int, ...]
+    prefix: _Tokens
     log_prob: float
     """Of the prefix, in nats."""
     branches: tuple[Branch, ...]
@@ -98,15 +99,11 @@ def build_lattice(
     state = stepper.start(batch)
     for length, level in enumerate(levels):
         if length:
-            row_of = {prefix: row for row, prefix in enumerate(levels[length - 1])}
-            parents = torch.tensor([row_of[prefix[:-1]] for prefix in level])
-            state = stepper.select(state, parents)
+            state = stepper.select(state, _rows_of_parents(levels[length - 1], level))
         last = [prefix[-1] if prefix else stepper.bos for prefix in level]
         step = stepper.step(state, torch.tensor(last))
         state = step.state
-        attention: list[tuple[float, ...] | None] = [None] * len(level)
-        if step.attention is not None:
-            attention = [tuple(weights) for weights in step.attention.tolist()]
+        attention = None if step.attention is None else step.attention.tolist()
         for row, prefix in enumerate(level):
             listing = _list_tokens(stepper, leads_to[prefix], step.log_probs[row], limit)
             nodes.append(
@@ -116,7 +113,7 @@ def build_lattice(
                     branches=listing.branches,
                     others=listing.others,
                     others_count=listing.others_count,
-                    attention=attention[row],
+                    attention=None if attention is None else tuple(attention[row]),
                 )
             )
             for branch in listing.branches:
@@ -124,10 +121,13 @@ def build_lattice(
     return Lattice(tuple(nodes))
 
 
-_Tokens = tuple[int, ...]
+def _rows_of_parents(parents: Sequence[_Tokens], level: Sequence[_Tokens]) -> Tensor:
+    """Return the row in `parents` of each prefix of a level without its last token, `(level,)`."""
+    row_of = {prefix: row for row, prefix in enumerate(parents)}
+    return torch.tensor([row_of[prefix[:-1]] for prefix in level])
 
 
-class _Target(NamedTuple):
+class _Destination(NamedTuple):
     """Where a next token of a given hypothesis leads; see `Branch`."""
 
     child: int | None = None
@@ -136,7 +136,7 @@ class _Target(NamedTuple):
 
 def _continuations(
     levels: Sequence[Sequence[_Tokens]], sequences: Sequence[_Tokens], eos: int
-) -> dict[_Tokens, dict[int, _Target]]:
+) -> dict[_Tokens, dict[int, _Destination]]:
     """Return for each prefix the next tokens of hypotheses, and where they lead.
 
     Args:
@@ -144,13 +144,13 @@ def _continuations(
         sequences: the hypotheses.
         eos: id of the end symbol.
     """
-    continuations: dict[_Tokens, dict[int, _Target]] = {}
+    continuations: dict[_Tokens, dict[int, _Destination]] = {}
     for index, prefix in enumerate(prefix for level in levels for prefix in level):
         continuations[prefix] = {}
         if prefix:
-            continuations[prefix[:-1]][prefix[-1]] = _Target(child=index)
+            continuations[prefix[:-1]][prefix[-1]] = _Destination(child=index)
     for index, sequence in enumerate(sequences):
-        continuations[sequence][eos] = _Target(hypothesis=index)
+        continuations[sequence][eos] = _Destination(hypothesis=index)
     return continuations
 
 
@@ -163,7 +163,7 @@ class _Listing(NamedTuple):
 
 
 def _list_tokens(
-    stepper: Stepper, leads_to: Mapping[int, _Target], log_probs: Tensor, limit: int
+    stepper: Stepper, leads_to: Mapping[int, _Destination], log_probs: Tensor, limit: int
 ) -> _Listing:
     """List the next tokens of a prefix, and sum up those that are not listed.
 
@@ -181,12 +181,14 @@ def _list_tokens(
         may_be_listed &= values >= math.log(_DENSE_MINIMUM)
     tokens = may_be_listed.nonzero()[:, 0]
     best_first = values[tokens].argsort(descending=True, stable=True)
-    more = max(limit - len(leads_to), 0)
-    listed = [*leads_to, *tokens[best_first[:more]].tolist()]
+    room = max(limit - len(leads_to), 0)
+    listed = [*leads_to, *tokens[best_first[:room]].tolist()]
     branches = []
     for token in listed:
-        child, hypothesis = leads_to.get(token, _Target())
-        branches.append(Branch(token, float(values[token]), child, hypothesis))
+        destination = leads_to.get(token, _Destination())
+        branches.append(
+            Branch(token, float(values[token]), destination.child, destination.hypothesis)
+        )
     branches.sort(key=lambda branch: (-branch.log_prob, branch.token))
     is_other = possible.clone()
     is_other[listed] = False

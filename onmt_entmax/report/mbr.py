@@ -5,18 +5,22 @@ derives from the certificate: of all other texts together (`left`), of any other
 of what a listed text may have more (`slack`).
 """
 
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from onmt_entmax.report.records import text_probabilities
+from onmt_entmax.report.records import (
+    Record,
+    is_all_listed,
+    text_probabilities,
+    unfinished_text_bound,
+)
 from onmt_entmax.search.certificate import ROUNDING
 from onmt_entmax.search.mbr import Decision, MbrLevel, decide
 from onmt_entmax.search.utilities import Utility
 
 
-def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
+def decide_record(utility: Utility, record: Record) -> Decision | None:
     """Rank the texts of a record, of a search or of `combine`, by expected utility.
 
     Args:
@@ -36,16 +40,11 @@ def decide_record(utility: Utility, record: dict[str, Any]) -> Decision | None:
         left=left,
         slack=record.get("slack", 0.0),
         # A finished text that is not listed may have all that is left.
-        bound=_bound_of_another(record) if _all_listed(record) else left,
+        bound=unfinished_text_bound(record) if is_all_listed(record) else left,
     )
 
 
-def _all_listed(record: dict[str, Any]) -> bool:
-    """Return whether every hypothesis that finished is listed."""
-    return bool(record["finished"] == len(record["hypotheses"]))
-
-
-def _bound_of_others(record: dict[str, Any], listed: float) -> float:
+def _bound_of_others(record: Record, listed: float) -> float:
     """Return a bound of the probability of all texts together that are not listed.
 
     The probabilities of all texts sum to 1, of which the listed ones have `listed` at least, and
@@ -59,22 +58,10 @@ def _bound_of_others(record: dict[str, Any], listed: float) -> float:
         listed: probability of its texts.
     """
     slack = record.get("slack", 0.0)
-    if record["certificate"] == "exhaustive" and _all_listed(record) and not slack:
+    if record["certificate"] == "exhaustive" and is_all_listed(record) and not slack:
         return 0.0
     rest = 1 - listed - record.get("excluded", 0.0)
     return max(rest, record["bound"], slack, 0.0) + ROUNDING
-
-
-def _bound_of_another(record: dict[str, Any]) -> float:
-    """Return a bound of the probability of any one text that did not finish.
-
-    Without `slack`, a text is one token sequence, and one that did not finish has at most `bound`.
-    With it, several sequences may become one text: together they have at most `slack`.
-    """
-    bound: float = max(record["bound"], record.get("slack", 0.0))
-    if record["certificate"] == "exhaustive":
-        return bound
-    return max(bound, sys.float_info.min)  # a bound too small for a float must not be 0
 
 
 def as_dict(decision: Decision) -> dict[str, Any]:

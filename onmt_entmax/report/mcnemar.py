@@ -3,9 +3,24 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from onmt_entmax.report.tables import aligned_table
+
+_EXACT = 1000  # words up to which binomials are integers, of at most 300 digits
+_NEGLIGIBLE = 1e-17  # share of a sum of floats that does not change it
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Words that only one of two sides has right."""
+
+    won: int
+    """Only the first side."""
+    lost: int
+    """Only the second."""
+    p: float
+    """Of McNemar's test, two-sided."""
 
 
 def mcnemar(won: int, lost: int) -> float:
@@ -27,12 +42,8 @@ def mcnemar(won: int, lost: int) -> float:
     return min(1.0, 2 * tail)
 
 
-_EXACT = 1000  # words up to which binomials are integers, of at most 300 digits
-_NEGLIGIBLE = 1e-17  # share of a sum of floats that does not change it
-
-
 def _binomial(number: int, k: int) -> float:
-    """Return the probability of k heads of a fair coin that is thrown so many times."""
+    """Return the probability of k heads in `number` throws of a fair coin."""
     if number <= _EXACT:
         return math.comb(number, k) / 2**number
     # By logarithms: the integers of a large table may have millions of digits.
@@ -42,7 +53,7 @@ def _binomial(number: int, k: int) -> float:
 
 def comparison(
     languages: Iterable[str], right: Iterable[bool], other: Iterable[bool]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Difference]:
     """Return the words that one side alone has right, and p: by language, and of `all` words.
 
     A language named all is `all (language)`.
@@ -64,14 +75,14 @@ def comparison(
     }
     rows["all"] = won.total(), lost.total()
     return {
-        name: {"won": ours, "lost": theirs, "p": mcnemar(ours, theirs)}
+        name: Difference(ours, theirs, mcnemar(ours, theirs))
         for name, (ours, theirs) in rows.items()
     }
 
 
-def comparison_text(compared: Mapping[str, Mapping[str, Any]], other: str) -> str:
+def comparison_text(compared: Mapping[str, Difference], other: str) -> str:
     """Return a comparison as a table; `other` names the other side."""
     rows = [["language", "only this right", f"only {other}", "p"]]
     for name, row in compared.items():
-        rows.append([name, str(row["won"]), str(row["lost"]), f"{row['p']:.4f}"])
+        rows.append([name, str(row.won), str(row.lost), f"{row.p:.4f}"])
     return aligned_table(rows)

@@ -3,6 +3,7 @@
 // Text enters the document as text nodes, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+const CERTAIN = 1 - 5e-7; // a probability from here on is shown as 100 %
 
 /** An HTML element with attributes and children (nodes or text; null is left out). */
 function el(tag, attributes, ...children) {
@@ -27,7 +28,7 @@ function fill(element, attributes, children) {
 /** A probability as text: short, "0" only for zero, "100 %" only up to rounding. */
 function percent(p) {
   if (p === null || p === undefined) return "–";
-  if (p >= 1 - 5e-7) return "100 %";
+  if (p >= CERTAIN) return "100 %";
   if (p >= 0.9995) return ">99.9 %";
   if (p >= 0.001) return (100 * p).toFixed(1) + " %";
   if (p >= 1e-6) return (100 * p).toFixed(1 - Math.floor(Math.log10(100 * p)) - 1) + " %";
@@ -39,6 +40,9 @@ function percent(p) {
 function visible(token) {
   return (/^\p{M}/u.test(token) ? "◌" + token : token).replaceAll("￭", "▪");
 }
+
+/** The token of a branch, visible; `end` for the end symbol. */
+const nameOf = (branch) => (branch.token === null ? "end" : visible(branch.token));
 
 const isLetter = (token) => [...token].length === 1 || /^.\p{M}+$/u.test(token);
 
@@ -59,16 +63,30 @@ function line(text) {
   return el("bdi", { dir: "auto" }, ...parts);
 }
 
+/** The nodes of a drawing, whose lists (see `drawing` in page.py) become objects. A branch leads to
+ *  the node `child` if a hypothesis goes on with its token, and ends `hypothesis` if one ends there;
+ *  the token null is the end symbol. `others` are the tokens that have no branch. */
+function nodesOf(drawing) {
+  const branchOf = ([token, p, to]) => (token === null
+    ? { token, p, child: undefined, hypothesis: to }
+    : { token, p, child: to, hypothesis: undefined });
+  return drawing.nodes.map(({ branches, others, attention }) => {
+    const [p, count] = others ?? [0, 0];
+    return { branches: branches.map(branchOf), others: { p, count }, attention };
+  });
+}
+
+/** Whether a hypothesis goes on with a branch, or ends there. */
+const isFollowed = (branch) => branch.child !== undefined || branch.hypothesis !== undefined;
+
 /** The nodes along a hypothesis, the branch taken at each, and its number. */
 function pathOf(nodes, hypothesis) {
   const parents = new Map();
   let end = 0;
   nodes.forEach((node, i) => {
     for (const branch of node.branches) {
-      if (branch.length < 3) continue;
-      if (branch[0] === null) {
-        if (branch[2] === hypothesis) end = i;
-      } else parents.set(branch[2], i);
+      if (branch.child !== undefined) parents.set(branch.child, i);
+      if (branch.hypothesis === hypothesis) end = i;
     }
   });
   const path = [end];
@@ -76,20 +94,21 @@ function pathOf(nodes, hypothesis) {
   return path.map((index, step) => {
     const node = nodes[index];
     const next = path[step + 1];
-    const taken = node.branches.find((b) =>
-      next === undefined ? b[0] === null && b[2] === hypothesis : b[0] !== null && b[2] === next);
+    const taken = node.branches.find((branch) =>
+      (next === undefined ? branch.hypothesis === hypothesis : branch.child === next));
     return { node, taken, step };
   });
 }
 
 // --- the lattice ---------------------------------------------------------------------------
 
-const GAP = 74;
-const SHORT_GAP = 26;
-const LINE = 20;
-const BOX = 28;
-const SPACE = 9;
-const WIDEST = 300;
+// Lengths in pixels.
+const GAP = 74; // between a box and its children, with room for a probability
+const SHORT_GAP = 26; // without one, where the model has no alternative
+const LINE = 20; // of text
+const BOX = 28; // height of a box of one line
+const SPACE = 9; // between boxes above each other
+const WIDEST = 300; // line of text
 const DRAWN = 60; // leaves drawn by default
 
 const measure = (() => {
@@ -105,11 +124,11 @@ function leavesOf(nodes) {
   const leaves = [];
   const walk = (index, prob) => {
     const node = nodes[index];
-    for (const [token, p, to] of node.branches) {
-      if (to === undefined || token === null) leaves.push({ prob: p * prob, kept: to !== undefined });
-      else walk(to, p * prob);
+    for (const branch of node.branches) {
+      if (branch.child !== undefined) walk(branch.child, branch.p * prob);
+      else leaves.push({ prob: branch.p * prob, kept: isFollowed(branch) });
     }
-    if (node.others) leaves.push({ prob: node.others[0] * prob, kept: false });
+    if (node.others.count) leaves.push({ prob: node.others.p * prob, kept: false });
   };
   walk(0, 1);
   return leaves;
@@ -121,19 +140,20 @@ function leavesOf(nodes) {
  *  is not the model's if it writes `backwards`. */
 function treeOf(nodes, minimum, selected, backwards) {
   const first = []; // the first hypothesis below each node
-  for (let index = nodes.length - 1; index >= 0; index -= 1) {
-    first[index] = Math.min(...nodes[index].branches.map(([token, , to]) =>
-      to === undefined ? Infinity : token === null ? to : first[to]));
+  const firstOf = (branch) => branch.hypothesis ?? first[branch.child];
+  for (let index = nodes.length - 1; index >= 0; index -= 1) { // children come after their parents
+    first[index] = Math.min(...nodes[index].branches.filter(isFollowed).map(firstOf));
   }
   const chosen = new Set(pathOf(nodes, selected).map(({ taken }) => taken));
   const kept = (node, prob) => node.branches
-    .filter((b) => b[2] !== undefined && (b[1] * prob >= minimum || chosen.has(b)))
-    .sort((a, b) => (a[0] === null ? a[2] : first[a[2]]) - (b[0] === null ? b[2] : first[b[2]]));
+    .filter((branch) => isFollowed(branch) && (branch.p * prob >= minimum || chosen.has(branch)))
+    .sort((a, b) => firstOf(a) - firstOf(b));
   const stubs = (node, prob) => {
-    let [rest, count] = node.others || [0, 0];
+    let { p: rest, count } = node.others;
     const boxes = [];
-    for (const [token, p, to] of node.branches) {
-      if (to !== undefined) continue;
+    for (const branch of node.branches) {
+      if (isFollowed(branch)) continue;
+      const { token, p } = branch;
       if (p * prob >= minimum) {
         boxes.push({ kind: "stub", tokens: [token], p, prob: p * prob, children: [] });
       } else {
@@ -148,22 +168,21 @@ function treeOf(nodes, minimum, selected, backwards) {
     return boxes;
   };
   const children = (index, prob) => {
-    const boxes = kept(nodes[index], prob).map(([token, p, to]) =>
-      token === null
-        ? { kind: "end", p, prob: p * prob, hypotheses: [to], children: [] }
-        : chain({ kind: "box", tokens: [token], p, prob: p * prob }, to));
+    const boxes = kept(nodes[index], prob).map(({ token, p, child, hypothesis }) =>
+      child === undefined
+        ? { kind: "end", p, prob: p * prob, hypotheses: [hypothesis], children: [] }
+        : chain({ kind: "box", tokens: [token], p, prob: p * prob }, child));
     // The best hypothesis is a straight line; branches not followed stand right below it.
     return [...boxes.slice(0, 1), ...stubs(nodes[index], prob), ...boxes.slice(1)];
   };
   const chain = (box, index) => {
     for (;;) {
-      const next = kept(nodes[index], box.prob);
-      if (next.length !== 1 || next[0][0] === null || stubs(nodes[index], box.prob).length) break;
-      const [token, p, to] = next[0];
-      box.tokens[backwards ? "unshift" : "push"](token);
-      box.p *= p;
-      box.prob *= p;
-      index = to;
+      const [next, ...alternatives] = kept(nodes[index], box.prob);
+      if (next?.child === undefined || alternatives.length || stubs(nodes[index], box.prob).length) break;
+      box.tokens[backwards ? "unshift" : "push"](next.token);
+      box.p *= next.p;
+      box.prob *= next.p;
+      index = next.child;
     }
     box.children = children(index, box.prob);
     box.hypotheses = box.children.flatMap((child) => child.hypotheses || []);
@@ -183,7 +202,7 @@ function place(tree) {
     const gap = (child) => (child.forced ? SHORT_GAP : GAP);
     for (const child of box.children) {
       child.parent = box;
-      child.forced = child.p >= 1 - 5e-7;
+      child.forced = child.p >= CERTAIN;
       measureBox(child);
     }
     // The first child's own branches start to the right of the stubs below it.
@@ -230,9 +249,9 @@ function linesOf(box) {
   return lines;
 }
 
-/** The tree as an SVG element; `mirrored`, its root is at the right. `onSelect` gets the hypothesis
+/** The tree as an SVG element; `mirrored`, its root is at the right. `select` gets the hypothesis
  *  whose end is clicked. */
-function drawLattice(nodes, { selected, minimum, select, drawing: { backwards } }, mirrored) {
+function drawLattice({ nodes, selected, minimum, select, drawing: { backwards } }, mirrored) {
   const tree = treeOf(nodes, minimum, selected, backwards);
   const { width, height } = place(tree);
   const flip = (x) => (mirrored ? width - x : x);
@@ -267,7 +286,7 @@ function drawLattice(nodes, { selected, minimum, select, drawing: { backwards } 
     edges, boxes);
 }
 
-function drawBox(box, left, classes, backwards, onSelect) {
+function drawBox(box, left, classes, backwards, select) {
   const middle = box.y + BOX / 2;
   if (box.kind === "root") {
     return svg("circle", { cx: left + 5, cy: middle, r: 5, class: classes });
@@ -280,7 +299,7 @@ function drawBox(box, left, classes, backwards, onSelect) {
     svg("rect", { x: left, y: box.y, width: box.width, height: box.height, rx: end ? 14 : 6 }),
     end ? svg("rect", { class: "stop", x: left + 9, y: middle - 4, width: 8, height: 8 }) : null,
     ...text);
-  if (end) group.addEventListener("click", () => onSelect(box.hypotheses[0]));
+  if (end) group.addEventListener("click", () => select(box.hypotheses[0]));
   return group;
 }
 
@@ -303,7 +322,7 @@ function drawSupports(path, dir) {
   const list = el("ol", { class: "supports", dir, "aria-label": "Possible next tokens, step by step" });
   let run = null;
   for (const { node, taken, step } of path) {
-    const forced = node.branches.length === 1 && !node.others;
+    const forced = node.branches.length === 1 && !node.others.count;
     if (!run || !forced) {
       run = el("li", { class: forced ? "run" : "", title: forced ? "no alternative here" : null });
       list.append(run);
@@ -316,14 +335,13 @@ function drawSupports(path, dir) {
 
 function supportOf(node, taken, step) {
   const shown = node.branches.filter((branch, i) => i < LISTED || branch === taken);
-  const hidden = node.branches.length - shown.length + (node.others ? node.others[1] : 0);
-  const rest = 1 - shown.reduce((sum, branch) => sum + branch[1], 0);
+  const hidden = node.branches.length - shown.length + node.others.count;
+  const rest = 1 - shown.reduce((sum, branch) => sum + branch.p, 0);
   const entries = shown.map((branch) => {
-    const name = branch[0] === null ? "end" : visible(branch[0]);
-    const entry = el("li", { class: (branch === taken ? "taken" : "") + (branch[0] === null ? " stop" : ""),
-      "aria-current": branch === taken ? "step" : null },
-      el("bdi", {}, name), el("span", { class: "p" }, percent(branch[1])));
-    entry.style.setProperty("--p", branch[1]);
+    const classes = (branch === taken ? "taken" : "") + (branch.token === null ? " stop" : "");
+    const entry = el("li", { class: classes, "aria-current": branch === taken ? "step" : null },
+      el("bdi", {}, nameOf(branch)), el("span", { class: "p" }, percent(branch.p)));
+    entry.style.setProperty("--p", branch.p);
     return entry;
   });
   if (hidden) {
@@ -346,10 +364,10 @@ function drawAttention(source, path, dir) {
     }
     return column;
   });
-  const names = path.map(({ taken }) => (taken[0] === null ? "end" : visible(taken[0])));
+  const names = path.map(({ taken }) => nameOf(taken));
   const tall = names.some((name) => [...name].length > 3);
   const head = el("tr", {}, el("td", { class: "corner" }), ...names.map((name, i) =>
-    el("th", { scope: "col", class: (tall ? "tall" : "") + (path[i].taken[0] === null ? " stop" : "") },
+    el("th", { scope: "col", class: (tall ? "tall" : "") + (path[i].taken.token === null ? " stop" : "") },
       el("bdi", {}, name))));
   const body = source.map((token, row) => el("tr", {},
     el("th", { scope: "row" }, el("bdi", {}, visible(token))),

@@ -104,7 +104,8 @@ function facts(record) {
 /** What there is to see of a sentence: certificate, hypotheses, numbers and pictures. */
 function viewOf(record, drawing) {
   const pictures = el("div", { id: "pictures" });
-  const view = { drawing, selected: 0, minimum: drawing ? fitting(drawing.nodes) : 0 };
+  const nodes = drawing ? nodesOf(drawing) : [];
+  const view = { drawing, nodes, selected: 0, minimum: drawing ? fitting(nodes) : 0 };
   const columns = el("div", { class: "columns" }, hypothesesOf(record, view, pictures), facts(record));
   drawPictures(view, pictures, record);
   const proven = el("p", { class: "proof" }, badge(levelOf(record)), " ", proof(record));
@@ -188,16 +189,16 @@ function drawPictures(view, pictures, record) {
     }
     return;
   }
-  const { nodes, source, backwards } = view.drawing;
-  const path = pathOf(nodes, view.selected);
+  const { source, backwards } = view.drawing;
+  const path = pathOf(view.nodes, view.selected);
   if (backwards) path.reverse();
   const name = record.hypotheses[view.selected];
   const dir = record.hypotheses.some((each) => RTL.test(each.text)) ? "rtl" : "ltr";
   const attention = drawAttention(source, path, dir);
   const mirrored = backwards === (dir === "ltr");
   pictures.replaceChildren(
-    figure("lattice-figure", "Lattice", latticeNote(record, nodes, view), minimumOf(view, pictures, record),
-      drawLattice(nodes, view, mirrored)),
+    figure("lattice-figure", "Lattice", latticeNote(record, view), minimumOf(view, pictures, record),
+      drawLattice(view, mirrored)),
     figure("supports-figure", "Possible next tokens", note("Along ", written(record, name.text),
       " (bold): every token that the model allows, with its probability. Steps without an alternative share a border."),
     null, drawSupports(path, dir)),
@@ -209,8 +210,8 @@ function drawPictures(view, pictures, record) {
   if (mirrored) requestAnimationFrame(() => { tree.scrollLeft = tree.scrollWidth; });
 }
 
-function latticeNote(record, nodes, view) {
-  const leaves = leavesOf(nodes);
+function latticeNote(record, view) {
+  const leaves = leavesOf(view.nodes);
   const hidden = leaves.filter((leaf) => leaf.prob < view.minimum);
   const sum = percent(hidden.reduce((total, leaf) => total + leaf.prob, 0));
   let text = "Dashed: pruned next tokens, which the model allows but the search did not follow to the end.";

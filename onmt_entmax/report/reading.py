@@ -10,7 +10,7 @@ from typing import Any, get_args
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
 from onmt_entmax.report.counts import CertificateCounts
-from onmt_entmax.report.records import is_blank, is_only
+from onmt_entmax.report.records import Record, is_blank, is_only
 from onmt_entmax.rules import FLAG, Rule, one_of, whole
 from onmt_entmax.search.certificate import Level
 
@@ -70,7 +70,7 @@ _HYPOTHESIS = _Fields(
 _RANKED = _Fields(always={"text": _TEXT})  # a text by expected utility
 
 
-def read_report(path: Path, sentences: int | None = None) -> Iterator[dict[str, Any]]:
+def read_report(path: Path, sentences: int | None = None) -> Iterator[Record]:
     """Read the records of an exactness report, as `answer_record` writes them.
 
     Args:
@@ -110,7 +110,7 @@ def _finite(word: str) -> float:
     return number
 
 
-def count_record(counts: CertificateCounts, record: dict[str, Any]) -> None:
+def count_record(counts: CertificateCounts, record: Record) -> None:
     """Count the sentence of a record."""
     if is_blank(record):
         counts.blank += 1

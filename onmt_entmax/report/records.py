@@ -1,7 +1,12 @@
 """Questions to one record of an exactness report, as `answer_record` writes it."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+Record = dict[str, Any]
+"""One line of an exactness report, an object of JSON: docs/certificates.md describes its keys,
+`answer_records.py` writes it, and `reading.py` has the rules of those that are read"""
 
 
 def is_blank(record: Mapping[str, Any]) -> bool:
@@ -50,3 +55,20 @@ def text_probabilities(hypotheses: Iterable[Mapping[str, Any]]) -> dict[str, flo
         text = hypothesis["text"]
         probabilities[text] = probabilities.get(text, 0.0) + hypothesis["prob"]
     return probabilities
+
+
+def is_all_listed(record: Mapping[str, Any]) -> bool:
+    """Tell whether every hypothesis that finished is listed."""
+    return bool(record["finished"] == len(record["hypotheses"]))
+
+
+def unfinished_text_bound(record: Mapping[str, Any]) -> float:
+    """Return a bound of the probability of any one text that did not finish.
+
+    Without `slack`, a text is one token sequence, and one that did not finish has at most `bound`.
+    With it, several sequences may become one text: together they have at most `slack`.
+    """
+    bound: float = max(record["bound"], record.get("slack", 0.0))
+    if record["certificate"] == "exhaustive":
+        return bound
+    return max(bound, sys.float_info.min)  # a bound too small for a float must not be 0

@@ -1,4 +1,9 @@
-"""BLEU by length reward: n-best lists that were made without one are ordered by each."""
+"""BLEU by length reward: n-best lists that were made without one are ordered by each.
+
+Whether the first output of a list would also be that of a search with the reward follows from the
+bounds of the record: a score grows with the log-probability, so what bounds the probabilities of
+other outputs bounds their scores (`Penalties.attainable`).
+"""
 
 import math
 from collections.abc import Sequence
@@ -8,12 +13,13 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
+from onmt_entmax.report.records import Record
 from onmt_entmax.search.penalties import Penalties
 
 # A larger reward buys improbable tokens, which lists made without it do not show.
 _REWARDS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 _RATIOS = (0.8, 1.0, 1.1, 1.2, 1.5)
-_SMALLEST = 5e-324  # the smallest positive float, as 0 has no logarithm
+_SMALLEST = 5e-324  # the smallest positive float, for a probability that is rounded to 0
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class Rewarded:
 
 
 def tune_reward(
-    records: Sequence[dict[str, Any]], references: Sequence[Sequence[str]], metric: BLEU
+    records: Sequence[Record], references: Sequence[Sequence[str]], metric: BLEU
 ) -> list[Rewarded]:
     """Order n-best lists by each length reward, none first, and measure the best outputs.
 
@@ -60,7 +66,7 @@ def tune_reward(
     return rows
 
 
-def _best(record: dict[str, Any], penalties: Penalties) -> tuple[str, bool]:
+def _best(record: Record, penalties: Penalties) -> tuple[str, bool]:
     """Return the listed text of the best score, and whether no output has a better one."""
     listed = record["hypotheses"]
     if not listed:
@@ -68,16 +74,26 @@ def _best(record: dict[str, Any], penalties: Penalties) -> tuple[str, bool]:
     source_tokens = record["source_tokens"]
     scores = [_score(hypothesis, penalties, source_tokens) for hypothesis in listed]
     best = max(scores)
-    # Bounds of the probabilities of outputs that are not listed.
-    bounds = []
-    if record["certificate"] != "exhaustive":
-        bounds.append(record["bound"])
-    if record["finished"] > len(listed):
-        bounds.append(listed[-1]["prob"])
-    log_bounds = [math.log(max(bound, _SMALLEST)) for bound in bounds]
-    # Without a length penalty, what is attainable does not depend on the length limit.
-    proven = all(best >= penalties.attainable(bound, 0, source_tokens) for bound in log_bounds)
+    proven = all(
+        # Without a length penalty, what is attainable does not depend on the length limit.
+        best >= penalties.attainable(log_bound, max_length=0, source_length=source_tokens)
+        for log_bound in _log_bounds_of_others(record)
+    )
     return listed[scores.index(best)]["text"], proven
+
+
+def _log_bounds_of_others(record: Record) -> list[float]:
+    """Return bounds of the log-probabilities of outputs that a record does not list, by kind.
+
+    The list is ordered by probability, so what `-n_best` left out is not above its last output.
+    """
+    listed = record["hypotheses"]
+    bounds = []
+    if record["certificate"] != "exhaustive":  # some outputs may not have been found
+        bounds.append(record["bound"])
+    if record["finished"] > len(listed):  # some were found and left out
+        bounds.append(listed[-1]["prob"])
+    return [math.log(max(bound, _SMALLEST)) for bound in bounds]
 
 
 def _score(hypothesis: dict[str, Any], penalties: Penalties, source_tokens: int) -> float:

@@ -11,7 +11,7 @@ _ERROR_RATES = {"symbols": "PER", "characters": "CER", "text": "word errors"}
 def scores_text(scores: Scores) -> str:
     """Return accuracies and error rates and, if predictions have certificates, these."""
     tables = [_rates_table(scores)]
-    if scores.all.levels:
+    if scores.total.levels:
         heading = "certificates: percent of the queries, and of these right"
         tables.append(f"{heading}\n\n{_levels_table(scores)}")
     return "\n\n".join(tables)
@@ -24,19 +24,20 @@ def _rates_table(scores: Scores) -> str:
     if has_wer:
         heading.append("WER")
     rows = [[*heading, _ERROR_RATES[scores.unit.kind]]]
-
-    def add(name: str, queries: int, accuracy: float, error_rate: float) -> None:
-        row = [name, str(queries), f"{100 * accuracy:.2f}"]
-        if has_wer:
-            row.append(f"{100 - 100 * accuracy:.2f}")
-        rows.append([*row, f"{100 * error_rate:.2f}"])
-
     for language, counts in scores.languages.items():
-        add(language, counts.queries, counts.accuracy, counts.error_rate)
-    add("average", scores.all.queries, scores.accuracy, scores.error_rate)
+        cells = _rates_cells(counts.accuracy, counts.error_rate, has_wer)
+        rows.append([language, str(counts.queries), *cells])
+    averages = _rates_cells(scores.accuracy, scores.error_rate, has_wer)
+    rows.append(["average", str(scores.total.queries), *averages])
     lines = aligned_table(rows).splitlines()
     lines.insert(-1, "-" * max(map(len, lines)))
     return "\n".join(lines)
+
+
+def _rates_cells(accuracy: float, error_rate: float, has_wer: bool) -> list[str]:
+    """Return rates in percent; `has_wer`: with 100 minus the accuracy between them."""
+    word_errors = [f"{100 - 100 * accuracy:.2f}"] if has_wer else []
+    return [f"{100 * accuracy:.2f}", *word_errors, f"{100 * error_rate:.2f}"]
 
 
 def _levels_table(scores: Scores) -> str:
@@ -45,7 +46,7 @@ def _levels_table(scores: Scores) -> str:
     for language, counts in scores.languages.items():
         rows.append([language, *_level_cells(counts)])
     if len(scores.languages) > 1:
-        rows.append(["all", *_level_cells(scores.all)])
+        rows.append(["all", *_level_cells(scores.total)])
     return aligned_table(rows)
 
 

@@ -10,7 +10,7 @@ error rate (WER) of grapheme-to-phoneme conversion is 100 minus the accuracy.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
@@ -27,9 +27,16 @@ class Guess:
     """Of its certificate; empty if the table has none."""
 
 
-def _is_right(gold: Sequence[str], guess: Guess | None) -> bool:
-    """Tell whether a prediction is one of the gold targets; a missing one is not."""
-    return guess is not None and guess.text in gold
+class QueryScore(NamedTuple):
+    """How right the prediction for one query is."""
+
+    is_right: bool
+    distance: int
+    """To the nearest gold target, in units."""
+    length: int
+    """Of this target, in units."""
+    level: str
+    """Of the prediction's certificate; empty if it has none."""
 
 
 @dataclass
@@ -53,24 +60,16 @@ class QueryCounts:
     levels: dict[str, LevelCounts] = field(default_factory=dict)
     """By the level of the certificate, of queries that have one."""
 
-    def add(self, gold: Sequence[str], guess: Guess | None, unit: Unit) -> None:
-        """Count a query.
-
-        Args:
-            gold: its targets, of which any is right.
-            guess: None counts as wrong, and as an empty text.
-            unit: of the targets.
-        """
-        right = _is_right(gold, guess)
-        distance, length = _nearest(gold, "" if guess is None else guess.text, unit)
+    def add(self, score: QueryScore) -> None:
+        """Count a query."""
         self.queries += 1
-        self.right += right
-        self.distance += distance
-        self.length += length
-        if guess is not None and guess.level:
-            level = self.levels.setdefault(guess.level, LevelCounts())
+        self.right += score.is_right
+        self.distance += score.distance
+        self.length += score.length
+        if score.level:
+            level = self.levels.setdefault(score.level, LevelCounts())
             level.queries += 1
-            level.right += right
+            level.right += score.is_right
 
     @property
     def accuracy(self) -> float:
@@ -83,36 +82,18 @@ class QueryCounts:
         return self.distance / max(self.length, 1)
 
 
-def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
-    """Return the distance to the nearest gold target, and its length; of several, the longest.
-
-    Args:
-        gold: the targets of a query; at least one.
-        text: the prediction.
-        unit: of the targets.
-    """
-    units = _units(text, unit)
-    candidates = []
-    for target in gold:
-        target_units = _units(target, unit)
-        equal = units == target_units  # as most are, which takes no time
-        distance = 0 if equal else Levenshtein.distance(target_units, units)
-        candidates.append((distance, -len(target_units)))
-    distance, minus_length = min(candidates)
-    return distance, -minus_length
-
-
-def _units(text: str, unit: Unit) -> list[str]:
-    """Return the units of a text; an empty one has none."""
-    return unit.split(text) if text else []
-
-
 @dataclass(frozen=True)
 class Scores:
-    """Counts of each language, in order of name, and of all queries."""
+    """Counts of the predictions for gold queries.
+
+    Attributes:
+        languages: of each language, in order of name.
+        total: of all queries.
+        unit: of the targets.
+    """
 
     languages: Mapping[str, QueryCounts]
-    all: QueryCounts
+    total: QueryCounts
     unit: Unit
 
     @property
@@ -131,7 +112,7 @@ class Scores:
             "unit": str(self.unit),
             "languages": {name: _content(counts) for name, counts in self.languages.items()},
             "average": {"accuracy": self.accuracy, "error_rate": self.error_rate},
-            "all": _content(self.all),
+            "all": _content(self.total),
         }
 
 
@@ -165,11 +146,54 @@ def score_strings(
     }
     total = QueryCounts()
     for query, targets in gold.items():
-        for counts in (languages[query.language], total):
-            counts.add(targets, guesses.get(query), unit)
+        score = _score(targets, guesses.get(query), unit)
+        languages[query.language].add(score)
+        total.add(score)
     return Scores(languages, total, unit)
 
 
 def answered(gold: Mapping[Query, Sequence[str]], guesses: Mapping[Query, Guess]) -> Iterator[bool]:
     """Yield for each gold query whether its prediction is right."""
     return (_is_right(targets, guesses.get(query)) for query, targets in gold.items())
+
+
+def _is_right(gold: Sequence[str], guess: Guess | None) -> bool:
+    """Tell whether a prediction is one of the gold targets; a missing one is not."""
+    return guess is not None and guess.text in gold
+
+
+def _score(gold: Sequence[str], guess: Guess | None, unit: Unit) -> QueryScore:
+    """Score the prediction for a query.
+
+    Args:
+        gold: its targets, of which any is right.
+        guess: None counts as wrong, and as an empty text.
+        unit: of the targets.
+    """
+    distance, length = _nearest(gold, "" if guess is None else guess.text, unit)
+    level = "" if guess is None else guess.level
+    return QueryScore(_is_right(gold, guess), distance, length, level)
+
+
+def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
+    """Return the distance to the nearest gold target, and its length; of several, the longest.
+
+    Args:
+        gold: the targets of a query; at least one.
+        text: the prediction.
+        unit: of the targets.
+    """
+    units = _units(text, unit)
+    candidates = []
+    for target in gold:
+        target_units = _units(target, unit)
+        equal = units == target_units  # as most are, which takes no time
+        distance = 0 if equal else Levenshtein.distance(target_units, units)
+        candidates.append((distance, -len(target_units)))
+    distance, minus_length = min(candidates)  # of equal distances, the greatest length
+    return distance, -minus_length
+
+
+def _units(text: str, unit: Unit) -> list[str]:
+    """Return the units of a text; an empty one has none."""
+    return unit.split(text) if text else []

@@ -7,7 +7,7 @@ from typing import Any
 
 from onmt_entmax.errors import counted
 from onmt_entmax.report.answers import Answer, SourceTokens
-from onmt_entmax.report.counts import CertificateCounts, rate_lines
+from onmt_entmax.report.counts import LABEL_WIDTH, CertificateCounts, rate_lines
 from onmt_entmax.report.mbr import MbrCounts
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.sampling import Sample
@@ -151,7 +151,7 @@ class Summary(CertificateCounts):
             label = "mean probability that the constraints hold"
             least, most = (f"{percent:.2f}" for percent in rates["satisfied_percent"])
             until = f" to {most} %" if most != least else ""
-            lines.append(f"  {label:43} {least:>6} %{until}")
+            lines.append(f"  {label:{LABEL_WIDTH}} {least:>6} %{until}")
         lines += [f"{fact}: {advice}" for fact, advice in self.advice().items()]
         return "\n".join(lines)
 

@@ -52,18 +52,18 @@ def compare(
         nbest: above 1, each measure is followed by that of the oracle.
     """
     measures = []
-    first = [(name, lines[::nbest]) for name, lines in systems]
+    translations = [(name, lines[::nbest]) for name, lines in systems]  # without other hypotheses
     for name, metric in metrics:
         if len(systems) > 1 and resamples:
-            measure = _bootstrapped(name, metric, first, references, resamples)
+            measure = _bootstrapped(name, metric, translations, references, resamples)
         else:
-            scores = _values(metric, [lines for _, lines in first], references)
+            scores = _values(metric, [lines for _, lines in translations], references)
             # Only after a score does sacrebleu know the number of references, for its signature.
             measure = Measure(name, str(metric.get_signature()), scores)
         measures.append(measure)
         if nbest > 1:
-            best = [oracle(lines, references, metric, nbest) for _, lines in systems]
-            scores = _values(metric, best, references)
+            oracles = [oracle(lines, references, metric, nbest) for _, lines in systems]
+            scores = _values(metric, oracles, references)
             measures.append(Measure(f"{name}, best of {nbest}", measure.signature, scores))
     return measures
 

@@ -51,22 +51,19 @@ class AnswerWriter:
         abstain: float = 0.0,
         scored: bool = False,
     ) -> None:
-        self._output, self._report, self._n_best = output, report, n_best
-        self._alignments, self._abstain, self._scored = alignments, abstain, scored
+        self._output = output
+        self._report = report
+        self._n_best = n_best
+        self._alignments = alignments
+        self._abstain = abstain
+        self._scored = scored
         self.summary = Summary()
 
     def write(self, answer: Answer) -> None:
         """Write one answer, in the order of the input."""
         if self._abstain and answer.result is not None and answer.prob < self._abstain:
             answer = replace(answer, abstained=True)
-        lines = [one_line(line) for line in output_texts(answer, self._n_best)]
-        if self._scored:
-            scores = output_scores(answer, self._n_best)
-            lines = [
-                line if score is None else f"{line}\t{score}"
-                for line, score in zip(lines, scores, strict=True)
-            ]
-        self._output.writelines(f"{line}\n" for line in lines)
+        self._output.writelines(f"{line}\n" for line in self._lines(answer))
         if self._alignments is not None:
             self._alignments.writelines(
                 f"{line}\n" for line in output_alignments(answer, self._n_best)
@@ -75,3 +72,13 @@ class AnswerWriter:
             record = json.dumps(answer_record(answer), ensure_ascii=False, allow_nan=False)
             self._report.write(f"{record}\n")
         self.summary.add(answer)
+
+    def _lines(self, answer: Answer) -> list[str]:
+        """Return the lines of the output file, without their ends."""
+        texts = map(one_line, output_texts(answer, self._n_best))
+        if not self._scored:
+            return list(texts)
+        return [
+            text if score is None else f"{text}\t{score}"
+            for text, score in zip(texts, output_scores(answer, self._n_best), strict=True)
+        ]

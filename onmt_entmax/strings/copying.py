@@ -23,9 +23,9 @@ MOST = 20
 # Limits of the `copy_frequency` that suits training data; see `useful_frequency`.
 _LARGEST_FREQUENCY = 50
 _SMALLEST_FREQUENCY = 2  # with 1, no symbol of the training data would be rare
-_PAIRS_A_SOURCE = 100  # of so many pairs, one source at most may have a rare symbol
-# Rare symbols that must tell where source and target have other units. Letters and phones that
-# look alike by chance are few: the Icelandic pronunciations of SIGMORPHON 2021 have 4.
+_PAIRS_A_SOURCE = 100  # for each of so many pairs, the frequency may be higher by one
+# Fewer rare symbols than this prove nothing if source and target have units of two kinds: some
+# letters and phones look alike by chance, 4 in the Icelandic pronunciations of SIGMORPHON 2021.
 _EVIDENCE = 20
 
 

@@ -12,8 +12,14 @@ from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 SAMPLE = 2000
 """Rows that a guess looks at"""
 
-# What most tags of a table look like: V;PST, or tense=PST, or PST. Tried in this order.
-_LIKE_TAGS = (r".*;.*", r"\w+=.*", r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+")
+# What most tags of a table look like, tried in this order.
+_LIKE_TAGS = (
+    r".*;.*",  # V;PST
+    r"\w+=.*",  # tense=PST
+    r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+",  # PST, or N|PL
+)
+# Of the column of tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
+_USUAL_POSITIONS = (1, 2)
 # Symbols between spaces, such as phones, are at most so long on average; words are longer.
 _LONGEST_SYMBOL = 3
 _SHARE_DIVIDED = 0.9  # of texts with two symbols or more; shorter words have one phone
@@ -246,28 +252,34 @@ def _guess_columns(
     if width == 2:
         return (SOURCE, TARGET)
     position = _tags_position(rows) if width > 2 else None
-    if position in (1, 2):
+    if position in _USUAL_POSITIONS:
         columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
         columns.insert(position, TAGS)
         return tuple(columns)
     if width == len(usual) and position is None:  # no tags elsewhere contradict the usual columns
         return tuple(usual)
-    if width == 1:
-        example = next((text for (text,) in rows if not text.startswith((";", "#"))), rows[0][0])
-        raise TableError(
-            f"{name}: no tabs, commas or semicolons divide columns, as in {example!r}; write a tab "
-            "between them, and remove comments"
+    raise TableError(f"{name}: {_why_unclear(rows)}")
+
+
+def _why_unclear(rows: Sequence[Sequence[str]]) -> str:
+    """Return what keeps the columns of a table from being guessed, by a row of it."""
+    first = rows[0]
+    if len(first) == 1:
+        example = next((text for (text,) in rows if not text.startswith((";", "#"))), first[0])
+        return (
+            f"no tabs, commas or semicolons divide columns, as in {example!r}; write a tab between "
+            "them, and remove comments"
         )
-    raise TableError(
-        f"{name}: unclear what its {width} columns are, such as {' | '.join(rows[0])!r}; name "
-        "them, such as --columns source,target,tags,- (- leaves a column out)"
+    return (
+        f"unclear what its {len(first)} columns are, such as {' | '.join(first)!r}; name them, "
+        "such as --columns source,target,tags,- (- leaves a column out)"
     )
 
 
 def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
     """Return which column has tags: the only one that mostly looks like them.
 
-    The second or third counts first, then another. None if there is none, or several.
+    A usual position counts first, then another. None if there is none, or several.
     """
     elsewhere = None
     for pattern in _LIKE_TAGS:
@@ -276,10 +288,12 @@ def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
             for position, column in enumerate(zip(*rows, strict=True))
             if 2 * sum(bool(re.fullmatch(pattern, cell)) for cell in column) > len(rows)
         ]
-        if len(likely) == 1 and likely[0] in (1, 2):
-            return likely[0]
-        if len(likely) == 1:
-            elsewhere = likely[0]
+        if len(likely) != 1:
+            continue
+        (position,) = likely
+        if position in _USUAL_POSITIONS:
+            return position
+        elsewhere = position
     return elsewhere
 
 

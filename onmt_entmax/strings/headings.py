@@ -18,15 +18,22 @@ from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, SOURCE, TAGS, TA
 
 # What people call the columns. `word` is the source, or the target of a table with another source.
 NAMES = {
-    SOURCE: "source, lemma, lexeme, headword, base, base form, citation form, dictionary form, "
-    "input, grapheme, graphemes, orthography, spelling, src",
-    TARGET: "target, form, inflected, inflected form, inflection, word form, wordform, surface, "
-    "surface form, output, phoneme, phonemes, phones, pronunciation, transcription, ipa, tgt",
-    TAGS: "tags, tag, features, feature, feats, msd, unimorph, morphology, morphological tags, "
-    "morphological features, morphosyntactic description",
-    LANGUAGE_COLUMN: "language, lang, iso",
-}
-_COLUMN_OF = {name: column for column, names in NAMES.items() for name in names.split(", ")}
+    SOURCE: (
+        "source", "lemma", "lexeme", "headword", "base", "base form", "citation form",
+        "dictionary form", "input", "grapheme", "graphemes", "orthography", "spelling", "src",
+    ),
+    TARGET: (
+        "target", "form", "inflected", "inflected form", "inflection", "word form", "wordform",
+        "surface", "surface form", "output", "phoneme", "phonemes", "phones", "pronunciation",
+        "transcription", "ipa", "tgt",
+    ),
+    TAGS: (
+        "tags", "tag", "features", "feature", "feats", "msd", "unimorph", "morphology",
+        "morphological tags", "morphological features", "morphosyntactic description",
+    ),
+    LANGUAGE_COLUMN: ("language", "lang", "iso"),
+}  # fmt: skip
+_COLUMN_OF = {name: column for column, names in NAMES.items() for name in names}
 # Of two cells that name one column, such as `lemma` and `base`, the one with one of these counts.
 _SUREST = {SOURCE: ("source", "lemma"), TARGET: ("target", "form"), TAGS: ("tags",)}
 _WORD = "word"
@@ -35,15 +42,20 @@ _DIVIDERS_OF_WORDS = re.compile(r"[\s_-]+")
 _LETTERS_ALONE = re.compile(r"[^\W\d_]+([\s_-][^\W\d_]+)*")  # words: no digits, dots or brackets
 
 
-def column_of(name: str) -> str | None:
-    """Return the column that a name in lower case says, also in the plural; None: it says none."""
+def column_of(cell: str) -> str | None:
+    """Return the column that a cell of a heading names, also in the plural; None: it names none."""
+    name = _name_in(cell)
     return _COLUMN_OF.get(name) or _COLUMN_OF.get(name.removesuffix("s"))
+
+
+def _name_in(cell: str) -> str:
+    """Return a cell as `NAMES` has names: in lower case, with spaces between words."""
+    return _DIVIDERS_OF_WORDS.sub(" ", cell.strip()).casefold()
 
 
 def may_be_heading(source: str) -> bool:
     """Tell whether the only text of a row is one that headings have for the source."""
-    name = source.strip().lower()
-    return name == _WORD or column_of(name) == SOURCE
+    return _name_in(source) == _WORD or column_of(source) == SOURCE
 
 
 # --- headings by their names -----------------------------------------------------------------
@@ -79,7 +91,7 @@ def _columns_by_names(cells: Sequence[str]) -> list[str]:
     surest name, are `-`. The cell `word` is the source if no other cell is, else the target if no
     other cell is.
     """
-    names = [_DIVIDERS_OF_WORDS.sub(" ", cell.strip()).casefold() for cell in cells]
+    names = list(map(_name_in, cells))
     columns = [LEFT_OUT] * len(names)
     for column in NAMES:
         position = _position_of(column, names)
@@ -136,18 +148,29 @@ def _is_heading_by_tags(
     - be in capitals, as `MERKMALE`, in a row in capitals above sources and targets that are not.
     """
     position = columns.index(TAGS)
-    tags = first[position].strip()
+    tags = first[position]
     if _stands_below(tags, position, rows):
         return False
-    if column_of(tags.casefold()) == TAGS:
-        return True
-    if tags.upper() != tags:
-        return _are_words(tags) and not any(_are_words(row[position].strip()) for row in rows)
-    texts = [n for n, column in enumerate(columns) if column in (SOURCE, TARGET)]
-    in_capitals = all(
-        first[n].isupper() and _are_words(first[n].lower()) for n in (*texts, position)
+    return (
+        column_of(tags) == TAGS
+        or _are_words_above_codes(tags, [row[position] for row in rows])
+        or _is_only_row_in_capitals(first, rows, columns)
     )
-    return in_capitals and not any(row[n].isupper() for row in rows for n in texts)
+
+
+def _are_words_above_codes(first: str, below: Sequence[str]) -> bool:
+    """Tell whether the first cell of a column is words and no other is."""
+    return _are_words(first.strip()) and not any(_are_words(cell.strip()) for cell in below)
+
+
+def _is_only_row_in_capitals(
+    first: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[str]
+) -> bool:
+    """Tell whether words in capitals stand above sources and targets that are not in capitals."""
+    texts = [position for position, column in enumerate(columns) if column in (SOURCE, TARGET)]
+    cells = [first[position] for position in (*texts, columns.index(TAGS))]
+    in_capitals = all(cell.isupper() and _are_words(cell.lower()) for cell in cells)
+    return in_capitals and not any(row[position].isupper() for row in rows for position in texts)
 
 
 def _stands_below(cell: str, position: int, below: Sequence[Sequence[str]]) -> bool:

@@ -1,16 +1,24 @@
-"""Names of languages: ISO 639 codes for UniMorph's names, and what the names of files say."""
+"""Names of languages: their ISO 639 codes, and what names of files and lines of tokens say."""
 
 import re
 from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.strings.task import LANGUAGE, is_language
 
 # Of a file's name, what does not belong to the language.
-_ENDINGS = re.compile(
-    r"[._-](?:train(?:ing)?\d*(?:[._-](?:low|medium|high|sm|lg))?|small|large|trn|dev|develop\w*|"
-    r"valid\w*|val|test|tst|"
-    r"covered|uncovered|gold|segmentations|task\d*|part\d*|tsv|csv|txt)$",
-    re.IGNORECASE,
+_ENDING = re.compile(
+    r"""[._-](?:
+        train(?:ing)?\d*(?:[._-](?:low|medium|high|sm|lg))? | trn | small | large
+        | dev | develop\w* | valid\w* | val
+        | test | tst | covered | uncovered | gold | segmentations
+        | task\d* | part\d*
+        | tsv | csv | txt
+    )$""",
+    re.IGNORECASE | re.VERBOSE,
 )
 
 
@@ -46,8 +54,23 @@ def language_of_file(name: str) -> str:
     `train.tsv`.
     """
     rest = f"_{name}"  # so that a name that is an ending alone has a divider, too
-    while True:
-        shorter = _ENDINGS.sub("", rest)
-        if shorter == rest:
-            return rest[1:]
-        rest = shorter
+    while ending := _ENDING.search(rest):
+        rest = rest[: ending.start()]
+    return rest[1:]
+
+
+def language_of_line(path: Path, number: int, line: str) -> str:
+    """Return the language at the beginning of a source, as tokens between spaces.
+
+    Args:
+        path: of the file, for the error.
+        number: of the line, from 1.
+        line: the source.
+
+    Raises:
+        UserError: the line does not begin with a language.
+    """
+    first = line.split(" ", 1)[0]
+    if not is_language(first):
+        raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
+    return first.removeprefix(LANGUAGE)

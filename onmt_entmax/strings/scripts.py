@@ -3,6 +3,9 @@
 Scripts that are written together count as one, as in the level "highly restrictive" of Unicode's
 security mechanisms (UTS 39): Latin with Han, Hiragana and Katakana, with Han and Hangul, and with
 Han and Bopomofo. Signs that many scripts share, such as digits and combining accents, go with any.
+
+A form is compared with itself, word by word, and with its lemma: `mixture` looks at one form,
+`mixtures` at a whole table, which may show that other scripts than the lemmas' are right.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,17 +40,34 @@ def script_of(character: str) -> str:
 def mixture(form: str, lemma: str = "") -> str:
     """Return how a form mixes scripts, for people; an empty string if it does not.
 
-    A hyphen or a space may stand between scripts, unless the lemma is of one script alone, as in
-    `PCR-тест`, `PCR-теста`.
+    A word, which no hyphen or space divides, must be in one script. The words of a form may be in
+    several, as in `PCR-теста`, unless the lemma is in one script alone.
 
     Args:
         form: one or several words.
-        lemma: the form should be in its script; if it is empty, the form alone is looked at.
+        lemma: if it is empty, the form alone is looked at.
     """
     # Most forms have one script: look no further.
     if _fit({script_of(character) for character in {*form, *lemma}} - {""}):
         return ""
     return _mixture_within_a_word(form) or _mixture_with_lemma(form, lemma)
+
+
+def mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
+    """Return the numbers of those pairs of lemma and form that mix scripts, and how each does.
+
+    If most forms are in another script than their lemmas, as in a transliteration, that is right:
+    then only mixtures within a lemma or a form are errors.
+    """
+    within_one: dict[int, str] = {}
+    between: dict[int, str] = {}  # of pairs whose form and lemma do not mix scripts themselves
+    for number, (lemma, form) in enumerate(pairs):
+        if within := mixture(form) or mixture(lemma):
+            within_one[number] = within
+        elif between_both := mixture(form, lemma):
+            between[number] = between_both
+    is_transliteration = 2 * len(between) > len(pairs)
+    return within_one if is_transliteration else dict(sorted((within_one | between).items()))
 
 
 def _mixture_within_a_word(form: str) -> str:
@@ -70,23 +90,6 @@ def _mixture_with_lemma(form: str, lemma: str) -> str:
     if not of_form or not of_lemma or not _fit(of_lemma) or _fit(of_form + of_lemma):
         return ""
     return f"{form!r} is in {' and '.join(of_form)}, its lemma {' and '.join(of_lemma)}"
-
-
-def mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
-    """Return the numbers of those pairs of lemma and form that mix scripts, and how each does.
-
-    If most forms are in another script than their lemmas, as in a transliteration, that is right:
-    then only mixtures within a lemma or a form are errors.
-    """
-    within_one: dict[int, str] = {}
-    between: dict[int, str] = {}  # of pairs whose form and lemma do not mix scripts themselves
-    for number, (lemma, form) in enumerate(pairs):
-        if within := mixture(form) or mixture(lemma):
-            within_one[number] = within
-        elif found := mixture(form, lemma):
-            between[number] = found
-    is_transliteration = 2 * len(between) > len(pairs)
-    return within_one if is_transliteration else dict(sorted((within_one | between).items()))
 
 
 def _scripts(text: str) -> list[str]:

@@ -17,21 +17,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.units import CHARACTERS, TEXT, Unit, decode_symbol, escape
 
-LANGUAGE = "lang="  # begins the token of a language
-TAG = "+"  # begins the token of a tag
+# How the tokens of marks begin.
+LANGUAGE = "lang="
+TAG = "+"
+# Columns of tables.
 SOURCE = "source"
 TARGET = "target"
 TAGS = "tags"
 LANGUAGE_COLUMN = "language"
-LEFT_OUT = "-"  # a column that is not read
 COLUMNS = (SOURCE, TARGET, TAGS, LANGUAGE_COLUMN)
+LEFT_OUT = "-"  # one that is not read
+# Values of `target_order`.
 LEFT_TO_RIGHT = "left_to_right"
 RIGHT_TO_LEFT = "right_to_left"
 
@@ -150,12 +152,12 @@ class StringTask:
 
     def divided(self, tokens: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """Return the marks and the units of source tokens; words of a text have no marks."""
-        marks = 0
-        if self.source.kind != "text":
-            marks = 1 if tokens and is_language(tokens[0]) else 0
-            while marks < len(tokens) and is_tag(tokens[marks]):
-                marks += 1
-        return tokens[:marks], tokens[marks:]
+        if self.source.kind == "text":
+            return (), tokens
+        end = 1 if tokens and is_language(tokens[0]) else 0
+        while end < len(tokens) and is_tag(tokens[end]):
+            end += 1
+        return tokens[:end], tokens[end:]
 
     def tags_of(self, text: str) -> tuple[str, ...]:
         """Return the tags that a table's cell holds; none for an empty one."""
@@ -166,15 +168,3 @@ INFLECTION = StringTask((SOURCE, TARGET, TAGS), languages=True)
 """Of models trained on data of `prepare sigmorphon` that record no task"""
 TRANSLATION = StringTask(source=TEXT, target=TEXT)
 """Of models that record no task and whose sources have no language"""
-
-
-def language_of(path: Path, number: int, line: str) -> str:
-    """Return the language at the beginning of a source, which is line `number` of a file.
-
-    Raises:
-        UserError: the line does not begin with a language.
-    """
-    first = line.split(" ", 1)[0]
-    if not is_language(first):
-        raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
-    return first.removeprefix(LANGUAGE)

@@ -149,8 +149,9 @@ def _tell_result(folder: Path, outcome: Outcome, validation: ValidationConfig, t
     if best_step(folder) not in checkpoint_steps(folder):
         tell(f"last checkpoint: {folder}/step_{outcome.step}")
         return
-    best: Any = read_best(folder)
-    value = measure_text(best["metric"], best["value"])
-    conditions = validation.conditions(best["metric"])
+    best = read_best(folder)
+    assert best is not None, "best_step read it"
+    value = measure_text(best.metric, best.value)
+    conditions = validation.conditions(best.metric)
     how = f" ({conditions})" if conditions else ""
-    tell(f"best checkpoint: {folder}/step_{best['step']}, {value} on the development set{how}")
+    tell(f"best checkpoint: {folder}/step_{best.step}, {value} on the development set{how}")

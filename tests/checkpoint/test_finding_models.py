@@ -55,8 +55,9 @@ class TestTheBestCheckpointOfARun:
         """As where no validation has had a finite one yet."""
         remember_best(run, 3, "loss", value)
         best = read_best(run)
-        assert (best["step"], best["metric"]) == (3, "loss")
-        assert isfinite(best["value"]) is is_finite
+        assert best is not None
+        assert (best.step, best.metric) == (3, "loss")
+        assert isfinite(best.value) is is_finite
 
 
 class TestNamesOfOpenNMTsCheckpoints:

@@ -219,3 +219,14 @@ def test_what_cannot_be_tuned_is_refused(
     command = ["report", *more, "--reference", "ref", "--tune", "length_reward", "--output", "o"]
     assert message in refusal(bleu.main, command)
     assert not Path("o").exists()
+
+
+def test_a_record_without_the_length_of_its_source_is_refused(texts: Path, tmp_path: Path) -> None:
+    """A reward depends on it."""
+    first, *_ = random_report(texts)
+    del first["source_tokens"]
+    report = tmp_path / "report"
+    report.write_text(json.dumps(first))
+    (tmp_path / "ref").write_text("a\n")
+    command = [str(report), "--reference", str(tmp_path / "ref"), "--tune", "length_reward"]
+    assert "report:1: not a record of `translate` without penalties" in refusal(bleu.main, command)

@@ -102,6 +102,12 @@ def test_an_average_of_a_report_with_itself_is_exhaustive(tmp_path: Path) -> Non
     assert average(tmp_path, SURE, SURE)["certificate"] == "exhaustive"
 
 
+def test_without_outputs_the_unfinished_text_of_the_first_report_is_kept(tmp_path: Path) -> None:
+    cut = [record("s", "none", bound=1.0, unfinished=text) for text in ("a b", "c d")]
+    averaged = average(tmp_path, record("s", "none", bound=1.0), *cut)
+    assert (averaged["hypotheses"], averaged["unfinished"]) == ([], "a b")
+
+
 def test_excluded_probability_is_averaged_by_weight(tmp_path: Path) -> None:
     one = write_table(tmp_path / "one", record("s", "exhaustive", ("a", 0.6), excluded=0.4))
     two = write_table(tmp_path / "two", record("s", "exhaustive", ("a", 1.0)))

@@ -156,6 +156,17 @@ def test_details_below_a_heading_are_found(tmp_path: Path) -> None:
     assert figures["all"]["certificates"] == {"only": {"share": 1.0, "accuracy": 0.5}}
 
 
+def test_a_table_with_details_may_have_empty_outputs_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold = write_table(tmp_path / "gold.tsv", "a\tp", "b\tp")
+    predicted = write_table(tmp_path / "p.tsv", "a\t\t\t\tnone\t", "b\t\t\t\tnone\t")
+    assert evaluated(predicted, "--reference", gold) == 0
+    warnings = capsys.readouterr().err
+    assert "empty predictions: 2 of 2" in warnings
+    assert "are they predictions?" not in warnings
+
+
 def test_a_heading_names_other_columns_than_those_of_the_gold_table(tmp_path: Path) -> None:
     gold = write_table(tmp_path / "gold.tsv", "xx\tcat\tk a t", "yy\tcat\tk")
     predicted = write_table(tmp_path / "p.tsv", "pronunciation\tword\tlanguage", "k\tcat\tyy")

@@ -100,13 +100,13 @@ def test_an_imported_model_scores_as_stock_does(
 
 
 def test_alphas_of_the_checkpoint_are_kept(trained: Stock) -> None:
-    config, _, _ = read_config(trained.imported)
+    config = read_config(trained.imported).network
     alpha = 2 if trained.name == "sparsemax" else 1
     assert (config.generator_alpha, config.global_attention_alpha) == (alpha, alpha)
 
 
 def test_shared_embeddings_of_the_checkpoint_are_kept(trained: Stock) -> None:
-    config, _, _ = read_config(trained.imported)
+    config = read_config(trained.imported).network
     assert config.share_embeddings == (trained.name == "transformer")
 
 
@@ -116,7 +116,7 @@ def test_shared_vocabularies_of_the_checkpoint_are_kept(trained: Stock) -> None:
 
 
 def test_options_of_the_checkpoint_are_kept(trained: Stock) -> None:
-    _, options, _ = read_config(trained.imported)
+    options = read_config(trained.imported).options
     assert options["optim"] == "adam"
 
 

@@ -36,6 +36,6 @@ def test_rates_are_those_of_the_definition(
         min((edit_distance(split(target), split(text)), -len(split(target))) for target in targets)
         for targets, text in pairs
     ]
-    assert scores.all.distance == sum(edits for edits, _ in nearest)
-    assert scores.all.length == -sum(length for _, length in nearest)
-    assert scores.all.right == sum(text in targets for targets, text in pairs)
+    assert scores.total.distance == sum(edits for edits, _ in nearest)
+    assert scores.total.length == -sum(length for _, length in nearest)
+    assert scores.total.right == sum(text in targets for targets, text in pairs)

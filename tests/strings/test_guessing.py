@@ -174,6 +174,11 @@ def test_a_heading_is_no_row(heading: str, rows: list[str], columns: tuple[str, 
     assert [row.number for row in read] == [*range(2, len(rows) + 2)]
 
 
+@pytest.mark.parametrize("heading", ["lemma", "Word", "base form", "base_form"])
+def test_sources_alone_may_have_a_heading(heading: str) -> None:
+    assert guess_layout([heading, "take", "go"], "x", ["source"]).heading == (heading,)
+
+
 @pytest.mark.parametrize(
     "rows",
     [

@@ -1,10 +1,12 @@
-"""Languages: their codes, and those that names of files say."""
+"""Languages: their codes, and those that names of files and lines of tokens say."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from onmt_entmax.strings.languages import codes, known_as, language_of_file
+from onmt_entmax.errors import UserError
+from onmt_entmax.strings.languages import codes, known_as, language_of_file, language_of_line
 from tests.commands import ROOT
 
 
@@ -66,3 +68,13 @@ def test_a_language_is_known_by_name_or_code(
 )
 def test_the_name_of_a_file_says_its_language(name: str, language: str) -> None:
     assert language_of_file(name) == language
+
+
+def test_a_line_says_its_language() -> None:
+    assert language_of_line(Path("file"), 3, "lang=old-norse +V a") == "old-norse"
+
+
+@pytest.mark.parametrize("line", ["+V a", "lang=", ""])
+def test_a_line_without_a_language_is_refused(line: str) -> None:
+    with pytest.raises(UserError, match=r"file:3: expected a language first \(lang=\.\.\.\)"):
+        language_of_line(Path("file"), 3, line)

@@ -1,16 +1,12 @@
 """Sources as tokens and back."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.errors import UserError
 from onmt_entmax.strings.task import (
     INFLECTION,
     Query,
-    language_of,
     split_tags,
 )
 from onmt_entmax.strings.units import encode_word
@@ -39,12 +35,6 @@ def test_tags_with_a_space() -> None:
     tokens = INFLECTION.encode_source(query)
     assert tokens[:4] == ["lang=latin", "+ADJ", "+ABL", "+▁PL"]
     assert INFLECTION.decode_source(tokens) == query
-
-
-@pytest.mark.parametrize("line", ["+V a", "lang=", ""])
-def test_a_language_comes_first(line: str) -> None:
-    with pytest.raises(UserError, match=r"file:3: expected a language first \(lang=\.\.\.\)"):
-        language_of(Path("file"), 3, line)
 
 
 @pytest.mark.parametrize(

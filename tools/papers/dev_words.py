@@ -11,7 +11,8 @@ from onmt_entmax.files import read_aligned
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import is_only
-from onmt_entmax.strings.task import INFLECTION, language_of
+from onmt_entmax.strings.languages import language_of_line
+from onmt_entmax.strings.task import INFLECTION
 from onmt_entmax.strings.units import decode_word
 
 _NO_RECORD: Mapping[str, Any] = {"hypotheses": [], "certificate": "none"}
@@ -54,7 +55,7 @@ def read_words(prefix: Path, report: Path | None = None) -> list[Word]:
     source, target = (prefix.with_name(f"{prefix.name}{end}") for end in (".src", ".tgt"))
     lines, references = read_aligned(source, target)
     for number, line in enumerate(lines, 1):
-        language_of(source, number, line)  # refuses a line without one
+        language_of_line(source, number, line)  # refuses a line without one
     if report is None:
         return [_word(*pair, _NO_RECORD) for pair in zip(lines, references, strict=True)]
     records = list(read_report(report))

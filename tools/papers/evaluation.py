@@ -9,7 +9,7 @@ from sacrebleu.metrics import BLEU
 
 from onmt_entmax.files import read_aligned
 from onmt_entmax.report.measures import score_by_language
-from onmt_entmax.strings.task import language_of
+from onmt_entmax.strings.languages import language_of_line
 from tools.papers.matrix import Cell, Work
 
 
@@ -37,9 +37,9 @@ def sigmorphon(work: Work) -> dict[str, Any]:
         UserError: the files differ in length.
     """
     texts = texts_of(work)
-    path = work.matrix.source
-    of_lines = [language_of(path, number, line) for number, line in enumerate(texts.sources, 1)]
-    scores = score_by_language(of_lines, texts.references, texts.predictions)
+    lines = enumerate(texts.sources, 1)
+    of_words = [language_of_line(work.matrix.source, number, line) for number, line in lines]
+    scores = score_by_language(of_words, texts.references, texts.predictions)
     languages = {
         language: round(100 * of_language.accuracy, 4)
         for language, of_language in scores.languages.items()

@@ -30,7 +30,7 @@ def sweep_rows(path: Path) -> Iterator[Mapping[str, Any]]:
             yield read_object(file)
     if (path / "metrics.jsonl").is_file():
         model = find_model(path)
-        config = read_config(model)[0]
+        config = read_config(model).network
         step = int(model.name.removeprefix("step_"))
         measured = [
             row for row in read_metrics(path) if row["kind"] == "valid" and row["step"] == step

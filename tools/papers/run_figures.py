@@ -41,7 +41,7 @@ def measure(work: Work) -> dict[str, Any]:
     """
     summary = read_object(work.folder / "dev.report.jsonl.summary.json")
     model = work.models()[0]
-    config = read_config(model)[0]
+    config = read_config(model).network
     figures = {
         **EVALUATE[work.matrix.evaluate].measure(work),
         **{name: summary[key] for name, (key, _) in REPORT_FIGURES.items() if key in summary},

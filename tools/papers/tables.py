@@ -121,8 +121,8 @@ def _state_of(work: Work) -> list[str]:
     rows = measurements(work.run_folder)
     state = "begun" if rows else "waiting"
     step = str(rows[-1]["step"]) if rows else ""
-    best_value = f"{best['metric']} {best['value']:.4g}" if best else ""
-    best_step = str(best["step"]) if best else ""
+    best_value = f"{best.metric} {best.value:.4g}" if best else ""
+    best_step = str(best.step) if best else ""
     result = ""
     if figures:
         state = "done"
