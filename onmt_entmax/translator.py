@@ -228,6 +228,7 @@ class Translator:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if constraints is not None and self.task.sampling is not None:
             raise TranslationError("constraints go with a search, not with sampling")
+        # What is not given repeats without end; what is given must be as long as the lines.
         line_prefixes = repeat("") if prefixes is None else prefixes
         pairs = zip(lines, line_prefixes, strict=prefixes is not None)
         line_constraints = repeat(LineConstraints()) if constraints is None else constraints
