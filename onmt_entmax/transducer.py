@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,7 +13,6 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
-from onmt_entmax.data.unknown import unseen_text
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.model_groups import ModelGroup, groups_of, loaded_models
 from onmt_entmax.options.recorded import language_symbols, transforms_of
@@ -23,7 +21,7 @@ from onmt_entmax.prediction import Output, Prediction
 from onmt_entmax.query_results import QueryResult, averaged_result, single_result
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
+from onmt_entmax.source_warnings import letter_warnings, token_warnings
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import LANGUAGE, Query, StringTask, decode_tag, is_language, is_tag
 
@@ -272,22 +270,13 @@ class Transducer:
         self, query: Query, answers: Sequence[Answer], outputs: Sequence[Output]
     ) -> tuple[str, ...]:
         """Return reasons why the outputs may be wrong."""
-        unit = self.task.source
         by_group = [answer.source_tokens for answer in answers]
-        unknown = dict.fromkeys(token for tokens in by_group for token in tokens.unknown)
-        copied = dict.fromkeys(token for tokens in by_group for token in tokens.copied)
-        tags = self._tags_of(query.language)
-        warnings = [
-            f"unknown {described_token(token, unit)}{tag_hint(token, tags)}" for token in unknown
-        ]
-        warnings += [
-            f"a placeholder stands for the {described_token(token, unit)}, which training had "
-            "rarely or never"
-            for token in copied
-        ]
-        # Several groups that did not see the same tokens give the same warning once.
-        warnings += dict.fromkeys(
-            _unseen_warning(tokens.unseen, tags) for tokens in by_group if tokens.unseen
+        warnings = token_warnings(
+            unknown=[token for tokens in by_group for token in tokens.unknown],
+            copied=[token for tokens in by_group for token in tokens.copied],
+            unseen=[tokens.unseen for tokens in by_group],
+            unit=self.task.source,
+            known_tags=self._tags_of(query.language),
         )
         warnings += letter_warnings(
             query,
@@ -330,17 +319,6 @@ def _common_source_tokens(groups: Sequence[Sequence[LoadedModel]]) -> set[str]:
     return set.intersection(*(set(source.tokens) for source in sources))
 
 
-def _unseen_warning(unseen: Sequence[tuple[str, str]], known_tags: Sequence[str]) -> str:
-    """Return a warning of tokens that training did not see in a language, with tags like them.
-
-    Args:
-        unseen: see `SourceTokens.unseen`.
-        known_tags: those that training saw in the language.
-    """
-    hints = [tag_hint(token, known_tags) for _language, token in unseen]
-    return unseen_text(Counter(unseen)) + "".join(hints)
-
-
 def _common_task(models: Sequence[LoadedModel]) -> StringTask:
     """Return the task of models, which may differ in direction, copying and columns of tables.
 
@@ -352,9 +330,9 @@ def _common_task(models: Sequence[LoadedModel]) -> StringTask:
         for name in ("source", "target", "languages", "has_tags"):
             ours, theirs = getattr(first.task, name), getattr(model.task, name)
             if ours != theirs:
-                what = name.replace("_", " ")
+                property_name = name.replace("_", " ")
                 raise TransducerError(
-                    f"{first.folder} and {model.folder}: models of different tasks; {what}: {ours} "
-                    f"and {theirs}"
+                    f"{first.folder} and {model.folder}: models of different tasks; "
+                    f"{property_name}: {ours} and {theirs}"
                 )
     return first.task
