@@ -79,6 +79,7 @@ INLINE typename Vector<T>::Of exponential(typename Vector<T>::Of y) {
 
 // ---- weights ---------------------------------------------------------------------------------
 
+// The scores from i on, padded with -inf at the end of the row; `store_some` leaves padding out.
 template <class T>
 INLINE typename Vector<T>::Of load_some(const T *x, long i, long n) {
     return i + Vector<T>::size <= n ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
@@ -128,6 +129,7 @@ INLINE T prepare(T *x, long n, T scale, int64_t kind, const void *mask) {
     return prepare_in<T, NO_MASK>(x, n, scale, mask);
 }
 
+// Softmax of a row, in place.
 template <class T>
 TARGET void softmax(T *x, long n, T maximum) {
     typename Vector<T>::Of sums = {};
@@ -215,6 +217,7 @@ TARGET Solved in_logarithms(const T *x, long n, T maximum, const Curve &curve, T
 
 INLINE bool takes_logarithms(const Curve &curve) { return curve.whole < 0 && curve.alpha < 1.1; }
 
+// Write the logarithms of the probabilities of a solved row up to alpha 2.
 template <class T>
 TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, const Curve &curve,
                        T *out) {
@@ -255,6 +258,8 @@ TARGET long keep_support(const Solved &solved, const Curve &curve, Room<T> room,
     return keep_list(solved.count, members, room, work, row);
 }
 
+// Solve rows; write what `Rows` has memory for: probabilities or their logarithms, conjugates, and
+// what `scale_rows` needs.
 template <class T>
 TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &memory) {
     const Rows &work = *(const Rows *)packed;
@@ -295,6 +300,7 @@ TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &
     return impossible;
 }
 
+// Write the probabilities of rows that `map_rows` has solved, times a factor for each row.
 template <class T>
 TARGET bool scale_rows(const void *packed, long n, long first, long last, Memory &) {
     const Rows &work = *(const Rows *)packed;
@@ -324,6 +330,8 @@ TARGET bool scale_rows(const void *packed, long n, long first, long last, Memory
 
 // ---- rows of attention -----------------------------------------------------------------------
 
+// Replace the scores of a query by its weights: zeros if it has no keys, nan if a score is nan or
+// +inf.
 template <class T>
 TARGET void solve_weights(T *x, long n, T maximum, const Curve &curve, Room<T> room) {
     if (maximum == -INFINITY) {
@@ -347,6 +355,7 @@ TARGET void solve_weights(T *x, long n, T maximum, const Curve &curve, Room<T> r
     }
 }
 
+// A hash of 64 bits: the finaliser of SplitMix64.
 INLINE uint64_t mixed(uint64_t x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
     x = (x ^ x >> 27) * 0x94d049bb133111eb;
@@ -364,7 +373,8 @@ TARGET void drop(T *weights, T *used, long n, uint64_t key, double part) {
     for (long at = 0; at < Vector<T>::size; ++at) lane[at] = at;
     const B low = B{} + 0xffffffffu;
     for (long i = 0; i < n; i += Vector<T>::size) {
-        // A hash of 32 bits, of which 24 decide.
+        // A hash of 32 bits, of which 24 decide; its shifts and factors are those of lowbias32
+        // (C. Wellons 2018, "Prospecting for Hash Functions").
         B hash = (lane + (unsigned)i) * 0x9e3779b9u + (unsigned)key;
         hash = hash & low, hash = (hash ^ hash >> 16) * 0x7feb352du;
         hash = hash & low, hash = (hash ^ hash >> 15) * 0x846ca68bu;
@@ -386,6 +396,7 @@ INLINE long attended(const Heads &heads, long query, long n, T *weights) {
     return query + 1;
 }
 
+// Turn the scores of attention into weights, a row for each query of each head; see `Heads`.
 template <class T>
 TARGET bool forward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;
@@ -478,7 +489,7 @@ TARGET double gradient_in(const T *weights, T *used, const T *incoming, T *g, In
     double all = 0, along = 0, bends = 0, bent = 0;
     long count = 0;
     for (long begin = 0; begin < n; begin += flush) {
-        V a = {}, b = {}, c = {}, d = {};
+        V a = {}, b = {}, c = {}, d = {};  // of all, along, bends and bent
         for (long i = begin; i < n && i < begin + flush; i += size) {
             const bool whole = i + size <= n;
             V p = {}, v = {};
@@ -586,6 +597,7 @@ TARGET double gradient_above_two(const T *weights, T *used, const T *incoming, T
     return sum_of<double>(bent) / (beta * beta);
 }
 
+// Turn gradients in weights into those in scores, and in alpha where they are wanted; see `Heads`.
 template <class T>
 TARGET bool backward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;
