@@ -138,15 +138,15 @@ class BeamSearch:
         may_start_again = self._first_beam < config.beam_size
         sentences = [
             Sentence(
-                number=self._admitted + i,
-                forced=tuple(prefixes[i]),
-                automaton=automata[i],
-                banned=never[i],
+                number=self._admitted + row,
+                forced=tuple(prefixes[row]),
+                automaton=automata[row],
+                banned=never[row],
                 beam=self._first_beam,
-                source_length=lengths[i],
-                start=Start(decoder_state, row=i) if may_start_again else None,
+                source_length=lengths[row],
+                start=Start(decoder_state, row) if may_start_again else None,
             )
-            for i in range(count)
+            for row in range(count)
         ]
         self._admitted += count
         self._state.add(decoder_state, sentences)
