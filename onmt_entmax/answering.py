@@ -52,7 +52,7 @@ class LeftError(Exception):
 
 
 def stays() -> bool:
-    """Return that a client has not left, for a server that cannot tell."""
+    """Return False: has the client left? A server that cannot tell says no."""
     return False
 
 

@@ -51,11 +51,11 @@ def check_free(needed: int, device: torch.device) -> None:
 
 
 @contextmanager
-def named_exhaustion(what: Callable[[], str], advice: str) -> Iterator[None]:
+def named_exhaustion(describe: Callable[[], str], advice: str) -> Iterator[None]:
     """Turn errors of a block that is too large for the memory or the model into TooLargeError.
 
     Args:
-        what: returns the beginning of the message.
+        describe: returns the beginning of the message, which names what is too large.
         advice: the end of the message.
 
     Raises:
@@ -67,7 +67,7 @@ def named_exhaustion(what: Callable[[], str], advice: str) -> Iterator[None]:
         reason = exhaustion(error)
         if reason is None:
             raise
-        raise TooLargeError(f"{what()}: {reason}; {advice}") from None
+        raise TooLargeError(f"{describe()}: {reason}; {advice}") from None
 
 
 def exhaustion(error: Exception) -> str | None:

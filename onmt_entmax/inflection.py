@@ -27,8 +27,9 @@ class Question:
     tags: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        given: str | Iterable[str] = self.tags  # from callers that are not type-checked
-        tags = split_tags(given) if isinstance(given, str) else given
+        tags: str | Iterable[str] = self.tags  # a str from callers that are not type-checked
+        if isinstance(tags, str):
+            tags = split_tags(tags)
         object.__setattr__(self, "tags", tuple(tags))
 
 

@@ -26,9 +26,9 @@ class Inventory:
     """The languages and tags in the source vocabularies of models, of all if there are several.
 
     Attributes:
-        languages: by name.
-        tags: of any language.
-        untagged: languages whose training data has no tags.
+        languages: their names, sorted.
+        tags: those of all languages together, sorted.
+        untagged: names of the languages whose training data has no tags.
     """
 
     languages: list[str]

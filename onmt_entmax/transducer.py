@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,7 +13,6 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
-from onmt_entmax.data.unknown import unseen_text
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.model_groups import ModelGroup, groups_of, loaded_models
 from onmt_entmax.options.recorded import language_symbols, transforms_of
@@ -23,7 +21,7 @@ from onmt_entmax.prediction import Output, Prediction
 from onmt_entmax.query_results import QueryResult, averaged_result, single_result
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
+from onmt_entmax.source_warnings import letter_warnings, token_warnings
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import LANGUAGE, Query, StringTask, decode_tag, is_language, is_tag
 
@@ -84,7 +82,8 @@ class Transducer:
         self.task = _common_task(models)
         self.folders = [model.folder for model in models]
         groups = groups_of(models)
-        # Of the outputs of different networks, or of different subwords, texts are averaged.
+        # Different networks, or different divisions into subwords, may give one text: then the
+        # probabilities of texts are averaged, or summed.
         subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
         self._averages = len(groups) > 1 or subwords
         self._n_best = n_best
@@ -98,12 +97,13 @@ class Transducer:
         steps = 0 if n_best else budget
         self._groups = [ModelGroup.of(group, task, steps, symbols) for group in groups]
         self._weights = [len(group) / len(models) for group in groups]
-        sources = [group[0].vocabularies.source for group in groups]
-        common = set.intersection(*(set(source.tokens) for source in sources))
-        self.languages = sorted(t.removeprefix(LANGUAGE) for t in common if is_language(t))
+        common = _common_source_tokens(groups)
+        self.tags = sorted(decode_tag(token) for token in common if is_tag(token))
+        self.languages = sorted(
+            token.removeprefix(LANGUAGE) for token in common if is_language(token)
+        )
         # The language of the models by each name that a query had: looking it up takes time.
         self._language_by_name = {name: name for name in self.languages}
-        self.tags = sorted(decode_tag(token) for token in common if is_tag(token))
         if self.task.languages and not self.languages:
             names = " and ".join(str(group[0].folder) for group in groups)
             raise TransducerError(f"{names}: no language in common")
@@ -115,9 +115,9 @@ class Transducer:
             # An output that is not among the first of each ensemble may have the largest average.
             listed = max(beam_size, self._n_best)
         return SearchConfig(
-            max(beam_size, self._n_best),
-            listed or beam_size,
-            max_length,
+            beam_size=max(beam_size, self._n_best),
+            n_best=listed or beam_size,
+            max_length=max_length,
             all_found=not self._n_best,
         )
 
@@ -245,46 +245,44 @@ class Transducer:
         lines = [" ".join(self.task.encode_source(query)) for query in queries]
         streams = [group.answers(lines, batch_size) for group in self._groups]
         for query, *answers in zip(queries, *streams, strict=True):
-            combine = self._average if self._averages else self._single
-            outputs, certificate, finished = combine(answers)
-            only = certificate.level == "exhaustive" and finished == 1
-            warnings = self._warnings(query, answers, outputs)
-            # Outputs with start or padding symbols, which search excludes, are no texts, nor are
-            # those with a copied symbol in its own place. Others are excluded by request alone.
-            if self._of_language and certificate.log_excluded_bound > -math.inf:
-                only = False
-                warnings += (f"excluded with symbols: probability {certificate.excluded:.3g}",)
-            yield Prediction(query, outputs, certificate, warnings, only)
+            yield self._prediction(query, answers)
 
-    def _single(self, answers: Sequence[Answer]) -> QueryResult:
-        """Return the result of a single group of models."""
+    def _prediction(self, query: Query, answers: Sequence[Answer]) -> Prediction:
+        """Return the prediction for a query.
+
+        Args:
+            query: one that was checked.
+            answers: to it, one of each group of models.
+        """
+        outputs, certificate, finished = self._result(answers)
+        only = certificate.level == "exhaustive" and finished == 1
+        warnings = self._warnings(query, answers, outputs)
+        # Outputs with start or padding symbols, which search excludes, are no texts, nor are those
+        # with a copied symbol in its own place. Others are excluded by request alone.
+        if self._of_language and certificate.log_excluded_bound > -math.inf:
+            only = False
+            warnings += (f"excluded with symbols: probability {certificate.excluded:.3g}",)
+        return Prediction(query, outputs, certificate, warnings, only)
+
+    def _result(self, answers: Sequence[Answer]) -> QueryResult:
+        """Return the outputs of all groups of models together, and their certificate."""
+        unit = self.task.target
+        if self._averages:
+            return averaged_result(answers, self._weights, self._n_best, unit)
         (answer,) = answers
-        return single_result(answer, self.task.target)
-
-    def _average(self, answers: Sequence[Answer]) -> QueryResult:
-        """Return the result of several groups, or of several token sequences of one text."""
-        return averaged_result(answers, self._weights, self._n_best, self.task.target)
+        return single_result(answer, unit)
 
     def _warnings(
         self, query: Query, answers: Sequence[Answer], outputs: Sequence[Output]
     ) -> tuple[str, ...]:
         """Return reasons why the outputs may be wrong."""
-        unit = self.task.source
         by_group = [answer.source_tokens for answer in answers]
-        unknown = dict.fromkeys(token for tokens in by_group for token in tokens.unknown)
-        copied = dict.fromkeys(token for tokens in by_group for token in tokens.copied)
-        tags = self._tags_of(query.language)
-        warnings = [
-            f"unknown {described_token(token, unit)}{tag_hint(token, tags)}" for token in unknown
-        ]
-        warnings += [
-            f"a placeholder stands for the {described_token(token, unit)}, which training had "
-            "rarely or never"
-            for token in copied
-        ]
-        # Several groups that did not see the same tokens give the same warning once.
-        warnings += dict.fromkeys(
-            _unseen_warning(tokens.unseen, tags) for tokens in by_group if tokens.unseen
+        warnings = token_warnings(
+            unknown=[token for tokens in by_group for token in tokens.unknown],
+            copied=[token for tokens in by_group for token in tokens.copied],
+            unseen=[tokens.unseen for tokens in by_group],
+            unit=self.task.source,
+            known_tags=self._tags_of(query.language),
         )
         if not query.tags and self._has_tags(query.language):
             warnings.append("no tags, and training had some")
@@ -330,15 +328,10 @@ def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
         Budget(expansions=budget)
 
 
-def _unseen_warning(unseen: Sequence[tuple[str, str]], known_tags: Sequence[str]) -> str:
-    """Return a warning of tokens that training did not see in a language, with tags like them.
-
-    Args:
-        unseen: see `SourceTokens.unseen`.
-        known_tags: those that training saw in the language.
-    """
-    hints = [tag_hint(token, known_tags) for _language, token in unseen]
-    return unseen_text(Counter(unseen)) + "".join(hints)
+def _common_source_tokens(groups: Sequence[Sequence[LoadedModel]]) -> set[str]:
+    """Return the tokens that the source vocabularies of all groups of models have."""
+    sources = [models[0].vocabularies.source for models in groups]
+    return set.intersection(*(set(source.tokens) for source in sources))
 
 
 def _common_task(models: Sequence[LoadedModel]) -> StringTask:
@@ -352,9 +345,9 @@ def _common_task(models: Sequence[LoadedModel]) -> StringTask:
         for name in ("source", "target", "languages", "has_tags"):
             ours, theirs = getattr(first.task, name), getattr(model.task, name)
             if ours != theirs:
-                what = name.replace("_", " ")
+                property_name = name.replace("_", " ")
                 raise TransducerError(
-                    f"{first.folder} and {model.folder}: models of different tasks; {what}: {ours} "
-                    f"and {theirs}"
+                    f"{first.folder} and {model.folder}: models of different tasks; "
+                    f"{property_name}: {ours} and {theirs}"
                 )
     return first.task

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import count, islice, repeat
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 
@@ -48,6 +48,20 @@ def emptied(number: int) -> TranslationError:
 def as_list(folders: Path | str | Sequence[Any]) -> list[Any]:
     """Return one folder, or several, as a list."""
     return [folders] if isinstance(folders, (str, Path)) else list(folders)
+
+
+class _LineRequest(NamedTuple):
+    """A line, and what is asked of its output.
+
+    Attributes:
+        text: of the line.
+        prefix: the text that the output must start with.
+        constraints: what the output must contain, or must not.
+    """
+
+    text: str
+    prefix: str
+    constraints: LineConstraints
 
 
 class Translator:
@@ -228,36 +242,37 @@ class Translator:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if constraints is not None and self.task.sampling is not None:
             raise TranslationError("constraints go with a search, not with sampling")
+        # What is not given repeats without end; what is given must be as long as the lines.
         line_prefixes = repeat("") if prefixes is None else prefixes
         pairs = zip(lines, line_prefixes, strict=prefixes is not None)
         line_constraints = repeat(LineConstraints()) if constraints is None else constraints
-        numbered = enumerate(zip(pairs, line_constraints, strict=constraints is not None))
+        requests = (
+            _LineRequest(text, prefix, of_line)
+            for (text, prefix), of_line in zip(
+                pairs, line_constraints, strict=constraints is not None
+            )
+        )
+        numbered = enumerate(requests)
         for index in count():
             window = list(islice(numbered, windows.size))
             if not window:
                 return
             if windows.has(index):
-                read = [
-                    self._read(number, text, prefix, of_line)
-                    for number, ((text, prefix), of_line) in window
-                ]
+                read = [self._read(number, request) for number, request in window]
                 yield from self._answer_window(read, batch_size)
 
     def readable(self, examples: Sequence[Example], sentences: int) -> AbstractContextManager[None]:
         """Name the longest line if it is too long; see `LineSearch.readable`."""
         return self._search.readable(examples, sentences)
 
-    def _read(
-        self, number: int, text: str, prefix: str, constraints: LineConstraints
-    ) -> Line | Answer:
+    def _read(self, number: int, request: _LineRequest) -> Line | Answer:
         """Return a line as the model reads it; of a blank one, its answer.
 
         Args:
             number: of the line, from 0.
-            text: of the line.
-            prefix: the text that its output must start with.
-            constraints: what its output must contain, or must not.
+            request: the line, and what is asked of its output.
         """
+        text, prefix, constraints = request
         if not isinstance(text, str):
             raise TypeError(f"line {number + 1} is {type(text).__name__}; decode it to str")
         if prefix and self.reader.backwards:

@@ -129,9 +129,9 @@ class OutputLayer(nn.Module):
         if hidden.device.type != "cpu":
             hidden = hidden.masked_fill(~counted.unsqueeze(1), 0)
             return hidden, target.masked_fill(~counted, 0), counted
-        kept = counted.nonzero().squeeze(1)
-        if len(kept) < len(target):
-            hidden, target, counted = hidden[kept], target[kept], counted[kept]
+        rows = counted.nonzero().squeeze(1)
+        if len(rows) < len(target):
+            hidden, target, counted = hidden[rows], target[rows], counted[rows]
         self._refuse_unknown_targets(target)
         return hidden, target, counted
 

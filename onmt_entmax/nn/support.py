@@ -26,9 +26,9 @@ class Support(NamedTuple):
 
     def dense(self) -> Tensor:
         """Return log-probabilities ``(rows, vocabulary)``, -inf outside the support."""
-        whole = self.log_prob.new_full((self.rows, self.vocabulary), -torch.inf)
-        whole.view(-1)[self.row * self.vocabulary + self.token] = self.log_prob
-        return whole
+        log_probs = self.log_prob.new_full((self.rows, self.vocabulary), -torch.inf)
+        log_probs.view(-1)[self.row * self.vocabulary + self.token] = self.log_prob
+        return log_probs
 
 
 Distribution = Tensor | Support
@@ -59,7 +59,11 @@ def short_form(log_probs: Tensor, most: float = 1 / 8) -> Distribution:
 
 def join_supports(parts: Sequence[Support]) -> Support:
     """Concatenate the rows of one or more supports."""
-    begins = itertools.accumulate((part.rows for part in parts), initial=0)
-    row = torch.cat([part.row + begin for part, begin in zip(parts, begins, strict=False)])
-    token, log_prob = torch.cat([x.token for x in parts]), torch.cat([x.log_prob for x in parts])
-    return Support(sum(x.rows for x in parts), parts[0].vocabulary, row, token, log_prob)
+    *begins, rows = itertools.accumulate((part.rows for part in parts), initial=0)
+    return Support(
+        rows=rows,
+        vocabulary=parts[0].vocabulary,
+        row=torch.cat([part.row + begin for part, begin in zip(parts, begins, strict=True)]),
+        token=torch.cat([part.token for part in parts]),
+        log_prob=torch.cat([part.log_prob for part in parts]),
+    )

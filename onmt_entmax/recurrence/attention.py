@@ -158,7 +158,7 @@ class AttentionStep(torch.autograd.Function):
         inputs = query_weight.inputs[step]
         projected = query_weight.multiply(inputs.copy_(query))
         output = attention.backend.attend(
-            attention.sources, query, projected, factors, attention.weights[step]
+            attention.sources, query, projected, factors, weights=attention.weights[step]
         )
         ctx.attention, ctx.step, ctx.factors = attention, step, factors
         ctx.save_for_backward(query, output)
@@ -174,9 +174,9 @@ class AttentionStep(torch.autograd.Function):
             ctx.factors,
             attention.weights[step],
             output,
-            grad,
-            attention.query_weight.gradients[step],
-            attention.grad_scores[step],
+            grad_output=grad,
+            grad_projected=attention.query_weight.gradients[step],
+            grad_scores=attention.grad_scores[step],
         )
         grad_query.add_(attention.query_weight.input_gradient(step))
         return None, None, None, None, grad_query

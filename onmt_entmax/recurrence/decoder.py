@@ -15,7 +15,7 @@ from onmt_entmax.recurrence.attention import attention_steps
 from onmt_entmax.recurrence.decoder_step import DecoderStep
 from onmt_entmax.recurrence.deferred import after_all_steps
 from onmt_entmax.recurrence.dropout import dropout_of_steps
-from onmt_entmax.recurrence.embedding import embed_distinct, expand
+from onmt_entmax.recurrence.embedding import Embedded, embed_distinct, expand
 from onmt_entmax.recurrence.layer import LayerStep, LayerWeight
 from onmt_entmax.recurrence.options import RecurrenceOptions
 from onmt_entmax.recurrence.steps import Steps
@@ -95,7 +95,8 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         if not fixed:
             order = lengths.argsort(descending=True, stable=True)
         steps = Steps.of(lengths[order], count, fixed)
-        # Rows of a step are in the order of lengths; the result names their sentences.
+        # `steps.positions` number the rows of a step in the order of lengths; these are the
+        # positions of the same rows in the batch's own order.
         index = steps.positions // batch * batch + order[steps.positions % batch]
         sources = memory_bank.transpose(0, 1).index_select(0, order)
         source_lengths = memory_lengths.to(order)[order]
@@ -128,10 +129,10 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         cell = [*first_cell.index_select(1, order)]
         fed = self.state["input_feed"][0, order]
         outputs = []
-        embedded, token_rows = embed_distinct(self.embeddings, tokens, fixed=steps.are_fixed)
+        embedded = embed_distinct(self.embeddings, tokens, fixed=steps.are_fixed)
         # `matmul_dtype` sets the precision, not autocast: states stay exact.
         with torch.autocast("cuda" if bank.is_cuda else "cpu", enabled=False):
-            layers = self._prepared_layers(steps, embedded, token_rows, bank)
+            layers = self._prepared_layers(steps, embedded, bank)
             output_dropout = dropout_of_steps(steps.sizes, self.hidden_size, self.dropout, bank)
             attend = attention_steps(self.attn, bank, lengths, steps, self.matmul_dtype)
             for step in range(len(steps.sizes)):
@@ -151,20 +152,19 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         return torch.cat(outputs) if outputs else fed[:0]
 
     def _prepared_layers(
-        self, steps: Steps, embedded: Tensor, token_rows: Tensor | None, bank: Tensor
+        self, steps: Steps, embedded: Embedded, bank: Tensor
     ) -> list[_PreparedLayer]:
         """Return what each layer needs in all steps.
 
         Args:
             steps: rows of each step.
-            embedded: the first result of `embed_distinct`.
-            token_rows: its second result.
+            embedded: the tokens of all steps.
             bank: source vectors; dropout factors have their type and device.
         """
         layers = []
         total = len(steps.positions)
         for number, layer in enumerate(self.rnn.layers):
-            matrix, summand = self._layer_weights(number, layer, embedded, token_rows, total)
+            matrix, summand = self._layer_weights(number, layer, embedded, total)
             weight = LayerWeight(matrix, summand, steps.sizes, self.matmul_dtype)
             dependency = after_all_steps(weight, matrix, summand)
             between = self.rnn.dropout if number + 1 < self.rnn.num_layers else None
@@ -173,12 +173,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         return layers
 
     def _layer_weights(
-        self,
-        number: int,
-        layer: torch.nn.LSTMCell,
-        embedded: Tensor,
-        token_rows: Tensor | None,
-        total: int,
+        self, number: int, layer: torch.nn.LSTMCell, embedded: Embedded, total: int
     ) -> tuple[Tensor, Tensor]:
         """Return what a layer multiplies in each step, and what it adds.
 
@@ -187,8 +182,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         Args:
             number: of the layer, the lowest is 0.
             layer: its weights.
-            embedded: the first result of `embed_distinct`.
-            token_rows: its second result.
+            embedded: the tokens of all steps.
             total: rows of all steps.
 
         Returns:
@@ -198,9 +192,9 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         below = layer.weight_ih
         bias = layer.bias_ih + layer.bias_hh
         if number == 0:  # its input is the token's embedding, then the input feed
-            of_tokens, below = below.split([embedded.size(1), self.hidden_size], 1)
-            products = linear(embedded, of_tokens, bias, self.matmul_dtype)
-            summand = expand(products, token_rows)
+            of_tokens, below = below.split([embedded.vectors.size(1), self.hidden_size], 1)
+            products = linear(embedded.vectors, of_tokens, bias, self.matmul_dtype)
+            summand = expand(products, embedded.rows)
         else:
             summand = bias.expand(total, -1)
         return torch.cat([below, layer.weight_hh], 1), summand

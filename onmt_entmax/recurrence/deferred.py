@@ -53,7 +53,7 @@ def after_all_steps(owner: _Finishing, *tensors: Tensor) -> Tensor:
 
     Args:
         owner: its `finish()` returns the gradients of the tensors. It must not refer to the scalar,
-            which refers to it.
+            which refers to it: such a cycle would keep both until Python collects garbage.
         tensors: what the owner has its weights from.
     """
     return _AfterAllSteps.apply(owner, *tensors)

@@ -3,34 +3,47 @@
 Batches repeat their tokens: 64 words have a thousand characters, a hundred of them distinct.
 """
 
+from typing import NamedTuple
+
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 
-def embed_distinct(
-    embeddings: nn.Module, tokens: Tensor, fixed: bool
-) -> tuple[Tensor, Tensor | None]:
-    """Return the embeddings of packed tokens, and the row of each token.
+class Embedded(NamedTuple):
+    """Packed tokens, embedded.
+
+    Attributes:
+        vectors: embeddings ``(distinct, size)``.
+        rows: the row in `vectors` of each token, ``(total,)``; None: each token has its own.
+    """
+
+    vectors: Tensor
+    rows: Tensor | None
+
+
+def embed_distinct(embeddings: nn.Module, tokens: Tensor, fixed: bool) -> Embedded:
+    """Embed each distinct token of packed ones.
 
     Args:
         embeddings: OpenNMT-py's.
         tokens: ids ``(total, features)``.
-        fixed: whether shapes are fixed. Then each token has a row of its own.
-
-    Returns:
-        Embeddings ``(distinct, size)``, and for `expand` the row of each token ``(total,)``, or
-        None if each has its own.
+        fixed: whether no shape may depend on the ids, as in a CUDA graph. Then each token has a row
+            of its own.
     """
     rows = None
     if not fixed and tokens.size(1) == 1:
         tokens, rows = tokens.unique(return_inverse=True)
         tokens, rows = tokens.unsqueeze(1), rows.squeeze(1)
-    return embeddings(tokens.unsqueeze(0))[0], rows
+    return Embedded(embeddings(tokens.unsqueeze(0))[0], rows)
 
 
 def expand(distinct: Tensor, rows: Tensor | None) -> Tensor:
-    """Return the vector of each token ``(total, size)``, given those of `embed_distinct`'s rows.
+    """Return the vector of each token ``(total, size)``; its gradient is that of `embedding`.
 
-    Its gradient is quicker than that of `index_select`.
+    That is quicker than the gradient of `index_select`.
+
+    Args:
+        distinct: vectors of the distinct tokens, ``(distinct, size)``.
+        rows: of `Embedded`.
     """
     return distinct if rows is None else embedding(rows, distinct)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from onmt_entmax.recurrence.bridge import BridgedRNNEncoder
 from onmt_entmax.recurrence.dropout import dropout_factors
-from onmt_entmax.recurrence.embedding import embed_distinct
+from onmt_entmax.recurrence.embedding import Embedded, embed_distinct
 from onmt_entmax.recurrence.encoder_layers import EncoderLayers, States, layers_for
 from onmt_entmax.recurrence.options import RecurrenceOptions
 from onmt_entmax.recurrence.steps import Steps
@@ -42,37 +42,34 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
         assert lengths is not None
         length, batch, _ = src.shape
         fixed = self.has_fixed_steps(src.device)
-        here = lengths.to(src.device)
-        if not fixed and not (bool((here.diff() <= 0).all()) and int(here[-1]) > 0):
-            raise ValueError("sort a batch by source length, longest first, without empty sources")
-        steps = Steps.of(here, length, fixed)
+        lengths_on_device = lengths.to(src.device)
+        if not fixed:
+            _refuse_wrong_order(lengths_on_device)
+        steps = Steps.of(lengths_on_device, length, fixed)
         tokens = src.flatten(0, 1)  # (src_len * batch, nfeats)
         packed_tokens = tokens if fixed else tokens[steps.positions]
-        embedded, token_rows = embed_distinct(self.embeddings, packed_tokens, fixed=fixed)
+        embedded = embed_distinct(self.embeddings, packed_tokens, fixed=fixed)
         # `matmul_dtype` sets the precision, not autocast: states stay exact.
         with torch.autocast("cuda" if src.is_cuda else "cpu", enabled=False):
             layers = layers_for(steps, batch, self.rnn.hidden_size, self.matmul_dtype)
-            states, last = self._run_layers(layers, embedded, token_rows)
+            states, last = self._run_layers(layers, embedded)
             bank = _memory_bank(steps, states, length, batch)
         if self.use_bridge:
             last = self._bridge(last)
         return last, bank, lengths
 
-    def _run_layers(
-        self, layers: EncoderLayers, embedded: Tensor, token_rows: Tensor | None
-    ) -> tuple[Tensor, States]:
+    def _run_layers(self, layers: EncoderLayers, embedded: Embedded) -> tuple[Tensor, States]:
         """Run all layers.
 
         Args:
             layers: how they run over the batch.
-            embedded: the first result of `embed_distinct`.
-            token_rows: its second result.
+            embedded: the tokens of the batch.
 
         Returns:
             Packed states ``(total, directions * hidden)`` of the highest layer, and the last states
             of all layers ``(layers * directions, batch, hidden)``.
         """
-        x = embedded
+        x, token_rows = embedded
         directions = 2 if self.rnn.bidirectional else 1
         last_states = []
         for layer in range(self.rnn.num_layers):
@@ -85,6 +82,17 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
             last_states.append(last)
         hidden, cell = (torch.cat(states) for states in zip(*last_states, strict=True))
         return x, (hidden, cell)
+
+
+def _refuse_wrong_order(lengths: Tensor) -> None:
+    """Refuse lengths ``(batch,)`` that packed steps cannot have.
+
+    Raises:
+        ValueError: they are not sorted, longest first, or one is 0.
+    """
+    is_sorted = bool((lengths.diff() <= 0).all())
+    if not (is_sorted and int(lengths[-1]) > 0):
+        raise ValueError("sort a batch by source length, longest first, without empty sources")
 
 
 def _memory_bank(steps: Steps, states: Tensor, length: int, batch: int) -> Tensor:

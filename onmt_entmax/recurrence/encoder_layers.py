@@ -108,7 +108,7 @@ class PackedLayers(EncoderLayers):
         summands = [expand(self._input_part(x, direction), token_rows) for direction in weights]
         first = x.new_zeros(self._batch, self._hidden_size)
         outputs, hiddens, cells = [], [], []
-        # Of one direction, it is forwards.
+        # Not strict: an encoder of one direction has the weights of the forward one alone.
         for backwards, direction, summand in zip((False, True), weights, summands, strict=False):
             _, hidden_weight, *_ = direction
             states, hidden, cell = self._run_steps(
@@ -126,24 +126,17 @@ class FixedLayers(EncoderLayers):
     The second direction has its steps in reverse, so that padding comes first, and leaves its cell
     states 0. States mean nothing at padding.
 
-    Args:
-        real: which rows are no padding, ``(total, 1)``.
-        last: the row of each sentence's last step, ``(batch,)``.
-        others: those of `EncoderLayers`.
+    The arguments are those of `EncoderLayers`; the steps are fixed.
     """
 
     def __init__(
-        self,
-        steps: Steps,
-        batch: int,
-        hidden_size: int,
-        matmul_dtype: torch.dtype | None,
-        real: Tensor,
-        last: Tensor,
+        self, steps: Steps, batch: int, hidden_size: int, matmul_dtype: torch.dtype | None
     ) -> None:
         super().__init__(steps, batch, hidden_size, matmul_dtype)
-        self._real = real
-        self._last = last
+        assert steps.real is not None, "only fixed steps have padding"
+        assert steps.last is not None
+        self._real = steps.real  # which rows are no padding, (total, 1)
+        self._last = steps.last  # the row of each sentence's last step, (batch,)
 
     def run(
         self, x: Tensor, token_rows: Tensor | None, weights: Sequence[Sequence[Tensor]]
@@ -187,6 +180,5 @@ def layers_for(
     steps: Steps, batch: int, hidden_size: int, matmul_dtype: torch.dtype | None
 ) -> EncoderLayers:
     """Return how layers run over steps; see `EncoderLayers` for the arguments."""
-    if steps.real is None or steps.last is None:
-        return PackedLayers(steps, batch, hidden_size, matmul_dtype)
-    return FixedLayers(steps, batch, hidden_size, matmul_dtype, real=steps.real, last=steps.last)
+    layers = FixedLayers if steps.are_fixed else PackedLayers
+    return layers(steps, batch, hidden_size, matmul_dtype)

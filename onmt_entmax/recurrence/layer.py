@@ -78,8 +78,13 @@ class LayerStep(torch.autograd.Function):
         rows, width = cell_before.shape[-2:]
         layer.start_backward()
         arriving = grad_output, _first_rows(grad_hidden, rows), _first_rows(grad_cell, rows)
-        in_cell = layer.backend.cell_backward(  # writes the gradients of the gates
-            ctx.activations, cell_before, cell_after, ctx.factors, arriving, layer.gradients[step]
+        in_cell = layer.backend.cell_backward(
+            ctx.activations,
+            cell_before,
+            cell_after,
+            ctx.factors,
+            grads=arriving,
+            grad_gates=layer.gradients[step],  # which this writes
         )
         in_inputs = layer.input_gradient(step)  # (..., rows, in)
         in_x, in_hidden = None, in_inputs

@@ -52,20 +52,22 @@ class SourceMemory:
 
 @dataclass(frozen=True)
 class RowSources:
-    """What the rows of a step attend to.
-
-    Attributes:
-        memory: of the rows' sentences.
-        owners: the sentence of each row, ``(rows,)`` int64; None: row i has sentence i.
-        alpha: of entmax.
-    """
+    """What the rows of a step attend to."""
 
     memory: SourceMemory
+    """Of the rows' sentences."""
     owners: Tensor | None
+    """The sentence of each row, ``(rows,)`` int64; None: row i has sentence i."""
     alpha: float
+    """Of entmax."""
 
     def by_row(self, rows: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return keys and values ``(rows, source length, hidden)`` and lengths of each row."""
+        """Return keys and values ``(rows, source length, hidden)`` and lengths of each row.
+
+        Args:
+            rows: their number. Without owners, these are the first sentences; later ones have
+                ended.
+        """
         memory = self.memory
         if self.owners is None:
             return memory.keys[:rows], memory.values[:rows], memory.lengths[:rows]

@@ -57,7 +57,7 @@ class RowAutomata:
         for automaton in automata:
             numbers.setdefault(automaton, len(numbers) - 1)
         self._distinct = [automaton for automaton in numbers if automaton is not None]
-        self._of_sentence = np.array([numbers[each] for each in automata], dtype=np.int64)
+        self._of_sentence = np.array([numbers[automaton] for automaton in automata], dtype=np.int64)
         """`(sentences,)` index in `_distinct`, or -1"""
         self._vocabulary_size = vocabulary_size
 
@@ -103,11 +103,7 @@ class RowAutomata:
         if isinstance(distribution, Support):
             row, token = distribution.row.numpy(), distribution.token.numpy()
         else:
-
-            def decides(automaton: Automaton, state: int) -> Flags:
-                return automaton.table[state] <= SATISFIED
-
-            row, token = self._tokens(sentence, state, decides)
+            row, token = self._tokens(sentence, state, _deciding_columns)
         after = self.step(sentence[row], state[row], token)
         undecided = (self._of_sentence[sentence] >= 0) & (state != SATISFIED)
         decided = (after <= SATISFIED) & undecided[row]
@@ -115,11 +111,7 @@ class RowAutomata:
 
     def advancing(self, sentence: Ints, state: Ints) -> tuple[Ints, Ints]:
         """Return pairs of a row and a token that brings it nearer to what its automaton accepts."""
-
-        def nearer(automaton: Automaton, state: int) -> Flags:
-            return automaton.distance[automaton.table[state]] < automaton.distance[state]
-
-        return self._tokens(sentence, state, nearer)
+        return self._tokens(sentence, state, _advancing_columns)
 
     def _tokens(
         self, sentence: Ints, state: Ints, choose: Callable[[Automaton, int], Flags]
@@ -144,3 +136,13 @@ class RowAutomata:
                 rows.append(np.repeat(in_state, len(chosen)))
                 tokens.append(np.tile(chosen, len(in_state)))
         return np.concatenate(rows), np.concatenate(tokens)
+
+
+def _deciding_columns(automaton: Automaton, state: int) -> Flags:
+    """Return which columns `(columns,)` lead from a state to `VIOLATED` or `SATISFIED`."""
+    return automaton.table[state] <= SATISFIED
+
+
+def _advancing_columns(automaton: Automaton, state: int) -> Flags:
+    """Return which columns `(columns,)` lead from a state nearer to one that accepts."""
+    return automaton.distance[automaton.table[state]] < automaton.distance[state]

@@ -1,8 +1,8 @@
 """The steps of a batched beam search, which sentences may join and leave.
 
 Only live prefixes compete for the beam: a finished hypothesis leaves it, and a live prefix costs
-one row of the decoder. Sentences leave the batch when they are done. What is finished and dropped
-is told to each sentence's `Proof`.
+one row of the decoder. Sentences leave the batch when they are done. Each sentence's `Proof` counts
+what finishes and what is dropped.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class BeamSearch:
             and not config.penalties.change_scores
         )
         self._first_beam = 1 if one_prefix_may_prove_it else config.beam_size
-        self._again: list[Sentence] = []  # to be searched with the full beam
+        self._again: list[Sentence] = []  # these wait to start again with the full beam
 
     def __len__(self) -> int:
         """Return the number of sentences that are not done."""
@@ -138,15 +138,15 @@ class BeamSearch:
         may_start_again = self._first_beam < config.beam_size
         sentences = [
             Sentence(
-                number=self._admitted + i,
-                forced=tuple(prefixes[i]),
-                automaton=automata[i],
-                banned=never[i],
+                number=self._admitted + row,
+                forced=tuple(prefixes[row]),
+                automaton=automata[row],
+                banned=never[row],
                 beam=self._first_beam,
-                source_length=lengths[i],
-                start=Start(decoder_state, row=i) if may_start_again else None,
+                source_length=lengths[row],
+                start=Start(decoder_state, row) if may_start_again else None,
             )
-            for i in range(count)
+            for row in range(count)
         ]
         self._admitted += count
         self._state.add(decoder_state, sentences)
@@ -175,7 +175,7 @@ class BeamSearch:
 
         Continuations of positive probability are of three kinds: candidates that are kept,
         candidates that are not, and tokens that are no candidates at all, as they are too
-        improbable. Of the latter two, each sentence learns the largest probability.
+        improbable. `best_dropped` of a step is the largest probability of the latter two.
         """
         state = self._state
         rows, options, sentences = state.rows, continuations.options, state.sentences
@@ -186,11 +186,9 @@ class BeamSearch:
         total = state.count(rows.sentence, options.continuations)
         may_exhaust = self._may_exhaust(total)
         kept = self._is_promising(sentence, rank, log_prob, may_exhaust) & ~cut[row]
-        # All rows of a sentence are of one length.
-        at_limit = np.zeros(len(sentences), dtype=bool)
-        at_limit[rows.sentence] = cut
-        length = np.zeros(len(sentences), dtype=np.int64)
-        length[rows.sentence] = rows.length
+        # All rows of a sentence are of one length, and so is what follows from it.
+        at_limit, length = np.zeros(len(sentences), bool), np.zeros(len(sentences), np.int64)
+        at_limit[rows.sentence], length[rows.sentence] = cut, rows.length
         kept_counts = state.count(sentence[kept])
         best_kept = state.largest(sentence[kept], log_prob[kept])
         best_listed = state.largest(sentence[~kept], log_prob[~kept])

@@ -134,18 +134,19 @@ class SearchTask(Checked):
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each value that does not fit others, and why."""
-        config, penalties = self.config, self.config.penalties.change_scores
+        config = self.config
+        has_penalties = config.penalties.change_scores
         if self.method not in get_args(Method):
             yield "search", f"must be beam, exact or enumerate, not {self.method!r}"
         if self.method == "exact" and config.stop == "first":
             yield "stop", "first goes with search: beam"
-        if self.method == "enumerate" and penalties:
+        if self.method == "enumerate" and has_penalties:
             yield "search", "enumerate lists by probability, without penalties"
         if self.method == "enumerate" and config.n_best:
             yield "search", "enumerate lists all: n_best must be 0"
         if self.mbr is not None and self.method == "exact":
             yield "mbr", "goes with search: beam or enumerate"
-        if self.mbr is not None and penalties:
+        if self.mbr is not None and has_penalties:
             yield "mbr", "is by probability, without penalties"
         if self.sampling is not None and self._has_search_options():
             name = "random_sampling_topk" if self.sampling.topk else "random_sampling_topp"
@@ -154,9 +155,11 @@ class SearchTask(Checked):
     def _has_search_options(self) -> bool:
         """Return whether an option is set that sampling does not read; `beam_size` is ignored."""
         config = self.config
-        read = SearchConfig(
+        as_sampling_reads_it = SearchConfig(
             beam_size=config.beam_size, n_best=max(config.n_best, 1), max_length=config.max_length
         )
-        if config != read or self.method != "beam" or self.verify or self.ban_unknown:
+        if config != as_sampling_reads_it:
+            return True
+        if self.method != "beam" or self.verify or self.ban_unknown:
             return True
         return self.regex is not None or self.mbr is not None

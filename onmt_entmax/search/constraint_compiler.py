@@ -120,8 +120,8 @@ class ConstraintCompiler:
         Raises:
             ExpressionError: one is a symbol of the model's own.
         """
-        named, known = named_tokens(expression), self._vocabulary.can_write
-        unknown = sorted({token for token in named if not known(token)})
+        can_write = self._vocabulary.can_write
+        unknown = sorted({token for token in named_tokens(expression) if not can_write(token)})
         if own := STRUCTURAL.intersection(unknown):
             raise ExpressionError(self._vocabulary.not_written(min(own)))
         if unknown:

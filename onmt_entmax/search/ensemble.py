@@ -86,11 +86,11 @@ def _special_symbols(stepper: Stepper) -> tuple[int, int, int, tuple[int, ...]]:
 
 def _mean(steps: Sequence[Step]) -> Distribution:
     """Return the log of the mean probability; the support is the union."""
-    distributions = [step.distribution for step in steps]
-    supports = [each for each in distributions if isinstance(each, Support)]
+    parts = [step.distribution for step in steps]
+    supports = [part for part in parts if isinstance(part, Support)]
     if len(supports) < len(steps):
         # On a GPU, supports are on the CPU, and other distributions are not.
-        device = next(each.device for each in distributions if isinstance(each, Tensor))
+        device = next(part.device for part in parts if isinstance(part, Tensor))
         log_probs = torch.stack([step.log_probs.to(device) for step in steps])
         # Where every model gives -inf, logsumexp gives -inf and not nan.
         return log_probs.logsumexp(0) - math.log(len(steps))

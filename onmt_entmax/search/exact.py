@@ -6,7 +6,7 @@ Hansen 2005, beam-stack search; Stahlberg and Byrne 2019 for neural models). A b
 first: a good hypothesis at the start cuts off most of the tree.
 
 At any time, every sequence has finished, or starts with a prefix that waits in the frontier or was
-dropped: told to the sentence's `Proof`. At the end the frontier is dropped.
+dropped. The sentence's `Proof` counts what is dropped; at the end, that is the frontier, too.
 """
 
 import heapq
@@ -124,7 +124,7 @@ class _Waiting(NamedTuple):
     """Continuations of one step that were not followed yet."""
 
     order: _Order
-    """The first field, by which a heap compares."""
+    """Must be the first field: a heap compares tuples by it."""
     continuations: Continuations
     """All of the step."""
     positions: Ints
@@ -140,7 +140,7 @@ class _ExactSearch:
         stepper: the model.
         config: of the search.
         budget: its limits.
-        mass: the total probability that is wanted, or None.
+        mass: the total probability at which a list ends, or None.
         sentence: what is searched.
         before: the result of the beam search before, if there was one.
     """
@@ -158,7 +158,8 @@ class _ExactSearch:
         self._before = before
         self._all_tokens = stepper.vocabulary_size
         self._state = SearchState(stepper, config)
-        # Rounding can let a part of the support reach a mass of 1; then the whole is wanted.
+        # A mass of 1 asks for the whole support, of which a part may reach 1 by rounding: no sum
+        # may end the search then.
         self._mass = math.inf if mass is not None and mass >= 1 else mass
         self._frontier: list[_Waiting] = []  # a heap
         self._pushes = 0
@@ -225,7 +226,7 @@ class _ExactSearch:
         return state.result(self._sentence, before.log_bound)
 
     def _enough(self) -> bool:
-        """Return whether the budget has ended, or no waiting prefix matters."""
+        """Return whether the budget has ended, or no waiting prefix matters; one must wait."""
         if self._sentence.rows >= self._budget.expansions:
             return True
         log_bound = -self._frontier[0].order.minus_log_prob

@@ -120,5 +120,5 @@ def named_tokens(expression: Expression) -> Iterator[str]:
         case Star(part) | Complement(part):
             yield from named_tokens(part)
         case Concatenation(parts) | Union(parts) | Intersection(parts):
-            for each in parts:
-                yield from named_tokens(each)
+            for inner in parts:
+                yield from named_tokens(inner)

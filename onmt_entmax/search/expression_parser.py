@@ -108,6 +108,7 @@ class _Parser:
         return ExpressionError(f"character {position}: {message}")
 
     def _union(self) -> Regular:
+        """Read branches with `|` between them."""
         branches = [self._branch()]
         while self._next.special == "|":
             self._read()
@@ -115,6 +116,7 @@ class _Parser:
         return branches[0] if len(branches) == 1 else Union(tuple(branches))
 
     def _branch(self) -> Concatenation:
+        """Read parts up to the end of a branch; there may be none."""
         parts: list[Regular] = []
         while self._next.special not in ("|", ")", "]", _END):
             if self._next.special in ("*", "+", "?"):
@@ -136,6 +138,7 @@ class _Parser:
         return Star(part)
 
     def _atom(self) -> Regular:
+        """Read a token, a dot, brackets, or an expression in parentheses."""
         if not self._next.special:
             return OneOf(frozenset({self._token()}))
         opening = self._read()
@@ -151,6 +154,7 @@ class _Parser:
         return NoneOf(tokens) if opening.special == "[^" else OneOf(tokens)
 
     def _tokens_in_brackets(self, opening: _Lexeme) -> frozenset[str]:
+        """Read the tokens after an opening bracket, and the closing one."""
         tokens = set[str]()
         while not self._next.special:
             tokens.add(self._token(in_brackets=True))
@@ -164,8 +168,20 @@ class _Parser:
         return frozenset(tokens)
 
     def _token(self, in_brackets: bool = False) -> str:
-        """Read a word; return the token that it stands for."""
-        position, _, word = self._next
+        """Read a word; return the token that it stands for.
+
+        In brackets, signs of anchors and counts are parts of tokens.
+        """
+        word = self._next.word
+        self._refuse_other_escapes(word)
+        if not in_brackets:
+            self._refuse_anchors(word)
+            self._refuse_counts(word)
+        self._read()
+        return _ESCAPE.sub(r"\1", word)
+
+    def _refuse_other_escapes(self, word: str) -> None:
+        """Refuse a backslash in the next word that is not before a special character."""
         for escape in _ESCAPE.finditer(word):
             if escape[1] not in "()|*+?.[]^\\ ":
                 # A line break would break the line of the error.
@@ -174,19 +190,23 @@ class _Parser:
                 raise self.error(
                     f"{escaped} is not supported: a backslash goes before one of "
                     "( ) | * + ? . [ ] ^ \\ or a space",
-                    position + escape.start(),
+                    self._next.position + escape.start(),
                 )
-        if not in_brackets and (word.startswith("^") or word.endswith("$")):
+
+    def _refuse_anchors(self, word: str) -> None:
+        """Refuse `^` at the start of the next word, and `$` at its end."""
+        if word.startswith("^") or word.endswith("$"):
             raise self.error(
                 "the anchors ^ and $ are not supported, as an expression is always about the "
                 r"whole output; for tokens, write \^ and [$]"
             )
-        count = None if in_brackets else _COUNT.search(word)
+
+    def _refuse_counts(self, word: str) -> None:
+        """Refuse a count, such as `{3}`, in the next word."""
+        count = _COUNT.search(word)
         if count is not None:
             raise self.error(
                 f"the count {count[0]} is not supported: write the part as often; for a token, "
                 f"write [{word}]",
-                position + count.start(),
+                self._next.position + count.start(),
             )
-        self._read()
-        return _ESCAPE.sub(r"\1", word)

@@ -41,9 +41,20 @@ class TargetScore:
         return next(positions, None)
 
 
+class TargetStep(NamedTuple):
+    """One position of several targets, and what the model gives there."""
+
+    sentences: list[int]
+    """The sentences whose targets reach the position, one for each row of the step."""
+    tokens: list[int]
+    """Their tokens at the position, or end symbols."""
+    step: Step
+    """With the model's distribution before these tokens."""
+
+
 def along_targets(
     stepper: Stepper, batch: Any, targets: Sequence[Sequence[int]]
-) -> Iterator[tuple[list[int], list[int], Step]]:
+) -> Iterator[TargetStep]:
     """Step through given targets, all sentences together, even where the model excludes a token.
 
     Args:
@@ -52,9 +63,7 @@ def along_targets(
         targets: for each sentence token ids, without start and end symbol.
 
     Yields:
-        For the first position of all targets, then the second, to the end symbol of the longest:
-        the sentences whose targets reach it, one for each row of the step; their tokens there, or
-        end symbols; and the step with the model's distribution.
+        The first position of all targets, then the second, to the end symbol of the longest.
 
     Raises:
         ValueError: if there are not as many targets as sentences.
@@ -69,7 +78,7 @@ def along_targets(
     while sentences:
         step = stepper.step(state, torch.tensor(last))
         tokens = [complete[sentence][position] for sentence in sentences]
-        yield sentences, tokens, step
+        yield TargetStep(sentences, tokens, step)
         position += 1
         rows = [row for row, i in enumerate(sentences) if position < len(complete[i])]
         sentences, last = [sentences[row] for row in rows], [tokens[row] for row in rows]

@@ -51,9 +51,12 @@ class NextTokens(NamedTuple):
 
     def end_or_cut(self, eos: int) -> NextTokens:
         """Return the end symbol and, for all other tokens together, `CUT`, where possible."""
-        parts = [(eos, self.log_prob[self.token == eos]), (CUT, self.log_prob[self.token != eos])]
-        sums = [(symbol, np.logaddexp.reduce(part)) for symbol, part in parts if len(part)]
-        symbols, log_probs = [symbol for symbol, _ in sums], [total for _, total in sums]
+        is_end = self.token == eos
+        symbols, log_probs = [], []
+        for symbol, is_part in ((eos, is_end), (CUT, ~is_end)):
+            if is_part.any():
+                symbols.append(symbol)
+                log_probs.append(np.logaddexp.reduce(self.log_prob[is_part]))
         return NextTokens(np.array(symbols), np.array(log_probs))
 
 

@@ -50,18 +50,24 @@ class Prefix(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where the search of a sentence began."""
+    """Where the search of a sentence began, so that it can start again with a full beam."""
 
     decoder_state: Any
-    """Of its batch, before the first step."""
+    """The state of all sentences of its batch before the first step."""
     row: int
+    """The sentence's row in this state."""
 
 
 @dataclass(eq=False)
 class Sentence:
-    """A sentence that is searched: its request, its best hypotheses, their proof and the cost."""
+    """A sentence that is searched.
+
+    Up to `start` the fields are the request, and do not change. The search fills in the others:
+    hypotheses, their proof and the cost.
+    """
 
     number: int
+    """In the order in which a search gets its sentences."""
     forced: tuple[int, ...] = ()
     """Token ids that its output must start with."""
     automaton: Automaton | None = None
@@ -71,16 +77,17 @@ class Sentence:
     beam: int = 1
     """Live prefixes that it may have."""
     source_length: int = 0
-    """In tokens, if the length reward needs it."""
+    """In tokens; 0 if no length reward reads it."""
     start: Start | None = None
-    """If it may start again."""
+    """None if it cannot start again."""
     never: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """`(tokens,)` token ids that its output never has, for any reason; set when it is added."""
     best: list[Hypothesis] = field(default_factory=list)
-    """Of the finished hypotheses those that are returned, best score first."""
+    """The finished hypotheses that are returned, best score first."""
     unfinished: Hypothesis | None = None
     """The most probable prefix that the length limit cut."""
     proof: Proof = field(default_factory=Proof)
+    """What is known of its sequences so far, for the certificate."""
     rows: int = 0
     """Prefixes that the decoder computed."""
     support: int = 0
@@ -91,7 +98,7 @@ class Sentence:
         return self.best[rank - 1].score if len(self.best) >= rank else -math.inf
 
     def started_again(self, beam: int) -> Sentence:
-        """Return the sentence with another beam and a new proof; the cost so far counts."""
+        """Return the request with another beam; of the search so far only the cost stays."""
         return Sentence(
             number=self.number,
             forced=self.forced,
@@ -109,16 +116,17 @@ class Rows:
     """Prefixes that the decoder computes together, those of one sentence side by side."""
 
     decoder_state: Any
-    """Of the stepper."""
+    """The stepper's state, with these rows."""
     sentence: Ints
     """`(rows,)` index of each prefix's sentence among the active ones"""
     prefix: list[Prefix]
+    """The tokens of each row."""
     log_prob: Floats
-    """`(rows,)`"""
+    """`(rows,)` of each prefix, the sum over its tokens"""
     length: Ints
-    """`(rows,)` tokens"""
+    """`(rows,)` tokens, without the start symbol"""
     automaton_state: Ints
-    """`(rows,)` 0 without an automaton"""
+    """`(rows,)` after the prefix, of its sentence's automaton; 0 without one"""
 
 
 @dataclass(frozen=True)
@@ -126,9 +134,10 @@ class Continuations:
     """What may follow some rows; they may be kept and followed later."""
 
     parents: Rows
-    """With the decoder's state after the step."""
+    """The rows, with the decoder's state after the step."""
     attention: Sequence[Tensor | None]
     """`(source length,)` of each row, where the stepper returns it"""
     options: Expansion
+    """The candidates, as tokens and rows of `parents`."""
     log_prob: Floats
     """`(candidates,)` of the prefix that each candidate of `options` makes"""

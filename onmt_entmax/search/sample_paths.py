@@ -39,6 +39,15 @@ class Path(NamedTuple):
         )
 
 
+class NextRow(NamedTuple):
+    """A row that the decoder computes next."""
+
+    before: int
+    """The row that it continues."""
+    token: int
+    """The token that it appends."""
+
+
 def draw_independent(
     paths: Sequence[Path], options: Sequence[NextTokens], eos: int, uniform: Floats
 ) -> list[Path]:
@@ -115,23 +124,21 @@ def _with_maximum(noisy: Floats, maximum: float) -> Floats:
     return maximum - np.maximum(shift, 0) - np.log1p(np.exp(-np.abs(shift)))
 
 
-def number_rows(
-    paths: Sequence[Sequence[Path]],
-) -> tuple[list[list[Path]], list[tuple[int, int]]]:
+def number_rows(paths: Sequence[Sequence[Path]]) -> tuple[list[list[Path]], list[NextRow]]:
     """Number the decoder's rows of the next step; equal prefixes share one.
 
     Args:
         paths: of each sentence.
 
     Returns:
-        The paths with their new rows, and for each new row the old one and its last token.
+        The paths with the numbers of their new rows, and these rows.
     """
-    rows: dict[tuple[int, int], int] = {}
+    rows: dict[NextRow, int] = {}
     numbered = [
         [
             path
             if path.ended
-            else path._replace(row=rows.setdefault((path.row, path.tokens[-1]), len(rows)))
+            else path._replace(row=rows.setdefault(NextRow(path.row, path.tokens[-1]), len(rows)))
             for path in of_sentence
         ]
         for of_sentence in paths

@@ -123,22 +123,22 @@ def sample(
     length = 0
     while last:
         step = stepper.step(state, torch.tensor(last))
-        options = allowed_tokens(step.distribution, [never[index] for index in sentence_of_row])
-        for row, index in enumerate(sentence_of_row):
+        allowed = allowed_tokens(step.distribution, [never[index] for index in sentence_of_row])
+        options: list[NextTokens] = []  # what is drawn from, for each row
+        for next_tokens, index in zip(allowed, sentence_of_row, strict=True):
             if length < len(prefixes[index]):
-                options[row] = options[row].only(prefixes[index][length])
+                options.append(next_tokens.only(prefixes[index][length]))
                 continue
-            options[row] = options[row].truncated(sampling.topp, sampling.topk)
-            if length == max_length:
-                options[row] = options[row].end_or_cut(eos)
+            truncated = next_tokens.truncated(sampling.topp, sampling.topk)
+            options.append(truncated.end_or_cut(eos) if length == max_length else truncated)
         paths = [
             draw(of_sentence, options, eos) for draw, of_sentence in zip(draws, paths, strict=True)
         ]
         paths, rows = number_rows(paths)
-        sentence_of_row = [sentence_of_row[row] for row, _ in rows]
-        last = [token for _, token in rows]
+        sentence_of_row = [sentence_of_row[row.before] for row in rows]
+        last = [row.token for row in rows]
         if rows:
-            state = stepper.select(step.state, torch.tensor([row for row, _ in rows]))
+            state = stepper.select(step.state, torch.tensor([row.before for row in rows]))
         length += 1
     return [tuple(map(_sample_of, of_sentence)) for of_sentence in paths]
 

@@ -75,18 +75,20 @@ def average_sequences(
     order = sorted(least, key=lambda sequence: -least[sequence])
     probabilities = tuple(least[sequence] for sequence in order)
     rivals = _most_below([most[sequence] for sequence in order], bound)
+    level: Level
     if complete:
-        proven, gap = len(order), math.inf
+        level, proven, gap = "exhaustive", len(order), math.inf
     else:
         # A rank is proven if those above it are, and nothing below it can have more.
         reaches = map(operator.ge, probabilities, rivals)
         proven = sum(takewhile(bool, reaches))
+        level = "optimal" if proven else "none"
         gap = _gap(probabilities[0], rivals[0]) if order else -math.inf
     return SequenceEnsemble(
         sequences=tuple(order),
         probabilities=probabilities,
         bound=bound,
-        level="exhaustive" if complete else "optimal" if proven else "none",
+        level=level,
         gap=gap,
         proven=proven,
     )

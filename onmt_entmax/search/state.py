@@ -5,14 +5,15 @@ A search calls `SearchState` in this order:
     add                     sentences, each with the empty prefix alive
     for each step
         expand              the next tokens of all live prefixes, without what is excluded
-        finish              those that may end here are hypotheses, in F
-        cut                 those that are as long as an output may be
-        rank                a beam's candidates; an exact search has an order of its own
-        follow              some of the candidates, which are the next live prefixes
-        remove              sentences that are done
-    result                  of a sentence that is done
+        finish              those that may end here become finished hypotheses
+        cut                 find those that are as long as an output may be
+        rank                sort the candidates for a beam; an exact search has its own order
+        follow              make some of the candidates the next live prefixes
+        remove              deactivate sentences that are done
+    result                  hypotheses and certificate of a sentence that is done
 
-What is neither followed nor kept for later is dropped: the search tells the sentence's `Proof`.
+A search passes what it neither follows nor keeps for later to `drop` of the sentence's `Proof`.
+certificate.py explains proofs; F are the finished hypotheses.
 """
 
 from __future__ import annotations
@@ -71,14 +72,14 @@ class SearchState:
         self._stepper, self._config = stepper, config
         returns_all = config.all_found or config.n_best == 0
         self._most_returned = sys.maxsize if returns_all else config.n_best
-        none = np.empty(0, dtype=np.int64)
+        no_rows = np.empty(0, dtype=np.int64)
         self.rows = Rows(
             decoder_state=None,
-            sentence=none,
+            sentence=no_rows,
             prefix=[],
             log_prob=np.empty(0),
-            length=none,
-            automaton_state=none,
+            length=no_rows,
+            automaton_state=no_rows,
         )
         self._set_sentences([])
 
@@ -87,22 +88,16 @@ class SearchState:
 
         Args:
             decoder_state: of the stepper, one row a sentence.
-            sentences: new ones; `never` is set, and the start of an automaton told to the proof.
+            sentences: new ones; this sets their `never`, and lets their proofs begin.
         """
         old = self.rows
         count = len(sentences)
         if self.sentences:
             decoder_state = self._stepper.join([old.decoder_state, decoder_state])
         always = {*self._stepper.excluded, *self._config.constraints.banned}
-        starts = np.zeros(count, dtype=np.int64)
-        for index, sentence in enumerate(sentences):
+        for sentence in sentences:
             sentence.never = np.array(sorted(always | sentence.banned), dtype=np.int64)
-            if sentence.automaton is not None:
-                start = sentence.automaton.start
-                starts[index] = start
-                # An expression may be about all outputs or none, before any token.
-                sentence.proof.satisfied = float(start == SATISFIED)
-                sentence.proof.violated = float(start == VIOLATED)
+        starts = np.array([_start_automaton(sentence) for sentence in sentences], dtype=np.int64)
         self.rows = Rows(
             decoder_state,
             sentence=np.concatenate([old.sentence, len(self.sentences) + np.arange(count)]),
@@ -116,7 +111,8 @@ class SearchState:
     def remove(self, done: Flags) -> None:
         """Remove the sentences flagged in `done` `(sentences,)`, which have no live prefix left."""
         if done.any():
-            self.rows = replace(self.rows, sentence=(np.cumsum(~done) - 1)[self.rows.sentence])
+            new_index = np.cumsum(~done) - 1  # of each sentence that stays
+            self.rows = replace(self.rows, sentence=new_index[self.rows.sentence])
             pairs = zip(self.sentences, done, strict=True)
             self._set_sentences([sentence for sentence, is_done in pairs if not is_done])
 
@@ -128,17 +124,28 @@ class SearchState:
         self.source_lengths = np.array([sentence.source_length for sentence in sentences], np.int64)
 
     def count(self, sentence: Ints, amount: Ints | None = None) -> list[int]:
-        """Return how many rows, or what amount of them `(rows,)`, each sentence has."""
+        """Return how many of some items each sentence has, or the sum of their amounts.
+
+        Args:
+            sentence: `(n,)` index of each item's sentence.
+            amount: `(n,)`; None: each item counts as 1.
+        """
         return np.bincount(sentence, amount, len(self.sentences)).astype(np.int64).tolist()
 
     def largest(self, sentence: Ints, log_prob: Floats) -> list[float]:
-        """Return the largest log-probability of each sentence; -inf without any."""
+        """Return the largest log-probability of each sentence's items; -inf without any.
+
+        Args:
+            sentence: `(n,)` index of each item's sentence.
+            log_prob: `(n,)`.
+        """
         return largest_within(sentence, log_prob, len(self.sentences)).tolist()
 
     def expand(self, width: int) -> Continuations:
-        """Compute the next step of every live prefix.
+        """Compute the next step of every live prefix, without the tokens that requests rule out.
 
-        Rows, supports and excluded tokens are counted.
+        The cost is added to each sentence's `rows` and `support`, and what is ruled out to its
+        proof.
 
         Args:
             width: a row's `width` most probable tokens are always among the candidates.
@@ -162,7 +169,8 @@ class SearchState:
         )
         distribution, excluded = exclusion.apply(step.distribution)
         options = expand(distribution, stepper.eos, width)
-        if self._automata and len(options.row) < options.continuations.sum():
+        some_are_left_out = len(options.row) < options.continuations.sum()
+        if self._automata and some_are_left_out:
             # What an automaton waits for may be too improbable to be among the candidates.
             row, token = self._automata.advancing(rows.sentence, rows.automaton_state)
             options = with_candidates(options, distribution, row, token, width)
@@ -255,23 +263,25 @@ class SearchState:
             satisfied = self._automata.distance(rows.sentence, rows.automaton_state) == 0
             remembered = at_limit & (continuations.options.continuations > 0) & satisfied
             for row in np.flatnonzero(remembered).tolist():
-                sentence, log_prob = self.sentences[rows.sentence[row]], float(rows.log_prob[row])
-                best = sentence.unfinished
-                if best is None or log_prob > best.log_prob:
-                    prefix = rows.prefix[row]
-                    sentence.unfinished = Hypothesis(
-                        prefix.tokens(),
-                        log_prob,
-                        score=log_prob,
-                        attention=prefix.all_attention(None),
-                    )
+                self._remember_unfinished(row)
         return at_limit
+
+    def _remember_unfinished(self, row: int) -> None:
+        """Make a live prefix its sentence's `unfinished` if it is more probable than that."""
+        sentence = self.sentences[self.rows.sentence[row]]
+        prefix, log_prob = self.rows.prefix[row], float(self.rows.log_prob[row])
+        best = sentence.unfinished
+        if best is None or log_prob > best.log_prob:
+            attention = prefix.all_attention(None)
+            sentence.unfinished = Hypothesis(prefix.tokens(), log_prob, log_prob, attention)
 
     def follow(self, continuations: Continuations, chosen: Ints) -> None:
         """Make the continuations at `chosen`, positions of candidates `(n,)`, the live prefixes."""
         parents, attention = continuations.parents, continuations.attention
         row, token = continuations.options.row[chosen], continuations.options.token[chosen]
         state, sentence = parents.decoder_state, parents.sentence[row]
+        # Selecting copies. If each parent is followed once, in order, the state fits as it is; if
+        # no row is left, nothing reads it again.
         if len(row) and not np.array_equal(row, np.arange(len(parents.prefix))):
             state = self._stepper.select(state, torch.from_numpy(row))
         prefixes = [
@@ -297,7 +307,7 @@ class SearchState:
 
         Args:
             sentence: one that is done.
-            log_bound: another bound of the log-probabilities outside F, where that is known.
+            log_bound: another bound of the log-probabilities outside F; the smaller one counts.
         """
         bound = min(sentence.proof.log_bound, log_bound)
         certificate = sentence.proof.certificate(
@@ -313,3 +323,16 @@ class SearchState:
             rows=sentence.rows,
             support=sentence.support,
         )
+
+
+def _start_automaton(sentence: Sentence) -> int:
+    """Return the start state of a sentence's automaton, 0 without one; let the proof begin there.
+
+    An expression may be satisfied by all outputs or by none, which is known before any token.
+    """
+    if sentence.automaton is None:
+        return 0
+    start = sentence.automaton.start
+    sentence.proof.satisfied = float(start == SATISFIED)
+    sentence.proof.violated = float(start == VIOLATED)
+    return start

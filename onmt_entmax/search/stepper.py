@@ -49,8 +49,9 @@ class Step:
     @cached_property
     def log_probs(self) -> Tensor:
         """Log-probabilities `(rows, vocabulary)`, -inf outside the support."""
-        given = self.distribution
-        return given.dense() if isinstance(given, Support) else given
+        if isinstance(self.distribution, Support):
+            return self.distribution.dense()
+        return self.distribution
 
     def attention_rows(self) -> list[Tensor] | None:
         """Return the attention of each row `(source length,)`, without padding."""

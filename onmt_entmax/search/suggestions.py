@@ -59,7 +59,8 @@ def suggest(
     scored, step = _after_prefix(stepper, batch, prefix)
     never = {*stepper.excluded, *banned}
     continuations = _possible(step, never)
-    possible, completion = continuations, list[int]()
+    possible = continuations
+    completion: list[int] = []
     while len(possible) == 1 and len(prefix) + len(completion) < max_length:
         ((token, _),) = possible
         if token == stepper.eos:

@@ -104,6 +104,9 @@ def _occurrences(texts: Sequence[str], n: int) -> NDArray[np.float32]:
 
 
 def _f_score(precision: Floats | float, recall: Floats | float) -> Floats:
-    """Return the harmonic mean in which recall weighs four times as much; 0 where both are 0."""
+    """Return F with beta 2, in which recall weighs beta squared as much; 0 where both are 0.
+
+    It is (1 + 4) P R / (4 P + R).
+    """
     weighted = np.maximum(4 * np.asarray(precision) + recall, 1e-300)  # 0 / 0 becomes 0
     return np.asarray(5 * np.asarray(precision) * recall / weighted)

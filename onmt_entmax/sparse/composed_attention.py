@@ -28,24 +28,25 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     """
     dtype = inputs.query.dtype
     inputs = inputs.in_type(working_type(inputs.query))
-    query, key, value, alpha, mask, is_causal, scale, dropout_p = inputs
+    alpha, mask = inputs.alpha, inputs.mask
+    keys = inputs.key.transpose(-1, -2)
     if torch.jit.is_tracing() and (isinstance(alpha, Tensor) or alpha <= 2):
-        # A trace rounds as the C++ code does.
-        scores = (query @ key.transpose(-1, -2)) * scale
+        # A trace replaces the C++ code, and rounds as this does.
+        scores = (inputs.query @ keys) * inputs.scale
     else:
-        scores = (query * scale) @ key.transpose(-1, -2)
+        scores = (inputs.query * inputs.scale) @ keys
     if isinstance(alpha, Tensor):
         # Heads may differ in alpha alone, and without leading dimensions alpha has none.
         alpha = alpha if scores.dim() > 2 else alpha.reshape(())
         scores, _ = torch.broadcast_tensors(scores, alpha)
-    if is_causal:  # then there is no other mask
+    if inputs.is_causal:  # then there is no other mask
         mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
     weights = entmax(scores, alpha) if mask is None else _masked_weights(scores, alpha, mask)
     if factors is not None:
         weights = weights * factors
-    elif dropout_p > 0:
-        weights = dropout(weights, dropout_p)
-    return weights if value is None else (weights @ value).to(dtype)
+    elif inputs.dropout_p > 0:
+        weights = dropout(weights, inputs.dropout_p)
+    return weights if inputs.value is None else (weights @ inputs.value).to(dtype)
 
 
 def _masked_weights(scores: Tensor, alpha: float | Tensor, mask: Tensor) -> Tensor:

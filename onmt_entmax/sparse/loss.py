@@ -83,23 +83,50 @@ def entmax_loss(
         divisor = 1 if is_empty(losses) else losses.numel()
     else:
         label = target.reshape(-1).long()
-        is_counted = label != ignore_index
-        label = torch.where(is_counted, label, 0)
-        _check_labels(label, classes, ignore_index)
-        label_weight = is_counted.to(dtype)
-        if weight is not None:
-            label_weight = torch.where(is_counted, weight[label], 0.0)
-        targets = _Targets(label, mass=label_weight, own=label_weight)
-        if label_smoothing > 0:
-            spread = is_counted.to(dtype) * (label_smoothing / classes)
-            targets = _smoothed(targets, label_smoothing, spread, weight, classes)
-        losses = _losses(rows, alpha, targets)
-        total = label_weight.sum()
-        divisor = torch.where(total == 0, 1.0, total)
+        losses, divisor = _label_losses(
+            rows, alpha, label, weight, classes, ignore_index, label_smoothing
+        )
     if reduction == "none":
         return losses.reshape(shape).to(returned_type(scores))
     result = losses.sum()
     return (result / divisor if reduction == "mean" else result).to(returned_type(scores))
+
+
+def _label_losses(
+    rows: Tensor,
+    alpha: float | Tensor,
+    label: Tensor,
+    weight: Tensor | None,
+    classes: int | Tensor,
+    ignore_index: int,
+    label_smoothing: float,
+) -> tuple[Tensor, Tensor]:
+    """Return the losses ``(rows,)`` for class indices, and what their mean divides the sum by.
+
+    Args:
+        rows: scores ``(rows, classes)``.
+        alpha: a number, or ``(rows, 1)``.
+        label: ``(rows,)`` int64.
+        weight: ``(classes,)``, or None.
+        classes: number of classes.
+        ignore_index: see :func:`entmax_loss`.
+        label_smoothing: see :func:`entmax_loss`.
+
+    Raises:
+        ValueError: a label is no class.
+    """
+    is_counted = label != ignore_index
+    label = torch.where(is_counted, label, 0)
+    _check_labels(label, classes, ignore_index)
+    label_weight = is_counted.to(rows.dtype)
+    if weight is not None:
+        label_weight = torch.where(is_counted, weight[label], 0.0)
+    targets = _Targets(label, mass=label_weight, own=label_weight)
+    if label_smoothing > 0:
+        spread = is_counted.to(rows.dtype) * (label_smoothing / classes)
+        targets = _smoothed(targets, label_smoothing, spread, weight, classes)
+    total = label_weight.sum()
+    return _losses(rows, alpha, targets), torch.where(total == 0, 1.0, total)
 
 
 def _distribution_losses(rows: Tensor, alpha: float | Tensor, q: Tensor) -> Tensor:

@@ -45,8 +45,7 @@ def make_evaluate(
     - `bleu`: of the outputs.
 
     All three compare the text that `translate` writes with the line of the target file, so
-    `evaluate` and `bleu` find the same. `tell` receives a warning if the tokens of some targets
-    become other texts, which count as errors.
+    `evaluate` and `bleu` find the same.
 
     A large development set is sampled once, to `valid_loss_size` and `valid_decode_size` sentences;
     for `macro_accuracy`, evenly over first tokens.
@@ -54,7 +53,8 @@ def make_evaluate(
     Args:
         data: with a development set.
         config: measures and sizes.
-        tell: receives a warning, also if many tokens of the development set are unknown.
+        tell: receives warnings: if many tokens of the development set are unknown, or if the tokens
+            of some targets become other texts, which count as errors.
 
     Raises:
         CorpusError: no pair of the development set is left.
@@ -179,7 +179,12 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
         with named_exhaustion(partial(_first_pair, batch), "make valid_batch_size smaller"):
             hidden, target = model.hidden_states(batch.to(device_of(model)))
             result = model.generator.loss(hidden, target, pad)
-        sums.add(*map(float, result))  # the fields of `OutputLoss` are in this order
+        sums.add(
+            loss=float(result.loss),
+            tokens=float(result.tokens),
+            correct=float(result.correct),
+            support=float(result.support),
+        )
     return sums.averages()
 
 

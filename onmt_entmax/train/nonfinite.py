@@ -38,11 +38,12 @@ class NonFiniteUpdates:
 
     def _error(self, step: int, report: Report) -> UserError:
         """Return the error that ends a run."""
-        what = f"the loss is {report.loss}"
         if math.isfinite(report.loss):
-            what = f"the gradient norm is {report.norm}"
-        often = f" and {self._most} updates in a row were skipped" if self._skip else ""
+            problem = f"the gradient norm is {report.norm}"
+        else:
+            problem = f"the loss is {report.loss}"
+        skipped = f" and {self._most} updates in a row were skipped" if self._skip else ""
         return UserError(
-            f"{what} at step {step}{often}; lower the learning rate, or continue from a "
+            f"{problem} at step {step}{skipped}; lower the learning rate, or continue from a "
             f"checkpoint in {self._run}"
         )

@@ -46,12 +46,12 @@ def pad_batch(
     positions = shape.source + (shape.target + 1) + 1
     ids = torch.empty(positions * shape.sentences, dtype=torch.int64)
     source, target, lengths = views(ids, shape)
-    for part, given, pad in (
+    for padded, side, pad in (
         (source, batch.source, source_pad),
         (target, batch.target, target_pad),
     ):
-        part.fill_(pad)
-        part[: given.size(0), : given.size(1)] = given[:, :, 0]
+        padded.fill_(pad)
+        padded[: side.size(0), : side.size(1)] = side[:, :, 0]
     lengths.fill_(1)
     lengths[: len(batch)] = batch.source_lengths
     return ids, shape

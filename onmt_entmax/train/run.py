@@ -36,7 +36,7 @@ from onmt_entmax.train.run_network import starting_network
 from onmt_entmax.train.shared import connected, shared_updates
 from onmt_entmax.train.trainer import Outcome, Trainer
 
-# Between the seeds of two processes, so that no seed of a user's own meets one of them.
+# Between the seeds of two processes: far, since the seeds that people choose are often neighbours.
 _SEEDS_APART = 1_000_003
 Tell = Callable[[str], None]
 
@@ -90,10 +90,9 @@ def run_training(
         log = None
         if processes.writes:
             clean_folder(run, corpora, resumed, tell)
-            first = resumed.step if resumed else 0
             log = Log(
                 run=folder,
-                first=first,
+                first=0 if resumed is None else resumed.step,
                 config=training,
                 alpha=model.generator_alpha,
                 tensorboard=run.tensorboard,
@@ -129,7 +128,7 @@ def run_training(
     if outcome.signal is not None:
         tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
         tell(f"continue with the same command and -train_from {folder}")
-        return 128 + outcome.signal
+        return 128 + outcome.signal  # as shells have it
     _tell_result(folder, outcome, validation, tell)
     tell(f"next: {following}")
     return 0

@@ -102,8 +102,8 @@ class Stopwatch:
         sums = round_robin(updates, deadline)
         timed = networks[: len(sums)]
         return [
-            count * network.data.batch_size / taken
-            for (count, taken), network in zip(sums, timed, strict=True)
+            count * network.data.batch_size / time_of_updates
+            for (count, time_of_updates), network in zip(sums, timed, strict=True)
         ]
 
     def _warm_updates(self, network: Timed, batches: dict[int, list[Batch]]) -> Iterator[float]:
@@ -140,15 +140,15 @@ class Stopwatch:
             valid_decode_size=_DECODED_PAIRS,
             max_length=length,
         )
-        taken = []  # seconds without and with decoding
+        seconds = []  # without and with decoding
         for config in (replace(decoding, selection="loss"), decoding):
             evaluate = make_evaluate(self._corpora, config)
             with torch.no_grad():
                 evaluate(model)  # the first time takes longer
                 started = time.monotonic()
                 evaluate(model)
-            taken.append(time.monotonic() - started)
-        loss_seconds, both_seconds = taken
+            seconds.append(time.monotonic() - started)
+        loss_seconds, both_seconds = seconds
         pairs = min(self.development_pairs, _DECODED_PAIRS)
         return pairs / loss_seconds, pairs / max(both_seconds - loss_seconds, _LEAST_DECODING)
 

@@ -128,7 +128,7 @@ class Trainer:
         self._reports = self._training_step.reports  # tests let them arrive late, as on a GPU
         self._warmup = AttentionWarmup(model, config.attention_warmup_steps)
         self._began = began
-        self._saved = -1  # the step that this run saved last
+        self._saved = -1  # the step that this run saved last; -1: none, or it must be saved again
 
     def train(self) -> Outcome:
         """Train until a limit of the configuration or a signal; save the last state."""

@@ -225,7 +225,7 @@ class Update:
         if self._fused or bool(self.finite):
             self._optimizer.step()
         self._report[:-1] = self.measured
-        self._report[-1] = norm
+        self._report[-1] = norm  # the last field of `Report`
         self.measured.zero_()
         if self._shapes is None:
             self._optimizer.zero_grad()

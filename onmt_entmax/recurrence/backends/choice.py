@@ -1,4 +1,4 @@
-"""The choice of a backend for a step; nobody else asks."""
+"""The choice of a backend for a step: C++, Triton or PyTorch."""
 
 import os
 

@@ -26,9 +26,10 @@ class StepBackend:
             factors: dropout of the output, ``(rows, hidden)``, or None.
 
         Returns:
-            Activations of the gates ``(..., rows, 4 * hidden)``; and, each ``(..., rows, hidden)``,
-            the output, which is the hidden state times the factors, the hidden state, and the cell
-            state.
+            - activations of the gates, ``(..., rows, 4 * hidden)``,
+            - the output, the hidden state times the factors, ``(..., rows, hidden)``,
+            - the hidden state, ``(..., rows, hidden)``,
+            - the cell state, ``(..., rows, hidden)``.
         """
         raise NotImplementedError
 

@@ -156,20 +156,20 @@ def _write_group(
             values, that in the weights.
         grads: where to write.
     """
-    own, arriving = group.of(weights), group.of(upstream)
-    in_scores = torch.empty_like(own) if grads.mask is None else group.of(grads.mask)
-    dropped = torch.empty_like(own) if inputs.dropout_p > 0 else None
+    weights, upstream = group.of(weights), group.of(upstream)
+    in_scores = torch.empty_like(weights) if grads.mask is None else group.of(grads.mask)
+    dropped = torch.empty_like(weights) if inputs.dropout_p > 0 else None
     if work.value is None:
-        in_scores.copy_(arriving)
+        in_scores.copy_(upstream)
     else:
-        torch.bmm(arriving, group.of(work.value).mT, out=in_scores)
+        torch.bmm(upstream, group.of(work.value).mT, out=in_scores)
     # In place: from here on it is the gradient in the scores. The mask is added to scaled scores,
     # so if its gradient is wanted the pass does not scale, and `backward` scales in the end.
     work.run(
         module.backward,
         group,
         scale=inputs.scale if grads.mask is None else 1.0,
-        weights=own,
+        weights=weights,
         used=dropped,
         incoming=in_scores,
         gradient=in_scores,
@@ -180,8 +180,8 @@ def _write_group(
     if grads.key is not None:
         torch.bmm(in_scores.mT, group.of(work.query), out=group.of(grads.key))
     if grads.value is not None:
-        used = own if dropped is None else dropped
-        torch.bmm(used.mT, arriving, out=group.of(grads.value))
+        used = weights if dropped is None else dropped
+        torch.bmm(used.mT, upstream, out=group.of(grads.value))
 
 
 @dataclass(frozen=True)

@@ -57,13 +57,18 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         seed = torch.randint(1 << 62, (1,), device=query.device)
     shared = _shared_arguments(inputs, leading, seed)
     width = max(power_of_two(leading.keys), _LEAST_SIDE)
-    single = _fits_one_block(inputs, leading.keys, width, shared.constants["precision"])
+    single = _fits_one_block(inputs, leading.keys, width, shared["precision"])
     grid = (blocks(leading.queries, block) * leading.count,)
     with on_device_of(query):
         triton_attention_forward.attend[grid](
-            *shared.tensors, output, statistics, *shared.numbers, **shared.constants,
-            single=single, height=block, width=width if single else block, num_warps=_WARPS,
-        )  # fmt: skip
+            **shared,
+            out=output,
+            statistics=statistics,
+            single=single,
+            height=block,
+            width=width if single else block,
+            num_warps=_WARPS,
+        )
     return leading.shaped(output), (statistics, seed)
 
 
@@ -84,9 +89,7 @@ def backward(
     assert inputs.value is not None
     leading, (statistics, seed) = Leading(inputs), kept
     wants_query, wants_key, wants_value, wants_alpha = wanted[:4]
-    shared = _shared_arguments(inputs, leading, seed)
     means = torch.empty_like(statistics[0])
-    results_of_forward = (leading.of(gradient).contiguous(), statistics, means)
 
     def empty_like(vectors: Tensor) -> Tensor:
         """Return memory for gradients ``(outer, heads, rows, size)``."""
@@ -96,20 +99,26 @@ def backward(
     unread = means
     alpha_grad = torch.empty_like(means) if wants_alpha else unread
     block = _block(inputs)
-    sizes = {"height": block, "width": block, "num_warps": _WARPS}
+    shared = _shared_arguments(inputs, leading, seed)
+    shared.update(
+        upstream=leading.of(gradient).contiguous(),
+        statistics=statistics,
+        means=means,
+        height=block,
+        width=block,
+        num_warps=_WARPS,
+    )
     of_queries = (blocks(leading.queries, block) * leading.count,)
     of_keys = (blocks(leading.keys, block) * leading.count,)
     with on_device_of(inputs.query):
         # Always: the other kernel reads the means.
         triton_attention_gradients.gradient_of_queries[of_queries](
-            *shared.tensors, *results_of_forward, query_grad, alpha_grad, *shared.numbers,
-            **shared.constants, of_alpha=wants_alpha, **sizes,
-        )  # fmt: skip
+            **shared, query_grad=query_grad, alpha_grad=alpha_grad, of_alpha=wants_alpha
+        )
         if wants_key or wants_value:
             triton_attention_gradients.gradient_of_keys[of_keys](
-                *shared.tensors, *results_of_forward, key_grad, value_grad, *shared.numbers,
-                **shared.constants, **sizes,
-            )  # fmt: skip
+                **shared, key_grad=key_grad, value_grad=value_grad
+            )
     in_query, in_key, in_value = (
         leading.shaped(grad).sum_to_size(vectors.shape) if wants else None
         for grad, vectors, wants in (
@@ -181,40 +190,54 @@ def _block(inputs: Inputs) -> int:
     return 16
 
 
-class _SharedArguments(NamedTuple):
-    """Arguments that all kernels take, in their order; see triton_attention_tiles.py.
-
-    Attributes:
-        tensors: query, key, value, mask, alpha and seed, which come first.
-        numbers: strides, sizes, scale and probability of dropout, after a kernel's own tensors.
-        constants: what kernels are compiled for, by name.
-    """
-
-    tensors: list[Any]
-    numbers: list[Any]
-    constants: dict[str, Any]
-
-
-def _shared_arguments(inputs: Inputs, leading: Leading, seed: Tensor) -> _SharedArguments:
-    """Return the arguments that all kernels take."""
-    query, value = inputs.query, inputs.value
-    assert value is not None
-    vectors = [_adjacent(leading.of(tensor)) for tensor in (query, inputs.key, value)]
-    strides = [stride for tensor in vectors for stride in tensor.stride()[:3]]
+def _shared_arguments(inputs: Inputs, leading: Leading, seed: Tensor) -> dict[str, Any]:
+    """Return the arguments that all kernels take, by name; see triton_attention_tiles.py."""
+    assert inputs.value is not None
+    query = _adjacent(leading.of(inputs.query))
+    key = _adjacent(leading.of(inputs.key))
+    value = _adjacent(leading.of(inputs.value))
+    query_outer, query_head, query_row, _ = query.stride()
+    key_outer, key_head, key_row, _ = key.stride()
+    value_outer, value_head, value_row, _ = value.stride()
     mask = _mask_argument(inputs, leading)
+    mask_outer, mask_head, mask_row, mask_column = mask.strides
     alphas: Tensor | int
     if isinstance(inputs.alpha, Tensor):
         alphas = kernel_alphas(inputs.alpha).contiguous()
     else:
         alphas = alpha_of(inputs.alpha, query.shape).given
-    numbers = [
-        *strides, *mask.strides, leading.heads, leading.count, leading.queries, leading.keys,
-        query.shape[-1], value.shape[-1], float(inputs.scale), float(inputs.dropout_p),
-    ]  # fmt: skip
     # Three products in TF32 are as exact as one in float32, which no tensor core has.
     exact = query.dtype == torch.float32 and not _may_round_to_tf32()
     form = form_of(inputs.alpha, torch.float32)
-    constants = {
+    return {
+        "query": query,
+        "key": key,
+        "value": value,
+        "mask": mask.tensor,
+        "alpha": alphas,
+        "seed": seed,
+        "query_outer_stride": query_outer,
+        "query_head_stride": query_head,
+        "query_row_stride": query_row,
+        "key_outer_stride": key_outer,
+        "key_head_stride": key_head,
+        "key_row_stride": key_row,
+        "value_outer_stride": value_outer,
+        "value_head_stride": value_head,
+        "value_row_stride": value_row,
+        "mask_outer_stride": mask_outer,
+        "mask_head_stride": mask_head,
+        "mask_row_stride": mask_row,
+        "mask_column_stride": mask_column,
+        "heads": leading.heads,
+        "total_heads": leading.count,
+        "query_count": leading.queries,
+        "key_count": leading.keys,
+        "size": query.shape[-1],
+        "value_size": value.shape[-1],
+        "scale": float(inputs.scale),
+        "dropped": float(inputs.dropout_p),
+        # What kernels are compiled for:
         "each_head": isinstance(alphas, Tensor),
         "log_form": form.log_form,
         "power": form.power,
@@ -224,7 +247,6 @@ def _shared_arguments(inputs: Inputs, leading: Leading, seed: Tensor) -> _Shared
         "wide": _wide(query),
         "value_wide": _wide(value),
     }
-    return _SharedArguments([*vectors, mask.tensor, alphas, seed], numbers, constants)
 
 
 class _Mask(NamedTuple):

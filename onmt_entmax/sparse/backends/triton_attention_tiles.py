@@ -1,7 +1,7 @@
 """Tiles of attention for its Triton kernels: addresses, scores, dropout, statistics of queries.
 
 triton_attention_forward.py has the kernel of attention, triton_attention_gradients.py the two of
-its gradients; triton_attention.py starts them. All three take, in this order:
+its gradients; triton_attention.py starts them, with these arguments by name:
 
 =================================================  ==============================================
 ``query, key, value, mask, alpha, seed``           tensors; ``mask`` and ``seed`` may be unused

@@ -98,7 +98,8 @@ struct Divided {
     }
 };
 
-// Reads a call from Python's numbers, and runs a body on its rows.
+// Reads a call from Python's numbers, and runs a body on its rows. `length` returns how many source
+// positions a row reads, 0 for cells.
 template <class Call>
 PyObject *run(PyObject *const *numbers, Py_ssize_t count,
               void (*body)(const Call &, long first, long last), long length(const Call &)) {

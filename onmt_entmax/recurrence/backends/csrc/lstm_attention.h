@@ -7,6 +7,7 @@
 
 #include "recurrence/backends/csrc/lstm_cells.h"
 
+// In two sums, since an addition waits for the one before.
 INLINE float dot(const float *x, const float *y, long n) {
     Floats sum[2] = {};
     long i = 0;
@@ -50,6 +51,7 @@ INLINE Floats add_context(Floats start, const Support &support, const float *ban
 
 // ---- forward ---------------------------------------------------------------------------------
 
+// Softmax of a row of scores, written to `out`.
 INLINE void softmax(const float *x, long n, float *out) {
     float most = x[0], sum = 0;
     for (long j = 1; j < n; ++j) most = x[j] > most ? x[j] : most;
@@ -61,6 +63,7 @@ INLINE void softmax(const float *x, long n, float *out) {
     for (long j = 0; j < n; ++j) out[j] /= sum;
 }
 
+// Attentional vectors of one row, in its columns from i on.
 INLINE void readout_part(const Attend &call, long k, const Support &support, const float *values,
                          long i, long count) {
     const long place = k * call.hidden + i;

@@ -61,7 +61,8 @@ INLINE void write(Bfloat16 *out, Floats v, long count) {
 INLINE Floats exponential(Floats x) {
     Floats y = x < -87.0f ? Floats{} - 87.0f : x;
     y = y > 88.0f ? Floats{} + 88.0f : y;
-    // y = whole * log 2 + part, where adding 1.5 * 2 ** 23 rounds to a whole number.
+    // y = whole * log 2 + part, where adding 1.5 * 2 ** 23 rounds to a whole number. The logarithm
+    // is in two parts, so that the first product is exact; then the series of e ** part.
     const Floats shifted = y * 1.44269504f + 0x1.8p23f, whole = shifted - 0x1.8p23f;
     const Floats part = (y - whole * 0.693145752f) - whole * 1.42860677e-6f;
     Floats e = Floats{} + 1.0f / 5040;
@@ -78,7 +79,8 @@ INLINE Floats exponential(Floats x) {
 INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exponential(-x)); }
 INLINE Floats hyperbolic_tangent(Floats x) { return 2.0f * sigmoid(2.0f * x) - 1.0f; }
 
-// One row's columns from i on. T is the type of the products.
+// One row's columns from i on. T is the type of the products. The gates are in the order input,
+// forget, candidate, output.
 template <class T>
 INLINE void cell_part(const CellForward &call, long k, long i, long count) {
     const long hidden = call.hidden, place = k * hidden + i;
@@ -115,6 +117,7 @@ TARGET void cell_forward(const CellForward &call, long first, long last) {
         cell_rows<float>(call, first, last);
 }
 
+// The gradients of one row's columns from i on; `inside` is that in the new cell state.
 template <class T>
 INLINE void cell_back_part(const CellBackward &call, long k, long i, long count) {
     const long hidden = call.hidden, place = k * hidden + i;

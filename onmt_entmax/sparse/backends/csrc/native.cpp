@@ -1,4 +1,4 @@
-// The extension module of entmax on a CPU, called by cpu.py.
+// The extension module of entmax on a CPU, called by ../cpu_rows.py and ../cpu_attention.py.
 //
 // Python multiplies matrices and checks arguments; addresses are of contiguous memory. The rows are
 // divided among a few threads with the interpreter's lock released. native_rows.h loops over rows;
@@ -52,7 +52,8 @@ struct Heads {
     double *alpha_gradient;  // (count, queries), or null if it is not wanted
 };
 
-// Returns whether a row has no probabilities.
+// Works on the rows from ``first`` up to ``last``, of n scores each; ``packed`` is a struct `Rows`
+// or `Heads`. Returns whether a row has no probabilities.
 typedef bool Kernel(const void *packed, long n, long first, long last, Memory &);
 struct Kernels {
     Kernel *map_rows, *scale_rows, *forward, *backward;
@@ -65,6 +66,7 @@ struct Kernels {
 
 namespace {
 
+// A kernel and its rows, divided into ranges of about equal length, one for each thread.
 struct Ranges {
     Kernel *kernel;
     const void *packed;

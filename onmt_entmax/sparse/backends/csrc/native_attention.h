@@ -37,6 +37,7 @@ INLINE T prepare(T *x, long n, T scale, int64_t kind, const void *mask) {
     return prepare_in<T, NO_MASK>(x, n, scale, mask);
 }
 
+// Softmax of a row, in place.
 template <class T>
 TARGET void softmax(T *x, long n, T maximum) {
     typename Vector<T>::Of sums = {};
@@ -49,6 +50,8 @@ TARGET void softmax(T *x, long n, T maximum) {
     for (long i = 0; i < n; i += Vector<T>::size) store_some(x, i, n, load_some(x, i, n) * factor);
 }
 
+// Replace the scores of a query by its weights: zeros if it has no keys, nan if a score is nan or
+// +inf.
 template <class T>
 TARGET void solve_weights(T *x, long n, T maximum, const Curve &curve, Room<T> room) {
     if (maximum == -INFINITY) {
@@ -72,6 +75,7 @@ TARGET void solve_weights(T *x, long n, T maximum, const Curve &curve, Room<T> r
     }
 }
 
+// A hash of 64 bits: the finaliser of SplitMix64.
 INLINE uint64_t mixed(uint64_t x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
     x = (x ^ x >> 27) * 0x94d049bb133111eb;
@@ -89,7 +93,8 @@ TARGET void drop(T *weights, T *used, long n, uint64_t key, double part) {
     for (long at = 0; at < Vector<T>::size; ++at) lane[at] = at;
     const B low = B{} + 0xffffffffu;
     for (long i = 0; i < n; i += Vector<T>::size) {
-        // A hash of 32 bits, of which 24 decide.
+        // A hash of 32 bits, of which 24 decide; its shifts and factors are those of lowbias32
+        // (C. Wellons 2018, "Prospecting for Hash Functions").
         B hash = (lane + (unsigned)i) * 0x9e3779b9u + (unsigned)key;
         hash = hash & low, hash = (hash ^ hash >> 16) * 0x7feb352du;
         hash = hash & low, hash = (hash ^ hash >> 15) * 0x846ca68bu;
@@ -111,6 +116,7 @@ INLINE long attended(const Heads &heads, long query, long n, T *weights) {
     return query + 1;
 }
 
+// Turn the scores of attention into weights, a row for each query of each head; see `Heads`.
 template <class T>
 TARGET bool forward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;

@@ -65,7 +65,7 @@ TARGET double gradient_in(const T *weights, T *used, const T *incoming, T *g, In
     double all = 0, along = 0, bends = 0, bent = 0;
     long count = 0;
     for (long begin = 0; begin < n; begin += flush) {
-        V a = {}, b = {}, c = {}, d = {};
+        V a = {}, b = {}, c = {}, d = {};  // of all, along, bends and bent
         for (long i = begin; i < n && i < begin + flush; i += size) {
             const bool whole = i + size <= n;
             V p = {}, v = {};
@@ -173,6 +173,7 @@ TARGET double gradient_above_two(const T *weights, T *used, const T *incoming, T
     return sum_of<double>(bent) / (beta * beta);
 }
 
+// Turn gradients in weights into those in scores, and in alpha where they are wanted; see `Heads`.
 template <class T>
 TARGET bool backward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;

@@ -65,6 +65,7 @@ INLINE typename Vector<T>::Of exponential(typename Vector<T>::Of y) {
     return gone ? V{} : e;
 }
 
+// The scores from i on, padded with -inf at the end of the row; `store_some` leaves padding out.
 template <class T>
 INLINE typename Vector<T>::Of load_some(const T *x, long i, long n) {
     return i + Vector<T>::size <= n ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);

@@ -3,6 +3,7 @@
 // Each row is solved in the form that suits its alpha: native_threshold.h, native_logarithms.h below
 // 1.1, native_anchor.h above 2.
 
+// Write the logarithms of the probabilities of a solved row up to alpha 2.
 template <class T>
 TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, const Curve &curve,
                        T *out) {
@@ -43,6 +44,8 @@ TARGET long keep_support(const Solved &solved, const Curve &curve, Room<T> room,
     return keep_list(solved.count, members, room, work, row);
 }
 
+// Solve rows; write what `Rows` has memory for: probabilities or their logarithms, conjugates, and
+// what `scale_rows` needs.
 template <class T>
 TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &memory) {
     const Rows &work = *(const Rows *)packed;
@@ -83,6 +86,7 @@ TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &
     return impossible;
 }
 
+// Write the probabilities of rows that `map_rows` has solved, times a factor for each row.
 template <class T>
 TARGET bool scale_rows(const void *packed, long n, long first, long last, Memory &) {
     const Rows &work = *(const Rows *)packed;

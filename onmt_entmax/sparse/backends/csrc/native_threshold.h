@@ -1,8 +1,9 @@
 // The threshold of one row, under one instruction set: see native_common.h.
 //
-// Up to alpha 2, entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta) with the threshold t (docs/mappings.md has
-// the derivation). The norm of order q = 1/beta of the margins must be q. It is convex and falls
-// with t, so Newton's method climbs to t from any lower bound:
+// Up to alpha 2, entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta) with the threshold t
+// (docs/mappings.md has the derivation). The margins are [x - max x - t]_+, and their norm of order
+// q = 1/beta must be q. It is convex and falls with t, so Newton's method climbs to t from any
+// lower bound:
 //
 //   1. one pass for the maxima of blocks of a long row, which the caches hold from then on;
 //   2. a few steps on these maxima: the threshold of a part of a row is a lower bound of the row's;
@@ -105,6 +106,7 @@ struct Solved {
     double least = 0;                    // above alpha 2, the smallest probability
 };
 
+// The vectors of a block: a row below 512 scores is a single block.
 template <class T>
 INLINE long depth_of(long n) {
     return n < 512 ? n / Vector<T>::size + 1 : n < 4096 ? 4 : 16;
@@ -212,7 +214,9 @@ INLINE double short_step(long n, const Curve &curve) {
 
 INLINE long most_candidates(long n) { return n < 512 ? n : n / 2; }
 
-// A lower bound of the threshold of a row from the maxima of its blocks, if there are several.
+// A lower bound of the threshold of a row from the maxima of its blocks, if there are several; else
+// the least threshold there is, that of one-hot probabilities. The last summand lowers the bound by
+// more than its rounding.
 template <class T>
 TARGET double bound_by_blocks(long n, long depth, T maximum, const Curve &curve, Room<T> room) {
     const long blocks = (n + depth * Vector<T>::size - 1) / (depth * Vector<T>::size);
@@ -225,6 +229,7 @@ TARGET double bound_by_blocks(long n, long depth, T maximum, const Curve &curve,
            32 * epsilon<T>() * curve.order;
 }
 
+// Solve a row up to alpha 2. If the candidates are few, `room` then has them.
 template <class T>
 TARGET Solved solve(const T *x, long n, const Curve &curve, Room<T> room) {
     const long depth = depth_of<T>(n);
