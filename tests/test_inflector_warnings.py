@@ -26,16 +26,26 @@ def test_a_query_like_those_of_training_has_no_warning(inflector: Inflector) -> 
 @pytest.mark.parametrize(
     ("language", "tags", "warnings"),
     [
-        ("german", "V;SBVJ", ["unknown tag SBVJ (did you mean SBJV?)"]),
-        ("german", "V;sbjv", ["unknown tag sbjv (did you mean SBJV?)"]),
-        ("german", "V;SBJV,", ["unknown tag SBJV, (did you mean SBJV?)"]),
-        ("german", "V;SUBJ", ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"]),
-        (
+        pytest.param(
+            "german", "V;SBVJ", ["unknown tag SBVJ (did you mean SBJV?)"], id="letters exchanged"
+        ),
+        pytest.param(
+            "german", "V;sbjv", ["unknown tag sbjv (did you mean SBJV?)"], id="small letters"
+        ),
+        pytest.param("german", "V;SBJV,", ["unknown tag SBJV, (did you mean SBJV?)"], id="a comma"),
+        pytest.param(
+            "german",
+            "V;SUBJ",
+            ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"],
+            id="the tag of English, in German",
+        ),
+        pytest.param(
             "english",
             "V;SBJV",
             ["not seen in training for english: '+SBJV' (did you mean SUBJ?)"],
+            id="the tag of German, in English",
         ),
-        ("english", "V;SUBJ", []),
+        pytest.param("english", "V;SUBJ", [], id="the tag of English"),
     ],
 )
 def test_a_tag_that_is_near_is_named(

@@ -121,10 +121,10 @@ UNLIKELY = ("lang=x +V f", "g")
 @pytest.mark.parametrize(
     ("least", "most", "pairs"),
     [
-        (0.75, 1.0, [CERTAIN, LIKELY]),
-        (0.76, 1.0, [CERTAIN]),
-        (0.5, 0.75, [LIKELY, UNLIKELY]),
-        (0.5, 0.74, [UNLIKELY]),
+        pytest.param(0.75, 1.0, [CERTAIN, LIKELY], id="at the least probability"),
+        pytest.param(0.76, 1.0, [CERTAIN], id="below the least"),
+        pytest.param(0.5, 0.75, [LIKELY, UNLIKELY], id="at the most probability"),
+        pytest.param(0.5, 0.74, [UNLIKELY], id="above the most"),
     ],
 )
 def test_proven_outputs_between_two_probabilities_are_kept(

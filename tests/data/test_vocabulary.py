@@ -81,11 +81,23 @@ def test_tokens_of_equal_counts_are_in_alphabetical_order(order: str) -> None:
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        (("<unk>", "<blank>", "a", "a"), "'a' is in the vocabulary twice"),
-        (("a",), "<unk>"),
-        (("<unk>", "<blank>", ""), "token 2 is '', but a token is not empty"),
-        (("<unk>", "<blank>", "a b"), "token 2 is 'a b', but a token .* has no white space"),
-        (("<unk>", "<blank>", "a\u2028"), "but a token is not empty and has no white space"),
+        pytest.param(
+            ("<unk>", "<blank>", "a", "a"), "'a' is in the vocabulary twice", id="a token twice"
+        ),
+        pytest.param(("a",), "<unk>", id="no special tokens"),
+        pytest.param(
+            ("<unk>", "<blank>", ""), "token 2 is '', but a token is not empty", id="an empty token"
+        ),
+        pytest.param(
+            ("<unk>", "<blank>", "a b"),
+            "token 2 is 'a b', but a token .* has no white space",
+            id="a space",
+        ),
+        pytest.param(
+            ("<unk>", "<blank>", "a\u2028"),
+            "but a token is not empty and has no white space",
+            id="a line separator",
+        ),
     ],
 )
 def test_broken_lists_are_refused(tokens: tuple[str, ...], message: str) -> None:
@@ -181,10 +193,10 @@ def test_a_new_shared_vocabulary_is_one_file_as_of_onmt_build_vocab(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "empty"),
-        ("a\t3\nb\n", "line 2"),
-        ("a\t3\nb\tx\n", "line 2"),
-        ("a\t3\nb\t2\na\t1\n", "line 3: 'a' is there twice"),
+        pytest.param("", "empty", id="nothing"),
+        pytest.param("a\t3\nb\n", "line 2", id="no count"),
+        pytest.param("a\t3\nb\tx\n", "line 2", id="a count that is no number"),
+        pytest.param("a\t3\nb\t2\na\t1\n", "line 3: 'a' is there twice", id="a token twice"),
     ],
 )
 def test_broken_files_name_the_line(tmp_path: Path, text: str, message: str) -> None:

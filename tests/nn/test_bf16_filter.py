@@ -254,8 +254,8 @@ def test_a_score_that_a_product_loses_is_within_the_bound(
 @pytest.mark.parametrize(
     ("own", "state"),
     [
-        ([-1.0, -1.0, 1.0, 1.0], [2e38] * 4),  # a score of 0, through sums of -4e38
-        ([0.1, 0.0, 0.0, 0.0], [3.4e38, 0.0, 0.0, 0.0]),  # rounded to infinity
+        pytest.param([-1.0, -1.0, 1.0, 1.0], [2e38] * 4, id="a score of 0, by sums of -4e38"),
+        pytest.param([0.1, 0.0, 0.0, 0.0], [3.4e38, 0.0, 0.0, 0.0], id="rounded to infinity"),
     ],
 )
 def test_numbers_that_overflow_are_left_to_float32(own: list[float], state: list[float]) -> None:

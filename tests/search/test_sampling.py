@@ -209,7 +209,10 @@ def test_a_prefix_is_kept(sampling: Sampling) -> None:
         assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
 
 
-@pytest.mark.parametrize(("distinct", "count"), [(False, 2), (True, 1)])
+@pytest.mark.parametrize(
+    ("distinct", "count"),
+    [pytest.param(False, 2, id="drawn twice"), pytest.param(True, 1, id="drawn once")],
+)
 def test_an_impossible_prefix_leaves_no_sample_and_its_neighbour_alone(
     distinct: bool, count: int
 ) -> None:
