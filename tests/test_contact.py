@@ -47,8 +47,8 @@ def meeting(store: dist.TCPStore, count: int, messages: Messages) -> Iterator[li
         ranks = range(count)
         contacts = list(threads.map(lambda rank: connect(store, rank, count, messages), ranks))
     yield contacts
-    for each in contacts:
-        each.leave()
+    for member in contacts:
+        member.leave()
 
 
 def test_processes_that_work_for_long_are_not_lost(store: dist.TCPStore) -> None:

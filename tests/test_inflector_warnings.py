@@ -93,9 +93,9 @@ def test_a_form_in_other_scripts_is_named_with_the_number_of_others(tmp_path: Pa
     """Of a lemma in Latin, forms in Cyrillic count as those that mix both."""
     folder = write_model(tmp_path / "model", 4, words(("lang=x", "+V", "a", "б"), "aб"), end=1)
     answer = Inflector([folder], n_best=10, beam_size=10).inflect("x", "aa", "V")
-    strange = [form.text for form in answer.forms if "б" in form.text]
-    mixed = [text for text in strange if "a" in text]
-    assert len(strange) > len(mixed) > 1
+    with_cyrillic = [form.text for form in answer.forms if "б" in form.text]
+    mixed = [text for text in with_cyrillic if "a" in text]
+    assert len(with_cyrillic) > len(mixed) > 1
     (warning,) = answer.warnings
-    assert warning.startswith(repr(strange[0]))
-    assert warning.endswith(f" (and {len(strange) - 1} other forms)")
+    assert warning.startswith(repr(with_cyrillic[0]))
+    assert warning.endswith(f" (and {len(with_cyrillic) - 1} other forms)")

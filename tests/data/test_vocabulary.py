@@ -42,11 +42,11 @@ def test_a_vocabulary_has_the_most_frequent_tokens(sized: tuple[dict[str, int], 
     counts, size = sized
     vocabulary = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, MIN_FREQUENCY)
     frequent = [token for token, number in counts.items() if number >= MIN_FREQUENCY]
-    kept = [token for token in counts if token in vocabulary]
-    assert {*kept} <= {*frequent}
-    assert len(kept) == min(size, len(frequent))
-    left_out = [counts[token] for token in frequent if token not in kept]
-    assert not left_out or max(left_out) <= min(counts[token] for token in kept)
+    contained = [token for token in counts if token in vocabulary]
+    assert {*contained} <= {*frequent}
+    assert len(contained) == min(size, len(frequent))
+    left_out = [counts[token] for token in frequent if token not in contained]
+    assert not left_out or max(left_out) <= min(counts[token] for token in contained)
 
 
 @given(SIZED, st.integers(1, 8))
