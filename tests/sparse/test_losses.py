@@ -77,7 +77,7 @@ class TestTargetsWhoseWeightsSumToZero:
     def test_have_loss_0(self, reduction: str) -> None:
         z = random_scores(4, 7)
         loss = entmax_loss(z, self.INDEX, 1.0, weight=WEIGHT, reduction=reduction)
-        assert float(loss) == 0
+        assert loss.item() == 0
         assert not torch.autograd.grad(loss, z)[0].any()
 
     @pytest.mark.parametrize("reduction", ["sum", "mean"])
