@@ -105,7 +105,7 @@ def environment_of(pid: int) -> dict[str, str]:
     ],
 )
 def test_a_process_ends_when_the_other_one_is_stopped(tmp_path: Path, stopped: int) -> None:
-    """As when the network between two machines is cut."""
+    """To the other one it looks as if the network between two machines were cut."""
     endless = 10**6
     config = write_config(tmp_path, **settings(tmp_path / "run", train_steps=endless))
     script = tmp_path / "train.py"

@@ -129,7 +129,7 @@ def unsure(tmp_path_factory: pytest.TempPathFactory) -> Inflector:
 
 
 def test_an_inflector_is_a_transducer(unsure: Inflector) -> None:
-    """Of a lemma and its tags and language."""
+    """It transduces a lemma with its tags and language."""
     form = unsure.inflect("german", "ab", "V;PST").forms[0]
     assert unsure.predict("ab", "V;PST", "german").text == form.text
     score = unsure.score("ab", form.text, "V;PST", "german")

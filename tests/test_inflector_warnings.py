@@ -90,7 +90,7 @@ def test_a_lemma_in_other_letters_is_named(
 
 
 def test_a_form_in_other_scripts_is_named_with_the_number_of_others(tmp_path: Path) -> None:
-    """Of a lemma in Latin, forms in Cyrillic count as those that mix both."""
+    """If the lemma is in Latin, forms in Cyrillic count, and so do forms that mix both."""
     folder = write_model(tmp_path / "model", 4, words(("lang=x", "+V", "a", "б"), "aб"), end=1)
     answer = Inflector([folder], n_best=10, beam_size=10).inflect("x", "aa", "V")
     with_cyrillic = [form.text for form in answer.forms if "б" in form.text]

@@ -133,7 +133,7 @@ def test_expected_utility_ranks_as_many_as_the_beam_has(model: LoadedModel) -> N
 class TestAttendedPositions:
     @pytest.fixture(params=["sparse", "dense"])
     def translator(self, request: pytest.FixtureRequest, model: LoadedModel) -> Translator:
-        """Of a model with sparse attention, alone or with one that has softmax."""
+        """A model with sparse attention translates, alone or with one that has softmax."""
         dense = [with_softmax_attention(model)] if request.param == "dense" else []
         return Translator([model, *dense], SearchTask(), attention=True)
 

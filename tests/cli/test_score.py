@@ -54,7 +54,7 @@ def scored(folder: Path, *models: Path, source: list[str], target: list[str]) ->
 @pytest.mark.usefixtures("pyonmttok")
 @pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
 def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> None:
-    """But for joiners at the end of a text, which are lost: such outputs have other tokens."""
+    """Joiners at the end of a text are lost, so such outputs have other tokens."""
     letters = words(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
     kwargs = "{'mode': 'char', 'joiner_annotate': True}"
     options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
@@ -170,7 +170,7 @@ class TestTokensThatNoOutputHas:
 
     @pytest.fixture
     def records(self, tmp_path: Path) -> list[Record]:
-        """Those of targets with either of them, and of one without."""
+        """Records of targets with either of them, and of one without."""
         write_model(tmp_path / "model", 0)
         target = ["x ö", "<s> y", "x"]
         return scored(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)

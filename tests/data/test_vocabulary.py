@@ -38,7 +38,7 @@ MIN_FREQUENCY = 3
 
 @given(SIZED)
 def test_a_vocabulary_has_the_most_frequent_tokens(sized: tuple[dict[str, int], int]) -> None:
-    """As many as its size, of those that are frequent enough."""
+    """It has as many as its size allows, of the tokens that are frequent enough."""
     counts, size = sized
     vocabulary = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, MIN_FREQUENCY)
     frequent = [token for token, number in counts.items() if number >= MIN_FREQUENCY]

@@ -176,7 +176,7 @@ class Flushing:
 
 @pytest.fixture(params=["processor", "flushing"])
 def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of this processor; and those of others, wherever the test runs."""
+    """Let products be those of this processor, and those of others, wherever the test runs."""
     monkeypatch.setattr(bf16_filter, "_MOST_CANDIDATES", 1.0)
     if request.param == "flushing":
         monkeypatch.setattr(bf16_filter, "PreparedWeight", Flushing)

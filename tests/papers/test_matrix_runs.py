@@ -32,7 +32,7 @@ def test_every_run_has_its_files(finished: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_run_has_its_figures(finished: Path, name: str) -> None:
-    """The main one first."""
+    """The main figure stands first."""
     folder = finished.parent / "runs" / "one" / name
     figures = json.loads((folder / "figures.json").read_text())
     assert next(iter(figures)) == "accuracy"

@@ -192,7 +192,7 @@ stock_networks = pytest.mark.parametrize(
 
 @stock_networks
 def test_the_definition_equals_opennmt(network: Network) -> None:
-    """Of one sentence, which needs no padding."""
+    """One sentence is enough: it needs no padding."""
     model = stock_model(network)
     encoder, decoder = model
     source, target = batch()

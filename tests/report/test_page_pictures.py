@@ -121,7 +121,7 @@ def test_the_end_of_a_path_is_where_the_text_ends(page: Page) -> None:
 
 
 def test_edges_reach_from_shape_to_shape(page: Page) -> None:
-    """Up to a pixel."""
+    """They meet up to a pixel."""
     edges, shapes = page.sides("path.on"), page.sides(":is(circle, g).on")
     assert len(edges) == len(page.reading.on_screen)
     for left, right in edges:

@@ -77,7 +77,7 @@ def test_no_more_tokens_are_drawn_than_reach_the_probability(
 
 
 class TestSamplesWithoutReplacement:
-    """Of a table with four outcomes."""
+    """Samples of a table with four outcomes."""
 
     TABLE = Table(1, alpha=1.5, vocabulary_size=4, spread=1.5)
     SAMPLING = Sampling(distinct=True)

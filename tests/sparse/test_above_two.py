@@ -73,7 +73,7 @@ def test_rows_of_an_enormous_alpha_are_solved_by_pytorch() -> None:
 def test_the_error_is_a_few_roundings_of_the_result(
     name: str, alpha: float, dtype: torch.dtype
 ) -> None:
-    """Wherever the scores are."""
+    """This holds wherever the scores are."""
     row = torch.tensor(ROWS[name], dtype=dtype)
     exact = exact_entmax(row, alpha)
     p, logs = entmax(row, alpha).double(), log_entmax(row, alpha).double()

@@ -91,7 +91,7 @@ def signs_of_rows() -> Tensor:
 
 
 def test_rows_drop_independently(signs_of_rows: Tensor) -> None:
-    """Within a head, between heads and between seeds; the limit is six standard deviations."""
+    """Rows of a head, of two heads and of two seeds; the limit is six standard deviations."""
     agreement = (signs_of_rows @ signs_of_rows.T / KEYS).fill_diagonal_(0)
     assert agreement.abs().max() < 0.45
 

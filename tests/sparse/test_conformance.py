@@ -233,7 +233,7 @@ def test_small_probabilities_equal_fifty_digits(
 
 @pytest.mark.parametrize("length", [1, 2, 13, 200])
 def test_equals_algorithm_2(length: int, device: str) -> None:
-    """Of Peters, Niculae and Martins (2019): 1.5-entmax by sorting."""
+    """1.5-entmax by sorting, in Peters, Niculae and Martins (2019)."""
     for row in torch.randn(4, length, dtype=torch.float64, device=device) * 2:
         expected = entmax15_by_sorting(row)
         torch.testing.assert_close(entmax(row, 1.5), expected, rtol=0, atol=2e-15)

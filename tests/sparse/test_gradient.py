@@ -183,7 +183,7 @@ def test_several_gradients_at_once(
 
 
 def test_the_gradients_of_each_implementation_in_alpha(device: str) -> None:
-    """Beside that which autograd may differentiate again."""
+    """They equal the gradient that autograd may differentiate again."""
     alpha = torch.tensor([1.0, 1.001, 1.3, 1.5, 2.0], dtype=torch.float64, device=device).view(5, 1)
     z, upstream = torch.randn(2, 5, 140, dtype=torch.float64, device=device)
     p = entmax(z, alpha)

@@ -165,7 +165,7 @@ some_alphas = pytest.mark.parametrize("low", [1.001, 1.3, 2.3])
 
 @some_alphas
 def test_gradients_in_alpha(low: float) -> None:
-    """First and second."""
+    """First and second gradients."""
     z, alpha = random_scores(6, 7), torch.tensor([[low]], dtype=torch.float64, requires_grad=True)
     assert gradcheck(lambda x, a: entmax_loss(x, INDEX, a), (z, alpha))
     assert gradgradcheck(lambda x, a: entmax_loss(x, INDEX, a), (z, alpha))

@@ -136,7 +136,7 @@ def test_alphas_and_dropout_have_graphs_of_their_own() -> None:
 
 
 def test_settings_that_change_in_each_update_have_no_graphs() -> None:
-    """As while attention warms up; graphs are few, and these would never serve again."""
+    """They change while attention warms up: graphs are few, and these would never serve again."""
     model = model_of(TRANSFORMER, dropout=0.1)
     update = update_of(model)
     record_steps(update)

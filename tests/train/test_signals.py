@@ -182,7 +182,7 @@ def test_several_processes_ignore_a_second_interrupt() -> None:
 def test_a_training_whose_folder_was_replaced_writes_nothing_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As by `rm -r run` and another training in it."""
+    """It was removed by `rm -r run`, and another training has begun there."""
     run, elsewhere = tmp_path / "run", tmp_path / "deleted"
     other = ExitStack()
 

@@ -123,7 +123,7 @@ class TestValidation:
     def speeds(
         self, setup: TrainingSetup, watch: Stopwatch, networks: list[Timed]
     ) -> tuple[float, ...]:
-        """Of the losses, and of decoding."""
+        """The speeds of losses, and of decoding."""
         return watch.validation_speeds(networks[0], setup.validation)
 
     def test_has_speeds(self, speeds: tuple[float, ...]) -> None:
