@@ -77,13 +77,22 @@ def type_lines(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 
 @pytest.fixture
-def rows(
+def printed(
     inflection_model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> list[Row]:
+) -> str:
     """What the command prints for two queries, in both forms of a line."""
     type_lines(monkeypatch, "english ab V;PST\n\ngerman\ta b\tV;FUT\r\n")
     assert exit_status(inflect.main, ["--n_best", "2", "--model", str(inflection_model)]) == 0
-    return rows_of(capsys.readouterr().out)
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def rows(printed: str) -> list[Row]:
+    return rows_of(printed)
+
+
+def test_rows_have_eight_columns(printed: str) -> None:
+    assert {len(line.split("\t")) for line in printed.splitlines()} == {8}
 
 
 def test_rows_have_the_query(rows: list[Row]) -> None:

@@ -8,7 +8,7 @@ from tests.commands import check_kernels
 from tests.recurrence.backend_checks import check_attention, check_cells, dropout
 
 needs_native = pytest.mark.skipif(native is None, reason="the native module was not built")
-dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 
 
 @needs_native

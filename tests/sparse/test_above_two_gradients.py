@@ -66,7 +66,6 @@ def test_gradients_of_a_loss_that_keeps_the_support_alone(alpha: float) -> None:
 @pytest.mark.parametrize(
     ("alpha", "dtype"),
     [(2.25, torch.float32), (3.0, torch.float64), (10.0, torch.float32), (50.0, torch.float64)],
-    ids=str,
 )
 def test_gradients_equal_the_definition(alpha: float, dtype: torch.dtype) -> None:
     """Those in alpha do, too, although Jacobian weights reach 1e12 ** (alpha - 2)."""

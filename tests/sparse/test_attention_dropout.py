@@ -11,7 +11,7 @@ from tests.sparse.attention_inputs import Numbers, alpha_of, inputs
 from tests.sparse.attention_inputs import leaves as as_leaves
 
 
-@pytest.fixture(params=[1.5, (1.3, 1.8), (1.5, 2.5)], ids=str)
+@pytest.fixture(params=[1.5, (1.3, 1.8), (1.5, 2.5)])
 def alpha(request: pytest.FixtureRequest) -> float | Tensor:
     """A number, or a tensor with one for each head."""
     numbers: Numbers = request.param

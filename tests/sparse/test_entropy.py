@@ -77,7 +77,9 @@ def test_a_learned_alpha_in_float16_has_a_finite_gradient(alpha: float) -> None:
     assert learned.grad.isfinite()
 
 
-@pytest.mark.parametrize("wrong", [0.5, math.nan, torch.tensor([0.5])], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [0.5, math.nan, torch.tensor([0.5])], ids=["0.5", "nan", "a tensor"]
+)
 def test_the_entropy_refuses_an_alpha_below_one(wrong: float | Tensor) -> None:
     with pytest.raises(ValueError, match="alpha must be at least 1"):
         tsallis_entropy(torch.tensor([0.5, 0.5]), wrong)

@@ -65,9 +65,7 @@ def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("dtype", "is_refused"),
-    [(torch.float32, False), (torch.float64, True), (torch.int64, True)],
-    ids=str,
+    ("dtype", "is_refused"), [(torch.float32, False), (torch.float64, True), (torch.int64, True)]
 )
 def test_tf32_excuses_differences_of_float32_alone(
     dtype: torch.dtype, is_refused: bool, monkeypatch: pytest.MonkeyPatch
