@@ -33,8 +33,18 @@ LONG_FILES = (
     "train/test_signals.py",
 )
 
+_LONGEST_ID = 60  # characters of a value in the name of a case
+
 # The suite runs on few cores, often beside other work; one thread is the fastest there.
 torch.set_num_threads(1)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a case after values that pytest would number: types of tensors, sizes, options."""
+    if isinstance(val, (torch.dtype, dict, list, tuple)):
+        text = str(val).removeprefix("torch.")
+        return text if len(text) <= _LONGEST_ID else None
+    return None
 
 
 def pytest_configure() -> None:

@@ -39,7 +39,7 @@ def texts_and_probs(outputs: Sequence[Output]) -> list[tuple[str, float]]:
 
 
 class TestPronunciation:
-    """Symbols between spaces."""
+    """A pronunciation is symbols between spaces."""
 
     @pytest.fixture
     def expected(self, tmp_path: Path) -> Prediction:

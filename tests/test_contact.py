@@ -1,11 +1,13 @@
 """Processes of a run that lose each other: each ends in a stated time, and says who is lost."""
 
 import os
+import queue
 import signal
-import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch.distributed as dist
@@ -16,6 +18,11 @@ from tests.torchrun import children, needs_proc, settings, training
 from tests.toy import write_config
 
 SILENCE = 1.5  # seconds after which a process is lost
+LONGER = SILENCE + 0.5
+
+# --- contacts of this process ----------------------------------------------------------------
+
+Messages = queue.SimpleQueue[str]  # about lost processes
 
 
 @pytest.fixture
@@ -27,58 +34,48 @@ def store(monkeypatch: pytest.MonkeyPatch) -> dist.TCPStore:
     return dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
 
 
-class Silent(Contact):
-    """A process that was stopped after it had met the others."""
-
-    def _beat(self) -> None:
-        self._ended.set()
-
-
-class Met(NamedTuple):
-    """Contacts of processes that have met, by rank."""
-
-    contacts: list[Contact]
-    messages: list[str]
-    """What they say of lost processes."""
+def connect(store: dist.TCPStore, rank: int, count: int, messages: Messages) -> Contact:
+    """Return the contact of a process, which waits for the others; it has its own connection."""
+    client = dist.TCPStore("localhost", store.port, is_master=False, wait_for_workers=False)
+    return Contact(client, rank, count, messages.put)
 
 
-def meet(store: dist.TCPStore, *kinds: type[Contact]) -> Met:
-    """Let a contact of each class meet the others, each in a thread."""
-    messages: list[str] = []
-    by_rank: dict[int, Contact] = {}
-
-    def join(rank: int, kind: type[Contact]) -> None:
-        # Each process has its own connection.
-        client = dist.TCPStore("localhost", store.port, is_master=False, wait_for_workers=False)
-        by_rank[rank] = kind(client, rank, len(kinds), messages.append)
-
-    threads = [threading.Thread(target=join, args=item) for item in enumerate(kinds)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return Met([by_rank[rank] for rank in range(len(kinds))], messages)
+@contextmanager
+def meeting(store: dist.TCPStore, count: int, messages: Messages) -> Iterator[list[Contact]]:
+    """Let the contacts of processes meet; in the end all leave."""
+    with ThreadPoolExecutor(count) as threads:
+        ranks = range(count)
+        contacts = list(threads.map(lambda rank: connect(store, rank, count, messages), ranks))
+    yield contacts
+    for member in contacts:
+        member.leave()
 
 
-def test_processes_that_work_for_long_and_those_that_have_ended_are_not_lost(
-    store: dist.TCPStore,
-) -> None:
-    (first, second, third), messages = meet(store, Contact, Contact, Contact)
-    time.sleep(SILENCE + 0.5)  # without any other sign of life
-    third.leave()
-    time.sleep(SILENCE + 0.5)
-    assert messages == []
-    first.leave()
-    second.leave()
+def test_processes_that_work_for_long_are_not_lost(store: dist.TCPStore) -> None:
+    messages: Messages = queue.SimpleQueue()
+    with meeting(store, 2, messages):
+        time.sleep(LONGER)
+        assert messages.empty()
+
+
+def test_a_process_that_has_ended_is_not_lost(store: dist.TCPStore) -> None:
+    messages: Messages = queue.SimpleQueue()
+    with meeting(store, 3, messages) as (*_, last):
+        last.leave()
+        time.sleep(LONGER)
+        assert messages.empty()
 
 
 def test_a_process_that_gives_no_sign_is_named(store: dist.TCPStore) -> None:
-    (first, _), messages = meet(store, Contact, Silent)
-    first._watching.join(20)  # the thread ends when it has found a lost process
-    (message,) = messages
-    assert message.startswith("process 1 on ")
-    assert f"has not been heard of for {SILENCE} seconds" in message
+    messages: Messages = queue.SimpleQueue()
+    store.set("host/1", "far-away")  # as a process does that meets this one; then it is stopped
+    first = connect(store, 0, 2, messages)
+    message = messages.get(timeout=20)
+    assert message.startswith(
+        f"process 1 on far-away has not been heard of for {SILENCE} seconds: "
+    )
     first.leave()
+    assert messages.empty()
 
 
 # --- trainings -------------------------------------------------------------------------------
@@ -100,10 +97,17 @@ def environment_of(pid: int) -> dict[str, str]:
 
 
 @needs_proc
-@pytest.mark.parametrize("stopped", [pytest.param(0, marks=pytest.mark.slow), 1])
+@pytest.mark.parametrize(
+    "stopped",
+    [
+        pytest.param(0, marks=pytest.mark.slow, id="the first process is stopped"),
+        pytest.param(1, id="the second process is stopped"),
+    ],
+)
 def test_a_process_ends_when_the_other_one_is_stopped(tmp_path: Path, stopped: int) -> None:
-    """As when the network between two machines is cut."""
-    config = write_config(tmp_path, **settings(tmp_path / "run", train_steps=10**6))
+    """To the other one it looks as if the network between two machines were cut."""
+    endless = 10**6
+    config = write_config(tmp_path, **settings(tmp_path / "run", train_steps=endless))
     script = tmp_path / "train.py"
     script.write_text(_TRAIN)
     with training(config, str(script)) as process:

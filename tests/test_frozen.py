@@ -1,14 +1,12 @@
 """A model folder of release 1.0 still loads and gives the same output."""
 
-from inspect import signature
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from onmt_entmax import SearchConfig, Translator
 from onmt_entmax.report.answer_records import answer_record
-from onmt_entmax.search import Budget, SearchTask, Verification, verify
+from onmt_entmax.search import SearchTask
 from tests.commands import json_lines
 
 DATA = Path(__file__).parent / "data"
@@ -26,19 +24,3 @@ def test_a_model_of_the_first_release_gives_the_same_output() -> None:
         for output, before in zip(record["hypotheses"], of_release["hypotheses"], strict=True):
             assert output["text"] == before["text"]
             assert output["prob"] == pytest.approx(before["prob"], rel=1e-4)
-
-
-def test_verification_has_the_budget_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    budgets = []
-
-    def verify_and_note(*arguments: Any, **named: Any) -> Verification:
-        budgets.append(signature(verify).bind(*arguments, **named).arguments["budget"])
-        return verify(*arguments, **named)
-
-    monkeypatch.setattr("onmt_entmax.line_search.verify", verify_and_note)
-    task = SearchTask(method="exact", budget=Budget(12_345), verify=True)
-    translator = Translator.from_folders([DATA / "model_1.0"], task)
-    line = (DATA / "source.txt").read_text(encoding="utf-8").splitlines()[0]
-    verification = next(translator.answers([line])).verification
-    assert verification.agrees
-    assert budgets == [Budget(12_345)]

@@ -64,20 +64,36 @@ def test_absurd_values_break_the_rules(field: dataclasses.Field) -> None:
 # --- networks --------------------------------------------------------------------------------
 
 
-MISFITS = [
-    ("rnn", {"encoder_type": "transformer"}, "encoder_type: a Transformer needs"),
-    ("rnn", {"rnn_size": 7, "encoder_type": "brnn"}, "rnn_size: must be even"),
-    ("rnn", {"enc_layers": 1}, "dec_layers: 2 of a recurrent decoder"),
-    ("rnn", {"encoder_type": "mean"}, "src_word_vec_size: must equal rnn_size"),
-    ("rnn", {"position_encoding": True, "src_word_vec_size": 5}, "position_encoding: needs"),
-    ("rnn", {"share_embeddings": True}, "share_embeddings: needs one vocabulary"),
-    ("transformer", {"heads": 3}, "heads: must divide rnn_size 8"),
-    ("transformer", {"enc_layers": 3}, "model.safetensors: "),
-    ("rnn", {"x" * 5000: 8}, "no such key"),
-]
+MISFITS = {
+    "one Transformer": (
+        "rnn",
+        {"encoder_type": "transformer"},
+        "encoder_type: a Transformer needs",
+    ),
+    "two directions of 7": (
+        "rnn",
+        {"rnn_size": 7, "encoder_type": "brnn"},
+        "rnn_size: must be even",
+    ),
+    "too few layers": ("rnn", {"enc_layers": 1}, "dec_layers: 2 of a recurrent decoder"),
+    "a mean of other size": (
+        "rnn",
+        {"encoder_type": "mean"},
+        "src_word_vec_size: must equal rnn_size",
+    ),
+    "positions of 5": (
+        "rnn",
+        {"position_encoding": True, "src_word_vec_size": 5},
+        "position_encoding: needs",
+    ),
+    "shared words": ("rnn", {"share_embeddings": True}, "share_embeddings: needs one vocabulary"),
+    "three heads of 8": ("transformer", {"heads": 3}, "heads: must divide rnn_size 8"),
+    "other weights": ("transformer", {"enc_layers": 3}, "model.safetensors: "),
+    "a long key": ("rnn", {"x" * 5000: 8}, "no such key"),
+}
 
 
-@pytest.mark.parametrize(("kind", "changes", "message"), MISFITS)
+@pytest.mark.parametrize(("kind", "changes", "message"), MISFITS.values(), ids=MISFITS)
 def test_networks_that_do_not_fit(
     models: dict[str, Path], tmp_path: Path, kind: str, changes: dict[str, object], message: str
 ) -> None:
@@ -94,17 +110,26 @@ def test_networks_that_do_not_fit(
 # --- options of transforms -------------------------------------------------------------------
 
 
-OPTIONS = [
-    ("bart", {"mask_ratio": 2}),
-    ("tokendrop", {"tokendrop_temperature": float("nan")}),
-    ("filtertoolong", {"src_seq_length": {"a": 1}}),
-    ("sentencepiece", {"src_subword_nbest": -7}),
-    ("bpe", {"src_subword_model": "/dev/zero"}),
-    ("bpe", {"src_subword_model": "a\0b"}),
-    ("onmt_tokenize", {"src_onmttok_kwargs": "{'bpe_model_path': '/dev/zero'}"}),
-    ("onmt_tokenize", {"src_onmttok_kwargs": "__import__('os').system('ls')"}),
-    ("onmt_tokenize", {"src_onmttok_kwargs": "[" * 10**5}),
-]
+wrong_options = pytest.mark.parametrize(
+    ("transform", "options"),
+    [
+        pytest.param("bart", {"mask_ratio": 2}, id="a share above 1"),
+        pytest.param("tokendrop", {"tokendrop_temperature": float("nan")}, id="nan"),
+        pytest.param("filtertoolong", {"src_seq_length": {"a": 1}}, id="a mapping"),
+        pytest.param("sentencepiece", {"src_subword_nbest": -7}, id="below the range"),
+        pytest.param("bpe", {"src_subword_model": "/dev/zero"}, id="an endless file"),
+        pytest.param("bpe", {"src_subword_model": "a\0b"}, id="no file name"),
+        pytest.param(
+            "onmt_tokenize",
+            {"src_onmttok_kwargs": "{'bpe_model_path': '/dev/zero'}"},
+            id="an endless file among the arguments",
+        ),
+        pytest.param(
+            "onmt_tokenize", {"src_onmttok_kwargs": "__import__('os').system('ls')"}, id="code"
+        ),
+        pytest.param("onmt_tokenize", {"src_onmttok_kwargs": "[" * 10**5}, id="100,000 brackets"),
+    ],
+)
 
 
 def with_options(folder: Path, options: dict[str, Any]) -> LoadedModel:
@@ -112,7 +137,7 @@ def with_options(folder: Path, options: dict[str, Any]) -> LoadedModel:
     return dataclasses.replace(load(folder), options=options)
 
 
-@pytest.mark.parametrize(("transform", "options"), OPTIONS)
+@wrong_options
 def test_wrong_options_of_transforms_are_refused(
     models: dict[str, Path], transform: str, options: dict[str, Any]
 ) -> None:
@@ -124,7 +149,7 @@ def test_wrong_options_of_transforms_are_refused(
     assert_short_line(raised, name)
 
 
-@pytest.mark.parametrize(("transform", "options"), OPTIONS)
+@wrong_options
 def test_wrong_options_that_no_transform_reads_do_no_harm(
     models: dict[str, Path], transform: str, options: dict[str, Any]
 ) -> None:

@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from onmt_entmax import huggingface
 
-PAD = 0
+PAD, BOS, EOS = 0, 1, 2
+VOCABULARY, LAYERS, HEADS = 30, 2, 4
+TOKENS, SHORTER = 9, 6  # of the two sentences of a batch
 
 MakeModel = Callable[[str], Any]
 """Returns a small random model with the attention of a name, such as `entmax`."""
@@ -22,7 +24,7 @@ Alpha = float | Literal["learned"]
 def bert(name: str) -> Any:
     """Return a small masked language model."""
     config = transformers.BertConfig(
-        vocab_size=30, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
         intermediate_size=48, pad_token_id=PAD, attn_implementation=name,
     )  # fmt: skip
     return transformers.BertForMaskedLM(config)
@@ -31,8 +33,8 @@ def bert(name: str) -> Any:
 def gpt(name: str) -> Any:
     """Return a small causal language model."""
     config = transformers.GPT2Config(
-        vocab_size=30, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=1,
-        eos_token_id=2, pad_token_id=PAD, attn_implementation=name,
+        vocab_size=VOCABULARY, n_embd=32, n_layer=LAYERS, n_head=HEADS, n_positions=64,
+        bos_token_id=BOS, eos_token_id=EOS, pad_token_id=PAD, attn_implementation=name,
     )  # fmt: skip
     return transformers.GPT2LMHeadModel(config)
 
@@ -40,8 +42,8 @@ def gpt(name: str) -> Any:
 def llama(name: str) -> Any:
     """Return a small causal language model with fewer heads of keys than of queries."""
     config = transformers.LlamaConfig(
-        vocab_size=30, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, intermediate_size=48, bos_token_id=1, eos_token_id=2,
+        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
+        num_key_value_heads=2, intermediate_size=48, bos_token_id=BOS, eos_token_id=EOS,
         pad_token_id=PAD, attn_implementation=name,
     )  # fmt: skip
     return transformers.LlamaForCausalLM(config)
@@ -56,16 +58,17 @@ def build(make: MakeModel, alpha: Alpha) -> Any:
     huggingface.register(alpha=lambda module: 1 + module.alpha_logits.sigmoid())
     model = make("entmax")
     for module in model.modules():
+        # BERT's "BertAttention" holds the module that attends, a "BertSelfAttention", as `self`.
         if type(module).__name__.endswith("Attention") and not hasattr(module, "self"):
-            module.alpha_logits = nn.Parameter(torch.randn(4))
+            module.alpha_logits = nn.Parameter(torch.randn(HEADS))
     return model
 
 
 def batch() -> tuple[Tensor, Tensor]:
-    """Return tokens and their mask; the second sentence is padded."""
+    """Return tokens ``(2, TOKENS)`` and their mask; the second sentence is padded."""
     torch.manual_seed(1)
-    tokens = torch.randint(3, 30, (2, 9))
-    tokens[1, 6:] = PAD
+    tokens = torch.randint(EOS + 1, VOCABULARY, (2, TOKENS))
+    tokens[1, SHORTER:] = PAD
     return tokens, (tokens != PAD).long()
 
 
@@ -82,7 +85,7 @@ def test_it_trains(make: MakeModel, alpha: Alpha) -> None:
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
-    assert losses[-1] < 0.7 * losses[0]
+    assert losses[-1] < 0.7 * losses[0]  # it learns the two sentences by heart
 
 
 @pytest.mark.parametrize("make", [gpt, llama])
@@ -91,7 +94,7 @@ def test_learned_alphas_have_gradients(make: MakeModel) -> None:
     tokens, mask = batch()
     model(input_ids=tokens, attention_mask=mask, labels=tokens).loss.backward()
     alphas = [p for name, p in model.named_parameters() if name.endswith("alpha_logits")]
-    assert len(alphas) == 2  # layers
+    assert len(alphas) == LAYERS
     assert all((parameter.grad != 0).any() for parameter in alphas)
 
 
@@ -118,16 +121,18 @@ def test_attentions_are_returned_and_sparse(make: MakeModel, alpha: Alpha) -> No
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "alpha" not in name:
-                parameter.mul_(6)
+                parameter.mul_(6)  # new weights are so small that all keys would have weight
     tokens, mask = batch()
     attentions = model(input_ids=tokens, attention_mask=mask, output_attentions=True).attentions
-    assert len(attentions) == 2
+    assert len(attentions) == LAYERS
     for weights in attentions:
-        assert weights.shape == (2, 4, 9, 9)
-        kept = weights[:, :, :6]
-        torch.testing.assert_close(kept.sum(-1), torch.ones(2, 4, 6))
-        assert (weights[1, :, :6, 6:] == 0).all()
-        assert (kept[0, :, torch.ones(6, 9).tril().bool()] == 0).any()
+        assert weights.shape == (2, HEADS, TOKENS, TOKENS)
+        of_tokens = weights[:, :, :SHORTER]  # queries that are no padding
+        torch.testing.assert_close(of_tokens.sum(-1), torch.ones(2, HEADS, SHORTER))
+        of_padding = of_tokens[1, :, :, SHORTER:]
+        assert (of_padding == 0).all()
+        attendable = torch.ones(SHORTER, TOKENS).tril().bool()  # a causal model sees no later key
+        assert (of_tokens[0, :, attendable] == 0).any()
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(gpt, 1.5), (llama, "learned")])
@@ -139,7 +144,7 @@ def test_generates_with_its_cache_as_without(make: MakeModel, alpha: Alpha) -> N
     cached = model.generate(tokens, attention_mask=mask, use_cache=True, **options)
     plain = model.generate(tokens, attention_mask=mask, use_cache=False, **options)
     assert torch.equal(cached, plain)
-    assert cached.shape[1] > 9
+    assert cached.shape[1] > TOKENS
 
 
 def test_an_alpha_below_1_is_refused() -> None:

@@ -30,7 +30,7 @@ def test_a_model_without_a_possible_output_is_blamed(tmp_path: Path) -> None:
 
 
 class TestRequestsThatLeaveNoOutput:
-    """Of a model that writes the empty output alone."""
+    """The model writes the empty output alone."""
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:

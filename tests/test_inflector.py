@@ -129,7 +129,7 @@ def unsure(tmp_path_factory: pytest.TempPathFactory) -> Inflector:
 
 
 def test_an_inflector_is_a_transducer(unsure: Inflector) -> None:
-    """Of a lemma and its tags and language."""
+    """It transduces a lemma with its tags and language."""
     form = unsure.inflect("german", "ab", "V;PST").forms[0]
     assert unsure.predict("ab", "V;PST", "german").text == form.text
     score = unsure.score("ab", form.text, "V;PST", "german")
@@ -208,13 +208,27 @@ def test_tags_of_a_language_without_any_are_refused(untagged: Inflector) -> None
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (("germann", "a", "V"), "knows no language 'germann'; did you mean 'german'?"),
-        (("geralt", "a", "V"), "knows no language 'geralt'; it knows english, german"),
-        (("german", "", "V"), "the lemma is empty"),
-        (("german", " ", "V"), "the lemma is empty"),
-        (("german", "a", "V;;PST"), "a tag is empty in 'V;;PST'"),
-        (("german", "ab", "v;pst"), "no tag of 'v;pst'; did you mean V;PST?"),
-        (("german", "ab", "V PST"), "no tag of 'V PST'; did you mean V;PST?"),
+        pytest.param(
+            ("germann", "a", "V"),
+            "knows no language 'germann'; did you mean 'german'?",
+            id="a misspelt language",
+        ),
+        pytest.param(
+            ("geralt", "a", "V"),
+            "knows no language 'geralt'; it knows english, german",
+            id="an unknown language",
+        ),
+        pytest.param(("german", "", "V"), "the lemma is empty", id="no lemma"),
+        pytest.param(("german", " ", "V"), "the lemma is empty", id="a space for the lemma"),
+        pytest.param(("german", "a", "V;;PST"), "a tag is empty in 'V;;PST'", id="an empty tag"),
+        pytest.param(
+            ("german", "ab", "v;pst"), "no tag of 'v;pst'; did you mean V;PST?", id="small letters"
+        ),
+        pytest.param(
+            ("german", "ab", "V PST"),
+            "no tag of 'V PST'; did you mean V;PST?",
+            id="a space between tags",
+        ),
     ],
 )
 def test_a_malformed_query_is_refused_in_one_line(

@@ -26,16 +26,26 @@ def test_a_query_like_those_of_training_has_no_warning(inflector: Inflector) -> 
 @pytest.mark.parametrize(
     ("language", "tags", "warnings"),
     [
-        ("german", "V;SBVJ", ["unknown tag SBVJ (did you mean SBJV?)"]),
-        ("german", "V;sbjv", ["unknown tag sbjv (did you mean SBJV?)"]),
-        ("german", "V;SBJV,", ["unknown tag SBJV, (did you mean SBJV?)"]),
-        ("german", "V;SUBJ", ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"]),
-        (
+        pytest.param(
+            "german", "V;SBVJ", ["unknown tag SBVJ (did you mean SBJV?)"], id="letters exchanged"
+        ),
+        pytest.param(
+            "german", "V;sbjv", ["unknown tag sbjv (did you mean SBJV?)"], id="small letters"
+        ),
+        pytest.param("german", "V;SBJV,", ["unknown tag SBJV, (did you mean SBJV?)"], id="a comma"),
+        pytest.param(
+            "german",
+            "V;SUBJ",
+            ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"],
+            id="the tag of English, in German",
+        ),
+        pytest.param(
             "english",
             "V;SBJV",
             ["not seen in training for english: '+SBJV' (did you mean SUBJ?)"],
+            id="the tag of German, in English",
         ),
-        ("english", "V;SUBJ", []),
+        pytest.param("english", "V;SUBJ", [], id="the tag of English"),
     ],
 )
 def test_a_tag_that_is_near_is_named(
@@ -80,12 +90,12 @@ def test_a_lemma_in_other_letters_is_named(
 
 
 def test_a_form_in_other_scripts_is_named_with_the_number_of_others(tmp_path: Path) -> None:
-    """Of a lemma in Latin, forms in Cyrillic count as those that mix both."""
+    """If the lemma is in Latin, forms in Cyrillic count, and so do forms that mix both."""
     folder = write_model(tmp_path / "model", 4, words(("lang=x", "+V", "a", "б"), "aб"), end=1)
     answer = Inflector([folder], n_best=10, beam_size=10).inflect("x", "aa", "V")
-    strange = [form.text for form in answer.forms if "б" in form.text]
-    mixed = [text for text in strange if "a" in text]
-    assert len(strange) > len(mixed) > 1
+    with_cyrillic = [form.text for form in answer.forms if "б" in form.text]
+    mixed = [text for text in with_cyrillic if "a" in text]
+    assert len(with_cyrillic) > len(mixed) > 1
     (warning,) = answer.warnings
-    assert warning.startswith(repr(strange[0]))
-    assert warning.endswith(f" (and {len(strange) - 1} other forms)")
+    assert warning.startswith(repr(with_cyrillic[0]))
+    assert warning.endswith(f" (and {len(with_cyrillic) - 1} other forms)")

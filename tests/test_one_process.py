@@ -23,7 +23,14 @@ def current(monkeypatch: pytest.MonkeyPatch) -> list[torch.device]:
     return current
 
 
-@pytest.mark.parametrize(("gpu", "local_rank", "expected"), [(1, None, 1), (0, 2, 2), (3, 0, 0)])
+@pytest.mark.parametrize(
+    ("gpu", "local_rank", "expected"),
+    [
+        pytest.param(1, None, 1, id="one process: the GPU that is named"),
+        pytest.param(0, 2, 2, id="the third of several"),
+        pytest.param(3, 0, 0, id="the first of several, whatever is named"),
+    ],
+)
 def test_the_chosen_gpu_becomes_the_current_one(
     gpu: int,
     local_rank: int | None,

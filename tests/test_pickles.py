@@ -78,11 +78,27 @@ def test_torch_loads_weights_only(uses: Uses) -> None:
 @pytest.mark.parametrize(
     ("names", "allowed"),
     [
-        # Of a process that this one has started, over a pipe that no other one has.
-        (("pickle.loads", "pickle.load", "pickle.Unpickler"), {"onmt_entmax/data/prefetch.py"}),
-        (("yaml.full_load", "yaml.unsafe_load", "yaml.Loader", "yaml.UnsafeLoader"), set()),
-        (("marshal.loads", "shelve.open", "joblib.load", "eval", "exec", "torch.hub.load"), set()),
-        (("dist.broadcast_object_list", "dist.all_gather_object", "dist.gather_object"), set()),
+        # `prefetch` reads from a process that it has started, by a pipe that no other one has.
+        pytest.param(
+            ("pickle.loads", "pickle.load", "pickle.Unpickler"),
+            {"onmt_entmax/data/prefetch.py"},
+            id="pickle",
+        ),
+        pytest.param(
+            ("yaml.full_load", "yaml.unsafe_load", "yaml.Loader", "yaml.UnsafeLoader"),
+            set(),
+            id="YAML",
+        ),
+        pytest.param(
+            ("marshal.loads", "shelve.open", "joblib.load", "eval", "exec", "torch.hub.load"),
+            set(),
+            id="other formats and code",
+        ),
+        pytest.param(
+            ("dist.broadcast_object_list", "dist.all_gather_object", "dist.gather_object"),
+            set(),
+            id="objects of other processes",
+        ),
     ],
 )
 def test_nothing_else_runs_what_it_reads(

@@ -49,7 +49,7 @@ def test_recipes_call_targets_of_the_makefile(path: Path) -> None:
 
 
 class TestSupportedPythons:
-    """Those of the Makefile, which chooses an interpreter."""
+    """The Makefile says which, since it chooses an interpreter."""
 
     @pytest.fixture(scope="class")
     def minors(self) -> list[str]:

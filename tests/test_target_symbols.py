@@ -81,7 +81,7 @@ def all_outputs(model: Path, source: str) -> Outputs:
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("method", ["beam", "enumerate"])
 def test_outputs_are_those_of_allowed_symbols(model: Path, source: str, method: str) -> None:
-    """With unchanged probabilities."""
+    """Their probabilities are unchanged."""
     of_language = log_probs_of(translator_of(model, "language", method), source)
     expected = all_outputs(model, source).allowed
     assert of_language == pytest.approx(expected, abs=1e-5)

@@ -141,7 +141,7 @@ def predict_without(folder: Path, tokens: Iterable[str], target_symbols: str) ->
 
 
 def test_the_only_allowed_output_is_not_called_the_only_one(tmp_path: Path) -> None:
-    """Of the allowed outputs the empty one alone is possible, of others those with c and d."""
+    """Only the empty one of the allowed outputs is possible; others, with c and d, are as well."""
     prediction = predict_without(tmp_path / "model", ["<unk>", "a", "b"], "language")
     assert [output.text for output in prediction.outputs] == [""]
     assert prediction.certificate.level == "exhaustive"

@@ -55,7 +55,7 @@ class TestWordVectors:
         return path.parent / "frozen"
 
     def test_are_counted(self, printed: str, path: Path) -> None:
-        """Of a, b and c; of the target letters at most A is in the vocabulary."""
+        """Those of a, b and c are; of the target letters at most A is in the vocabulary."""
         assert f"{path}: vectors for 3 of" in printed
 
     def test_are_where_training_starts(self, frozen: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_right_to_left_model_writes_the_same_text(tmp_path: Path) -> None:
 
 
 class TestAPredictionWithoutOutput:
-    """Of a model that never ends."""
+    """The model never ends."""
 
     @pytest.fixture
     def prediction(self, tmp_path: Path) -> Prediction:
@@ -83,7 +83,7 @@ class TestAPredictionWithoutOutput:
         return Transducer(endless, max_length=3).predict("ab<")
 
     def test_is_json(self, prediction: Prediction) -> None:
-        """Which has no infinity."""
+        """JSON has no infinity."""
         content = json.loads(json.dumps(prediction.to_dict(), allow_nan=False))
         assert content["outputs"] == []
         assert content["source"] == "ab<"

@@ -1,4 +1,8 @@
-"""Translation through OpenNMT-py's transforms: text in, text out."""
+"""Translation through OpenNMT-py's transforms: text in, text out.
+
+The tests ask a model of words, whose tokens are letters: prefixes and certificates of its texts,
+which transforms a translation has, which are refused, and where their files are.
+"""
 
 from argparse import Namespace
 from pathlib import Path
@@ -17,6 +21,7 @@ from onmt_entmax.translator import Translator
 from tests.toy import write_config
 
 JOINED = "{'mode': 'char', 'joiner_annotate': True}"
+# Enough for all outputs that the tests look at, which are a prefix of three letters and some more.
 TASK = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
 
 
@@ -46,7 +51,11 @@ def run(tmp_path_factory: pytest.TempPathFactory, pyonmttok: Any) -> Path:
 
 
 def translator_of(run: Path, **options: object) -> Translator:
+    """Return the translator of a run, whose recorded transforms get these options."""
     return Translator.from_folders([run], TASK, transform_options=Namespace(**options))
+
+
+# --- prefixes --------------------------------------------------------------------------------
 
 
 def test_outputs_begin_with_the_text_of_a_prefix(run: Path) -> None:
@@ -66,6 +75,9 @@ def test_without_a_prefix_outputs_begin_otherwise(run: Path) -> None:
     assert not all(output.text.startswith("fed") for output in answer.hypotheses)
 
 
+# --- slack of certificates -------------------------------------------------------------------
+
+
 def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
     """Slack is how much more probable a text may be than the listed outputs that write it."""
     (answer,) = translator_of(run).answers(["abc"])
@@ -81,28 +93,35 @@ def test_outputs_of_tokens_have_no_slack(run: Path) -> None:
     assert "slack" not in answer_record(answer)
 
 
+# --- which transforms ------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
-    ("options", "names"),
+    ("recorded", "names"),
     [
-        (
+        pytest.param(
             {"transforms": ["filtertoolong"], "data": {"c": {"path_src": "x"}}},
             ["filtertoolong"],
+            id="of all corpora",
         ),
-        (
+        pytest.param(
             {"transforms": ["bpe"], "data": {"c": {"transforms": ["tokendrop", "onmt_tokenize"]}}},
             ["bpe", "tokendrop", "onmt_tokenize"],
+            id="of a corpus, too",
         ),
     ],
-    ids=["of all corpora", "of a corpus, too"],
 )
-def test_the_transforms_of_a_training(options: dict[str, Any], names: list[str]) -> None:
-    assert transforms_of(options) == names
+def test_the_transforms_of_a_training_are_those_of_all_its_corpora(
+    recorded: dict[str, Any], names: list[str]
+) -> None:
+    assert transforms_of(recorded) == names
 
 
 class TestTransformsOfATranslation:
     """The subword transforms of the training, unless others are named."""
 
     def output(self, run: Path, folder: Path, source: str, *more: str) -> str:
+        """Translate a line with further options; return the output."""
         (folder / "source").write_text(f"{source}\n")
         files = ["-src", str(folder / "source"), "-output", str(folder / "output")]
         assert translate(["-model", str(run), *files, "-min_length", "3", *more]) == 0
@@ -124,12 +143,30 @@ class TestTransformsOfATranslation:
         assert text == self.output(run, tmp_path, "abc")
 
 
+# --- which are refused -----------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("tgt_onmttok_kwargs", "{'joiner_anotate': True}", "onmt_tokenize cannot be made"),
-        ("tgt_onmttok_kwargs", "{'bpe_model_path': 'x'}", "_path: name it in tgt_subword_model"),
-        ("src_subword_type", "bpe", "src_subword_type: needs src_subword_model"),
+        pytest.param(
+            "tgt_onmttok_kwargs",
+            "{'joiner_anotate': True}",
+            "onmt_tokenize cannot be made",
+            id="a misspelt argument",
+        ),
+        pytest.param(
+            "tgt_onmttok_kwargs",
+            "{'bpe_model_path': 'x'}",
+            "_path: name it in tgt_subword_model",
+            id="a file among the arguments",
+        ),
+        pytest.param(
+            "src_subword_type",
+            "bpe",
+            "src_subword_type: needs src_subword_model",
+            id="subwords without their file",
+        ),
     ],
 )
 def test_transforms_that_cannot_be_made_are_one_line(
@@ -145,6 +182,9 @@ def test_a_transform_of_training_corpora_is_refused(run: Path) -> None:
         Translator.from_folders([run], transforms=["prefix"])
 
 
+# --- their files -----------------------------------------------------------------------------
+
+
 def subwords_of(text: str, model: Path) -> list[str]:
     """Return the tokens of a text as a model reads it."""
     tokens, *_ = Translator.from_folders([model]).reader.preprocess(text)
@@ -157,11 +197,12 @@ def test_a_trained_model_brings_its_subwords_along(
 ) -> None:
     """Moved, after the subword file of the training is gone, and from another folder."""
     monkeypatch.chdir(tmp_path)
-    Path("bpe.model").write_text("#version: 0.2\na b\n")
-    options = {"transforms": ["onmt_tokenize"], "train_steps": 2}
-    sources = {"src_subword_type": "bpe", "src_subword_model": "bpe.model"}
-    targets = {"tgt_subword_type": "bpe", "tgt_subword_model": "bpe.model"}
-    path = write_config(tmp_path, **options, **sources, **targets)
+    Path("bpe.model").write_text("#version: 0.2\na b\n")  # a and b become one token
+    path = write_config(
+        tmp_path, transforms=["onmt_tokenize"], train_steps=2,
+        src_subword_type="bpe", src_subword_model="bpe.model",
+        tgt_subword_type="bpe", tgt_subword_model="bpe.model",
+    )  # fmt: skip
     join_words(tmp_path)
     assert train(["-config", str(path)]) == 0
     Path("bpe.model").unlink()

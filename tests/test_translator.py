@@ -1,15 +1,24 @@
 """`Translator`, with the committed model of letters, which reverses its source."""
 
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from onmt_entmax import SearchConfig, Translator
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.report.answer_records import answer_record
-from onmt_entmax.search import LineConstraints, Sampling, SearchTask, is_settled
+from onmt_entmax.search import (
+    Budget,
+    LineConstraints,
+    Sampling,
+    SearchTask,
+    Verification,
+    is_settled,
+    verify,
+)
 from tests.reversing_model import (
     FOLDER,
     LINES,
@@ -73,6 +82,22 @@ def test_verification_is_of_the_same_request(
     assert all(answer.verification.agrees for answer in certified)
 
 
+def test_verification_has_the_budget_of_the_search(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets = []
+
+    def noted_verify(*arguments: Any, **named: Any) -> Verification:
+        budgets.append(signature(verify).bind(*arguments, **named).arguments["budget"])
+        return verify(*arguments, **named)
+
+    monkeypatch.setattr("onmt_entmax.line_search.verify", noted_verify)
+    task = SearchTask(method="exact", budget=Budget(12_345), verify=True)
+    (answer,) = Translator([model], task).answers(LINES[:1])
+    assert answer.verification.agrees
+    assert budgets == [Budget(12_345)]
+
+
 def test_what_is_not_certified_is_not_verified(model: LoadedModel) -> None:
     config = SearchConfig(beam_size=1, max_length=1)
     (answer,) = Translator([model], SearchTask(config, verify=True)).answers(["a b c"])
@@ -108,7 +133,7 @@ def test_expected_utility_ranks_as_many_as_the_beam_has(model: LoadedModel) -> N
 class TestAttendedPositions:
     @pytest.fixture(params=["sparse", "dense"])
     def translator(self, request: pytest.FixtureRequest, model: LoadedModel) -> Translator:
-        """Of a model with sparse attention, alone or with one that has softmax."""
+        """A model with sparse attention translates, alone or with one that has softmax."""
         dense = [with_softmax_attention(model)] if request.param == "dense" else []
         return Translator([model, *dense], SearchTask(), attention=True)
 

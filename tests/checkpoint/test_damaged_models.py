@@ -64,14 +64,18 @@ def test_a_folder_without_a_list_loads_with_a_warning(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format_version": "2.0"}, "format 2.0 is newer"),
-        ({"format_version": None}, "no format_version"),
-        ({"model": []}, "model: must be a mapping"),
-        ({"options": None}, "options: must be a mapping"),
-        ({"options": {"target_order": "up"}}, "target_order: "),
-        ({"model": {"encoder_type": "tree"}}, "encoder_type: must be"),
-        ({"model": {"rnn_size": 0.5}}, "rnn_size: must be"),
-        ({"model": {"head": 8}}, "head: no such key; did you mean 'heads'?"),
+        pytest.param({"format_version": "2.0"}, "format 2.0 is newer", id="of a later version"),
+        pytest.param({"format_version": None}, "no format_version", id="without a version"),
+        pytest.param({"model": []}, "model: must be a mapping", id="a list for the model"),
+        pytest.param({"options": None}, "options: must be a mapping", id="no options"),
+        pytest.param({"options": {"target_order": "up"}}, "target_order: ", id="an unknown order"),
+        pytest.param(
+            {"model": {"encoder_type": "tree"}}, "encoder_type: must be", id="an unknown encoder"
+        ),
+        pytest.param({"model": {"rnn_size": 0.5}}, "rnn_size: must be", id="a size out of range"),
+        pytest.param(
+            {"model": {"head": 8}}, "head: no such key; did you mean 'heads'?", id="a misspelt key"
+        ),
     ],
 )
 def test_configurations_that_are_refused(

@@ -52,7 +52,7 @@ class TestTheBestCheckpointOfARun:
     def test_may_have_a_value_that_is_not_finite(
         self, run: Path, value: float, is_finite: bool
     ) -> None:
-        """As where no validation has had a finite one yet."""
+        """A run has such a value as long as no validation had a finite one."""
         remember_best(run, 3, "loss", value)
         best = read_best(run)
         assert best is not None

@@ -107,6 +107,4 @@ def test_weights_that_do_not_fit_are_named(folder: Path, change: Callable[[State
 
 def test_weights_that_the_network_lacks_are_named(folder: Path) -> None:
     path = change_weights(folder, lambda weights: weights.update(more=torch.ones(2)))
-    message = refusal(lambda: load(folder))
-    assert message.startswith(f"{path}: ")
-    assert "more" in message
+    assert refusal(lambda: load(folder)) == f"{path}: 'more': the model has no such weight"

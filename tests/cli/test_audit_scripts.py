@@ -37,7 +37,7 @@ def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mixed:
 
 
 def test_rows_that_mix_scripts_are_listed(mixed: Mixed) -> None:
-    """By their lines, below a heading."""
+    """Below a heading, in the order of their lines."""
     assert [row[:2] for row in mixed.rows] == [["3", INSIDE], ["4", "ab"]]
 
 

@@ -67,7 +67,7 @@ class Scores(NamedTuple):
 def scores(
     request: pytest.FixtureRequest, texts: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Scores:
-    """Those of a tokeniser, with the options of each command for lower case."""
+    """What both commands measure with a tokeniser, in lower case or as it is."""
     tokenize, our_case, their_case = request.param
     output = tmp_path_factory.mktemp("scores") / "scores.json"
     system = str(texts / "one")

@@ -14,6 +14,8 @@ from tests.cli.combining import average, combine
 from tests.cli.tables import write_table
 from tests.reports import record
 
+# --- what reports do not list ----------------------------------------------------------------
+
 
 def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(
     tmp_path: Path,
@@ -50,6 +52,15 @@ def test_a_text_that_one_report_lacks_may_have_its_slack(tmp_path: Path) -> None
     assert averaged["gap"] == pytest.approx(math.log(0.4 / 0.525))
 
 
+@pytest.mark.parametrize("bound", [0.25, 0.1])
+def test_an_unlisted_sequence_may_become_a_listed_text(tmp_path: Path, bound: float) -> None:
+    """What the first report does not list, 0.25, may all be `a b`, in strings of 0.1 each."""
+    cut = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=bound, slack=0.25)
+    averaged = average(tmp_path, cut)
+    assert averaged["certificate"] == "none"
+    assert averaged["gap"] == pytest.approx(math.log(0.4 / 0.6))
+
+
 # Of two strings that a search finished, `-n_best 1` listed one, with a sum of 1.
 LISTED_IN_PART = record("x", "exhaustive", ("a", 1.0), mass=1.0, finished=2)
 
@@ -64,6 +75,8 @@ def test_an_unlisted_string_may_be_as_improbable_as_rounding(tmp_path: Path) -> 
 def test_a_report_that_lists_some_outputs_is_not_exhaustive(tmp_path: Path) -> None:
     assert average(tmp_path, LISTED_IN_PART)["certificate"] == "optimal"
 
+
+# --- tokens that models did not know ---------------------------------------------------------
 
 BEST = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unseen={"t": 1})
 SOME = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unknown={"s": 1})
@@ -87,6 +100,8 @@ def test_an_average_has_the_unknown_tokens_of_the_worst_model(
     assert (summary["source_tokens"], summary["unknown_tokens"]) == (3, 3)
 
 
+# --- which levels an average can have --------------------------------------------------------
+
 SURE = record("s", "exhaustive", ("a", 1.0))
 
 
@@ -108,6 +123,9 @@ def test_without_outputs_the_unfinished_text_of_the_first_report_is_kept(tmp_pat
     assert (averaged["hypotheses"], averaged["unfinished"]) == ([], "a b")
 
 
+# --- excluded and repeated texts -------------------------------------------------------------
+
+
 def test_excluded_probability_is_averaged_by_weight(tmp_path: Path) -> None:
     one = write_table(tmp_path / "one", record("s", "exhaustive", ("a", 0.6), excluded=0.4))
     two = write_table(tmp_path / "two", record("s", "exhaustive", ("a", 1.0)))
@@ -118,23 +136,10 @@ def test_excluded_probability_is_averaged_by_weight(tmp_path: Path) -> None:
     assert averaged["hypotheses"][0]["prob"] == pytest.approx(0.7)
 
 
-@pytest.mark.parametrize("bound", [0.25, 0.1])
-def test_an_unlisted_sequence_may_become_a_listed_text(tmp_path: Path, bound: float) -> None:
-    """What the first report does not list, 0.25, may all be `a b`, in strings of 0.1 each."""
-    cut = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=bound, slack=0.25)
-    averaged = average(tmp_path, cut)
-    assert (averaged["certificate"], averaged["gap"]) == (
-        "none",
-        pytest.approx(math.log(0.4 / 0.6)),
-    )
-
-
 def test_a_text_that_is_listed_twice_has_the_probability_of_both(tmp_path: Path) -> None:
     averaged = average(tmp_path, record("s", "exhaustive", ("a", 0.4), ("b", 0.3), ("b", 0.3)))
-    assert [(output["text"], output["prob"]) for output in averaged["hypotheses"]] == [
-        ("b", 0.6),
-        ("a", 0.4),
-    ]
+    listed = [(output["text"], output["prob"]) for output in averaged["hypotheses"]]
+    assert listed == [("b", 0.6), ("a", 0.4)]
     assert averaged["mass"] == pytest.approx(1)
 
 

@@ -111,7 +111,7 @@ def test_pairs_are_likely_outputs_of_the_average(finished: Distilled) -> None:
 
 
 def test_outputs_are_those_of_an_average_of_both_directions(finished: Distilled) -> None:
-    """By their texts, which stand in natural order."""
+    """Outputs are compared by their texts, which stand in natural order."""
     models = [finished.folder / "forward", finished.folder / "backward"]
     both = Inflector(models, n_best=3, beam_size=3)
     for source, output in finished.proven().items():

@@ -74,7 +74,8 @@ def write_queries(train: Path, out: Path, each: int = 2) -> list[str]:
 def test_queries_of_a_file_stay_in_their_language(tmp_path: Path) -> None:
     """They have tags of their part of speech."""
     train = tmp_path / "train.src"
-    train.write_text("lang=x +V +PST a b\nlang=x +V +PRS c ▁ d\nlang=y +N e\nlang=x +N f\n")
+    sources = ["lang=x +V +PST a b", "lang=x +V +PRS c ▁ d", "lang=y +N e", "lang=x +N f"]
+    train.write_text("".join(f"{source}\n" for source in sources), encoding="utf-8")
     lines = write_queries(train, tmp_path / "new" / "queries.src")
     assert set(lines) == {"lang=x +V +PRS a b", "lang=x +V +PST c ▁ d"}
     assert {INFLECTION.decode_source(line.split()) for line in lines} == {
@@ -121,10 +122,10 @@ UNLIKELY = ("lang=x +V f", "g")
 @pytest.mark.parametrize(
     ("least", "most", "pairs"),
     [
-        (0.75, 1.0, [CERTAIN, LIKELY]),
-        (0.76, 1.0, [CERTAIN]),
-        (0.5, 0.75, [LIKELY, UNLIKELY]),
-        (0.5, 0.74, [UNLIKELY]),
+        pytest.param(0.75, 1.0, [CERTAIN, LIKELY], id="at the least probability"),
+        pytest.param(0.76, 1.0, [CERTAIN], id="below the least"),
+        pytest.param(0.5, 0.75, [LIKELY, UNLIKELY], id="at the most probability"),
+        pytest.param(0.5, 0.74, [UNLIKELY], id="above the most"),
     ],
 )
 def test_proven_outputs_between_two_probabilities_are_kept(

@@ -44,7 +44,7 @@ def compared(tmp_path: Path) -> Compared:
 
 
 def test_a_comparison_is_the_test_of_mcnemar(compared: Compared, tmp_path: Path) -> None:
-    """Of all words six are right here alone, one there alone: p = 2 (1 + 7) / 2 ** 7.
+    """Six of all words are right here alone, and one there alone: p = 2 (1 + 7) / 2 ** 7.
 
     The seven are like throws of a coin: of 2 ** 7 outcomes, 1 + 7 have at most one on this side.
     """

@@ -5,7 +5,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -18,6 +18,8 @@ from onmt_entmax.inflector import Form, Inflection, Question
 from tests.commands import json_lines
 from tests.in_process import exit_status, refusal
 from tests.inflection_models import VOCABULARIES, write_model
+
+# --- the text of an answer -------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -48,55 +50,84 @@ def test_a_row_ends_with_the_warning(warned: Inflection) -> None:
     assert as_tsv(warned).splitlines()[0].endswith("\tunknown tag FUT")
 
 
+# --- printed rows ----------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """The columns of a printed row."""
+
+    language: str
+    lemma: str
+    tags: str
+    rank: str
+    form: str
+    prob: str
+    level: str
+    warnings: str
+
+
+def rows_of(printed: str) -> list[Row]:
+    """Return printed rows, each of which must have these columns."""
+    return [Row(*line.split("\t")) for line in printed.splitlines()]
+
+
 def type_lines(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Let the standard input have a text."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
 
 @pytest.fixture
-def rows(
+def printed(
     inflection_model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> list[list[str]]:
-    """The columns that the command prints for two queries, in both forms of a line."""
+) -> str:
+    """What the command prints for two queries, in both forms of a line."""
     type_lines(monkeypatch, "english ab V;PST\n\ngerman\ta b\tV;FUT\r\n")
     assert exit_status(inflect.main, ["--n_best", "2", "--model", str(inflection_model)]) == 0
-    return [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    return capsys.readouterr().out
 
 
-def test_rows_have_eight_columns(rows: list[list[str]]) -> None:
-    assert {len(row) for row in rows} == {8}
+@pytest.fixture
+def rows(printed: str) -> list[Row]:
+    return rows_of(printed)
 
 
-def test_rows_have_the_query(rows: list[list[str]]) -> None:
-    queries = list(dict.fromkeys(tuple(row[:3]) for row in rows))
+def test_rows_have_eight_columns(printed: str) -> None:
+    assert {len(line.split("\t")) for line in printed.splitlines()} == {8}
+
+
+def test_rows_have_the_query(rows: list[Row]) -> None:
+    queries = list(dict.fromkeys((row.language, row.lemma, row.tags) for row in rows))
     assert queries == [("english", "ab", "V;PST"), ("german", "a b", "V;FUT")]
 
 
 @pytest.mark.parametrize("language", ["english", "german"])
-def test_rows_have_the_rank(rows: list[list[str]], language: str) -> None:
+def test_rows_have_the_rank(rows: list[Row], language: str) -> None:
     """A model may have a single form of a word; two are asked for."""
-    ranks = [row[3] for row in rows if row[0] == language]
+    ranks = [row.rank for row in rows if row.language == language]
     assert ranks in (["1"], ["1", "2"])
 
 
 def test_rows_have_the_form_its_probability_and_the_certificate(
-    rows: list[list[str]], inflection_model: Path
+    rows: list[Row], inflection_model: Path
 ) -> None:
-    best = Inflector([inflection_model], n_best=2).inflect("english", "ab", "V;PST")
-    _, _, _, _, form, prob, level, _ = rows[0]
-    assert form == best.forms[0].text
-    assert float(prob) == pytest.approx(best.forms[0].prob, rel=1e-4)
-    assert level == best.level
+    answer = Inflector([inflection_model], n_best=2).inflect("english", "ab", "V;PST")
+    first, best = rows[0], answer.forms[0]
+    assert first.form == best.text
+    assert float(first.prob) == pytest.approx(best.prob, rel=1e-4)
+    assert first.level == answer.level
 
 
-def test_rows_have_warnings(rows: list[list[str]]) -> None:
-    (first, *_) = (row for row in rows if row[0] == "german")
-    assert first[7] == "unknown tag FUT"
+def test_rows_have_warnings(rows: list[Row]) -> None:
+    first = next(row for row in rows if row.language == "german")
+    assert first.warnings == "unknown tag FUT"
+
+
+# --- warnings --------------------------------------------------------------------------------
 
 
 def warnings_of(printed: str) -> list[str]:
-    """Return the last columns of printed rows."""
-    return [line.split("\t")[7] for line in printed.splitlines()]
+    """Return the warnings of printed rows."""
+    return [row.warnings for row in rows_of(printed)]
 
 
 class TestWarningsOnTheStandardError:
@@ -171,6 +202,9 @@ def test_tags_that_no_shell_cut_are_not_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cells: str, tags: str
 ) -> None:
     assert warnings_with_cells(tmp_path, cells, tags, capsys) == ""
+
+
+# --- command lines and files -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

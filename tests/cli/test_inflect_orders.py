@@ -86,7 +86,7 @@ def sha256(path: Path) -> str:
 def test_a_user_can_add_the_direction_to_a_folder_of_release_1_0(
     right_to_left: Path, tmp_path: Path
 ) -> None:
-    """As the guide says: a line in config.yaml, whose checksum is renewed."""
+    """The guide says how: a line in config.yaml, whose checksum is then renewed."""
     model = write_model(tmp_path / "model", 5, end=1, options={"seed": 1})
     config, checksums = model / "config.yaml", model / "SHA256SUMS"
     old_checksum = sha256(config)

@@ -117,7 +117,7 @@ def test_folders_with_cells_are_verified(cells_trained: Trained) -> None:
 def test_a_paradigm_has_the_cells_of_training(
     cells_trained: Trained, folder: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those of the model and of its exported folder."""
+    """The model's folder has them, and so has its exported folder."""
     model = getattr(cells_trained, folder)
     words = ["x", "ab", "--pos", "V", "--format", "json", "--model", model]
     assert exit_status(paradigm.main, [str(word) for word in words]) == 0
@@ -127,7 +127,7 @@ def test_a_paradigm_has_the_cells_of_training(
 
 
 def test_cells_of_an_earlier_training_stay(tmp_path: Path) -> None:
-    """Those that are counted again are not added to."""
+    """Cells that are counted again have the new number, not the sum."""
     data = train_in(tmp_path)
     for path in (data / "train.src", data / "dev.src"):
         text = path.read_text().replace("+N ", "+PRS ").replace("lang=x", "lang=y", 1)

@@ -77,7 +77,14 @@ def chosen_in(minutes: float) -> Choice:
     return choose_network(ROWS, 60 * minutes, networks_of(900, 600))
 
 
-@pytest.mark.parametrize(("minutes", "size"), [(15, 300), (3, 300), (2, 200)])
+@pytest.mark.parametrize(
+    ("minutes", "size"),
+    [
+        pytest.param(15, 300, id="more than enough for the larger"),
+        pytest.param(3, 300, id="enough for the larger"),
+        pytest.param(2, 200, id="enough for the smaller"),
+    ],
+)
 def test_the_largest_network_that_makes_enough_passes_is_chosen(minutes: int, size: int) -> None:
     choice = chosen_in(minutes)
     assert choice.network.size == size
@@ -99,7 +106,13 @@ def test_passes_are_made_beside_the_validations(minutes: int) -> None:
     assert choice.passes == pytest.approx(pairs / ROWS)
 
 
-@pytest.mark.parametrize(("ratio", "products"), [(0.99, "float32"), (1.01, "bfloat16")])
+@pytest.mark.parametrize(
+    ("ratio", "products"),
+    [
+        pytest.param(0.99, "float32", id="a little less than needed"),
+        pytest.param(1.01, "bfloat16", id="a little more"),
+    ],
+)
 def test_rounded_products_must_be_faster(ratio: float, products: str) -> None:
     speed = 400
     rounded = networks_of(speed * FASTER * ratio, products="bfloat16")
@@ -122,7 +135,14 @@ def test_the_dropout_grows_with_the_passes(passes: float, dropout: float) -> Non
 
 @pytest.mark.parametrize("seconds", [120, 600, 2400])
 @pytest.mark.parametrize("pairs", [100, 5_000, 10**6])
-@pytest.mark.parametrize(("loss_speed", "decode_speed"), [(3000, 400), (200, 20), (50_000, 9_000)])
+@pytest.mark.parametrize(
+    ("loss_speed", "decode_speed"),  # pairs a second
+    [
+        pytest.param(3000, 400, id="a usual machine"),
+        pytest.param(200, 20, id="a slow one"),
+        pytest.param(50_000, 9_000, id="a GPU"),
+    ],
+)
 def test_validations_take_a_small_share_of_the_time(
     seconds: float, pairs: int, loss_speed: float, decode_speed: float
 ) -> None:

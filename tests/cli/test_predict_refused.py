@@ -26,7 +26,7 @@ class Tables(NamedTuple):
 
     @property
     def arguments(self) -> tuple[object, ...]:
-        """Those of the call, but for the model."""
+        """The arguments of the call, without the model."""
         return (self.first, self.second, "--columns", "source,target", "--output", self.output)
 
 

@@ -194,12 +194,22 @@ def test_the_record_says_where_all_pairs_are(held_out: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"dev.en": b"one\n"}, "dev.en: 1 line, but dev.ro has 20;"),
-        ({"dev.en": b"a\n" + b"\n" * 19}, "dev.en: line 2 is empty on one side"),
-        ({"train.ro": None}, "no such file, nor with .xz or .gz"),
-        ({"train.ro": None, "train.ro.gz": gzip.compress(b"a\n")[:-9]}, "train.ro.gz: cannot read"),
-        ({"train.ro": b"a\n\xff\n"}, ":2: not UTF-8 text"),
-        ({"data": b"a file"}, "data"),
+        pytest.param(
+            {"dev.en": b"one\n"}, "dev.en: 1 line, but dev.ro has 20;", id="lengths differ"
+        ),
+        pytest.param(
+            {"dev.en": b"a\n" + b"\n" * 19},
+            "dev.en: line 2 is empty on one side",
+            id="a line without a partner",
+        ),
+        pytest.param({"train.ro": None}, "no such file, nor with .xz or .gz", id="a missing file"),
+        pytest.param(
+            {"train.ro": None, "train.ro.gz": gzip.compress(b"a\n")[:-9]},
+            "train.ro.gz: cannot read",
+            id="a cut archive",
+        ),
+        pytest.param({"train.ro": b"a\n\xff\n"}, ":2: not UTF-8 text", id="another encoding"),
+        pytest.param({"data": b"a file"}, "data", id="a file in place of the folder"),
     ],
 )
 def test_a_bad_file_is_one_line_and_nothing_is_written(

@@ -88,7 +88,7 @@ def test_training_rows_of_all_languages_are_mixed(samples: Path) -> None:
 
 
 def test_the_files_are_those_of_the_first_release(samples: Path) -> None:
-    """Those of all releases are the same: results and models were made with them."""
+    """Later releases must write the same ones: results and models were made with them."""
     contents = {path.name: path.read_bytes() for path in samples.iterdir()}
     del contents["train.yaml"]
     hashes = {name: hashlib.sha256(data).hexdigest()[:16] for name, data in contents.items()}

@@ -164,7 +164,7 @@ def test_tables_may_have_their_columns_in_another_order(rows: list[str]) -> None
 
 
 def test_a_table_without_heading_follows_that_of_training() -> None:
-    """Of two columns, nothing else tells which is the source."""
+    """Nothing else tells which of its two columns is the source."""
     write_tables({"train": ["pronunciation\tword", "a b\tab", "b a\tba"], "dev": ["c d\tef"]})
     prepare("--train", "train", "--dev", "dev")
     assert read_lines("out/dev.src") == ["e f"]

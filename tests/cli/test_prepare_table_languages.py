@@ -41,7 +41,7 @@ class TestTwoFilesOfOneLanguage:
 
     @pytest.fixture
     def arguments(self, working_folder: Path) -> list[str]:
-        """Those that name two files of Hebrew and one of Arabic."""
+        """Arguments that name two files of Hebrew and one of Arabic."""
         write_tables(
             {"heb.trn": FORMS[:1], "heb.train": FORMS[1:], "arb.trn": FORMS, "heb.dev": FORMS}
         )

@@ -54,7 +54,7 @@ def scored(folder: Path, *models: Path, source: list[str], target: list[str]) ->
 @pytest.mark.usefixtures("pyonmttok")
 @pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
 def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> None:
-    """But for joiners at the end of a text, which are lost: such outputs have other tokens."""
+    """Joiners at the end of a text are lost, so such outputs have other tokens."""
     letters = words(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
     kwargs = "{'mode': 'char', 'joiner_annotate': True}"
     options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
@@ -133,32 +133,31 @@ def test_records_stand_in_the_order_of_the_file(scores: Scores) -> None:
 
 
 def test_a_record_has_a_step_for_each_token_and_the_end(scores: Scores) -> None:
-    for target, record, _ in scores.pairs:
-        assert tokens_of(record) == target
+    for pair in scores.pairs:
+        assert tokens_of(pair.record) == pair.target
 
 
 def test_scores_are_those_of_training(scores: Scores) -> None:
     """That of an impossible token is null."""
-    for _, record, expected in scores.pairs:
-        log_probs = [
-            -math.inf if step["log_prob"] is None else step["log_prob"] for step in record["steps"]
-        ]
-        assert log_probs == pytest.approx(expected, abs=1e-5)
+    for pair in scores.pairs:
+        log_probs = [step["log_prob"] for step in pair.record["steps"]]
+        numbers = [-math.inf if log_prob is None else log_prob for log_prob in log_probs]
+        assert numbers == pytest.approx(pair.expected, abs=1e-5)
 
 
 def test_the_first_impossible_token_excludes_a_target(scores: Scores) -> None:
     impossible = [pair for pair in scores.pairs if not pair.is_possible]
     assert 0 < len(impossible) < len(scores.pairs)
-    for _, record, expected in impossible:
-        assert record["excluded_at"] == expected.index(-math.inf)
-        assert record["log_prob"] is None
+    for pair in impossible:
+        assert pair.record["excluded_at"] == pair.expected.index(-math.inf)
+        assert pair.record["log_prob"] is None
 
 
 def test_a_possible_target_has_a_log_probability(scores: Scores) -> None:
     possible = [pair for pair in scores.pairs if pair.is_possible]
-    for _, record, expected in possible:
-        assert record["excluded_at"] is None
-        assert record["log_prob"] == pytest.approx(sum(expected), abs=1e-4)
+    for pair in possible:
+        assert pair.record["excluded_at"] is None
+        assert pair.record["log_prob"] == pytest.approx(sum(pair.expected), abs=1e-4)
 
 
 def test_possible_targets_are_counted(scores: Scores) -> None:
@@ -171,7 +170,7 @@ class TestTokensThatNoOutputHas:
 
     @pytest.fixture
     def records(self, tmp_path: Path) -> list[Record]:
-        """Those of targets with either of them, and of one without."""
+        """Records of targets with either of them, and of one without."""
         write_model(tmp_path / "model", 0)
         target = ["x ö", "<s> y", "x"]
         return scored(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)
@@ -234,7 +233,7 @@ def check_refusal(folder: Path, message: str, *models: str) -> None:
 
 
 def test_a_missing_model_is_refused(tmp_path: Path) -> None:
-    check_refusal(tmp_path, "model")
+    check_refusal(tmp_path, "model: no such model folder")
 
 
 def test_a_missing_source_is_refused(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_the_form_has_the_fields_of_the_task(turkish_page: Page) -> None:
 def test_outputs_are_listed_with_their_symbols_apart(
     turkish_page: Page, turkish_model: Path
 ) -> None:
-    """Single letters too."""
+    """An output of a single letter is listed, too."""
     query = {"language": "turkish", "source": "kitap"}
     record = Answering(turkish_model, TASK).answer(query)["record"]
     listed = turkish_page.value(

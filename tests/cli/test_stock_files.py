@@ -1,7 +1,7 @@
 """YAML files after OpenNMT-py's documentation: unchanged, they train and their models translate."""
 
 import random
-import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import torch
 import yaml
 
 from onmt_entmax.cli import train, translate
+from onmt_entmax.options.recorded import transforms_of
 from tests.commands import ROOT, succeed
 from tests.in_process import refusal, success
 
@@ -46,6 +47,75 @@ SMALL = ["-rnn_size", SIZE, "-word_vec_size", SIZE]
 LINES = 60  # of every text
 TRANSFORMER = ["-transformer_ff", 16, "-heads", 2, "-enc_layers", 1, "-dec_layers", 1]
 
+# --- the files that are named in them --------------------------------------------------------
+
+
+def write_text(path: Path, upper: bool = False) -> None:
+    """Write lines of words of letters, the same for all files, in lower or upper case."""
+    generator = random.Random(5)
+    words = ["".join(generator.choices("abcdefgh", k=3)) for _ in range(30)]
+    lines = [" ".join(generator.choices(words, k=generator.randint(2, 5))) for _ in range(LINES)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line.upper() if upper else line}\n" for line in lines))
+
+
+def learn_sentencepiece(path: Path, texts: Sequence[Path]) -> None:
+    sentencepiece = pytest.importorskip("sentencepiece")
+    sentencepiece.SentencePieceTrainer.train(
+        input=list(map(str, texts)),
+        model_prefix=str(path.with_suffix("")),
+        vocab_size=60,
+        minloglevel=2,
+    )
+    path.with_suffix(".model").rename(path)
+
+
+def learn_bpe(path: Path, texts: Sequence[Path]) -> None:
+    pyonmttok = pytest.importorskip("pyonmttok")
+    learner = pyonmttok.BPELearner(tokenizer=pyonmttok.Tokenizer("aggressive"), symbols=20)
+    for text in texts:
+        learner.ingest_file(str(text))
+    learner.learn(str(path))
+
+
+def write_subwords(folder: Path, config: Mapping[str, Any], texts: Sequence[Path]) -> None:
+    """Learn the subword models that a YAML file names, each of which is of both languages."""
+    kind = config.get("src_subword_type", "sentencepiece")
+    learn = {"sentencepiece": learn_sentencepiece, "bpe": learn_bpe}[kind]
+    names = {config[key] for key in {"src_subword_model", "tgt_subword_model"} & config.keys()}
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        learn(folder / name, texts)
+
+
+def write_embeddings(path: Path, texts: Sequence[Path]) -> None:
+    """Write the same vector for each word of texts, of the size that `SMALL` has."""
+    path.parent.mkdir()
+    words = dict.fromkeys(word for text in texts for word in text.read_text().split())
+    path.write_text("".join(f"{word}{' 0.5' * SIZE}\n" for word in words))
+
+
+def write_inputs(name: str, folder: Path) -> dict[str, Any]:
+    """Write all files that a YAML file names; return its content.
+
+    Skip the test if the file needs a library that is not installed.
+    """
+    config: dict[str, Any] = yaml.safe_load(STOCK[name].read_text(encoding="utf-8"))
+    if "onmt_tokenize" in transforms_of(config):
+        pytest.importorskip("pyonmttok")
+    texts = []
+    for corpus in config["data"].values():
+        for key in {"path_src", "path_tgt", "path_align"} & corpus.keys():
+            texts.append(folder / corpus[key])
+            write_text(texts[-1], upper=key == "path_tgt")
+    write_subwords(folder, config, texts)
+    if config.get("both_embeddings"):
+        write_embeddings(folder / config["both_embeddings"], texts)
+    return config
+
+
+# --- training and translation ----------------------------------------------------------------
+
 
 def test_every_file_is_tried() -> None:
     assert STOCK.keys() == {*TRAINED, *REFUSED}
@@ -58,86 +128,10 @@ def test_the_documents_state_the_share() -> None:
         assert share in text, name
 
 
-def write_text(path: Path, upper: bool = False) -> None:
-    """Write lines of words of letters, the same for all files, in lower or upper case."""
-    generator = random.Random(5)
-    words = ["".join(generator.choices("abcdefgh", k=3)) for _ in range(30)]
-    lines = [" ".join(generator.choices(words, k=generator.randint(2, 5))) for _ in range(LINES)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line.upper() if upper else line}\n" for line in lines))
-
-
-class Subwords:
-    """Subword models for the text of `write_text`; each is learned when it is first needed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        write_text(folder / "lower")
-        write_text(folder / "upper", upper=True)
-        both = [(folder / name).read_text() for name in ("lower", "upper")]
-        self.text = folder / "text"
-        self.text.write_text("".join(both))
-
-    def model(self, kind: str) -> Path:
-        """Return the file of a model, `sentencepiece` or `bpe`."""
-        path = self.folder / f"{kind}.model"
-        if not path.exists():
-            {"sentencepiece": self._learn_sentencepiece, "bpe": self._learn_bpe}[kind](path)
-        return path
-
-    def _learn_sentencepiece(self, path: Path) -> None:
-        sentencepiece = pytest.importorskip("sentencepiece")
-        sentencepiece.SentencePieceTrainer.train(
-            input=str(self.text),
-            model_prefix=str(path.with_suffix("")),
-            vocab_size=60,
-            minloglevel=2,
-        )
-
-    def _learn_bpe(self, path: Path) -> None:
-        pyonmttok = pytest.importorskip("pyonmttok")
-        learner = pyonmttok.BPELearner(tokenizer=pyonmttok.Tokenizer("aggressive"), symbols=20)
-        learner.ingest_file(str(self.text))
-        learner.learn(str(path))
-
-
-@pytest.fixture(scope="module")
-def subwords(tmp_path_factory: pytest.TempPathFactory) -> Subwords:
-    return Subwords(tmp_path_factory.mktemp("subwords"))
-
-
-def write_inputs(name: str, folder: Path, subwords: Subwords) -> dict[str, Any]:
-    """Write all files that a YAML file names; return its content.
-
-    Skip the test if the file needs a library that is not installed.
-    """
-    text = STOCK[name].read_text(encoding="utf-8")
-    if "onmt_tokenize" in text:
-        pytest.importorskip("pyonmttok")
-    config: dict[str, Any] = yaml.safe_load(text)
-    for corpus in config["data"].values():
-        for key in {"path_src", "path_tgt", "path_align"} & corpus.keys():
-            write_text(folder / corpus[key], upper=key == "path_tgt")
-    for key in {"src_subword_model", "tgt_subword_model"} & config.keys():
-        path = folder / config[key]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(subwords.model(config.get("src_subword_type", "sentencepiece")), path)
-    if config.get("both_embeddings"):
-        write_embeddings(folder / config["both_embeddings"], folder / "data" / "src-train.txt")
-    return config
-
-
-def write_embeddings(path: Path, text: Path) -> None:
-    """Write the same vector for each word of a text, of the size that `SMALL` has."""
-    path.parent.mkdir()
-    words = dict.fromkeys(text.read_text().split())
-    path.write_text("".join(f"{word}{' 0.5' * SIZE}\n" for word in words))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["quickstart", "transformer"])
-def test_it_trains_in_full_size(tmp_path: Path, subwords: Subwords, name: str) -> None:
-    write_inputs(name, tmp_path, subwords)
+def test_it_trains_in_full_size(tmp_path: Path, name: str) -> None:
+    write_inputs(name, tmp_path)
     succeed("train.py", "-config", STOCK[name], "-train_steps", 4, cwd=tmp_path)
 
 
@@ -153,11 +147,10 @@ class Trained(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=TRAINED)
-def trained(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, subwords: Subwords
-) -> Trained:
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A file that trains; a test runs for each."""
     name, folder = request.param, tmp_path_factory.mktemp("stock")
-    config = write_inputs(name, folder, subwords)
+    config = write_inputs(name, folder)
     is_transformer = config.get("encoder_type") == "transformer"
     small = [*SMALL, *TRANSFORMER] if is_transformer else SMALL
     with pytest.MonkeyPatch.context() as patch:
@@ -194,6 +187,9 @@ def test_its_model_translates(trained: Trained, monkeypatch: pytest.MonkeyPatch)
     assert len(Path("out").read_text().splitlines()) == LINES
 
 
+# --- refusals --------------------------------------------------------------------------------
+
+
 class Refused(NamedTuple):
     """A file that a training refused, with the error."""
 
@@ -204,11 +200,10 @@ class Refused(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=REFUSED)
-def refused(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, subwords: Subwords
-) -> Refused:
+def refused(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Refused:
+    """A file that is refused; a test runs for each."""
     name, folder = request.param, tmp_path_factory.mktemp("refused")
-    config = write_inputs(name, folder, subwords)
+    config = write_inputs(name, folder)
     if "train_from" in config:  # the error names the command that imports a checkpoint
         (folder / config["train_from"]).parent.mkdir(exist_ok=True)
         (folder / config["train_from"]).write_bytes(b"a checkpoint of OpenNMT-py")

@@ -27,7 +27,7 @@ def validations(run: Path) -> list[dict[str, Any]]:
 def test_validations_are_logged(toy_run: Path) -> None:
     rows = validations(toy_run)
     assert [row["step"] for row in rows] == [100, 200, 300, 400]
-    assert rows[-1]["support"] < 4
+    assert rows[-1]["support"] < 4  # tokens with a probability, of 10
 
 
 def test_the_best_checkpoint_is_that_of_the_best_validation(toy_run: Path) -> None:
@@ -37,6 +37,7 @@ def test_the_best_checkpoint_is_that_of_the_best_validation(toy_run: Path) -> No
 
 
 def test_the_best_checkpoint_has_learned_the_task(toy_run: Path) -> None:
+    """It writes most of the sequences without an error; by chance it would write none."""
     assert json.loads((toy_run / "best.json").read_text())["value"] > 50
 
 

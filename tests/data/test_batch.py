@@ -72,7 +72,7 @@ def cost(group: list[Example], kind: str) -> int:
     """Return the size of a batch: sentences, or tokens of the longer side with padding."""
     if kind == "sents":
         return len(group)
-    longest = max(max(len(each.source), len(each.target or ()) + 2) for each in group)
+    longest = max(max(len(pair.source), len(pair.target or ()) + 2) for pair in group)
     return len(group) * longest
 
 

@@ -30,7 +30,7 @@ class TestSeenTokens:
 
     @pytest.fixture
     def content(self, source: Vocabulary) -> dict[str, object]:
-        """What the file has."""
+        """The content of the file."""
         return json.loads(json.dumps(as_content(Vocabularies(source, TARGET))))
 
     def test_are_written_in_order(self, content: dict[str, object]) -> None:
@@ -49,7 +49,7 @@ class TestSeenTokens:
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_target_tokens_of_languages_are_written_and_read(shared: bool) -> None:
-    """Beside those of sources, also if both sides have the same tokens."""
+    """They stand beside those of sources, also if both sides have the same tokens."""
     tokens = (*TARGET_SPECIALS, "lang=x", "a", "b")
     source = Vocabulary(tokens, seen={"lang=x": frozenset("a")})
     target = Vocabulary(tokens if shared else tokens[:-2], seen={"lang=x": frozenset(["</s>"])})

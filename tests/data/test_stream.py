@@ -145,7 +145,7 @@ def test_a_stream_continues_at_the_exact_batch(
 
 
 def test_the_epoch_is_a_fraction_between_batches(tmp_path: Path) -> None:
-    """Of 48 pairs, six batches of eight: four of the first bucket, and two of the second."""
+    """48 pairs are six batches of eight: four of the first bucket, and two of the second."""
     batches = stream(data_config(numbered_corpus(tmp_path, size=48), bucket_size=32))
     assert batches.epochs == 0
     shares = [batches.epochs for _ in islice(batches, 8)]
@@ -159,7 +159,7 @@ def test_the_epoch_is_a_fraction_between_batches(tmp_path: Path) -> None:
 
 
 class TestTheOrder:
-    """Of 200 pairs, in 25 batches of an epoch."""
+    """The order of 200 pairs, in 25 batches of an epoch."""
 
     @pytest.fixture
     def config(self, tmp_path: Path) -> DataConfig:

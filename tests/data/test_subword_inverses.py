@@ -35,10 +35,12 @@ def test_pieces_become_their_text(model: sentencepiece.SentencePieceProcessor, t
 @pytest.mark.parametrize(
     ("tokens", "text"),
     [
-        (["▁the", "<unk>", "s", "▁man"], "the <unk> s man"),
-        (["<unk>", "<unk>"], "<unk> <unk>"),
-        (["▁Haus", "▁the"], "Haus the"),  # a source piece that replaced <unk>
-        (["▁"], ""),
+        pytest.param(["▁the", "<unk>", "s", "▁man"], "the <unk> s man", id="unknown within a word"),
+        pytest.param(["<unk>", "<unk>"], "<unk> <unk>", id="unknown alone"),
+        pytest.param(
+            ["▁Haus", "▁the"], "Haus the", id="a source piece that replaced an unknown one"
+        ),
+        pytest.param(["▁"], "", id="a space alone"),
     ],
 )
 def test_pieces_that_are_no_words(
@@ -50,12 +52,12 @@ def test_pieces_that_are_no_words(
 @pytest.mark.parametrize(
     ("tokens", "text"),
     [
-        ("w@@ om@@ an walks .", "woman walks ."),
-        ("a@@", "a"),
-        ("a@@ <unk> b", "a<unk> b"),
-        ("a @@b", "a @@b"),
-        ("@ a@@ @@ b", "@ ab"),
-        ("", ""),
+        pytest.param("w@@ om@@ an walks .", "woman walks .", id="three pieces"),
+        pytest.param("a@@", "a", id="no piece follows"),
+        pytest.param("a@@ <unk> b", "a<unk> b", id="unknown follows"),
+        pytest.param("a @@b", "a @@b", id="marks that begin a token"),
+        pytest.param("@ a@@ @@ b", "@ ab", id="marks alone"),
+        pytest.param("", "", id="nothing"),
     ],
 )
 def test_merges_become_words(tokens: str, text: str) -> None:

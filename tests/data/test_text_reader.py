@@ -100,10 +100,10 @@ def test_a_phrase_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a|||b\nno bars\n", "line 2 is not `source|||target`"),
-        (b"|||b\n", "line 1"),
-        (b"a|||\n", "line 1"),
-        (b"\xff|||b\n", "not UTF-8"),
+        pytest.param(b"a|||b\nno bars\n", "line 2 is not `source|||target`", id="no bars"),
+        pytest.param(b"|||b\n", "line 1", id="no source"),
+        pytest.param(b"a|||\n", "line 1", id="no target"),
+        pytest.param(b"\xff|||b\n", "not UTF-8", id="another encoding"),
     ],
 )
 def test_a_table_that_is_none(tmp_path: Path, content: bytes, message: str) -> None:

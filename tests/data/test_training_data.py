@@ -68,9 +68,9 @@ def test_a_byte_order_mark_is_no_part_of_the_first_token(
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        ("abcd", "AB", "2 lines, but .* has 4"),
-        ("abcd", "", "0 lines, but .* has 4"),
-        ("", "", "is empty"),
+        pytest.param("abcd", "AB", "2 lines, but .* has 4", id="too few targets"),
+        pytest.param("abcd", "", "0 lines, but .* has 4", id="no target"),
+        pytest.param("", "", "is empty", id="no pair"),
     ],
 )
 def test_files_of_different_lengths_or_without_a_line_are_refused(

@@ -21,7 +21,7 @@ AT_MOST_FIVE = {"src_seq_length": 5, "tgt_seq_length": 5}  # of `filtertoolong`
 
 
 class TestLanguages:
-    """Of lines after filters, and the same whether pairs are kept in memory or read each time."""
+    """Languages are those of lines after filters, whether pairs are kept or read each time."""
 
     @pytest.fixture(params=[1 << 30, 0], ids=["in memory", "from the files"], autouse=True)
     def bytes_in_memory(

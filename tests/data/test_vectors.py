@@ -12,6 +12,10 @@ from onmt_entmax.errors import UserError
 WORDS = Vocabulary(("<unk>", "<blank>", "dog", "Straße", "."))
 DOG, STREET = "dog 1 2 3\n", "Straße -0.5 1e-3 2\n"
 HEAD = "2 3\n"  # of word2vec: two words, three numbers each
+both_kinds = pytest.mark.parametrize(
+    ("kind", "head"),
+    [pytest.param("GloVe", "", id="GloVe"), pytest.param("word2vec", HEAD, id="word2vec")],
+)
 
 
 def written(folder: Path, content: str) -> Path:
@@ -24,7 +28,7 @@ def as_lists(vectors: dict[int, Tensor]) -> dict[int, list[float]]:
     return {index: vector.tolist() for index, vector in vectors.items()}
 
 
-@pytest.mark.parametrize(("kind", "head"), [("GloVe", ""), ("word2vec", HEAD)])
+@both_kinds
 def test_both_forms_give_vectors_by_the_ids_of_words(tmp_path: Path, kind: str, head: str) -> None:
     vectors = read_vectors(written(tmp_path, head + DOG + STREET), kind, WORDS, 3)
     assert as_lists(vectors) == {2: [1, 2, 3], 3: pytest.approx([-0.5, 1e-3, 2])}
@@ -40,7 +44,7 @@ def test_both_forms_give_vectors_by_the_ids_of_words(tmp_path: Path, kind: str, 
         pytest.param(DOG + "dog 9 9 9\n", id="a second line of a word"),
     ],
 )
-@pytest.mark.parametrize(("kind", "head"), [("GloVe", ""), ("word2vec", HEAD)])
+@both_kinds
 def test_all_this_gives_the_vector_of_one_word(
     tmp_path: Path, kind: str, head: str, content: str
 ) -> None:
@@ -57,8 +61,10 @@ def test_all_this_gives_the_vector_of_one_word(
         pytest.param(
             HEAD + DOG, "word2vec", 4, "vectors of 3 numbers", id="other size, below a heading"
         ),
-        pytest.param(HEAD + DOG, "GloVe", 3, "is embeddings_type word2vec", id="word2vec"),
-        pytest.param(DOG, "word2vec", 3, "is embeddings_type GloVe", id="GloVe"),
+        pytest.param(
+            HEAD + DOG, "GloVe", 3, "is embeddings_type word2vec", id="a heading in GloVe"
+        ),
+        pytest.param(DOG, "word2vec", 3, "is embeddings_type GloVe", id="no heading in word2vec"),
         pytest.param(
             DOG + "Straße 1 two 3\n",
             "GloVe",

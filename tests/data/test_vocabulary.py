@@ -38,15 +38,15 @@ MIN_FREQUENCY = 3
 
 @given(SIZED)
 def test_a_vocabulary_has_the_most_frequent_tokens(sized: tuple[dict[str, int], int]) -> None:
-    """As many as its size, of those that are frequent enough."""
+    """It has as many as its size allows, of the tokens that are frequent enough."""
     counts, size = sized
     vocabulary = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, MIN_FREQUENCY)
     frequent = [token for token, number in counts.items() if number >= MIN_FREQUENCY]
-    kept = [token for token in counts if token in vocabulary]
-    assert {*kept} <= {*frequent}
-    assert len(kept) == min(size, len(frequent))
-    left_out = [counts[token] for token in frequent if token not in kept]
-    assert not left_out or max(left_out) <= min(counts[token] for token in kept)
+    contained = [token for token in counts if token in vocabulary]
+    assert {*contained} <= {*frequent}
+    assert len(contained) == min(size, len(frequent))
+    left_out = [counts[token] for token in frequent if token not in contained]
+    assert not left_out or max(left_out) <= min(counts[token] for token in contained)
 
 
 @given(SIZED, st.integers(1, 8))
@@ -81,11 +81,23 @@ def test_tokens_of_equal_counts_are_in_alphabetical_order(order: str) -> None:
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        (("<unk>", "<blank>", "a", "a"), "'a' is in the vocabulary twice"),
-        (("a",), "<unk>"),
-        (("<unk>", "<blank>", ""), "token 2 is '', but a token is not empty"),
-        (("<unk>", "<blank>", "a b"), "token 2 is 'a b', but a token .* has no white space"),
-        (("<unk>", "<blank>", "a\u2028"), "but a token is not empty and has no white space"),
+        pytest.param(
+            ("<unk>", "<blank>", "a", "a"), "'a' is in the vocabulary twice", id="a token twice"
+        ),
+        pytest.param(("a",), "<unk>", id="no special tokens"),
+        pytest.param(
+            ("<unk>", "<blank>", ""), "token 2 is '', but a token is not empty", id="an empty token"
+        ),
+        pytest.param(
+            ("<unk>", "<blank>", "a b"),
+            "token 2 is 'a b', but a token .* has no white space",
+            id="a space",
+        ),
+        pytest.param(
+            ("<unk>", "<blank>", "a\u2028"),
+            "but a token is not empty and has no white space",
+            id="a line separator",
+        ),
     ],
 )
 def test_broken_lists_are_refused(tokens: tuple[str, ...], message: str) -> None:
@@ -181,10 +193,10 @@ def test_a_new_shared_vocabulary_is_one_file_as_of_onmt_build_vocab(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "empty"),
-        ("a\t3\nb\n", "line 2"),
-        ("a\t3\nb\tx\n", "line 2"),
-        ("a\t3\nb\t2\na\t1\n", "line 3: 'a' is there twice"),
+        pytest.param("", "empty", id="nothing"),
+        pytest.param("a\t3\nb\n", "line 2", id="no count"),
+        pytest.param("a\t3\nb\tx\n", "line 2", id="a count that is no number"),
+        pytest.param("a\t3\nb\t2\na\t1\n", "line 3: 'a' is there twice", id="a token twice"),
     ],
 )
 def test_broken_files_name_the_line(tmp_path: Path, text: str, message: str) -> None:

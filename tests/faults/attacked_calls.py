@@ -20,6 +20,8 @@ CALLS = {  # {w} is the folder of `build`, {o} that of the outputs
     "bleu": "bleu {w}/valid.tgt --reference {w}/valid.tgt --output {o}/out",
     "verify": "verify {w}/run",
 }
+# The folders among the outputs: the checkpoints of `train`, and what `export` writes.
+RUN, RELEASED = "run", "released"
 # Names of the outputs that are compared.
 COMPARED = ("out", "out.jsonl", "model.safetensors", "vocab.json")
 

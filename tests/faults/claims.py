@@ -1,7 +1,15 @@
 """Claims that only random searches are checked for, besides those of `tests.search.checks`.
 
-F is the set of finished sequences, as in docs/certificates.md; a hypothesis is one that is
-returned: all of F with `n_best` 0, otherwise its `n_best` best.
+docs/certificates.md derives the claims. Their words:
+
+F                  the finished sequences
+hypotheses         those that are returned: all of F with `n_best` 0, otherwise its `n_best` best
+bound              no sequence outside F is more probable
+gap                score of the first hypothesis, less the best that a sequence outside F may have;
+                   of an average, less the best that any other sequence may have
+proven hypotheses  those of the first ranks, which no other sequence can take
+level              exhaustive: F is all that the model can write; optimal: the first hypothesis has
+                   the best score of all; none: neither is proven
 """
 
 import math

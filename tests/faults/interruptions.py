@@ -13,10 +13,12 @@ from typing import Literal, NamedTuple
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from tests.commands import CONSOLE, ENVIRONMENT, run
-from tests.faults.attacked_calls import CALLS, Outcome, bug, outputs, words
+from tests.faults.attacked_calls import CALLS, RELEASED, RUN, Outcome, bug, outputs, words
 
 Fault = Literal["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP", "full disk"]
 
+# Calls to choose from: a training, which has the most to lose, in half of the cases.
+_INTERRUPTED = ["train", "train", "train", "translate", "combine", "export"]
 _LONGEST = 60  # seconds of a call, also after a signal
 
 
@@ -122,8 +124,8 @@ def failure_in_files(
         expected: the outputs of the undisturbed call.
     """
     for name, content in outputs(folder).items():
-        # Checkpoints are compared after the call was repeated.
-        if content not in (b"old", expected.get(name)) and not name.startswith("run/"):
+        is_of_a_checkpoint = name.startswith(f"{RUN}/")  # compared after the call was repeated
+        if content not in (b"old", expected.get(name)) and not is_of_a_checkpoint:
             return f"left a part of {name}"
     hidden = [path.name for path in folder.rglob(".*") if path.name != ".lock"]
     sent_kill = isinstance(interruption, Signal) and interruption.number == signal.SIGKILL
@@ -131,14 +133,19 @@ def failure_in_files(
     return f"left {hidden}" if hidden and not was_killed else None
 
 
+def arguments_to_continue(call: str, folder: Path) -> list[str]:
+    """Return the arguments with which a training continues from a checkpoint, if it has one."""
+    continues = call == "train" and checkpoint_steps(folder / RUN)
+    return ["-train_from", str(folder / RUN)] if continues else []
+
+
 def failure_if_repeated(
     call: str, world: Path, folder: Path, expected: Mapping[str, bytes]
 ) -> str | None:
     """Make an interrupted call again; say what is not as if it had never been interrupted."""
-    resumed = folder / "run"
-    more = ["-train_from", str(resumed)] if checkpoint_steps(resumed) else []
-    # An export, which alone writes this folder, refuses one that is there.
-    shutil.rmtree(folder / "released", ignore_errors=True)
+    more = arguments_to_continue(call, folder)
+    if call == "export":  # it refuses a folder that is there
+        shutil.rmtree(folder / RELEASED, ignore_errors=True)
     done = run("onmt_entmax", *words(CALLS[call], world, folder), *more)
     if done.returncode != 0:
         return f"called again: {done.stderr[-200:]}"
@@ -149,7 +156,7 @@ def failure_if_repeated(
 
 def interrupt(faults: tuple[Fault, ...], world: Path, random: Random, folder: Path) -> Outcome:
     """Let a process be ended or its disk be full, and make the same call again."""
-    call = random.choice(["train", "train", "train", "translate", "combine", "export"])
+    call = random.choice(_INTERRUPTED)
     fault = random.choice(faults)
     expected, duration = undisturbed(world, call)
     (folder / "out").write_text("old")

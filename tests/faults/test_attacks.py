@@ -17,7 +17,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "cases"),
+    ("name", "cases"),  # an interruption runs a command several times, a nonsense input once
     [
         ("kills", 1),
         pytest.param("kills", 3, marks=pytest.mark.slow),

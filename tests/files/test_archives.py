@@ -62,7 +62,7 @@ def test_an_archive_becomes_a_folder(archive: Path, model: Path, tmp_path: Path)
     folder = unpack(archive.read_bytes(), "x.zip", tmp_path / "models")
     assert folder == tmp_path / "models" / NAME
     unpacked, packed = (
-        {path.name: path.read_bytes() for path in each.iterdir()} for each in (folder, model)
+        {path.name: path.read_bytes() for path in place.iterdir()} for place in (folder, model)
     )
     assert unpacked == packed
     assert os.listdir(folder.parent) == [NAME]

@@ -136,7 +136,7 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old(
 
 
 def test_an_open_file_is_written_where_it_stands(tmp_path: Path) -> None:
-    """As of a shell's `-output /dev/stdout >> all`: nothing before or after it is lost."""
+    """So is `-output /dev/stdout >> all` in a shell: nothing before or after it is lost."""
     with open(tmp_path / "all", "w") as file:
         print("before", file=file, flush=True)
         write_text(Path(f"/dev/fd/{file.fileno()}"), "text\n")

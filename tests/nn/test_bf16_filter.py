@@ -1,7 +1,7 @@
 """The search in bfloat16 loses no token of a support, and its results are those of float32."""
 
 import math
-from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -48,7 +48,13 @@ of_all_alphas = pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 2.5])
 
 
 @of_all_alphas
-@pytest.mark.parametrize(("size", "scale"), [(64, 30.0), (500, 8.0)])
+@pytest.mark.parametrize(
+    ("size", "scale"),
+    [
+        pytest.param(64, 30.0, id="few large numbers"),
+        pytest.param(500, 8.0, id="many small numbers"),
+    ],
+)
 def test_supports_are_those_of_exact_scores(alpha: float, size: int, scale: float) -> None:
     torch.manual_seed(size)
     layer = layer_with_close_tokens(size, alpha)
@@ -69,40 +75,53 @@ LOST = 0.99 * 2.0**-8  # what rounding takes from 1.5 + LOST: just under half a 
 SIGNS = torch.tensor([1.0, -1.0]).repeat(SIZE // 2)  # orthogonal to a vector of ones
 
 
-def worst_state() -> tuple[Tensor, Tensor, Tensor]:
-    """Return a state, which rounds to 1.5 SIGNS, and the weights of LOW and HIGH.
+class Rounded(NamedTuple):
+    """A state ``(SIZE,)`` and the weights of LOW and HIGH, whose products are rounded."""
 
-    Both are orthogonal to what is left, and LOW has lost what HIGH has won.
+    state: Tensor
+    low: Tensor
+    high: Tensor
+
+
+def rounded_state() -> Rounded:
+    """The state rounds to 1.5 SIGNS.
+
+    Both weights are orthogonal to what is left, and LOW has lost what HIGH has won.
     """
     ones = torch.ones(SIZE)
-    return 1.5 * SIGNS + LOST, 16 * ones, -16 * ones
+    return Rounded(1.5 * SIGNS + LOST, low=16 * ones, high=-16 * ones)
 
 
-def worst_weights() -> tuple[Tensor, Tensor, Tensor]:
-    """Return a state that is orthogonal to the weights' roundings, and the weights."""
-    return 16 * torch.ones(SIZE), 1.5 * SIGNS + LOST, 1.5 * SIGNS - LOST
+def rounded_weights() -> Rounded:
+    """The weights round to 1.5 SIGNS, to which the state is orthogonal."""
+    return Rounded(16 * torch.ones(SIZE), low=1.5 * SIGNS + LOST, high=1.5 * SIGNS - LOST)
 
 
-def worst_result() -> tuple[Tensor, Tensor, Tensor]:
-    """Return a state and weights whose products 257 and 259 round to 256 and 260."""
+def rounded_results() -> Rounded:
+    """The products 257 and 259 round to 256 and 260."""
     state, low, high = torch.zeros(3, SIZE)
     state[:2] = low[:2] = torch.tensor([16.0, 1.0])
     high[:2] = torch.tensor([16.0, 3.0])
-    return state, low, high
+    return Rounded(state, low, high)
 
 
 @of_all_alphas
-@pytest.mark.parametrize("worst", [worst_state, worst_weights, worst_result])
+@pytest.mark.parametrize(
+    "rounded",
+    [
+        pytest.param(rounded_state(), id="rounded state"),
+        pytest.param(rounded_weights(), id="rounded weights"),
+        pytest.param(rounded_results(), id="rounded results"),
+    ],
+)
 @pytest.mark.parametrize("scale", [1.0, 2.0**-80])  # squares of such norms underflow
-def test_tokens_at_the_error_bound_are_found(
-    scale: float, worst: Callable[[], tuple[Tensor, Tensor, Tensor]], alpha: float
-) -> None:
+def test_tokens_at_the_error_bound_are_found(scale: float, rounded: Rounded, alpha: float) -> None:
     """Rounding lowers token LOW and raises token HIGH by about one term of the bound each.
 
     Exactly, HIGH is 0.98 of the window above LOW, and all others are far below.
     """
     window = 1 / (alpha - 1)
-    state, low, high = worst()
+    state, low, high = rounded
     weight = torch.zeros(1024, SIZE)
     weight[LOW], weight[HIGH] = low, high
     bias = torch.full((1024,), -16.0 * window)
@@ -157,7 +176,7 @@ class Flushing:
 
 @pytest.fixture(params=["processor", "flushing"])
 def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of this processor; and those of others, wherever the test runs."""
+    """Let products be those of this processor, and those of others, wherever the test runs."""
     monkeypatch.setattr(bf16_filter, "_MOST_CANDIDATES", 1.0)
     if request.param == "flushing":
         monkeypatch.setattr(bf16_filter, "PreparedWeight", Flushing)
@@ -254,8 +273,8 @@ def test_a_score_that_a_product_loses_is_within_the_bound(
 @pytest.mark.parametrize(
     ("own", "state"),
     [
-        ([-1.0, -1.0, 1.0, 1.0], [2e38] * 4),  # a score of 0, through sums of -4e38
-        ([0.1, 0.0, 0.0, 0.0], [3.4e38, 0.0, 0.0, 0.0]),  # rounded to infinity
+        pytest.param([-1.0, -1.0, 1.0, 1.0], [2e38] * 4, id="a score of 0, by sums of -4e38"),
+        pytest.param([0.1, 0.0, 0.0, 0.0], [3.4e38, 0.0, 0.0, 0.0], id="rounded to infinity"),
     ],
 )
 def test_numbers_that_overflow_are_left_to_float32(own: list[float], state: list[float]) -> None:

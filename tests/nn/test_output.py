@@ -93,8 +93,8 @@ def losses(request: pytest.FixtureRequest) -> Losses:
     # Twice, since the backward pass must not overwrite what it reads.
     torch.autograd.grad(result.loss, tensors, retain_graph=True)
     gradients = torch.autograd.grad(result.loss * 0.7, tensors)
-    kept = target != IGNORED
-    scores, classes = layer.scores(hidden)[kept], target[kept]
+    counts = target != IGNORED
+    scores, classes = layer.scores(hidden)[counts], target[counts]
     expected = entmax_loss(scores, mixed(layer, classes, kind.smoothing), alpha, reduction="sum")
     expected_gradients = torch.autograd.grad(expected * 0.7, tensors)
     return Losses(

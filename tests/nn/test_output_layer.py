@@ -83,7 +83,7 @@ def test_weights_of_16_bits_are_refused() -> None:
 
 
 def test_an_alpha_below_1_is_refused() -> None:
-    with pytest.raises(ValueError, match="alpha"):
+    with pytest.raises(ValueError, match="alpha must be a number from 1"):
         OutputLayer(8, 11, 0.9)
 
 

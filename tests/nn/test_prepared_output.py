@@ -26,7 +26,7 @@ def alpha(request: pytest.FixtureRequest) -> float:
 def distributions(
     request: pytest.FixtureRequest, alpha: float, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Distribution, Tensor]:
-    """Those of a search, computed in chunks of seven rows, and of `log_entmax` in float64."""
+    """Distributions of a search, in chunks of seven rows, and of `log_entmax` in float64."""
     vocab, scale = request.param
     monkeypatch.setattr(prepared_output, "_LARGEST_CHUNK", 7 * vocab)
     exact, hidden, _ = layer_and_data(vocab, alpha, scale, rows=20)

@@ -63,7 +63,7 @@ class Attended(NamedTuple):
     """``(sentences, heads, 3, 6)``."""
 
 
-@pytest.fixture(params=[1.0, 1.5, 2.0, [-2.0, 0.0, 1.0, 3.0], [0.5]], ids=str)
+@pytest.fixture(params=[1.0, 1.5, 2.0, [-2.0, 0.0, 1.0, 3.0], [0.5]])
 def attended(request: pytest.FixtureRequest) -> Attended:
     module = attention(request.param).eval()
     memory, queries = torch.randn(2, 6, 8).double(), 4 * torch.randn(2, 3, 8).double()
@@ -116,7 +116,7 @@ def test_without_weights_the_output_is_the_same(attended: Attended) -> None:
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["dropout", "evaluation"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype, training: bool) -> None:
     """Some keys are farther than the largest distance, on both sides."""
     stock = MultiHeadedAttention(2, 4, dropout=0.5, max_relative_positions=2)
@@ -130,7 +130,7 @@ def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype, training: b
     torch.testing.assert_close(*outputs, rtol=0, atol=10 * torch.finfo(dtype).eps)
 
 
-of_all_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, [-2.0, 3.0], [0.5]], ids=str)
+of_all_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, [-2.0, 3.0], [0.5]])
 
 
 @of_all_alphas

@@ -1,7 +1,4 @@
-"""Transformers with alpha-entmax: learned alphas of heads, and losses that no batch changes.
-
-The models have two layers with two heads, each of which attends in three kinds.
-"""
+"""Transformers with alpha-entmax: learned alphas of heads, and losses that no batch changes."""
 
 import dataclasses
 import itertools
@@ -17,6 +14,9 @@ from onmt_entmax.nn.transformer import KINDS, attentions, learned_alphas
 from tests.models import LEARNED, TRANSFORMER, VOCABULARIES
 
 PAD = VOCABULARIES.target.pad
+# Of the models: their encoders and decoders have so many layers, which attend in three kinds.
+LAYERS, HEADS = 2, 2
+ALPHAS = len(KINDS) * LAYERS * HEADS
 
 
 @pytest.fixture(scope="module")
@@ -37,17 +37,15 @@ def shared() -> SparseNMTModel:
 
 
 def test_each_head_has_a_learned_alpha(fixed: SparseNMTModel, learned: SparseNMTModel) -> None:
-    kinds, layers, heads_of_a_layer = 3, 2, 2
-    alphas_in_all = kinds * layers * heads_of_a_layer
-    assert count_parameters(learned) - count_parameters(fixed) == alphas_in_all
-    heads = [heads for layers in learned_alphas(learned).values() for heads in layers]
-    assert [len(alphas) for alphas in heads] == [2] * 6
+    assert count_parameters(learned) - count_parameters(fixed) == ALPHAS
+    for alphas_of_layers in learned_alphas(learned).values():
+        assert [len(alphas) for alphas in alphas_of_layers] == [HEADS] * LAYERS
 
 
 def test_learned_alphas_begin_at_different_numbers_between_1_and_2(learned: SparseNMTModel) -> None:
     layers = [heads for kind in learned_alphas(learned).values() for heads in kind]
     alphas = [alpha for heads in layers for alpha in heads]
-    assert len({*alphas}) == 12
+    assert len({*alphas}) == ALPHAS
     assert all(1 < alpha < 2 for alpha in alphas)
 
 
@@ -72,7 +70,14 @@ def test_a_shared_alpha_is_shown_as_such(shared: SparseNMTModel) -> None:
     assert "shared" in repr(shared.decoder)
 
 
-@pytest.mark.parametrize("changes", [{}, {"param_init": 0.0}, {"param_init_glorot": True}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="uniform"),
+        pytest.param({"param_init": 0.0}, id="as PyTorch does"),
+        pytest.param({"param_init_glorot": True}, id="Glorot"),
+    ],
+)
 def test_learned_alphas_are_drawn_last_and_change_no_other_weight(changes: dict[str, Any]) -> None:
     models = []
     for config in (TRANSFORMER, LEARNED, LEARNED):

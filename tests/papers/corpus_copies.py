@@ -7,6 +7,7 @@ which `lines_of` makes up, in place of the published ones.
 import html
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,18 +15,19 @@ import pytest
 from tools.papers.parallel_corpora import PARALLEL
 
 SIZES = {"train": 120, "val": 20, "test": 20}
+SUBWORDS = 60  # the short text has few
 
 
 def expect_small_corpora(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let all parallel corpora have the sizes of the copies here, and no known checksums.
-
-    Subwords are few, because the text is short.
-    """
+    """Let all parallel corpora have the sizes of the copies here, and no known checksums."""
     for name, corpus in PARALLEL.items():
-        counts = {part: SIZES[part] for part in corpus["counts"]}
-        options = re.sub(r"--symbols \d+", "--symbols 60", corpus.get("prepare", ""))
-        changes = {"counts": counts, "sha256": {}, "prepare": options}
-        monkeypatch.setitem(PARALLEL, name, {**corpus, **changes})
+        small = replace(
+            corpus,
+            counts={part: SIZES[part] for part in corpus.counts},
+            prepare=re.sub(r"--symbols \d+", f"--symbols {SUBWORDS}", corpus.prepare),
+            sha256={},
+        )
+        monkeypatch.setitem(PARALLEL, name, small)
 
 
 def lines_of(language: str, part: str) -> list[str]:
@@ -56,8 +58,9 @@ def write_copy(name: str, folder: Path) -> Path:
     A part may have several files, over which its lines are spread.
     """
     folder.mkdir()
-    for part, patterns in PARALLEL[name]["files"].items():
-        for language in PARALLEL[name]["languages"]:
+    corpus = PARALLEL[name]
+    for part, patterns in corpus.files.items():
+        for language in corpus.languages:
             lines = lines_of(language, part)
             size = math.ceil(len(lines) / len(patterns))
             for number, pattern in enumerate(patterns):
@@ -69,6 +72,5 @@ def write_copy(name: str, folder: Path) -> Path:
 
 def publish(monkeypatch: pytest.MonkeyPatch, name: str, files: dict[str, bytes]) -> None:
     """Let downloads from below the address of a corpus return these files."""
-    url = PARALLEL[name]["url"]
-    published = {f"{url}/{file}": content for file, content in files.items()}
+    published = {f"{PARALLEL[name].url}/{file}": content for file, content in files.items()}
     monkeypatch.setattr("tools.papers.corpus_files.download", published.__getitem__)

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,6 @@ def test_a_download_with_another_checksum_is_refused(monkeypatch: pytest.MonkeyP
     names = [f"train.lc.norm.tok.{language}" for language in ("de", "en")]
     publish(monkeypatch, "multi30k", dict.fromkeys(names, text))
     sha256 = {"train.de": hashlib.sha256(text).hexdigest(), "train.en": 64 * "0"}
-    monkeypatch.setitem(PARALLEL["multi30k"], "sha256", sha256)
+    monkeypatch.setitem(PARALLEL, "multi30k", replace(PARALLEL["multi30k"], sha256=sha256))
     line = refusal(corpora.main, ["multi30k", "--out", "out"])
     assert "train.en: has another checksum" in line

@@ -85,7 +85,7 @@ def test_the_test_set_is_what_is_measured(matrix: Path, decoder: Decoder) -> Non
 def test_a_figure_does_not_depend_on_the_order_of_the_record(
     matrix: Path, decoder: Decoder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As after another program has sorted its keys."""
+    """Another program may have sorted its keys."""
     run(matrix)
     record = json.dumps(record_of(matrix), sort_keys=True)
     (matrix.parent / "runs" / "test.json").write_text(record)
@@ -140,7 +140,7 @@ def test_another_text_is_refused(matrix: Path, decoder: Decoder) -> None:
 
 
 def test_runs_may_be_elsewhere_than_when_they_were_measured(matrix: Path, decoder: Decoder) -> None:
-    """As after the folder was moved: files and options are the same, paths are not."""
+    """The folder may have moved: files and options are the same, paths are not."""
     run(matrix)
     record = json.dumps(record_of(matrix)).replace(str(matrix.parent), "/elsewhere")
     (matrix.parent / "runs" / "test.json").write_text(record)

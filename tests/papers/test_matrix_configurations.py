@@ -73,7 +73,7 @@ ALPHA_IN_NAME = re.compile(r"(output|attention)-([\d.]+)")
 
 def names_of_cells(matrix: Path) -> list[str]:
     """Return the names of the cells of a file of matrices."""
-    return [cell.name for each in read_matrices(matrix) for cell in each.cells]
+    return [cell.name for part in read_matrices(matrix) for cell in part.cells]
 
 
 NAMED_BY_ALPHAS = [

@@ -32,7 +32,7 @@ def test_every_run_has_its_files(finished: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_run_has_its_figures(finished: Path, name: str) -> None:
-    """The main one first."""
+    """The main figure stands first."""
     folder = finished.parent / "runs" / "one" / name
     figures = json.loads((folder / "figures.json").read_text())
     assert next(iter(figures)) == "accuracy"
@@ -146,10 +146,20 @@ def test_an_output_that_was_cut_is_refused(bleu_training: Work, name: str) -> No
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seeds": [1, 1]}, "seeds: expected different whole numbers"),
-        ({"evaluat": "bleu"}, "evaluat: no such key; did you mean 'evaluate'?"),
-        ({"cells": {"one": {"rnn_siz": 2}}}, "one: rnn_siz: no such option; did you mean"),
-        ({"translate": {"beam_size": 0}}, "one: beam_size"),
+        pytest.param(
+            {"seeds": [1, 1]}, "seeds: expected different whole numbers", id="a seed twice"
+        ),
+        pytest.param(
+            {"evaluat": "bleu"},
+            "evaluat: no such key; did you mean 'evaluate'?",
+            id="a misspelt key",
+        ),
+        pytest.param(
+            {"cells": {"one": {"rnn_siz": 2}}},
+            "one: rnn_siz: no such option; did you mean",
+            id="a misspelt option",
+        ),
+        pytest.param({"translate": {"beam_size": 0}}, "one: beam_size", id="a value out of range"),
     ],
 )
 def test_a_wrong_matrix_is_refused_before_anything_runs(

@@ -77,7 +77,7 @@ def changed_fold() -> ChangedFold:
     labels[held_out, 0] = True  # for softmax, each row needs a label
     changed = examples._replace(labels=labels)
     before, after = (
-        multilabel.cross_validate(each, SOFTMAX, GRID, seed=2) for each in (examples, changed)
+        multilabel.cross_validate(rows, SOFTMAX, GRID, seed=2) for rows in (examples, changed)
     )
     return ChangedFold(before, after, held_out)
 

@@ -48,11 +48,11 @@ def fits_of(loss: Loss, form: Form) -> Iterator[Fit]:
         form: of the features.
     """
     sets = [random_examples(), random_examples(21, seed=1)]
-    features = [torch.from_numpy(each.features) for each in sets]
+    features = [torch.from_numpy(examples.features) for examples in sets]
     if form == "standardised":
         features = [(table - table.mean(0)) / table.std(0, correction=0) for table in features]
     else:
-        sets = [each._replace(features=csr_matrix(each.features)) for each in sets]
+        sets = [part._replace(features=csr_matrix(part.features)) for part in sets]
     for l2, models in multilabel_fit.fit(sets, loss, (0.1, 1.0), form == "standardised"):
         for model, examples, table in zip(models, sets, features, strict=True):
             yield Fit(model, examples, table, loss, l2)

@@ -140,7 +140,7 @@ def test_a_held_out_part_shares_no_premise_with_training(corpus: Path) -> None:
 def test_probabilities_are_those_of_the_mapping(update: Update) -> None:
     scores = update.model(update.batch)[0].detach()
     predictions = nli.predict(update.model, update.settings, update.encoded)
-    probabilities = torch.tensor([each.probabilities for each in predictions]).double()
+    probabilities = torch.tensor([prediction.probabilities for prediction in predictions]).double()
     assert torch.allclose(probabilities, entmax_oracle(scores, alpha=2))
 
 

@@ -37,10 +37,10 @@ def copy(name: str) -> Path:
 def test_a_local_copy_is_prepared(name: str) -> None:
     assert exit_status(corpora.main, [name, *FILES]) == 0
     pairs = json.loads(Path("out/prepare.json").read_text())["pairs"]
-    for part in PARALLEL[name]["counts"]:
+    for part in PARALLEL[name].counts:
         assert pairs[part] == SIZES[part]
         folder = Path("out/test" if part == "test" else "out")
-        for language in PARALLEL[name]["languages"]:
+        for language in PARALLEL[name].languages:
             text = (folder / f"{part}.{language}").read_text(encoding="utf-8")
             assert text.splitlines() == lines_of(language, part)
 

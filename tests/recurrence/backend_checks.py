@@ -164,7 +164,7 @@ def triton_backend() -> Backend:
 
 
 @dropout
-@pytest.mark.parametrize("directions", [(), (1,), (2,)], ids=str)
+@pytest.mark.parametrize("directions", [(), (1,), (2,)])
 def test_cells(triton_backend: Backend, directions: tuple[int, ...], has_dropout: bool) -> None:
     check_cells(triton_backend, has_dropout=has_dropout, device=DEVICE, directions=directions)
 

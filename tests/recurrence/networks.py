@@ -1,5 +1,7 @@
 """Small encoders and decoders, and a batch for them."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
@@ -31,43 +33,48 @@ class Distance(EntmaxGlobalAttention):
         return -(h_t.unsqueeze(2) - h_s.unsqueeze(1)).square().sum(-1)
 
 
-def model_of(
-    *,
-    fast: bool,
-    dtype: torch.dtype = torch.float64,
-    attention: str = "general",
-    alpha: float = 1.5,
-    layers: int = 2,
-    both: bool = True,
-    bridge: bool = False,
-    dropout: float = 0.0,
-) -> nn.ModuleList:
-    """Return an encoder and a decoder whose weights depend on the arguments only.
+class Network(NamedTuple):
+    """What an encoder with its decoder is like."""
 
-    Args:
-        fast: those of this package; if not, OpenNMT-py's own.
-        dtype: of the weights.
-        attention: a name of `ATTENTIONS`, or `distance`.
-        alpha: of the attention.
-        layers: of each.
-        both: whether the encoder reads both directions.
-        bridge: whether linear layers change the encoder's last states.
-        dropout: probability.
-    """
-    torch.manual_seed(1)
-    encoder_kind = FastRNNEncoder if fast else RNNEncoder
-    decoder_kind = FastInputFeedRNNDecoder if fast else InputFeedRNNDecoder
-    source_words = Embeddings(EMBEDDING, VOCABULARY, PAD)
-    target_words = Embeddings(EMBEDDING, VOCABULARY, PAD)
-    encoder = encoder_kind("LSTM", both, layers, HIDDEN, dropout, source_words, bridge)
-    attentions = {**ATTENTIONS, "distance": Distance}
-    # OpenNMT-py's decoder refuses names of attention that it does not know.
-    inherited = attention if attentions[attention] is EntmaxGlobalAttention else "dot"
-    decoder = decoder_kind(
-        "LSTM", both, layers, HIDDEN, attn_type=inherited, dropout=dropout, embeddings=target_words
-    )
-    decoder.attn = attentions[attention](HIDDEN, attention, alpha)
+    attention: str = "general"
+    """A name of `ATTENTIONS`, or `distance`."""
+    alpha: float = 1.5
+    """Of the attention."""
+    layers: int = 2
+    """Of the encoder, and of the decoder."""
+    both: bool = True
+    """Whether the encoder reads both directions."""
+    bridge: bool = False
+    """Whether linear layers change the encoder's last states."""
+    dropout: float = 0.0
+
+
+def fast_model(network: Network, dtype: torch.dtype = torch.float64) -> nn.ModuleList:
+    """Return encoder and decoder of this package."""
+    return _build(FastRNNEncoder, FastInputFeedRNNDecoder, network, dtype)
+
+
+def stock_model(network: Network, dtype: torch.dtype = torch.float64) -> nn.ModuleList:
+    """Return encoder and decoder of OpenNMT-py, with the weights of the `fast_model`."""
+    return _build(RNNEncoder, InputFeedRNNDecoder, network, dtype)
+
+
+def _build(
+    encoder_kind: type[nn.Module],
+    decoder_kind: type[nn.Module],
+    network: Network,
+    dtype: torch.dtype,
+) -> nn.ModuleList:
+    """Return an encoder and a decoder of these classes, whose constructors are OpenNMT-py's."""
+    both, layers, dropout = network.both, network.layers, network.dropout
+    source_words, target_words = (Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2))
+    encoder = encoder_kind("LSTM", both, layers, HIDDEN, dropout, source_words, network.bridge)
+    decoder = decoder_kind("LSTM", both, layers, HIDDEN, dropout=dropout, embeddings=target_words)
+    # In place of OpenNMT-py's own attention, which has no alpha and knows no distances.
+    attention = {**ATTENTIONS, "distance": Distance}[network.attention]
+    decoder.attn = attention(HIDDEN, network.attention, network.alpha)
     model = nn.ModuleList([encoder, decoder])
+    torch.manual_seed(1)  # of the weights, which so depend on the network alone
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -0.4, 0.4)
     return model.to(dtype)

@@ -8,7 +8,7 @@ from tests.commands import check_kernels
 from tests.recurrence.backend_checks import check_attention, check_cells, dropout
 
 needs_native = pytest.mark.skipif(native is None, reason="the native module was not built")
-dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 
 
 @needs_native
@@ -22,7 +22,9 @@ def test_native_cells(has_dropout: bool, dtype: torch.dtype) -> None:
 @dtypes
 @dropout
 @pytest.mark.parametrize("alpha", [1.0, 1.33, 1.5, 2.0])
-@pytest.mark.parametrize("source", [13, 515])
+@pytest.mark.parametrize(
+    "source", [pytest.param(13, id="a short source"), pytest.param(515, id="a long source")]
+)
 def test_native_attention(source: int, alpha: float, has_dropout: bool, dtype: torch.dtype) -> None:
     check_attention(
         NativeBackend,

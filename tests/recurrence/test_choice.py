@@ -33,7 +33,14 @@ def test_other_cells_are_pytorchs(states: torch.Tensor) -> None:
 @pytest.mark.skipif(native is None, reason="the native module was not built")
 @pytest.mark.parametrize(
     ("alpha", "is_native"),
-    [(1.0, True), (1.05, False), (1.1, True), (1.5, True), (2.0, True), (2.5, False)],
+    [
+        pytest.param(1.0, True, id="softmax"),
+        pytest.param(1.05, False, id="below 1.1, but not softmax"),
+        pytest.param(1.1, True, id="1.1"),
+        pytest.param(1.5, True, id="1.5"),
+        pytest.param(2.0, True, id="sparsemax"),
+        pytest.param(2.5, False, id="above sparsemax"),
+    ],
 )
 def test_attention_is_native_where_its_powers_fit(alpha: float, is_native: bool) -> None:
     keys = torch.zeros(3, 5, 4)

@@ -17,21 +17,23 @@ from tests.recurrence.networks import (
     STEPS,
     TARGET_LENGTHS,
     VOCABULARY,
+    Network,
     assert_near,
     batch,
-    model_of,
+    fast_model,
     padded,
+    stock_model,
     with_gradients,
 )
 
-OPTIONS: list[dict[str, object]] = [
-    {},
-    {"attention": "dot", "alpha": 1.0},
-    {"attention": "mlp", "alpha": 2.0},
-    {"alpha": 1.05, "layers": 3},
-    {"alpha": 1.3, "layers": 1, "both": False, "bridge": True},
-    {"alpha": 3.0, "layers": 1, "bridge": True},
-]
+NETWORKS = {
+    "general": Network(),
+    "dot, softmax": Network("dot", alpha=1.0),
+    "mlp, sparsemax": Network("mlp", alpha=2.0),
+    "three layers": Network(alpha=1.05, layers=3),
+    "one direction, bridge": Network(alpha=1.3, layers=1, both=False, bridge=True),
+    "both directions, bridge": Network(alpha=3.0, layers=1, bridge=True),
+}
 
 
 def by_sentence(packed: Sequence[Tensor], places: Tensor, steps: int) -> list[list[Tensor]]:
@@ -92,11 +94,9 @@ def batched(model: nn.ModuleList) -> tuple[tuple[Tensor, ...], Tensor]:
 
 
 @pytest.mark.parametrize("fixed", [False, True], ids=["packed", "fixed"])
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_values_and_gradients_equal_those_of_the_definition(
-    options: dict[str, object], fixed: bool
-) -> None:
-    model = model_of(fast=True, **options)
+@pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
+def test_values_and_gradients_equal_those_of_the_definition(network: Network, fixed: bool) -> None:
+    model = fast_model(network)
     for part in model:
         part.fixed_shapes = fixed
     results, _ = batched(model)
@@ -127,7 +127,8 @@ def test_dropout_equals_that_of_the_definition(
     attention: str, fixed: bool, drawn: list[Tensor]
 ) -> None:
     """With three layers: between layers, and of the attentional vectors, which are fed back."""
-    model = model_of(fast=True, attention=attention, layers=3, dropout=0.4)
+    network = Network(attention, layers=3, dropout=0.4)
+    model = fast_model(network)
     for part in model:
         part.fixed_shapes = fixed
     results, target_places = batched(model)
@@ -137,7 +138,7 @@ def test_dropout_equals_that_of_the_definition(
     if fixed:  # padding has factors too
         source_places = torch.arange(length * SENTENCES)
         target_places = torch.arange(STEPS * SENTENCES)
-    between_layers = 3 - 1
+    between_layers = network.layers - 1
     encoder_factors, decoder_factors = drawn[:between_layers], drawn[between_layers:]
     assert len(decoder_factors) == between_layers + 1  # and those of the vectors
     expected = by_definition(
@@ -148,9 +149,15 @@ def test_dropout_equals_that_of_the_definition(
     assert_near(with_gradients(model, *results), with_gradients(model, *expected), 1e-10)
 
 
-@pytest.mark.parametrize("options", [{}, {"attention": "dot", "alpha": 1.2, "layers": 3}], ids=str)
-def test_the_steps_of_a_search_equal_those_of_the_definition(options: dict[str, object]) -> None:
-    encoder, decoder = model_of(fast=True, **options).eval()
+@pytest.mark.parametrize(
+    "network",
+    [
+        pytest.param(Network(), id="general"),
+        pytest.param(Network("dot", alpha=1.2, layers=3), id="dot, three layers"),
+    ],
+)
+def test_the_steps_of_a_search_equal_those_of_the_definition(network: Network) -> None:
+    encoder, decoder = fast_model(network).eval()
     source, target = batch()
     step = DecoderStep(decoder, VOCABULARY)
     with torch.inference_mode():
@@ -174,15 +181,19 @@ def states_of(decoder: nn.Module, states: tuple[Tensor, Tensor]) -> tuple[Tensor
     return decoder.state["hidden"]
 
 
-stock_options = pytest.mark.parametrize(
-    "options", [{}, {"attention": "mlp", "both": False}], ids=str
+stock_networks = pytest.mark.parametrize(
+    "network",
+    [
+        pytest.param(Network(), id="general"),
+        pytest.param(Network("mlp", both=False), id="mlp, one direction"),
+    ],
 )
 
 
-@stock_options
-def test_the_definition_equals_opennmt(options: dict[str, object]) -> None:
-    """Of one sentence, which needs no padding."""
-    model = model_of(fast=False, **options)
+@stock_networks
+def test_the_definition_equals_opennmt(network: Network) -> None:
+    """One sentence is enough: it needs no padding."""
+    model = stock_model(network)
     encoder, decoder = model
     source, target = batch()
     states, bank, lengths = encoder(source[:, :1], SOURCE_LENGTHS[:1])
@@ -195,9 +206,9 @@ def test_the_definition_equals_opennmt(options: dict[str, object]) -> None:
     assert_near(results, with_gradients(model, *stock), 1e-10)
 
 
-@stock_options
-def test_attention_weights_of_the_definition_equal_opennmts(options: dict[str, object]) -> None:
-    _, decoder = model_of(fast=False, **options)
+@stock_networks
+def test_attention_weights_of_the_definition_equal_opennmts(network: Network) -> None:
+    _, decoder = stock_model(network)
     query, bank = torch.randn(HIDDEN).double(), torch.randn(6, HIDDEN).double()
     _, weights = definition.attend(decoder.attn, query, bank)
     _, expected = decoder.attn(query.unsqueeze(0), bank.unsqueeze(0))

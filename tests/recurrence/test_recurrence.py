@@ -11,10 +11,12 @@ from tests.recurrence.networks import (
     SOURCE_LENGTHS,
     STEPS,
     TARGET_LENGTHS,
+    Network,
     assert_near,
     batch,
-    model_of,
+    fast_model,
     padded,
+    stock_model,
     with_gradients,
 )
 
@@ -49,28 +51,23 @@ def stock_outputs_of(model: nn.ModuleList) -> Tensor:
     ],
 )
 @pytest.mark.parametrize(
-    "options",
+    "network",
     [
-        {"attention": "general", "alpha": 1.0},
-        {"attention": "general", "alpha": 1.5},
-        {"attention": "dot", "alpha": 1.0},
-        {"attention": "dot", "alpha": 1.5},
-        {"attention": "mlp", "alpha": 1.0},
-        {"attention": "mlp", "alpha": 1.5},
-        {"alpha": 1.05},
-        {"alpha": 1.2},
-        {"alpha": 2.0},
-        {"alpha": 3.0},
-        {"attention": "distance"},
-        {"layers": 1, "both": False, "bridge": True},
-        {"layers": 1, "bridge": True},
+        *(
+            pytest.param(Network(attention, alpha), id=f"{attention}, alpha {alpha}")
+            for attention in ("general", "dot", "mlp")
+            for alpha in (1.0, 1.5)
+        ),
+        *(pytest.param(Network(alpha=alpha), id=f"alpha {alpha}") for alpha in (1.05, 1.2, 2, 3)),
+        pytest.param(Network("distance"), id="distance"),
+        pytest.param(Network(layers=1, both=False, bridge=True), id="one direction, bridge"),
+        pytest.param(Network(layers=1, bridge=True), id="both directions, bridge"),
     ],
-    ids=str,
 )
-def test_equals_opennmt(options: dict[str, object], dtype: torch.dtype, fixed: bool) -> None:
-    stock = model_of(fast=False, dtype=dtype, **options)
+def test_equals_opennmt(network: Network, dtype: torch.dtype, fixed: bool) -> None:
+    stock = stock_model(network, dtype)
     expected = with_gradients(stock, stock_outputs_of(stock))
-    model = model_of(fast=True, dtype=dtype, **options)
+    model = fast_model(network, dtype)
     for part in model:
         part.fixed_shapes = fixed
     assert_near(with_gradients(model, outputs_of(model)), expected, TOLERANCE[dtype])
@@ -80,7 +77,7 @@ def test_no_shape_depends_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors without memory have no values to read, so a CUDA graph can record the steps."""
     # Entmax in PyTorch reads values; the kernels that graphs record do not.
     monkeypatch.setattr(pytorch, "entmax", lambda scores, alpha: scores.softmax(-1))
-    encoder, decoder = model_of(fast=True).to("meta")
+    encoder, decoder = fast_model(Network()).to("meta")
     source, target = batch("meta")
     states, bank, lengths = encoder(source, SOURCE_LENGTHS.to("meta"))
     decoder.init_state(source, bank, states)
@@ -92,7 +89,7 @@ def test_no_shape_depends_on_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def model_with_dropout() -> nn.ModuleList:
-    return model_of(fast=True, dropout=0.4).train()
+    return fast_model(Network(dropout=0.4)).train()
 
 
 def outputs_with_seed(model: nn.ModuleList, seed: int) -> Tensor:
@@ -137,14 +134,14 @@ class TestProductsInBfloat16:
     @pytest.fixture
     def results(self) -> list[Tensor]:
         """Outputs, and the gradients of all weights."""
-        model = model_of(fast=True, dtype=torch.float32)
+        model = fast_model(Network(), torch.float32)
         for part in model:
             part.matmul_dtype = torch.bfloat16
         return with_gradients(model, outputs_of(model))
 
     @pytest.fixture
     def expected(self) -> list[Tensor]:
-        stock = model_of(fast=False, dtype=torch.float32)
+        stock = stock_model(Network(), torch.float32)
         return with_gradients(stock, stock_outputs_of(stock))
 
     def test_stay_close(self, results: list[Tensor], expected: list[Tensor]) -> None:
@@ -160,7 +157,7 @@ class TestProductsInBfloat16:
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
 def test_gradients_are_finite_differences(alpha: float) -> None:
     """In a bias of each part: changes in place reach the steps."""
-    encoder, decoder = model_of(fast=True, alpha=alpha)
+    encoder, decoder = fast_model(Network(alpha=alpha))
     source, target = (ids[:3, :2] for ids in batch())
     source_lengths, target_lengths = torch.tensor([3, 2]), torch.tensor([2, 3])
 
@@ -178,13 +175,13 @@ class TestWrongLengths:
     @pytest.fixture
     def decoder(self) -> nn.Module:
         """The decoder after the sources of the batch."""
-        (encoder, decoder), (source, _) = model_of(fast=True), batch()
+        (encoder, decoder), (source, _) = fast_model(Network()), batch()
         states, bank, _ = encoder(source, SOURCE_LENGTHS)
         decoder.init_state(source, bank, states)
         return decoder
 
     def test_sources_in_another_order(self) -> None:
-        encoder, _ = model_of(fast=True)
+        encoder, _ = fast_model(Network())
         source, _ = batch()
         with pytest.raises(ValueError, match="longest first"):
             encoder(source, SOURCE_LENGTHS.flip(0))

@@ -46,14 +46,15 @@ RECORDS = [
 ]
 
 
-def draw_first(backwards: bool = False) -> dict[str, Any]:
+def draw_first(backwards: bool = False, names: Sequence[str] = NAMES) -> dict[str, Any]:
     """Return the drawing of the first record, with attention to its two source tokens.
 
     Args:
         backwards: whether the model writes the last token first.
+        names: of the table's tokens.
     """
     lattice = build_lattice(TableStepper(7), [DRAW], [(W, E, D), (W, N)])
-    content: dict[str, Any] = drawing(lattice, ["+PST", "d"], NAMES, EOS, backwards)
+    content: dict[str, Any] = drawing(lattice, ["+PST", "d"], names, EOS, backwards)
     for position, node in enumerate(content["nodes"]):  # position and weight, position and weight
         node["attention"] = [0, 0.25, 1, 0.75] if position == 1 else [1, 1.0]
     return content

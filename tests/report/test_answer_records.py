@@ -32,7 +32,11 @@ def record_of(answer: Answer) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("least_probability", "abstained"),
-    [(0.0, [False, False, False]), (0.5, [False, False, True]), (0.51, [True, False, True])],
+    [
+        pytest.param(0.0, [False, False, False], id="all are written"),
+        pytest.param(0.5, [False, False, True], id="less than that of the text"),
+        pytest.param(0.51, [True, False, True], id="more than that of the text"),
+    ],
 )
 def test_a_record_says_that_it_abstains(least_probability: float, abstained: list[bool]) -> None:
     """A blank line is no abstention."""

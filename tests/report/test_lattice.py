@@ -105,7 +105,7 @@ class Searched:
 
 @pytest.fixture(scope="module", params=DECODERS)
 def searched(request: pytest.FixtureRequest) -> list[Searched]:
-    """Those of the sentences for which a random model has finished outputs."""
+    """The searches of sentences for which a random model has finished outputs."""
     model = stepper(network(request.param, 1.5, 8), attention=True)
     pairs = []
     for batch in sentences(4):

@@ -68,7 +68,7 @@ def test_lists_that_do_not_match_are_refused() -> None:
 
 @given(st.integers(0, 40), st.integers(0, 40), st.sampled_from([1, 30]))
 def test_mcnemar_is_the_tail_of_a_fair_coin(won: int, lost: int, times: int) -> None:
-    """Also of more words than are summed exactly."""
+    """It is so for more words than are summed exactly, too."""
     won, lost = won * times, lost * times
     number = won + lost
     tail = sum(math.comb(number, k) for k in range(min(won, lost) + 1))
@@ -77,6 +77,6 @@ def test_mcnemar_is_the_tail_of_a_fair_coin(won: int, lost: int, times: int) -> 
 
 
 def test_mcnemar_of_a_large_table_is_near_the_normal_approximation() -> None:
-    """With continuity correction."""
+    """The approximation has a continuity correction."""
     z = (1000 - 1) / math.sqrt(1_001_000)
     assert mcnemar(500_000, 501_000) == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-6)

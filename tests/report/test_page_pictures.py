@@ -1,11 +1,12 @@
 """The pictures of a page, in a browser: they read as the text does, in every script.
 
-A model may write the last token first, and a script may run from right to left. Each combination is
-opened once; the tests compare what it showed.
+A model may write the last token first, and a script may run from right to left: four cases, in each
+of which one page is opened.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -34,117 +35,122 @@ READINGS = {
     "arabic, right-to-left model": Reading("وناد", True, ["و", "ا", "د", "end"]),
 }
 
+# --- the page --------------------------------------------------------------------------------
 
-class Pictures(NamedTuple):
-    """What pictures of the best hypothesis show, from left to right."""
-
-    reading: Reading
-    supports: list[str]
-    """The chosen tokens of the next-token distributions."""
-    attention: list[str]
-    """Heads of the columns of the attention matrix."""
-    boxes: list[str]
-    """Boxes of the lattice on the hypothesis's path."""
-    ends: list[str]
-    """Texts of start and end of that path; the start has none."""
-    edges_meet_shapes: bool
-    """Whether each edge begins where a shape ends."""
-    last_title: str
-    """Of the last box: the whole path."""
-    chain: str
-    """The only box of a lattice without branches, of the tokens w and n."""
-    complaints: list[Any]
-
-
-TEXTS_FROM_LEFT_TO_RIGHT = """[...document.querySelectorAll('{}')]
-    .map(e => [e.getBoundingClientRect().x, e.textContent])
-    .sort((a, b) => a[0] - b[0]).map(([, text]) => text)"""
-# Whether each edge of the path begins, up to a pixel, where a shape of it ends.
-EDGES_MEET_SHAPES = """(() => {
-    const boxes = selector => [...document.querySelectorAll(selector)].map(e => e.getBBox());
-    const ends = boxes('.lattice .on').map(b => b.x + b.width);
-    return boxes('.lattice path.on').every(b => ends.some(end => Math.abs(end - b.x) < 1));
-})()"""
+BRANCHING, CHAIN = 0, 1  # the sentences of the page
 
 
 def write_pictured(folder: Path, reading: Reading) -> Path:
-    """Write the page of two sentences: one with branches, and one with a single output, w n."""
-    letters = dict(zip("wned", reading.letters, strict=True))
-    branching = draw_first(reading.backwards)
-    for node in branching["nodes"]:
-        for branch in node["branches"]:
-            branch[0] = letters.get(branch[0], branch[0])  # the token's name
-    best = " ".join(letters[letter] for letter in "wed")
+    """Write the page of two sentences: w e d, beside which w n branches off, and only w n."""
+    w, n, e, d = reading.letters
+    begin, end, *_, unused = NAMES
+    names = [begin, end, w, n, e, d, unused]
     table = Fixed({(): {W: 1.0}, (W,): {N: 1.0}, (W, N): {EOS: 1.0}})
-    lattice = build_lattice(TableStepper(7), [table], [(W, N)])
-    chain = drawing(lattice, ["a"], NAMES, EOS, reading.backwards)
-    records = [
-        record(0, "a", {best: 0.45, letters["w"]: 0.32}, "optimal"),
-        record(1, "a", {"w n": 1.0}, "exhaustive"),
+    chain = build_lattice(TableStepper(len(names)), [table], [(W, N)])
+    drawings = [
+        (BRANCHING, draw_first(reading.backwards, names)),
+        (CHAIN, drawing(chain, ["a"], names, EOS, reading.backwards)),
     ]
-    return write(folder, records, [(0, branching), (1, chain)])
+    records = [
+        record(BRANCHING, "a", {f"{w} {e} {d}": 0.45, f"{w} {n}": 0.32}, "optimal"),
+        record(CHAIN, "a", {f"{w} {n}": 1.0}, "exhaustive"),
+    ]
+    return write(folder, records, drawings)
+
+
+class Page(NamedTuple):
+    """A page that is open, at the pictures of the sentence with branches.
+
+    Selectors are those of CSS. In the lattice, all that is on the path of the best hypothesis has
+    the class `on`: a circle where it starts, boxes of tokens, its end, and the edges between them.
+    """
+
+    reading: Reading
+    browser: Browser
+
+    def texts(self, selector: str) -> list[str]:
+        """Return the texts of elements, in the order on the screen from left to right."""
+        places = self.browser(
+            f"[...document.querySelectorAll('{selector}')]"
+            ".map(e => [e.getBoundingClientRect().x, e.textContent])"
+        )
+        return [text for _, text in sorted(places)]
+
+    def sides(self, selector: str) -> list[tuple[float, float]]:
+        """Return the left and the right side of shapes of the lattice."""
+        boxes = self.browser(
+            f"[...document.querySelectorAll('.lattice {selector}')]"
+            ".map(e => e.getBBox()).map(box => [box.x, box.x + box.width])"
+        )
+        return [(left, right) for left, right in boxes]
 
 
 @pytest.fixture(scope="module", params=READINGS.values(), ids=READINGS)
-def pictures(
+def page(
     request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Pictures:
-    """The pictures of a script and a direction of writing."""
-
-    def from_left_to_right(selector: str) -> list[str]:
-        texts: list[str] = browser(TEXTS_FROM_LEFT_TO_RIGHT.format(selector))
-        return texts
-
+) -> Page:
+    """The page of a script and a direction of writing."""
     browser.open(write_pictured(tmp_path_factory.mktemp("pictures"), request.param))
-    browser("openSentence(1)")
-    chain = browser("document.querySelector('.lattice g.box text').textContent")
-    browser("openSentence(0)")
-    return Pictures(
-        reading=request.param,
-        supports=from_left_to_right(".supports .taken bdi"),
-        attention=from_left_to_right(".attention thead bdi"),
-        boxes=from_left_to_right(".lattice g.box.on text"),
-        ends=from_left_to_right(".lattice circle.on, .lattice g.end.on"),
-        edges_meet_shapes=browser(EDGES_MEET_SHAPES),
-        last_title=browser(
-            "[...document.querySelectorAll('.lattice g.box.on title')].at(-1).textContent"
-        ),
-        chain=chain,
-        complaints=browser.complaints(),
+    browser(f"openSentence({BRANCHING})")
+    return Page(request.param, browser)
+
+
+# --- the pictures ----------------------------------------------------------------------------
+
+
+def test_distributions_stand_in_the_order_of_the_text(page: Page) -> None:
+    chosen_tokens = page.texts(".supports .taken bdi")
+    assert chosen_tokens == page.reading.on_screen
+
+
+def test_columns_of_attention_stand_in_the_order_of_the_text(page: Page) -> None:
+    heads_of_columns = page.texts(".attention thead bdi")
+    assert heads_of_columns == page.reading.on_screen
+
+
+def test_the_path_of_a_lattice_reads_as_the_text(page: Page) -> None:
+    boxes = page.texts(".lattice g.box.on text")
+    assert boxes == [text for text in page.reading.on_screen if text != "end"]
+
+
+def test_the_end_of_a_path_is_where_the_text_ends(page: Page) -> None:
+    """The end has a text, its probability; the circle at the start has none."""
+    left, right = page.texts(".lattice circle.on, .lattice g.end.on")
+    on_screen = page.reading.on_screen
+    assert (bool(left), bool(right)) == (on_screen[0] == "end", on_screen[-1] == "end")
+
+
+def test_edges_reach_from_shape_to_shape(page: Page) -> None:
+    """They meet up to a pixel."""
+    edges, shapes = page.sides("path.on"), page.sides(":is(circle, g).on")
+    assert len(edges) == len(page.reading.on_screen)
+    for left, right in edges:
+        assert any(abs(left - right_of_shape) < 1 for _, right_of_shape in shapes)
+        assert any(abs(right - left_of_shape) < 1 for left_of_shape, _ in shapes)
+
+
+def test_the_title_of_the_last_box_has_the_whole_path(page: Page) -> None:
+    """In the order of the text; in the document boxes stand in the order of the model."""
+    title = page.browser(
+        "[...document.querySelectorAll('.lattice g.box.on title')].at(-1).textContent"
     )
+    w, _, e, d = page.reading.letters
+    path = [d, e, w] if page.reading.backwards else [w, e, d]
+    assert title.split("\n")[0].split() == path  # the second line has the probability
 
 
-def test_distributions_stand_in_the_order_of_the_text(pictures: Pictures) -> None:
-    assert pictures.supports == pictures.reading.on_screen
+@pytest.fixture
+def chain(page: Page) -> Iterator[str]:
+    """The text of the only box of the sentence without branches."""
+    page.browser(f"openSentence({CHAIN})")
+    yield page.browser("document.querySelector('.lattice g.box text').textContent")
+    page.browser(f"openSentence({BRANCHING})")
 
 
-def test_columns_of_attention_stand_in_the_order_of_the_text(pictures: Pictures) -> None:
-    assert pictures.attention == pictures.reading.on_screen
+def test_a_box_of_several_tokens_is_in_the_order_of_the_text(page: Page, chain: str) -> None:
+    w, n, *_ = page.reading.letters
+    assert chain.split() == ([n, w] if page.reading.backwards else [w, n])
 
 
-def test_the_path_of_a_lattice_reads_as_the_text(pictures: Pictures) -> None:
-    assert pictures.boxes == [text for text in pictures.reading.on_screen if text != "end"]
-
-
-def test_the_end_of_a_path_is_where_the_text_ends(pictures: Pictures) -> None:
-    left, right = (bool(text) for text in pictures.ends)
-    on_screen = pictures.reading.on_screen
-    assert (left, right) == (on_screen[0] == "end", on_screen[-1] == "end")
-
-
-def test_edges_begin_where_shapes_end(pictures: Pictures) -> None:
-    assert pictures.edges_meet_shapes
-
-
-def test_the_title_of_the_last_box_has_the_whole_path(pictures: Pictures) -> None:
-    w, _, e, d = pictures.reading.letters
-    path = [d, e, w] if pictures.reading.backwards else [w, e, d]
-    assert pictures.last_title.split("\n")[0].split() == path
-
-
-def test_a_box_of_several_tokens_is_in_natural_order(pictures: Pictures) -> None:
-    assert pictures.chain.split() == (["n", "w"] if pictures.reading.backwards else ["w", "n"])
-
-
-def test_pictures_leave_nothing_in_the_console(pictures: Pictures) -> None:
-    assert pictures.complaints == []
+def test_pictures_leave_nothing_in_the_console(page: Page) -> None:
+    assert page.browser.complaints() == []

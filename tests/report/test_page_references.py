@@ -80,7 +80,7 @@ CIRCLES = "[...document.querySelectorAll('.coverage circle')]"
 
 
 def test_the_curve_of_coverage_has_a_point_for_each_rule(judged: Browser) -> None:
-    """Of five sentences four are kept, one of which is right; a blank line is none."""
+    """Four of five sentences are kept, one of which is right; a blank line is no sentence."""
     titles = judged(f"{CIRCLES}.map(e => e.textContent)")
     assert titles[0] == "all: 80.0 % kept, Accuracy (%) 25.0"
     assert "p >= 0.5: 60.0 % kept, Accuracy (%) 33.3" in titles

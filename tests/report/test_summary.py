@@ -31,7 +31,14 @@ def test_a_sentence_counts_once(sentence: Answer, kinds: list[str]) -> None:
     assert [kind for kind in KINDS if rates[kind]] == kinds
 
 
-@pytest.mark.parametrize(("least_probability", "abstained"), [(0.0, 0), (0.5, 1), (0.51, 2)])
+@pytest.mark.parametrize(
+    ("least_probability", "abstained"),
+    [
+        pytest.param(0.0, 0, id="all are written"),
+        pytest.param(0.5, 1, id="less than that of the text"),
+        pytest.param(0.51, 2, id="more than that of the text"),
+    ],
+)
 def test_the_summary_counts_abstentions(least_probability: float, abstained: int) -> None:
     summary = written(least_probability).summary
     assert summary.as_dict()["abstained"] == abstained

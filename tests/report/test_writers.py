@@ -13,9 +13,9 @@ from tests.report.writing import written
 @pytest.mark.parametrize(
     ("least_probability", "lines"),
     [
-        (0.0, ["x", "x", "", "", "x", ""]),
-        (0.5, ["x", "x", "", "", "", ""]),
-        (0.51, ["", "", "", "", "", ""]),
+        pytest.param(0.0, ["x", "x", "", "", "x", ""], id="all are written"),
+        pytest.param(0.5, ["x", "x", "", "", "", ""], id="less than that of the text"),
+        pytest.param(0.51, ["", "", "", "", "", ""], id="more than that of the text"),
     ],
 )
 def test_an_output_of_less_probability_is_left_out(

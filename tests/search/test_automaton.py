@@ -105,7 +105,6 @@ def test_alternatives_that_need_nothing_more_share_a_state() -> None:
 @pytest.mark.parametrize(
     ("output", "has_phrase"),
     [((5, 4), True), ((2, 2, 3), True), ((2, 5, 3), False), ((3, 2), False), ((), False)],
-    ids=str,
 )
 def test_one_of_several_phrases_is_enough(output: Tokens, has_phrase: bool) -> None:
     automaton = compiled(containing(["2", "3"], ["4"]), WORDS, EOS)
@@ -124,7 +123,7 @@ def test_a_token_may_be_excluded_up_to_the_end() -> None:
     assert after(automaton, (3, 4, 2)) == VIOLATED
 
 
-@pytest.mark.parametrize("output", [(4, 3, 3, 2), (4, 2, 4, 2, 3)], ids=str)
+@pytest.mark.parametrize("output", [(4, 3, 3, 2), (4, 2, 4, 2, 3)])
 def test_a_reversed_expression_reads_from_right_to_left(output: Tokens) -> None:
     automaton = compiled(reverse(parse_expression("2 3* 4 | 3 (2 4)*")), WORDS, EOS)
     assert after(automaton, (*output, EOS)) == SATISFIED

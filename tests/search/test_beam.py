@@ -124,7 +124,7 @@ class Watched(TableStepper):
 
 @pytest.mark.parametrize("rows", [1, 6])
 def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
-    """Those of at most `rows` sentences, and of one more batch."""
+    """Prefixes of at most `rows` sentences are alive, and those of one more batch."""
     model = Watched()
     beam_size = 3
     batch_size = 2

@@ -115,7 +115,11 @@ def test_forced_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "config", [SearchConfig(beam_size=1, stop="first"), SearchConfig(beam_size=1, n_best=0)]
+    "config",
+    [
+        pytest.param(SearchConfig(beam_size=1, stop="first"), id="the first end"),
+        pytest.param(SearchConfig(beam_size=1, n_best=0), id="all outputs"),
+    ],
 )
 def test_a_probability_rounded_above_one_does_not_break_the_bound(config: SearchConfig) -> None:
     model = RoundedUp({(): {2: 1.0}, (2,): {2: 0.5, 3: 0.5}})
@@ -151,9 +155,16 @@ def test_a_probability_of_satisfying_is_at_most_one(dropped: int) -> None:
 @pytest.mark.parametrize(
     ("beam_size", "end", "level", "outputs", "bound"),
     [
-        (1, 0.7, "optimal", [((A,), 0.42)], 0.4),
-        (1, 0.6, "none", [((A,), 0.36)], 0.4),
-        (2, 0.7, "exhaustive", [((A,), 0.42), ((B,), 0.4), ((A, B), 0.18)], 0.0),
+        pytest.param(1, 0.7, "optimal", [((A,), 0.42)], 0.4, id="a beam of one proves the best"),
+        pytest.param(1, 0.6, "none", [((A,), 0.36)], 0.4, id="a beam of one proves nothing"),
+        pytest.param(
+            2,
+            0.7,
+            "exhaustive",
+            [((A,), 0.42), ((B,), 0.4), ((A, B), 0.18)],
+            0.0,
+            id="a beam of two finds all",
+        ),
     ],
 )
 def test_the_example_of_the_documentation(

@@ -47,7 +47,12 @@ def test_a_position_that_is_not_covered_costs_all() -> None:
 
 @pytest.mark.parametrize(
     ("prefix", "repeats"),
-    [((2, 3, 4, 2, 3), {4}), ((2, 3, 4, 2, 5), set()), ((5, 3, 4, 2, 3), set()), ((2, 3), set())],
+    [
+        pytest.param((2, 3, 4, 2, 3), {4}, id="it ends as another n-gram begins"),
+        pytest.param((2, 3, 4, 2, 5), set(), id="another second token"),
+        pytest.param((5, 3, 4, 2, 3), set(), id="another first token"),
+        pytest.param((2, 3), set(), id="no n-gram yet"),
+    ],
 )
 def test_all_tokens_of_an_ngram_count(prefix: tuple[int, ...], repeats: set[int]) -> None:
     assert Constraints(block_ngram_repeat=3).forbidden(prefix, EOS) == repeats

@@ -19,7 +19,14 @@ from tests.search.tables import EOS, Fixed, Table, TableStepper
 THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 
 
-@pytest.mark.parametrize(("n_best", "settled"), [(1, True), (2, False), (0, False)])
+@pytest.mark.parametrize(
+    ("n_best", "settled"),
+    [
+        pytest.param(1, True, id="the best"),
+        pytest.param(2, False, id="the two best"),
+        pytest.param(0, False, id="all"),
+    ],
+)
 def test_what_a_beam_of_one_settles(n_best: int, settled: bool) -> None:
     (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(beam_size=1, n_best=0))
     assert (result.certificate.level, result.certificate.proven) == ("optimal", 1)

@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import cycle
 from typing import NamedTuple
 
 import pytest
@@ -10,61 +11,81 @@ from onmt_entmax.search import TargetScore, TokenScore, score_targets
 from tests.search.tables import EOS, RoundedUp, Table, TableStepper
 
 
+class Step(NamedTuple):
+    """A token of a target, or its end symbol."""
+
+    token: int
+    log_probs: list[float]
+    """Of all tokens before it."""
+    score: TokenScore
+
+    @property
+    def expected(self) -> float:
+        """The log-probability of the token."""
+        return self.log_probs[self.token]
+
+
 class Scored(NamedTuple):
     """A random target of a random table, and its score."""
 
-    target: list[int]
-    rows: list[list[float]]
-    """For each token and the end symbol the log-probabilities before it."""
+    steps: list[Step]
     score: TargetScore
 
-    def steps(self) -> list[tuple[int, list[float], TokenScore]]:
-        """Return token, log-probabilities and score of each step."""
-        return list(zip([*self.target, EOS], self.rows, self.score.steps, strict=True))
+
+def steps_of(table: Table, target: list[int], score: TargetScore) -> list[Step]:
+    """Return the steps of a target and its end symbol."""
+    return [
+        Step(token, table.log_probs(tuple(target[:position])), step)
+        for position, (token, step) in enumerate(zip([*target, EOS], score.steps, strict=True))
+    ]
+
+
+ALPHAS = (1.0, 1.5, 2.0)
+WORDS = (2, 3, 4)  # the tokens of a table that are no start or end symbol
+LONGEST = 4
 
 
 @pytest.fixture(scope="module")
 def scored() -> list[Scored]:
     draw = random.Random(0)
-    tables = [Table(seed, (1.0, 1.5, 2.0)[seed % 3]) for seed in range(40)]
-    targets = [[draw.randint(2, 4) for _ in range(draw.randint(0, 4))] for _ in tables]
+    tables = [Table(seed, alpha) for seed, alpha in zip(range(40), cycle(ALPHAS), strict=False)]
+    targets = [draw.choices(WORDS, k=draw.randint(0, LONGEST)) for _ in tables]
     scores = score_targets(TableStepper(), tables, targets)
     return [
-        Scored(target, [table.log_probs(tuple(target[:n])) for n in range(len(target) + 1)], score)
+        Scored(steps_of(table, target, score), score)
         for table, target, score in zip(tables, targets, scores, strict=True)
     ]
 
 
 def test_a_token_has_its_log_probability(scored: list[Scored]) -> None:
     for target in scored:
-        for token, row, step in target.steps():
-            assert step.log_prob == pytest.approx(row[token])
+        for step in target.steps:
+            assert step.score.log_prob == pytest.approx(step.expected)
 
 
 def test_the_rank_of_a_token_counts_more_probable_ones(scored: list[Scored]) -> None:
     for target in scored:
-        for token, row, step in target.steps():
-            assert step.rank == 1 + sum(other > row[token] for other in row)
+        for step in target.steps:
+            assert step.score.rank == 1 + sum(other > step.expected for other in step.log_probs)
 
 
 def test_the_support_of_a_step_counts_possible_tokens(scored: list[Scored]) -> None:
     for target in scored:
-        for _, row, step in target.steps():
-            assert step.support == sum(other > -math.inf for other in row)
+        for step in target.steps:
+            assert step.score.support == sum(other > -math.inf for other in step.log_probs)
 
 
 def test_the_score_of_a_target_is_the_sum_over_its_tokens(scored: list[Scored]) -> None:
     for target in scored:
-        total = sum(row[token] for token, row, _ in target.steps())
+        total = sum(step.expected for step in target.steps)
         assert target.score.log_prob == pytest.approx(total)
 
 
 def test_a_target_names_its_first_impossible_token(scored: list[Scored]) -> None:
     first = []
     for target in scored:
-        steps = enumerate(target.steps())
-        impossible = [n for n, (token, row, _) in steps if row[token] == -math.inf]
-        first.append(min(impossible, default=None))
+        possible = [step.expected > -math.inf for step in target.steps]
+        first.append(None if all(possible) else possible.index(False))
     assert [target.score.excluded_at for target in scored] == first
     assert {None, 0, 1} <= set(first)
 

@@ -20,10 +20,14 @@ def assert_equal_results(results: dict[int, SearchResult], alone: list[SearchRes
         assert results[number].certificate.level == expected.certificate.level
 
 
+COUNT, AT_ONCE = 60, 3  # sentences in all, and in each request
+
+
 @rows_alive
 def test_a_stream_of_tables_gives_what_each_gives_alone(rows: int) -> None:
-    tables = [Table(seed, 1.5) for seed in range(60)]
-    requests = [Request(tables[first : first + 3]) for first in range(0, 60, 3)]
+    tables = [Table(seed, 1.5) for seed in range(COUNT)]
+    starts = range(0, COUNT, AT_ONCE)
+    requests = [Request(tables[start : start + AT_ONCE]) for start in starts]
     alone = [beam_search(TableStepper(), [table], CONFIG)[0] for table in tables]
     assert_equal_results(dict(stream_search(TableStepper(), iter(requests), CONFIG, rows)), alone)
 
@@ -39,6 +43,7 @@ def test_a_stream_of_sentences_gives_what_each_gives_alone(
     model = stepper(network(kind, alpha=1.5, seed=9))
     singles = sentences(18)
     assert model.can_join is can_join
-    requests = [Request(together(singles[first : first + 3])) for first in range(0, 18, 3)]
+    starts = range(0, len(singles), AT_ONCE)
+    requests = [Request(together(singles[start : start + AT_ONCE])) for start in starts]
     alone = [beam_search(model, single, CONFIG)[0] for single in singles]
     assert_equal_results(dict(stream_search(model, iter(requests), CONFIG, rows)), alone)

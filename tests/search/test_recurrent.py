@@ -14,17 +14,21 @@ from onmt_entmax.search.recurrent_decoding import RecurrentState
 from onmt_entmax.search.stepper import SearchError, Step
 from tests.search.networks import SMALL, VOCABULARIES, network, sentences, stepper, together
 
-COVERED: list[dict[str, Any]] = [
-    {"encoder_type": "brnn", "global_attention_alpha": 1.5},
-    {"global_attention": "dot", "global_attention_alpha": 1.0, "dec_layers": 1, "enc_layers": 1},
-    {"global_attention_alpha": 1.3, "dec_layers": 3, "enc_layers": 3},
-]
+GENERAL: dict[str, Any] = {"encoder_type": "brnn", "global_attention_alpha": 1.5}
+DOT = {"global_attention": "dot", "global_attention_alpha": 1.0, "dec_layers": 1, "enc_layers": 1}
+THREE_LAYERS = {"global_attention_alpha": 1.3, "dec_layers": 3, "enc_layers": 3}
 
 
 def pair(
     changes: dict[str, Any], *, alpha: float, double: bool
 ) -> tuple[ModelStepper, ModelStepper]:
-    """Return two steppers of one model: with prepared weights, and with OpenNMT-py's step."""
+    """Return two steppers of one model: with prepared weights, and with OpenNMT-py's step.
+
+    Args:
+        changes: options of the network; it is an LSTM with input feeding.
+        alpha: of the output.
+        double: whether weights and steps are in float64.
+    """
     torch.manual_seed(1)
     model = build_model(ModelConfig(**{**SMALL, **changes}, generator_alpha=alpha), VOCABULARIES)
     model = model.eval().double() if double else model.eval()
@@ -77,7 +81,14 @@ def assert_equal_steps(fast: Step, slow: Step, tolerance: float) -> None:
 
 @pytest.mark.parametrize("double", [True, False], ids=["float64", "float32"])
 @pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.0])
-@pytest.mark.parametrize("changes", COVERED, ids=["general", "dot", "three layers"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param(GENERAL, id="general"),
+        pytest.param(DOT, id="dot"),
+        pytest.param(THREE_LAYERS, id="three layers"),
+    ],
+)
 @torch.inference_mode()
 def test_a_step_is_opennmts(changes: dict[str, Any], alpha: float, double: bool) -> None:
     """For rows that a search chose, in several steps; sentences leave, and others join."""
@@ -106,7 +117,7 @@ def test_float64_is_computed_by_opennmt() -> None:
 
     A model whose own weights are in float64 has prepared steps, as `pair` makes them.
     """
-    prepared, _ = pair(COVERED[0], alpha=1.5, double=False)
+    prepared, _ = pair(GENERAL, alpha=1.5, double=False)
     with torch.inference_mode():
         assert not isinstance(prepared.double().start(sentences(1)[0]), RecurrentState)
 
@@ -125,7 +136,7 @@ def test_a_mean_encoder_has_no_float64() -> None:
 
 
 def test_both_give_the_same_outputs_and_certificates() -> None:
-    prepared, plain = pair(COVERED[0], alpha=1.5, double=True)
+    prepared, plain = pair(GENERAL, alpha=1.5, double=True)
     config = SearchConfig(beam_size=4, n_best=2, max_length=8)
     batch = together(sentences(8))
     results = zip(*(beam_search(one, batch, config) for one in (prepared, plain)), strict=True)

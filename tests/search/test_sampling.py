@@ -77,7 +77,7 @@ def test_no_more_tokens_are_drawn_than_reach_the_probability(
 
 
 class TestSamplesWithoutReplacement:
-    """Of a table with four outcomes."""
+    """Samples of a table with four outcomes."""
 
     TABLE = Table(1, alpha=1.5, vocabulary_size=4, spread=1.5)
     SAMPLING = Sampling(distinct=True)
@@ -209,7 +209,10 @@ def test_a_prefix_is_kept(sampling: Sampling) -> None:
         assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
 
 
-@pytest.mark.parametrize(("distinct", "count"), [(False, 2), (True, 1)])
+@pytest.mark.parametrize(
+    ("distinct", "count"),
+    [pytest.param(False, 2, id="drawn twice"), pytest.param(True, 1, id="drawn once")],
+)
 def test_an_impossible_prefix_leaves_no_sample_and_its_neighbour_alone(
     distinct: bool, count: int
 ) -> None:

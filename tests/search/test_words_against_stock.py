@@ -73,7 +73,7 @@ def log_prob(model: SparseNMTModel, source: str, output: str) -> float:
     ],
 )
 def test_an_output_that_differs_is_more_probable(tmp_path: Path, spread: float, end: float) -> None:
-    """In float64."""
+    """If both are scored again, in float64: the searches were in float32."""
     model = write_model(tmp_path / "model", spread, end)
     lines = random_lines(count=20)
     theirs = opennmt_side(tmp_path / "model", lines, OPTIONS)()

@@ -178,7 +178,6 @@ BFLOAT16_ON_A_GPU = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("dtype", "tolerance"),
     [(torch.float16, 5e-3), pytest.param(torch.bfloat16, 4e-2, marks=BFLOAT16_ON_A_GPU)],
-    ids=str,
 )
 def test_half_types(blocks: None, dtype: torch.dtype, tolerance: float) -> None:
     mask = mask_of("random", 18, 20)
@@ -186,7 +185,7 @@ def test_half_types(blocks: None, dtype: torch.dtype, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", [torch.float16, pytest.param(torch.bfloat16, marks=BFLOAT16_ON_A_GPU)], ids=str
+    "dtype", [torch.float16, pytest.param(torch.bfloat16, marks=BFLOAT16_ON_A_GPU)]
 )
 def test_half_types_are_returned(blocks: None, dtype: torch.dtype) -> None:
     assert entmax_attention(*inputs(18, 20, dtype=dtype)).dtype == dtype

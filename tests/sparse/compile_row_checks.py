@@ -1,16 +1,16 @@
 """The GPU kernels of rows can be compiled to machine code, which needs no GPU.
 
 Not collected by itself: test_kernels.py runs this with Triton's compiler, not its interpreter.
-Arguments and constants have their names in triton_kernels.py and triton_gradient_kernels.py, which
-explain them.
 """
 
 from typing import Any, NamedTuple
 
 import pytest
-import triton.language as tl
+import torch
+from torch import Tensor
 
 from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_kernels
+from onmt_entmax.sparse.backends.triton_launch import form_of
 from tests.sparse.compiling import (
     ALPHA_OF_ALL,
     DOUBLES,
@@ -30,104 +30,106 @@ LONG_GRADIENT_TILE = {"width": 512}
 
 
 class RowForm(NamedTuple):
-    """How the kernels of rows compute."""
+    """Alphas and a type of scores: they decide which code `triton_rows` compiles of a kernel."""
 
-    power: int
-    """1 / (alpha - 1), if it is a whole number; else 0."""
-    each_row: bool
-    """Whether each row has its own alpha."""
-    numbers: str
-    """Type of the results."""
+    alpha: float | Tensor
+    scores: torch.dtype
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The types of the arguments of all kernels of rows, by their names in the kernels."""
+        double, each_row = self.scores == torch.float64, isinstance(self.alpha, Tensor)
+        numbers = DOUBLES if double else FLOATS
+        return {
+            "n": INTEGER,  # the length of a row
+            "rows": INTEGER,  # their number, if a program has several
+            # A `RowAlphas`.
+            "alpha": FLOATS if each_row else ALPHA_OF_ALL,
+            "inner": INTEGER,
+            "count": INTEGER,
+            # What is read: scores, or probabilities and the gradient in them.
+            "scores": DOUBLES if double else HALVES,
+            "probabilities": numbers,
+            "incoming": numbers,
+            # What is written: results and conjugates, or the gradients in scores and in alphas.
+            "out": numbers,
+            "shifted": numbers,
+            "maxima": numbers,
+            "alpha_out": numbers,
+            "listed_columns": INTEGERS,  # the candidates of long rows
+        }
 
     @property
     def constants(self) -> dict[str, Any]:
-        """The constants that all kernels of rows have."""
-        work = tl.float64 if self.numbers == DOUBLES else tl.float32
-        return {"each_row": self.each_row, "power": self.power, "work": work}
-
-    @property
-    def types_of_alpha(self) -> dict[str, str]:
-        """The types of the arguments of `RowAlphas`."""
-        alpha = FLOATS if self.each_row else ALPHA_OF_ALL
-        return {"alpha": alpha, "inner": INTEGER, "count": INTEGER}
+        """The constants of all kernels of rows that follow from alphas and scores."""
+        each_row = isinstance(self.alpha, Tensor)
+        return {
+            **form_of(self.alpha, self.scores).constants,
+            "each_row": each_row,
+            "of_alpha": each_row,  # a number has no gradient
+        }
 
 
+ALPHAS = torch.tensor([[1.2], [1.5]])  # their type is enough: the compiler sees no values
 ROW_FORMS = {
-    "alpha 1.5": RowForm(power=2, each_row=False, numbers=FLOATS),
-    "any alpha": RowForm(power=0, each_row=False, numbers=FLOATS),
-    "an alpha for each row": RowForm(power=0, each_row=True, numbers=FLOATS),
-    "an alpha for each row, in float64": RowForm(power=0, each_row=True, numbers=DOUBLES),
+    "alpha 1.5": RowForm(1.5, torch.bfloat16),  # powers are squares
+    "any alpha": RowForm(1.3, torch.bfloat16),
+    "an alpha for each row": RowForm(ALPHAS, torch.bfloat16),
+    "an alpha for each row, in float64": RowForm(ALPHAS, torch.float64),
 }
 row_forms = pytest.mark.parametrize("form", ROW_FORMS.values(), ids=list(ROW_FORMS))
-RESULTS = {
-    "probabilities": {"result": "probabilities", "conjugate": True},
-    "logarithms": {"result": "logs", "conjugate": False},
-}
-results = pytest.mark.parametrize("result", RESULTS.values(), ids=list(RESULTS))
+# As `triton_rows` calls the solvers: for the loss conjugates are needed too.
+results = pytest.mark.parametrize(
+    ("result", "conjugate"),
+    [
+        pytest.param("probabilities", True, id="probabilities and conjugates"),
+        pytest.param("logs", False, id="logarithms"),
+    ],
+)
 
 
-def compile_solver(
-    kernel: Any, capability: int, form: RowForm, own_type: dict[str, str], **constants: Any
-) -> None:
-    """Compile a kernel that solves rows of scores in bfloat16.
+def compile_rows(kernel: Any, capability: int, form: RowForm, **constants: Any) -> None:
+    """Compile a kernel of rows.
 
     Args:
         kernel: a function of Triton.
         capability: of the GPU.
-        form: of the solution.
-        own_type: of the argument that only this solver has.
-        constants: that are not the form's.
+        form: has more arguments and constants than this kernel.
+        constants: the kernel's others.
     """
-    types = {
-        "scores": HALVES,
-        "n": INTEGER,
-        **dict.fromkeys(("out", "shifted", "maxima"), form.numbers),
-        **form.types_of_alpha,
-        **own_type,
-    }
-    log_form = form.each_row  # as `form_of` has it: alphas of a tensor may be near 1
-    compile_kernel(kernel, capability, types, log_form=log_form, **form.constants, **constants)
 
+    def of_kernel(by_name: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in by_name.items() if name in kernel.arg_names}
 
-def compile_gradient(
-    kernel: Any, capability: int, form: RowForm, own_type: dict[str, str], **constants: Any
-) -> None:
-    """Compile a kernel of gradients, in alpha too if each row has its own; see `compile_solver`."""
-    types = {
-        "n": INTEGER,
-        **dict.fromkeys(("probabilities", "incoming", "out", "alpha_out"), form.numbers),
-        **form.types_of_alpha,
-        **own_type,
-    }
-    of_alpha = form.each_row
-    compile_kernel(kernel, capability, types, of_alpha=of_alpha, **form.constants, **constants)
+    constants |= of_kernel(form.constants)
+    compile_kernel(kernel, capability, of_kernel(form.types), **constants)
 
 
 @gpus
 @row_forms
 @results
-def test_short_rows(capability: int, form: RowForm, result: dict[str, Any]) -> None:
-    kernel, own_type = triton_kernels.solve_short, {"rows": INTEGER}
-    compile_solver(kernel, capability, form, own_type, **SHORT_TILE, **result)
+def test_short_rows(capability: int, form: RowForm, result: str, conjugate: bool) -> None:
+    kernel = triton_kernels.solve_short
+    compile_rows(kernel, capability, form, result=result, conjugate=conjugate, **SHORT_TILE)
 
 
 @gpus
 @row_forms
 @results
-def test_long_rows(capability: int, form: RowForm, result: dict[str, Any]) -> None:
-    kernel, own_type = triton_kernels.solve_long, {"listed_columns": INTEGERS}
-    compile_solver(kernel, capability, form, own_type, **LONG_TILE, **result)
+def test_long_rows(capability: int, form: RowForm, result: str, conjugate: bool) -> None:
+    kernel = triton_kernels.solve_long
+    compile_rows(kernel, capability, form, result=result, conjugate=conjugate, **LONG_TILE)
 
 
 @gpus
 @row_forms
 def test_gradients_of_short_rows(capability: int, form: RowForm) -> None:
-    kernel, own_type = triton_gradient_kernels.gradient_short, {"rows": INTEGER}
-    compile_gradient(kernel, capability, form, own_type, **SHORT_GRADIENT_TILE)
+    kernel = triton_gradient_kernels.gradient_short
+    compile_rows(kernel, capability, form, **SHORT_GRADIENT_TILE)
 
 
 @gpus
 @row_forms
 def test_gradients_of_long_rows(capability: int, form: RowForm) -> None:
     kernel = triton_gradient_kernels.gradient_long
-    compile_gradient(kernel, capability, form, {}, **LONG_GRADIENT_TILE)
+    compile_rows(kernel, capability, form, **LONG_GRADIENT_TILE)

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(INTERPRETED, reason="the Triton kernels take alp
 # instruction set.
 on_each_implementation = pytest.mark.usefixtures("device")
 needs_cpp = pytest.mark.skipif(cpu.module is None, reason="not built")
-types = pytest.mark.parametrize("dtype", TYPES, ids=str)
+types = pytest.mark.parametrize("dtype", TYPES)
 spreads = pytest.mark.parametrize("spread", [1e-4, 0.02, 1.0])
 
 
@@ -52,7 +52,9 @@ def exact_entmax(row: Tensor, alpha: float) -> Tensor:
 
 
 @needs_cpp
-@pytest.mark.parametrize("alpha", [2.5, 1e6, torch.tensor([[3.0]])], ids=str)
+@pytest.mark.parametrize(
+    "alpha", [2.5, 1e6, torch.tensor([[3.0]])], ids=["2.5", "a large alpha", "a learned alpha"]
+)
 def test_rows_on_a_cpu_are_solved_in_cpp(alpha: float | Tensor) -> None:
     assert backends.backend_for(torch.zeros(1, 2), alpha) is cpu
 
@@ -73,7 +75,7 @@ def test_rows_of_an_enormous_alpha_are_solved_by_pytorch() -> None:
 def test_the_error_is_a_few_roundings_of_the_result(
     name: str, alpha: float, dtype: torch.dtype
 ) -> None:
-    """Wherever the scores are."""
+    """This holds wherever the scores are."""
     row = torch.tensor(ROWS[name], dtype=dtype)
     exact = exact_entmax(row, alpha)
     p, logs = entmax(row, alpha).double(), log_entmax(row, alpha).double()
@@ -178,7 +180,13 @@ def test_losses_are_those_of_the_definition(spread: float, dtype: torch.dtype) -
 
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
-@pytest.mark.parametrize("alpha", [3.0, torch.tensor([[1.5], [3.0], [1.0], [2.25]])], ids=str)
+@pytest.mark.parametrize(
+    "alpha",
+    [
+        pytest.param(3.0, id="an alpha"),
+        pytest.param(torch.tensor([[1.5], [3.0], [1.0], [2.25]]), id="an alpha for each row"),
+    ],
+)
 def test_a_recorded_graph_takes_rows_of_any_length(
     alpha: float | Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

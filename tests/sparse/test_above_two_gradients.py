@@ -66,10 +66,9 @@ def test_gradients_of_a_loss_that_keeps_the_support_alone(alpha: float) -> None:
 @pytest.mark.parametrize(
     ("alpha", "dtype"),
     [(2.25, torch.float32), (3.0, torch.float64), (10.0, torch.float32), (50.0, torch.float64)],
-    ids=str,
 )
 def test_gradients_equal_the_definition(alpha: float, dtype: torch.dtype) -> None:
-    """Also in alpha, although Jacobian weights reach 1e12 ** (alpha - 2)."""
+    """Those in alpha do, too, although Jacobian weights reach 1e12 ** (alpha - 2)."""
     z, upstream = torch.randn(2, 8, 140, dtype=dtype)
     alphas = torch.full((8, 1), alpha, dtype=torch.float64)
     p = entmax(z / alpha, alphas)
@@ -89,7 +88,7 @@ def test_gradients_equal_the_definition(alpha: float, dtype: torch.dtype) -> Non
 
 @on_each_implementation
 def test_the_gradient_in_alpha_of_small_probabilities() -> None:
-    """By differences of decimals, where one Jacobian weight is 1e30 times another."""
+    """It equals differences of decimals, where one Jacobian weight is 1e30 times another."""
     scores, upstream = (0.0, -0.33333333, -0.05), torch.tensor([[0.7, -1.0, 0.2]]).double()
     alpha = torch.tensor([[4.0]], dtype=torch.float64, requires_grad=True)
     row = torch.tensor([scores], dtype=torch.float64)

@@ -53,7 +53,7 @@ class TestAnAlphaBelowOneOrNotFinite:
             function(torch.zeros(2, 3), torch.tensor([[1.5], [wrong]]))
 
     def test_is_refused_by_the_module(self, wrong: float) -> None:
-        with pytest.raises(ValueError, match="alpha"):
+        with pytest.raises(ValueError, match="alpha must be a number from 1"):
             Entmax(wrong)
 
 

@@ -137,7 +137,7 @@ def outcome_of(alpha: float, mask: Mask, queries: int, keys: int, dtype: torch.d
 def test_cpp_agrees_with_pytorch(
     alpha: float, kind: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With each instruction set."""
+    """C++ runs with each instruction set."""
     for queries, keys in ((5, 7), (6, 70)):
         mask = masks(queries, keys)[kind]
         fused = outcome_of(alpha, mask, queries, keys, dtype)
@@ -200,7 +200,7 @@ class TestLeadingDimensionsThatBroadcast:
 
 
 class TestStrides:
-    """As models have them: heads split from one projection."""
+    """Strides as models have them: heads are split from one projection."""
 
     @pytest.fixture
     def tensors(self) -> list[Tensor]:

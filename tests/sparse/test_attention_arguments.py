@@ -9,9 +9,7 @@ from onmt_entmax import entmax_attention, entmax_attention_weights
 from tests.sparse.attention_inputs import inputs
 
 
-@pytest.mark.parametrize(
-    ("sentences", "queries", "keys"), [(2, 3, 0), (2, 0, 0), (0, 3, 0)], ids=str
-)
+@pytest.mark.parametrize(("sentences", "queries", "keys"), [(2, 3, 0), (2, 0, 0), (0, 3, 0)])
 def test_empty_tensors_give_zeros(sentences: int, queries: int, keys: int) -> None:
     query, key = torch.randn(sentences, queries, 4), torch.randn(sentences, keys, 4)
     value = torch.randn(sentences, keys, 5)

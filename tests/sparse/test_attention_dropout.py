@@ -11,7 +11,7 @@ from tests.sparse.attention_inputs import Numbers, alpha_of, inputs
 from tests.sparse.attention_inputs import leaves as as_leaves
 
 
-@pytest.fixture(params=[1.5, (1.3, 1.8), (1.5, 2.5)], ids=str)
+@pytest.fixture(params=[1.5, (1.3, 1.8), (1.5, 2.5)])
 def alpha(request: pytest.FixtureRequest) -> float | Tensor:
     """A number, or a tensor with one for each head."""
     numbers: Numbers = request.param
@@ -91,7 +91,7 @@ def signs_of_rows() -> Tensor:
 
 
 def test_rows_drop_independently(signs_of_rows: Tensor) -> None:
-    """Within a head, between heads and between seeds; the limit is six standard deviations."""
+    """Rows of a head, of two heads and of two seeds; the limit is six standard deviations."""
     agreement = (signs_of_rows @ signs_of_rows.T / KEYS).fill_diagonal_(0)
     assert agreement.abs().max() < 0.45
 

@@ -13,7 +13,14 @@ from torch.utils.flop_counter import FlopCounterMode
 from onmt_entmax.sparse import entmax, entmax_attention, entmax_loss, log_entmax
 
 TARGET = torch.tensor([0, 3])
-ALPHA_FORMS = (1.0, 1.5, torch.tensor([[1.0], [1.4], [2.3]]))
+alpha_forms = pytest.mark.parametrize(
+    "alpha",
+    [
+        pytest.param(1.0, id="softmax"),
+        pytest.param(1.5, id="1.5"),
+        pytest.param(torch.tensor([[1.0], [1.4], [2.3]]), id="an alpha for each row"),
+    ],
+)
 
 
 def all_functions(z: Tensor, alpha: float | Tensor) -> Tensor:
@@ -36,14 +43,14 @@ def value_and_gradients(
     return [value.detach(), *torch.autograd.grad(value, inputs)]
 
 
-@pytest.mark.parametrize("alpha", ALPHA_FORMS, ids=str)
+@alpha_forms
 def test_whole_graphs(alpha: float | Tensor) -> None:
     compiled = torch.compile(all_functions, fullgraph=True, backend="aot_eager")
     expected = value_and_gradients(all_functions, alpha)
     torch.testing.assert_close(value_and_gradients(compiled, alpha), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("alpha", ALPHA_FORMS, ids=str)
+@alpha_forms
 def test_exported_programs(alpha: float | Tensor) -> None:
     class Module(torch.nn.Module):
         def forward(self, z: Tensor, alphas: Tensor) -> Tensor:
@@ -56,14 +63,14 @@ def test_exported_programs(alpha: float | Tensor) -> None:
         torch.testing.assert_close(exported(z, alphas), all_functions(z, alpha))
 
 
-@pytest.mark.parametrize("alpha", ALPHA_FORMS, ids=str)
+@alpha_forms
 def test_graphs_of_operations(alpha: float | Tensor) -> None:
     first, second = torch.randn(2, 3, 10)
     graph = make_fx(lambda z: all_functions(z, alpha), tracing_mode="real")(first)
     torch.testing.assert_close(graph(second), all_functions(second, alpha))
 
 
-@pytest.mark.parametrize("each_row", [False, True])
+@pytest.mark.parametrize("each_row", [False, True], ids=["an alpha", "an alpha for each row"])
 def test_the_operator_obeys_pytorchs_rules(each_row: bool) -> None:
     z = torch.rand(3, 5, dtype=torch.float64, requires_grad=True)
     alphas = None
@@ -93,7 +100,11 @@ def test_transforms_of_torch_func_are_refused(function: Callable[[Tensor], Tenso
 
 
 @pytest.mark.parametrize(
-    ("alpha", "is_nan"), [(torch.tensor(0.5), True), (torch.tensor([1.5]), False)], ids=str
+    ("alpha", "is_nan"),
+    [
+        pytest.param(torch.tensor(0.5), True, id="below 1"),
+        pytest.param(torch.tensor([1.5]), False, id="in range"),
+    ],
 )
 def test_a_wrong_alpha_is_nan_where_values_cannot_be_read(alpha: Tensor, is_nan: bool) -> None:
     """Under PyTorch's modes, such as its counter of operations."""

@@ -15,7 +15,8 @@ def random_distributions() -> Tensor:
     return torch.distributions.Dirichlet(torch.ones(8, dtype=torch.float64)).sample((300,))
 
 
-of_entropy = pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7, 1.001, 1.5, 2.0, 3.0])
+NEAR_1 = 1 + 2.4e-7  # two numbers of float32 above 1
+of_entropy = pytest.mark.parametrize("alpha", [1.0, NEAR_1, 1.001, 1.5, 2.0, 3.0])
 
 
 @of_entropy
@@ -47,11 +48,12 @@ def test_the_gradient_of_the_entropy_in_alpha(alpha: float) -> None:
     p = random_distributions()[0]
     learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
     tsallis_entropy(p, learned).backward()
-    above, below = entropy_oracle(p, alpha + 1e-6), entropy_oracle(p, alpha - 1e-6)
-    assert float(learned.grad) == pytest.approx(float(above - below) / 2e-6, rel=2e-5)
+    step = 1e-6
+    above, below = entropy_oracle(p, alpha + step), entropy_oracle(p, alpha - step)
+    assert float(learned.grad) == pytest.approx(float(above - below) / (2 * step), rel=2e-5)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1 + 2.4e-7])
+@pytest.mark.parametrize("alpha", [1.0, NEAR_1])
 def test_the_gradient_of_the_entropy_in_alpha_near_1(alpha: float) -> None:
     """It is compared with its limit; differences have no digits there."""
     p = random_distributions()[0]
@@ -75,7 +77,9 @@ def test_a_learned_alpha_in_float16_has_a_finite_gradient(alpha: float) -> None:
     assert learned.grad.isfinite()
 
 
-@pytest.mark.parametrize("wrong", [0.5, math.nan, torch.tensor([0.5])], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [0.5, math.nan, torch.tensor([0.5])], ids=["0.5", "nan", "a tensor"]
+)
 def test_the_entropy_refuses_an_alpha_below_one(wrong: float | Tensor) -> None:
-    with pytest.raises(ValueError, match="alpha"):
+    with pytest.raises(ValueError, match="alpha must be at least 1"):
         tsallis_entropy(torch.tensor([0.5, 0.5]), wrong)

@@ -73,16 +73,30 @@ class TestHalfTypes:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"alpha": 0.5}, "alpha must be a number from 1"),
-        ({"reduction": "max"}, "reduction"),
-        ({"label_smoothing": 1.5}, "label_smoothing"),
-        ({"weight": torch.ones(3)}, "weight"),
-        ({"weight": torch.ones(4, requires_grad=True)}, "weight has no gradient"),
-        ({"target": torch.tensor([0, 9])}, "not a class from 0 to 3"),
-        ({"target": torch.tensor([0, 1, 2])}, "does not fit"),
-        ({"target": torch.rand(2, 3)}, "does not fit"),
-        ({"scores": torch.tensor(1.0)}, "dimension"),
-        ({"scores": torch.full((2, 4), -float("inf"))}, "-inf everywhere"),
+        pytest.param({"alpha": 0.5}, "alpha must be a number from 1", id="alpha below 1"),
+        pytest.param({"reduction": "max"}, "reduction", id="an unknown reduction"),
+        pytest.param(
+            {"label_smoothing": 1.5}, "label_smoothing", id="more smoothing than probability"
+        ),
+        pytest.param({"weight": torch.ones(3)}, "weight", id="too few weights"),
+        pytest.param(
+            {"weight": torch.ones(4, requires_grad=True)},
+            "weight has no gradient",
+            id="learned weights",
+        ),
+        pytest.param(
+            {"target": torch.tensor([0, 9])}, "not a class from 0 to 3", id="an unknown class"
+        ),
+        pytest.param({"target": torch.tensor([0, 1, 2])}, "does not fit", id="too many targets"),
+        pytest.param(
+            {"target": torch.rand(2, 3)}, "does not fit", id="too few classes of a distribution"
+        ),
+        pytest.param({"scores": torch.tensor(1.0)}, "dimension", id="a number for scores"),
+        pytest.param(
+            {"scores": torch.full((2, 4), -float("inf"))},
+            "-inf everywhere",
+            id="no class is possible",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict, message: str) -> None:
@@ -140,7 +154,11 @@ def test_scores_far_from_zero_keep_their_digits(alpha: float, kind: str, compile
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5])
 @pytest.mark.parametrize(
-    ("weight", "compiled"), [(None, False), (torch.tensor([1.0, 2.0, 0.5]), True)]
+    ("weight", "compiled"),
+    [
+        pytest.param(None, False, id="eager"),
+        pytest.param(torch.tensor([1.0, 2.0, 0.5]), True, id="compiled, with weights"),
+    ],
 )
 def test_ignored_rows_count_nothing_under_smoothing(
     alpha: float, weight: Tensor | None, compiled: bool

@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
     gradient: Tensor
 
 
-@pytest.fixture(params=[torch.float64, torch.float32], ids=str)
+@pytest.fixture(params=[torch.float64, torch.float32])
 def dtype(request: pytest.FixtureRequest) -> torch.dtype:
     value: torch.dtype = request.param
     return value
@@ -106,7 +106,7 @@ def test_losses_of_a_class_far_beyond_the_margin_are_0(of_classes: list[Outcome]
         assert not outcome.losses[FAR_BEYOND].any()
 
 
-@pytest.mark.parametrize("dtype", [torch.float64], indirect=True, ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64], indirect=True)
 def test_losses_of_a_class_hardly_beyond_the_margin_are_0(of_classes: list[Outcome]) -> None:
     for outcome in of_classes:
         assert not outcome.losses[HARDLY_BEYOND].any()

@@ -15,12 +15,12 @@ ALPHAS = (1.0, 1.001, 1.2, 1.33, 1.5, 2.0, 2.5)
 KINDS = ("classes", "distributions")
 INDEX = torch.tensor([0, 1, -100, 3, 6, 2])
 WEIGHT = torch.tensor([0.5, 1.0, 0.0, 2.0, 0.3, 1.5, 0.7], dtype=torch.float64)
-OPTIONS: tuple[dict[str, object], ...] = (
-    {},
-    {"weight": WEIGHT},
-    {"label_smoothing": 0.1},
-    {"weight": WEIGHT, "label_smoothing": 0.3},
-)
+OPTIONS: dict[str, dict[str, object]] = {
+    "plain": {},
+    "weights": {"weight": WEIGHT},
+    "smoothing": {"label_smoothing": 0.1},
+    "weights and smoothing": {"weight": WEIGHT, "label_smoothing": 0.3},
+}
 
 
 def random_scores(*shape: int) -> Tensor:
@@ -48,7 +48,7 @@ reductions = pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 
 
 @reductions
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_alpha_one_is_cross_entropy(kind: str, options: dict, reduction: str) -> None:
     z, target = random_scores(6, 7), target_of(kind)
@@ -77,7 +77,7 @@ class TestTargetsWhoseWeightsSumToZero:
     def test_have_loss_0(self, reduction: str) -> None:
         z = random_scores(4, 7)
         loss = entmax_loss(z, self.INDEX, 1.0, weight=WEIGHT, reduction=reduction)
-        assert float(loss) == 0
+        assert loss.item() == 0
         assert not torch.autograd.grad(loss, z)[0].any()
 
     @pytest.mark.parametrize("reduction", ["sum", "mean"])
@@ -139,7 +139,13 @@ def test_losses_of_distributions_equal_the_definition(alpha: float, classes: int
 
 # Each alpha twice, with options in turn.
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("alpha", "options"), zip(ALPHAS * 2, cycle(OPTIONS)))
+@pytest.mark.parametrize(
+    ("alpha", "options"),
+    [
+        pytest.param(alpha, options, id=f"{alpha}, {name}")
+        for alpha, (name, options) in zip(ALPHAS * 2, cycle(OPTIONS.items()), strict=False)
+    ],
+)
 def test_gradients(alpha: float, kind: str, options: dict) -> None:
     target = target_of(kind)
     assert gradcheck(lambda z: entmax_loss(z, target, alpha, **options), random_scores(6, 7))
@@ -159,7 +165,7 @@ some_alphas = pytest.mark.parametrize("low", [1.001, 1.3, 2.3])
 
 @some_alphas
 def test_gradients_in_alpha(low: float) -> None:
-    """First and second."""
+    """First and second gradients."""
     z, alpha = random_scores(6, 7), torch.tensor([[low]], dtype=torch.float64, requires_grad=True)
     assert gradcheck(lambda x, a: entmax_loss(x, INDEX, a), (z, alpha))
     assert gradgradcheck(lambda x, a: entmax_loss(x, INDEX, a), (z, alpha))

@@ -34,8 +34,8 @@ else:
     ]
     NARROW = [(alpha, torch.bfloat16) for alpha in (1.05, 1.33, 1.5, 2.0, 2.5)]
 
-of_all_types = pytest.mark.parametrize(("alpha", "dtype"), [*WIDE, *NARROW], ids=str)
-of_32_and_64_bits = pytest.mark.parametrize(("alpha", "dtype"), WIDE, ids=str)
+of_all_types = pytest.mark.parametrize(("alpha", "dtype"), [*WIDE, *NARROW])
+of_32_and_64_bits = pytest.mark.parametrize(("alpha", "dtype"), WIDE)
 
 
 def rows_on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tensor:
@@ -114,9 +114,7 @@ def test_a_score_just_above_the_threshold_is_inside(shift: float, device: str) -
     assert (entmax(row + shift, 2.0) > 0).tolist() == [True, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "near"), [(torch.float32, -9.99999), (torch.float16, -9.9375)], ids=str
-)
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, -9.99999), (torch.float16, -9.9375)])
 def test_members_next_to_the_threshold_stay_positive(
     dtype: torch.dtype, near: float, device: str
 ) -> None:

@@ -155,9 +155,9 @@ def test_traced_attention(alpha: float) -> None:
     check_trace(attention, example, other)
 
 
-@pytest.mark.parametrize("shape", [(1, 4, 10), (2, 9, 10)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 4, 10), (2, 9, 10)])
 def test_a_trace_with_a_short_example_takes_longer_inputs(shape: tuple[int, ...]) -> None:
-    """Also without gradients, where attention reads and writes memory by itself."""
+    """Here nothing needs a gradient, so attention reads and writes memory by itself."""
     example, inputs = torch.randn(1, 4, 10), torch.randn(shape)
     trace = torch.jit.trace(lambda z: entmax_attention(z, z, z, alpha=1.5), (example,))
     expected = entmax_attention(inputs, inputs, inputs, alpha=1.5)

@@ -97,7 +97,7 @@ def test_units_that_are_no_letters_are_not_drawn() -> None:
 
 @pytest.mark.parametrize(("pairs_with_it", "drawn"), [(1, False), (2, True)])
 def test_a_letter_is_drawn_if_one_of_500_pairs_has_it(pairs_with_it: int, drawn: bool) -> None:
-    """Of one that fewer have, the vocabulary may lack the letter, or copy it."""
+    """If fewer have it, the vocabulary may lack the letter, or copy it."""
     pairs = [pair("abel", "abels")] * (1000 - pairs_with_it) + [pair("xyz", "xyzs")] * pairs_with_it
     invented = hallucinated({"deu": pairs}, copies=1, seed=1)
     assert len(invented) == 1000

@@ -49,7 +49,7 @@ def test_a_language_is_known_by_name_or_code(
 
 
 @pytest.mark.parametrize(
-    ("name", "language"),
+    ("name", "language"),  # as files of the shared tasks and of UniMorph are named
     [
         ("heb.trn", "heb"),
         ("heb_unvoc.trn", "heb_unvoc"),

@@ -40,12 +40,19 @@ def test_words_of_one_way_of_writing(word: str) -> None:
 @pytest.mark.parametrize(
     ("form", "lemma", "text"),
     [
-        ("otmeih", "отмен", "'otmeih' is in Latin, its lemma Cyrillic"),
-        ("budu шљемали", "шљемати", "'budu шљемали' is in Cyrillic and Latin, its lemma Cyrillic"),
-        ("PCR-теста", "PCR-тест", ""),
-        ("тест", "PCR-тест", ""),
-        ("食べる", "タベル", ""),
-        ("12", "отмен", ""),
+        pytest.param(
+            "otmeih", "отмен", "'otmeih' is in Latin, its lemma Cyrillic", id="another script"
+        ),
+        pytest.param(
+            "budu шљемали",
+            "шљемати",
+            "'budu шљемали' is in Cyrillic and Latin, its lemma Cyrillic",
+            id="another script in one word",
+        ),
+        pytest.param("PCR-теста", "PCR-тест", "", id="both scripts of the lemma"),
+        pytest.param("тест", "PCR-тест", "", id="one script of the lemma"),
+        pytest.param("食べる", "タベル", "", id="scripts of one way of writing"),
+        pytest.param("12", "отмен", "", id="no script"),
     ],
 )
 def test_a_form_is_in_the_script_of_its_lemma(form: str, lemma: str, text: str) -> None:

@@ -40,13 +40,15 @@ def test_tags_with_a_space() -> None:
 @pytest.mark.parametrize(
     ("text", "tags"),
     [
-        ("", []),
-        ("V", ["V"]),
-        ("V;PRS;NOM(3,SG)", ["V", "PRS", "NOM(3,SG)"]),
-        ("N;NOM(PL;PSS(1;PL));X", ["N", "NOM(PL;PSS(1;PL))", "X"]),
-        ("ADJ;(non)NOM;SG", ["ADJ", "(non)NOM", "SG"]),
-        ("A(B(1);C);X", ["A(B(1);C)", "X"]),
-        ("V);A", ["V)", "A"]),
+        pytest.param("", [], id="none"),
+        pytest.param("V", ["V"], id="one"),
+        pytest.param("V;PRS;NOM(3,SG)", ["V", "PRS", "NOM(3,SG)"], id="a comma between brackets"),
+        pytest.param(
+            "N;NOM(PL;PSS(1;PL));X", ["N", "NOM(PL;PSS(1;PL))", "X"], id="brackets within brackets"
+        ),
+        pytest.param("ADJ;(non)NOM;SG", ["ADJ", "(non)NOM", "SG"], id="brackets that begin a tag"),
+        pytest.param("A(B(1);C);X", ["A(B(1);C)", "X"], id="inner brackets end first"),
+        pytest.param("V);A", ["V)", "A"], id="a bracket that opens nowhere"),
     ],
 )
 def test_brackets_hold_a_tag_together(text: str, tags: list[str]) -> None:

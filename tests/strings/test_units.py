@@ -25,13 +25,13 @@ PHONES = Unit.between(" ")
 @pytest.mark.parametrize(
     ("word", "tokens"),
     [
-        ("give up", "g i v e ▁ u p"),
-        ("▁", "U+2581"),
-        ("af\u00a0te", "a f U+00A0 t e"),
-        ("u\u0302", "u \u0302"),  # a combining mark stays a token of its own
-        ("U+00A0", "U + 0 0 A 0"),
-        ("  x ", "▁ ▁ x ▁"),
-        ("𐌰", "𐌰"),
+        pytest.param("give up", "g i v e ▁ u p", id="a space"),
+        pytest.param("▁", "U+2581", id="the character that stands for a space"),
+        pytest.param("af\u00a0te", "a f U+00A0 t e", id="other white space"),
+        pytest.param("u\u0302", "u \u0302", id="a combining mark is a token of its own"),
+        pytest.param("U+00A0", "U + 0 0 A 0", id="letters of an escape"),
+        pytest.param("  x ", "▁ ▁ x ▁", id="spaces at begin and end"),
+        pytest.param("𐌰", "𐌰", id="a character beyond the basic plane"),
     ],
 )
 def test_the_tokens_of_a_word(word: str, tokens: str) -> None:

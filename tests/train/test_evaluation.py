@@ -33,7 +33,7 @@ SIZES = st.integers(0, 70)
 
 @given(FIRST_TOKENS, SIZES, st.booleans())
 def test_a_sample_has_its_size(first_tokens: list[int], size: int, evenly: bool) -> None:
-    """Of different examples; size 0 is all."""
+    """Its examples are different; size 0 is all."""
     sample = sample_examples(examples_of(first_tokens), size, evenly)
     assert len(sample) == (min(size, len(first_tokens)) if size else len(first_tokens))
     assert len({example.index for example in sample}) == len(sample)
@@ -159,7 +159,7 @@ def test_bleu_is_sacrebleus(
 
 
 def test_an_unknown_token_never_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if the search finds every reference; it gets the length limit of the options."""
+    """The search finds every reference here, and gets the length limit of the options."""
     setup = setup_of(tmp_path, selection="exact_match", tgt_vocab_size=4, max_length=7, rnn_size=8)
     data = TrainingData(setup.data, setup.vocabulary)
 

@@ -31,9 +31,13 @@ def command_after(folder: Path, sources: list[str], task: StringTask) -> str:
 @pytest.mark.parametrize(
     ("sources", "query"),
     [
-        (["lang=x +V +PST a b c"], "x abc 'V;PST'"),
-        (["lang=x a b", "lang=x c"], "x ab ''"),
-        (["lang=x a b", "lang=x +V", "lang=x +V c"], "x c V"),
+        pytest.param(["lang=x +V +PST a b c"], "x abc 'V;PST'", id="the first source"),
+        pytest.param(["lang=x a b", "lang=x c"], "x ab ''", id="a language without tags"),
+        pytest.param(
+            ["lang=x a b", "lang=x +V", "lang=x +V c"],
+            "x c V",
+            id="the first source with tags and a lemma",
+        ),
     ],
 )
 def test_the_next_command_has_the_tags_of_its_language(

@@ -65,9 +65,7 @@ def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("dtype", "is_refused"),
-    [(torch.float32, False), (torch.float64, True), (torch.int64, True)],
-    ids=str,
+    ("dtype", "is_refused"), [(torch.float32, False), (torch.float64, True), (torch.int64, True)]
 )
 def test_tf32_excuses_differences_of_float32_alone(
     dtype: torch.dtype, is_refused: bool, monkeypatch: pytest.MonkeyPatch
@@ -136,7 +134,7 @@ def test_alphas_and_dropout_have_graphs_of_their_own() -> None:
 
 
 def test_settings_that_change_in_each_update_have_no_graphs() -> None:
-    """As while attention warms up; graphs are few, and these would never serve again."""
+    """They change while attention warms up: graphs are few, and these would never serve again."""
     model = model_of(TRANSFORMER, dropout=0.1)
     update = update_of(model)
     record_steps(update)

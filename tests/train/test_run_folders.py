@@ -27,7 +27,13 @@ def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keep", "kept"), [(1, [8]), (5, [4, 5, 6, 7, 8]), (10, [*range(1, 9)]), (-1, [*range(1, 9)])]
+    ("keep", "kept"),
+    [
+        pytest.param(1, [8], id="one"),
+        pytest.param(5, [4, 5, 6, 7, 8], id="five"),
+        pytest.param(10, [*range(1, 9)], id="more than there are"),
+        pytest.param(-1, [*range(1, 9)], id="all"),
+    ],
 )
 def test_the_newest_checkpoints_are_kept(tmp_path: Path, keep: int, kept: list[int]) -> None:
     """Checkpoint 99 is damaged: the run continued from one before."""
@@ -41,9 +47,17 @@ def test_the_newest_checkpoints_are_kept(tmp_path: Path, keep: int, kept: list[i
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["-train_from", "missing"], "no such model folder"),
-        (["-data", '{"a": {"path_src": "missing", "path_tgt": "missing"}}'], "missing"),
-        (["-transforms", "filtertoolong", "-src_seq_length", "1"], "no pair is left"),
+        pytest.param(["-train_from", "missing"], "no such model folder", id="no checkpoint"),
+        pytest.param(
+            ["-data", '{"a": {"path_src": "missing", "path_tgt": "missing"}}'],
+            "missing",
+            id="no corpus",
+        ),
+        pytest.param(
+            ["-transforms", "filtertoolong", "-src_seq_length", "1"],
+            "no pair is left",
+            id="no pair",
+        ),
     ],
 )
 def test_a_refused_start_writes_no_file(tmp_path: Path, more: Sequence[str], message: str) -> None:

@@ -145,9 +145,9 @@ def while_saving(monkeypatch: pytest.MonkeyPatch, *numbers: signal.Signals) -> N
 @pytest.mark.parametrize(
     "numbers",
     [
-        (signal.SIGTERM, signal.SIGTERM),  # from a scheduler, and passed on by torchrun
-        (signal.SIGHUP, signal.SIGHUP),  # from the kernel and the shell
-        (signal.SIGINT, signal.SIGTERM),
+        pytest.param((signal.SIGTERM, signal.SIGTERM), id="of a scheduler, and by torchrun"),
+        pytest.param((signal.SIGHUP, signal.SIGHUP), id="of the kernel, and of the shell"),
+        pytest.param((signal.SIGINT, signal.SIGTERM), id="a key, then a command"),
     ],
 )
 def test_signals_while_saving_let_it_be_saved(
@@ -182,7 +182,7 @@ def test_several_processes_ignore_a_second_interrupt() -> None:
 def test_a_training_whose_folder_was_replaced_writes_nothing_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As by `rm -r run` and another training in it."""
+    """It was removed by `rm -r run`, and another training has begun there."""
     run, elsewhere = tmp_path / "run", tmp_path / "deleted"
     other = ExitStack()
 

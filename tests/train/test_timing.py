@@ -46,7 +46,14 @@ def test_networks_take_turns_until_the_deadline() -> None:
     assert world.turns == "ababab"
 
 
-@pytest.mark.parametrize(("deadline", "turns"), [(-1.0, "a"), (0.5, "a"), (1.0, "ab")])
+@pytest.mark.parametrize(
+    ("deadline", "turns"),
+    [
+        pytest.param(-1.0, "a", id="passed before the start"),
+        pytest.param(0.5, "a", id="passes in the first turn"),
+        pytest.param(1.0, "ab", id="passes in the second turn"),
+    ],
+)
 def test_only_the_first_network_has_a_turn_in_any_case(deadline: float, turns: str) -> None:
     world = World()
     updates = [world.updates(name, 1.0) for name in "abc"]
@@ -116,7 +123,7 @@ class TestValidation:
     def speeds(
         self, setup: TrainingSetup, watch: Stopwatch, networks: list[Timed]
     ) -> tuple[float, ...]:
-        """Of the losses, and of decoding."""
+        """The speeds of losses, and of decoding."""
         return watch.validation_speeds(networks[0], setup.validation)
 
     def test_has_speeds(self, speeds: tuple[float, ...]) -> None:

@@ -156,7 +156,7 @@ def test_bfloat16_products_are_of_training_alone(
 
 
 def test_bfloat16_products_hardly_change_the_loss(tmp_path: Path) -> None:
-    """Of the development set, after two updates."""
+    """The loss is that of the development set, after two updates."""
 
     def loss_with(dtype: str) -> float:
         run = trainer_of(tmp_path, matmul_dtype=dtype, train_steps=2, dropout=0.0)
@@ -170,7 +170,7 @@ def test_bfloat16_products_hardly_change_the_loss(tmp_path: Path) -> None:
 
 
 def test_objects_that_the_caller_has_frozen_stay_frozen() -> None:
-    """As conftest.py does: it freezes the libraries' objects once, for all tests."""
+    """conftest.py does so: it freezes the libraries' objects once, for all tests."""
     gc.freeze()
     with frozen_heap():
         pass

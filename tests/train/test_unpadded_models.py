@@ -38,12 +38,12 @@ NO_INPUT_FEEDING = "the decoder is not an input-feeding LSTM"
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"rnn_type": "GRU"}, NO_LSTM),
-        ({"position_encoding": True}, NO_LSTM),
-        ({"encoder_type": "mean"}, NO_LSTM),
-        ({"context_gate": "both"}, NO_INPUT_FEEDING),
-        ({"input_feed": False}, NO_INPUT_FEEDING),
-        ({"global_attention": "none"}, NO_INPUT_FEEDING),
+        pytest.param({"rnn_type": "GRU"}, NO_LSTM, id="GRU"),
+        pytest.param({"position_encoding": True}, NO_LSTM, id="positions are encoded"),
+        pytest.param({"encoder_type": "mean"}, NO_LSTM, id="mean encoder"),
+        pytest.param({"context_gate": "both"}, NO_INPUT_FEEDING, id="context gate"),
+        pytest.param({"input_feed": False}, NO_INPUT_FEEDING, id="no input feeding"),
+        pytest.param({"global_attention": "none"}, NO_INPUT_FEEDING, id="no attention"),
     ],
 )
 def test_the_part_that_cannot_be_padded_is_the_reason(

@@ -69,7 +69,7 @@ class PlainUpdate:
 def test_updates_are_those_of_autograd(
     padded: bool, graphs: str, config: ModelConfig, optim: str
 ) -> None:
-    """Of two batches each, with clipping and a rate of its own; so are their reports."""
+    """Each has two batches, with clipping and a rate of its own; reports are compared, too."""
     ours = model_of(config)
     update = update_of(ours, padded=padded, graphs=graphs, norm=NORM, optim=optim)
     plain = PlainUpdate(model_of(config), optim)

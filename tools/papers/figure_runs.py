@@ -114,11 +114,9 @@ def draw_time(
     unit, seconds_of_unit = _unit_of(max(seconds[-1] for seconds, _ in curves))
     figure, axis = pyplot.subplots(figsize=(COLUMN, 2.2))
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    labelled: set[str] = set()
-    for name, (seconds, values) in zip(names, curves, strict=True):
+    for position, (name, (seconds, values)) in enumerate(zip(names, curves, strict=True)):
         number = numbers[name]
-        is_first = name not in labelled
-        labelled.add(name)
+        is_first = position == names.index(name)
         axis.plot(
             [second / seconds_of_unit for second in seconds],
             values,

@@ -113,18 +113,18 @@ def _figures(examples: Examples, outcomes: Sequence[Mapping[str, Outcome]]) -> d
     """
     rows = examples.labelled()
     labels = examples.labels[rows]
-    figures: dict[str, Any] = {"choices": {}}
-    for chooser in CHOOSERS:
-        chosen = [of_seed[chooser] for of_seed in outcomes]
-        predicted = [outcome.predicted[rows] for outcome in chosen]
-        scores = [f1(labels, each) for each in predicted]
-        figures[chooser] = [score[chooser] for score in scores]
-        figures["choices"][chooser] = [outcome.choices for outcome in chosen]
-        if chooser == MACRO_F1:
-            figures["label_mean_f1"] = [score["label_mean_f1"] for score in scores]
-        else:
-            figures["labels_per_row"] = [float(each.sum(1).double().mean()) for each in predicted]
-    return figures
+    for_micro = [of_seed[MICRO_F1].predicted[rows] for of_seed in outcomes]
+    for_macro = [of_seed[MACRO_F1].predicted[rows] for of_seed in outcomes]
+    macro_scores = [f1(labels, predicted) for predicted in for_macro]
+    return {
+        "choices": {
+            chooser: [of_seed[chooser].choices for of_seed in outcomes] for chooser in CHOOSERS
+        },
+        MICRO_F1: [f1(labels, predicted)[MICRO_F1] for predicted in for_micro],
+        "labels_per_row": [float(predicted.sum(1).double().mean()) for predicted in for_micro],
+        MACRO_F1: [scores[MACRO_F1] for scores in macro_scores],
+        "label_mean_f1": [scores["label_mean_f1"] for scores in macro_scores],
+    }
 
 
 def _prediction_lines(examples: Examples, outcome: Outcome) -> Iterator[str]:

@@ -139,10 +139,11 @@ def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair
             break
         chosen.add(premise)
         held_out += counts[premise]
-    kept = [pair for pair in pairs if pair.premise not in chosen]
-    if not kept or not chosen:
+    first_part = [pair for pair in pairs if pair.premise not in chosen]
+    second_part = [pair for pair in pairs if pair.premise in chosen]
+    if not first_part or not second_part:
         raise UserError(f"too few different premises to hold out {share:g}: {len(premises)}")
-    return kept, [pair for pair in pairs if pair.premise in chosen]
+    return first_part, second_part
 
 
 def count_words(pairs: Sequence[Pair], min_frequency: int) -> list[str]:

@@ -10,9 +10,9 @@ import io
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import yaml
 
@@ -23,10 +23,25 @@ from tools.papers.archives import members
 from tools.papers.corpus_files import Get, check, getter
 from tools.papers.parallel_texts import Sides, sentences, split_tatoeba
 
-# How each corpus is published, by its name; the file explains its keys.
-PARALLEL: dict[str, dict[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("corpora.yaml").read_text(encoding="utf-8")
-)
+
+@dataclass(frozen=True)
+class ParallelCorpus:
+    """How a corpus is published and prepared; corpora.yaml explains its keys, which these are."""
+
+    languages: Sequence[str]
+    files: Mapping[str, Sequence[str]]
+    counts: Mapping[str, int]
+    url: str | None = None
+    remote: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    archive: str | None = None
+    inside: str = ""
+    table: str | None = None
+    prepare: str = ""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+
+_KEYS = yaml.safe_load(Path(__file__).with_name("corpora.yaml").read_text(encoding="utf-8"))
+PARALLEL = {name: ParallelCorpus(**keys) for name, keys in _KEYS.items()}
 
 
 def read_parallel(name: str, source: Path | None) -> dict[str, Sides]:
@@ -51,8 +66,8 @@ def _read_copy(name: str, folder: Path) -> dict[str, Sides]:
     corpus = PARALLEL[name]
     get = getter(folder, url="")
     parts = {}
-    for part, patterns in corpus["files"].items():
-        first = patterns[0].format(corpus["languages"][0])
+    for part, patterns in corpus.files.items():
+        first = patterns[0].format(corpus.languages[0])
         if part == "test" and not any(folder.glob(f"{first}*")):
             print(f"{folder}: no test set ({first})", file=sys.stderr)
             continue
@@ -68,12 +83,12 @@ def _downloaded(name: str) -> dict[str, Sides]:
     """
     corpus = PARALLEL[name]
     get = _remote(name)
-    if "table" in corpus:
-        table = corpus["table"]
-        return split_tatoeba(list(text_lines(io.BytesIO(get(table)), table)))
-    files = {**corpus["files"], **corpus.get("remote", {})}
-    sha256 = corpus.get("sha256", {})
-    return {part: _read_part(name, part, patterns, get, sha256) for part, patterns in files.items()}
+    if corpus.table is not None:
+        return split_tatoeba(list(text_lines(io.BytesIO(get(corpus.table)), corpus.table)))
+    return {
+        part: _read_part(name, part, patterns, get, corpus.sha256)
+        for part, patterns in {**corpus.files, **corpus.remote}.items()
+    }
 
 
 def _remote(name: str) -> Get:
@@ -83,13 +98,13 @@ def _remote(name: str) -> Get:
         UserError: it is not downloaded.
     """
     corpus = PARALLEL[name]
-    if "url" not in corpus:
+    if corpus.url is None:
         raise UserError(f"{name} is not downloaded: name your copy with --from FOLDER")
-    get = getter(None, corpus["url"])
-    if "archive" not in corpus:
+    get = getter(None, corpus.url)
+    if corpus.archive is None:
         return get
-    print(f"downloading {corpus['archive']}", file=sys.stderr, flush=True)
-    return members(corpus["archive"], get(corpus["archive"]), corpus.get("inside", ""))
+    print(f"downloading {corpus.archive}", file=sys.stderr, flush=True)
+    return members(corpus.archive, get(corpus.archive), corpus.inside)
 
 
 def _read_part(
@@ -108,9 +123,10 @@ def _read_part(
         UserError: a file cannot be had or has another checksum, or a language has more or fewer
             lines than published.
     """
-    expected = PARALLEL[name]["counts"][part]
+    corpus = PARALLEL[name]
+    expected = corpus.counts[part]
     sides = []
-    for language in PARALLEL[name]["languages"]:
+    for language in corpus.languages:
         side = f"{part}.{language}"
         contents = {file: get(file) for file in (pattern.format(language) for pattern in patterns)}
         check(b"".join(contents.values()), sha256.get(side), side)
@@ -130,11 +146,11 @@ def _read_part(
 
 def preparation(name: str, folder: Path, out: Path, parts: Sequence[str]) -> list[str]:
     """Return the arguments of `prepare files` for a corpus whose text is in a folder."""
-    languages = PARALLEL[name]["languages"]
-    arguments = ["--out", str(out), "--languages", *languages]
+    corpus = PARALLEL[name]
+    arguments = ["--out", str(out), "--languages", *corpus.languages]
     for part in parts:
-        arguments += [f"--{part}", *(str(folder / f"{part}.{code}") for code in languages)]
-    return [*arguments, *shlex.split(PARALLEL[name].get("prepare", ""))]
+        arguments += [f"--{part}", *(str(folder / f"{part}.{code}") for code in corpus.languages)]
+    return [*arguments, *shlex.split(corpus.prepare)]
 
 
 def parallel(name: str, options: argparse.Namespace, more: Sequence[str]) -> int:
@@ -153,7 +169,7 @@ def parallel(name: str, options: argparse.Namespace, more: Sequence[str]) -> int
     parts = read_parallel(name, options.source)
     with TemporaryDirectory() as folder:
         for part, sides in parts.items():
-            for language, lines in zip(PARALLEL[name]["languages"], sides, strict=True):
+            for language, lines in zip(PARALLEL[name].languages, sides, strict=True):
                 text = "".join(f"{line}\n" for line in lines)
                 Path(folder, f"{part}.{language}").write_bytes(text.encode())
         arguments = preparation(name, Path(folder), options.out, list(parts))

@@ -30,16 +30,25 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 INK = "#222222"
 SOFT = "#888888"
 JOINER = "￭"  # pyonmttok's subword mark, which few fonts have
-_SMALL: dict[Any, Any] = dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), 8)
-_SMALL |= dict.fromkeys(("legend.fontsize", "xtick.labelsize", "ytick.labelsize"), 7.5)
-_INKED = dict.fromkeys(
-    ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
-)
 _SETTINGS: dict[Any, Any] = {
-    **_SMALL,
-    **_INKED,
-    **dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6),
+    # Sizes of text, in points.
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7.5,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    # Colours.
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "axes.prop_cycle": cycler(color=COLOURS),
+    # Lines.
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,
@@ -48,6 +57,7 @@ _SETTINGS: dict[Any, Any] = {
     "grid.color": SOFT,
     "grid.alpha": 0.25,
     "grid.linewidth": 0.5,
+    # Layout and files.
     "figure.constrained_layout.use": True,
     "text.parse_math": False,  # a token may contain a dollar sign
     "pdf.fonttype": 42,  # text stays searchable
@@ -120,14 +130,19 @@ def plain_numbers(axis: Axes) -> None:
     """Label logarithmic axes with 1, 10, 100; those of less than two decades also with 2 and 5."""
     for side in (axis.xaxis, axis.yaxis):
         if side.get_scale() == "log":
+            _label_plainly(side)
 
-            def between(value: float, _: int, side: Axis = side) -> str:
-                least, most = side.get_view_interval()
-                short = most < 100 * least and f"{value:e}"[0] in "25"
-                return f"{value:,g}" if short else ""
 
-            side.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
-            side.set_minor_formatter(ticker.FuncFormatter(between))
+def _label_plainly(side: Axis) -> None:
+    """Label one axis; see `plain_numbers`."""
+
+    def between_powers(value: float, _: int) -> str:
+        least, most = side.get_view_interval()
+        first_digit = f"{value:e}"[0]
+        return f"{value:,g}" if most < 100 * least and first_digit in "25" else ""
+
+    side.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
+    side.set_minor_formatter(ticker.FuncFormatter(between_powers))
 
 
 def legend_above(figure: Figure, axis: Axes) -> None:

@@ -150,15 +150,16 @@ def grouped(
     groups: dict[str, list[Word]] = {name: [] for name in order}
     for word in words:
         groups.setdefault(kind(word), []).append(word)
+    groups = {name: group for name, group in groups.items() if group}
+    names = list(groups)
+    if not order:
+        names.sort(key=lambda name: round(percent_right(groups[name]), 1))
     all_errors = max(sum(not word.right for word in words), 1)
     rows = []
-    for name, group in groups.items():
-        if group:
-            errors = sum(not word.right for word in group)
-            share = f"{100 * errors / all_errors:.1f}"
-            rows.append([name, str(len(group)), f"{percent_right(group):.1f}", share])
-    if not order:
-        rows.sort(key=lambda row: float(row[2]))
+    for name in names:
+        group = groups[name]
+        share = 100 * sum(not word.right for word in group) / all_errors
+        rows.append([name, str(len(group)), f"{percent_right(group):.1f}", f"{share:.1f}"])
     return [title, "words", "right (%)", "share of errors (%)"], rows
 
 
