@@ -39,7 +39,7 @@ from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.table_configuration import configuration
 from onmt_entmax.cli.table_pairs import as_pair
-from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
+from onmt_entmax.cli.tables import SplitFile, read_tables, refuse_bad_rows
 from onmt_entmax.cli.task_settings import task_line
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError, counted
@@ -183,12 +183,12 @@ def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
     Raises:
         UserError: a row cannot be read, or the model cannot answer its query.
     """
-    table = Table("table", options.file, options.language)
+    file = SplitFile("table", options.file, options.language)
     model = load(options.model) if options.model else None
     separators = {}
     if model is not None:
         separators = {SOURCE: model.task.source.separator, TARGET: model.task.target.separator}
-    task = read_tables([table], options.columns, separators, INFLECTION.columns)
+    (table,), task = read_tables([file], options.columns, separators, INFLECTION.columns)
     refuse_bad_rows([table])
     print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
     if model is None:

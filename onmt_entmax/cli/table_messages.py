@@ -21,7 +21,7 @@ def tell_tables(tables: Sequence[Table], task: StringTask) -> None:
         by_language.setdefault((table.language, table.split), []).append(table)
     _tell_languages(tables, by_language)
     for (language, split), of_one in by_language.items():
-        if len(of_one) > 1 and of_one[0].by_name:
+        if len(of_one) > 1 and of_one[0].language_is_guessed:
             names = ", ".join(table.path.name for table in of_one)
             warn(f"{split}: {names} are one language here, {language}; --language names another")
 
