@@ -112,6 +112,7 @@ def _compare(options: argparse.Namespace) -> str:
         paths = map(str, options.reference)
         check_lengths([*zip(paths, references, strict=True), *texts.items()])
     metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
+    # No file without --output; one that cannot be written is refused before the comparison.
     with replaced_when_done([options.output] if options.output else []) as files:
         measures = compare(
             list(texts.items()), references, metrics, options.resamples, options.nbest
