@@ -111,9 +111,10 @@ def check_part(
     if not all(path.exists() for path in contents):
         write_files(contents)
     if not options.model:
-        if (folder / "scores.jsonl").exists():
+        if (folder / "scores.jsonl").exists():  # written last
             return
         _train(folder, training_flags)
+    # Outputs and scores of a named model are made anew: those that are there may be of another.
     source = ("-model", options.model or folder / "model", "-src", folder / "dev.src")
     run_command(
         "translate", *source, "-output", folder / "dev.out", "-n_best", _LISTED,

@@ -92,7 +92,16 @@ class _Settings:
             network: without a plan.
             plan: for a time.
         """
-        return configuration(**vars(self), invented=invented, network=network, plan=plan)
+        return configuration(
+            self.out,
+            self.rows,
+            invented,
+            languages=self.languages,
+            commands=self.commands,
+            task=self.task,
+            network=network,
+            plan=plan,
+        )
 
 
 def prepare(
