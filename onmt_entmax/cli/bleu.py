@@ -91,6 +91,7 @@ def as_json(
 
 
 def _known_fields(score: SystemScore) -> dict[str, float]:
+    """Return the fields of a score that it has, such as a p-value if it was compared."""
     return {name: value for name, value in vars(score).items() if value is not None}
 
 

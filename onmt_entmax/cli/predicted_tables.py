@@ -44,9 +44,9 @@ def with_layout(
     """
     layout = _layout_of(file, transducer, columns)
     return PredictedTable(
-        file.path,
-        file.name,
-        file.output,
+        path=file.path,
+        name=file.name,
+        output=file.output,
         layout=layout,
         language=_language_of(file, layout, transducer, language),
     )

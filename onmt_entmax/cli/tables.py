@@ -154,7 +154,7 @@ def read_tables(
     texts: dict[str, list[str]] = {}  # by column, of the tables of the first split
     for file in files:
         sample = list(islice(read_lines(file.path), SAMPLE))
-        if not sampled:
+        if file is first:
             layout = guess_layout(sample, str(file.path), columns, usual=usual)
         else:
             layout = _further_layout(file, sample, first.path, sampled[0].layout, columns)
@@ -217,10 +217,10 @@ def _read(file: SplitFile, layout: Layout, covered: bool, task: StringTask) -> T
     if not rows and not bad:
         raise UserError(f"{file.path}: no rows")
     return Table(
-        file.split,
-        file.path,
-        file.language,
-        file.language_is_guessed,
+        split=file.split,
+        path=file.path,
+        language=file.language,
+        language_is_guessed=file.language_is_guessed,
         layout=layout,
         covered=covered,
         rows=rows,
