@@ -37,7 +37,7 @@ from onmt_entmax.cli.audit_parts import part_folders, parts_of
 from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, script_lines
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.pair_files import pair_texts
-from onmt_entmax.cli.table_configuration import configuration
+from onmt_entmax.cli.table_configuration import configuration, training_by_rows
 from onmt_entmax.cli.table_pairs import as_pair
 from onmt_entmax.cli.tables import SplitFile, read_tables, refuse_bad_rows
 from onmt_entmax.cli.task_settings import task_line
@@ -141,11 +141,11 @@ def _files_of_part(
     if not options.model:
         contents[folder / CONFIGURATION] = configuration(
             folder,
-            len(train),
+            training_by_rows(len(train), updates=options.updates),
+            rows=len(train),
             languages=1,
             commands=[],
             task=[task_line(task)],
-            steps=options.updates,
         )
     return contents
 

@@ -16,9 +16,16 @@ from onmt_entmax.cli.next_commands import next_lines, prediction_commands, train
 from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.pair_messages import tell_pairs, warn_of_repeated
 from onmt_entmax.cli.planning import plan_for
-from onmt_entmax.cli.plans import Network, Plan, candidates
+from onmt_entmax.cli.plans import Plan, candidates
 from onmt_entmax.cli.preparation_options import check_options
-from onmt_entmax.cli.table_configuration import DEFAULT, HALLUCINATED, configuration, network_of
+from onmt_entmax.cli.table_configuration import (
+    HALLUCINATED,
+    Training,
+    configuration,
+    network_of,
+    planned_training,
+    training_by_rows,
+)
 from onmt_entmax.cli.table_messages import tell_tables
 from onmt_entmax.cli.table_pairs import invented_pairs, pairs_of, rows_of
 from onmt_entmax.cli.tables import Table, bad_rows_text, refuse_bad_rows, warn_of_bad_rows
@@ -84,23 +91,21 @@ class _Settings:
             task=task_settings(pairs, task, options),
         )
 
-    def text(self, invented: int, network: Network = DEFAULT, plan: Plan | None = None) -> str:
+    def text(self, invented: int, training: Training) -> str:
         """Return the text of `train.yaml`.
 
         Args:
             invented: hallucinated pairs to train on, too.
-            network: without a plan.
-            plan: for a time.
+            training: that a plan or the number of rows decides.
         """
         return configuration(
             self.out,
-            self.rows,
-            invented,
+            training,
+            rows=self.rows,
+            invented=invented,
             languages=self.languages,
             commands=self.commands,
             task=self.task,
-            network=network,
-            plan=plan,
         )
 
 
@@ -147,7 +152,7 @@ def prepare(
         print(note)
     if settings is not None and options.minutes:
         plan = planned(data.pairs["train"], len(data.invented), task, options)
-        text = settings.text(len(data.invented) + plan.hallucinated, plan=plan)
+        text = settings.text(len(data.invented) + plan.hallucinated, planned_training(plan))
         write_files({options.out / CONFIGURATION: text})
     if proposed:
         print("\n  ".join(["next:", *next_lines(*proposed)]))
@@ -196,8 +201,9 @@ def _contents(
         contents[options.skip_bad] = bad_rows_text(tables)
     contents |= pair_texts({options.out / name: pairs for name, pairs in data.corpora().items()})
     if settings is not None:
-        text = settings.text(len(data.invented), network=network_of(options))
-        contents[options.out / CONFIGURATION] = text
+        invented = len(data.invented)
+        training = training_by_rows(settings.rows + invented, network_of(options))
+        contents[options.out / CONFIGURATION] = settings.text(invented, training)
     return contents
 
 
