@@ -37,9 +37,9 @@ from onmt_entmax.cli.audit_parts import part_folders, parts_of
 from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, script_lines
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.pair_files import pair_texts
-from onmt_entmax.cli.table_configuration import configuration
+from onmt_entmax.cli.table_configuration import configuration, training_by_rows
 from onmt_entmax.cli.table_pairs import as_pair
-from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
+from onmt_entmax.cli.tables import SplitFile, read_tables, refuse_bad_rows
 from onmt_entmax.cli.task_settings import task_line
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError, counted
@@ -111,9 +111,10 @@ def check_part(
     if not all(path.exists() for path in contents):
         write_files(contents)
     if not options.model:
-        if (folder / "scores.jsonl").exists():
+        if (folder / "scores.jsonl").exists():  # written last
             return
         _train(folder, training_flags)
+    # Outputs and scores of a named model are made anew: those that are there may be of another.
     source = ("-model", options.model or folder / "model", "-src", folder / "dev.src")
     run_command(
         "translate", *source, "-output", folder / "dev.out", "-n_best", _LISTED,
@@ -140,11 +141,11 @@ def _files_of_part(
     if not options.model:
         contents[folder / CONFIGURATION] = configuration(
             folder,
-            len(train),
+            training_by_rows(len(train), updates=options.updates),
+            rows=len(train),
             languages=1,
             commands=[],
             task=[task_line(task)],
-            steps=options.updates,
         )
     return contents
 
@@ -183,12 +184,12 @@ def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
     Raises:
         UserError: a row cannot be read, or the model cannot answer its query.
     """
-    table = Table("table", options.file, options.language)
+    file = SplitFile("table", options.file, options.language)
     model = load(options.model) if options.model else None
     separators = {}
     if model is not None:
         separators = {SOURCE: model.task.source.separator, TARGET: model.task.target.separator}
-    task = read_tables([table], options.columns, separators, INFLECTION.columns)
+    (table,), task = read_tables([file], options.columns, separators, INFLECTION.columns)
     refuse_bad_rows([table])
     print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
     if model is None:

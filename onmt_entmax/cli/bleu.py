@@ -91,6 +91,7 @@ def as_json(
 
 
 def _known_fields(score: SystemScore) -> dict[str, float]:
+    """Return the fields of a score that it has, such as a p-value if it was compared."""
     return {name: value for name, value in vars(score).items() if value is not None}
 
 
@@ -112,6 +113,7 @@ def _compare(options: argparse.Namespace) -> str:
         paths = map(str, options.reference)
         check_lengths([*zip(paths, references, strict=True), *texts.items()])
     metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
+    # No file without --output; one that cannot be written is refused before the comparison.
     with replaced_when_done([options.output] if options.output else []) as files:
         measures = compare(
             list(texts.items()), references, metrics, options.resamples, options.nbest

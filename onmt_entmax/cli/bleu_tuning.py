@@ -32,6 +32,7 @@ def tune(options: argparse.Namespace) -> str:
     if max(len(record["hypotheses"]) for record in records) < 2:
         raise UserError(f"{report}: has no n-best lists: translate with -n_best 30")
     ((name, metric),) = make_metrics(["bleu"], options.tokenize[:1], options.lowercase)
+    # No file without --output; one that cannot be written is refused before the tuning.
     with replaced_when_done([options.output] if options.output else []) as files:
         rows = tune_reward(records, references, metric)
         for file in files:

@@ -99,12 +99,13 @@ class _Reading:
             UserError: it has no rows.
         """
         digest = hashlib.sha256()
-        rows, first_target, bad_before = 0, "", self.bad
+        rows, bad = 0, 0
+        first_target = ""
         read = rows_and_bad_rows(table, self._transducer)
         for row in tqdm(read, "reading", unit="row", leave=False, delay=1, disable=None):
-            self.total += 1
             digest.update(_content(row))
             if isinstance(row, BadRow):
+                bad += 1
                 self._add_bad(table, row)
                 continue
             if rows == 0 and not table.layout.heading and may_be_heading(row.query.source):
@@ -114,10 +115,19 @@ class _Reading:
                 )
             rows += 1
             first_target = first_target or row.target
-        if not rows and self.bad == bad_before:
+        if not rows and not bad:
             raise UserError(f"{table.name}: no rows")
+        self.total += rows + bad
         self._add_layout(table, first_target)
-        return CheckedTable(**vars(table), rows=rows, digest=digest.hexdigest())
+        return CheckedTable(
+            path=table.path,
+            name=table.name,
+            output=table.output,
+            layout=table.layout,
+            language=table.language,
+            rows=rows,
+            digest=digest.hexdigest(),
+        )
 
     def _add_bad(self, table: PredictedTable, row: BadRow) -> None:
         """Count a row that cannot be read; name the first ones."""

@@ -33,7 +33,7 @@ from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
 from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.report.records import is_blank, output_of
 from onmt_entmax.report.writers import one_line, with_summary
-from onmt_entmax.search.utilities import UTILITIES, Utility
+from onmt_entmax.search.utilities import UTILITIES
 
 # An option that takes several paths, and may be repeated.
 SEVERAL: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
@@ -107,22 +107,27 @@ def main(arguments: Sequence[str]) -> int:
     written = [options.output, *with_summary(options.report)]
     refuse_overwriting(options.reports, written)
     counts, decisions = CertificateCounts(), MbrCounts()
-    # Beside the report is its summary, unless it goes to a stream: zero, one or two files.
-    with replaced_when_done(written) as (output, *report_files):
-        report, summary_file = report_files[:1], report_files[1:]
+    with replaced_when_done(written) as (output, *others):
+        # Without --report there is neither of these; a report to a stream has no summary.
+        optional_files = iter(others)
+        report, summary_file = next(optional_files, None), next(optional_files, None)
         for records in aligned_records(options.reports):
             record = _average(records, options.weights)
             count_record(counts, record)
             line = output_of(record)[0]
             if options.mbr and not is_blank(record):
-                line = _decide(options.mbr, record, line, decisions)
+                decision = decide_record(options.mbr, record)
+                if decision is not None:  # there are texts to decide between
+                    decisions.add(decision, line)
+                    record["mbr"] = as_dict(decision)
+                    line = decision.texts[0]
             print(one_line(line), file=output)
-            for file in report:
-                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=file)
+            if report is not None:
+                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=report)
         summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
-        for file in summary_file:
-            reports = [str(path) for path in options.reports]
-            file.write(json_text({**summary, "reports": reports, "weights": options.weights}))
+        if summary_file is not None:
+            averaged = {"reports": list(map(str, options.reports)), "weights": options.weights}
+            summary_file.write(json_text(summary | averaged))
     print(f"{options.output}: {counted(summary['sentences'], 'sentence')}")
     print(*rate_lines(summary), sep="\n")
     return 0
@@ -131,20 +136,3 @@ def main(arguments: Sequence[str]) -> int:
 def _average(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dict[str, Any]:
     """Return the average of the records of one sentence; of a blank line, its record."""
     return records[0] if is_blank(records[0]) else combined(records, weights)
-
-
-def _decide(utility: Utility, record: dict[str, Any], best: str, decisions: MbrCounts) -> str:
-    """Return the text of the highest expected utility; record and count the decision.
-
-    Args:
-        utility: what is compared.
-        record: of a sentence; receives the decision.
-        best: the most probable text, which is returned if there is none to decide between.
-        decisions: the counts.
-    """
-    decision = decide_record(utility, record)
-    if decision is None:
-        return best
-    decisions.add(decision, best)
-    record["mbr"] = as_dict(decision)
-    return decision.texts[0]

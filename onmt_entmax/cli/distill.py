@@ -73,7 +73,7 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     print(f"{out}: queries: {len(lines):,}", flush=True)
 
 
-def keep(report: Path, options: argparse.Namespace) -> None:
+def write_pairs(report: Path, options: argparse.Namespace) -> None:
     """Write the training pairs in random order, so that training sees all languages early.
 
     Raises:
@@ -154,7 +154,7 @@ def distill(options: argparse.Namespace) -> None:
         "combine", "--reports", *work.reports, *weights,
         "--output", work.combined_output, "--report", work.combined_report,
     )  # fmt: skip
-    keep(work.combined_report, options)
+    write_pairs(work.combined_report, options)
 
 
 def _predict(model: Path, queries: Path, report: Path, output: Path, beam: int) -> None:

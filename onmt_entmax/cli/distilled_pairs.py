@@ -19,7 +19,7 @@ def new_queries(known: Sequence[Query], count: int, generator: random.Random) ->
     part of speech (the first tag).
 
     Args:
-        known: the training queries of the language.
+        known: the training queries of the language, at least one.
         count: how many to make; there are fewer if the language has no more.
         generator: the random generator.
     """
@@ -45,13 +45,14 @@ def pseudo_labels(
 ) -> Iterator[tuple[str, str]]:
     """Yield source and prediction of the records whose best prediction is certified.
 
-    Predictions with a token that stands for an unknown character are left out.
+    The best prediction decides whether a record is kept, even if another one is drawn. Predictions
+    with a token that stands for an unknown character are left out.
 
     Args:
         path: an exactness report of `translate` or `combine`.
         least: the least probability of the best prediction.
         most: the greatest probability of the best prediction.
-        generator: samples among the predictions by their probabilities; None takes the best.
+        generator: draws one of the predictions by their probabilities; None takes the best.
 
     Raises:
         UserError: the file is no such report.

@@ -127,15 +127,16 @@ def score_table(scores: LanguageScores, best: LanguageScores | None = None, nbes
     heading = ["language", "words", "accuracy", "edit distance"]
     if best is not None:
         heading += [f"best of {nbest}", "edit distance"]
-    rows = [heading]
-    # A language may be named average, too.
+    # Lists rather than mappings, since a language may be named average, too.
     names = [*scores.languages, "average"]
-    for number, (name, score) in enumerate(zip(names, _scores(scores), strict=True)):
-        row = [name, str(score.words), *_cells(score)]
-        if best is not None:
-            row += _cells(_scores(best)[number])
-        rows.append(row)
-    lines = aligned_table(rows).splitlines()
+    rows = [
+        [name, str(score.words), *_cells(score)]
+        for name, score in zip(names, _scores(scores), strict=True)
+    ]
+    if best is not None:
+        for row, score in zip(rows, _scores(best), strict=True):
+            row += _cells(score)
+    lines = aligned_table([heading, *rows]).splitlines()
     lines.insert(-1, "-" * len(lines[0]))
     return "\n".join(lines)
 

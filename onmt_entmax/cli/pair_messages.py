@@ -33,16 +33,17 @@ def warn_of_repeated(
     """Warn of training rows that several tables have, or that another split has too."""
     training = pairs.get("train", ())
     trained = set(training)
-    # What one table has twice was told of that table.
-    within = sum(
+    # Of equal rows, all but the first. Those that one table repeats were told of that table.
+    repeated = len(training) - len(trained)
+    within_tables = sum(
         len(table.rows) - len({(row.query, row.target) for row in table.rows})
         for table in tables
         if table.split == "train"
     )
-    between = len(training) - len(trained) - within
-    if between > 0:
+    between_tables = repeated - within_tables
+    if between_tables > 0:
         warn(
-            f"{out / 'train'}: rows that several training tables have: {between:,} of "
+            f"{out / 'train'}: rows that several training tables have: {between_tables:,} of "
             f"{len(training):,}"
         )
     for split, of_split in pairs.items():

@@ -4,19 +4,21 @@
     onmt-entmax paradigm finnish --lemmas nouns.txt --pos N --format hunspell --output words
 
 The cells of a language and part of speech are the tags that its training data has; training keeps
-them in the model folder (`cells.tsv`), and --cells names others. A cell shows its form alone if the
-model can produce no other, else every form of positive probability, and marks:
+them in the model folder (`cells.tsv`), and --cells names others. A cell of a table reads:
 
-    ...  there are more forms, or may be
-    ?    a warning, as of `inflect`, such as a letter that training never saw in this language, or a
-         form that mixes scripts; warnings go to the standard error too
+    drew                          the model can produce no other form
+    dreamed 64% / dreamt 36%      it can produce these forms, and no others
+    dreamed 64% / dreamt 30% ...  there are more forms, or may be
+    drewx ?                       there is a warning, such as of a letter that training never saw in
+                                  this language, or of mixed scripts; the standard error has it too
+    (none)                        no form was found
 
 Tables follow UniMorph's dimensions: nouns have cases below each other and numbers side by side,
 finite verbs persons and tenses; in a terminal, forms for which a table is too wide stand below each
 other.
 
---least P shows only forms of probability P or more. How many others there are is said; `...` marks
-their cells, and CSV and JSON have their number.
+--least P shows only forms of probability P or more. The number of the others is printed; `...`
+marks their cells. CSV and JSON have a number for each cell.
 
 --format csv, json and html have the same content. The other formats are word lists:
 
@@ -38,6 +40,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.messages import note, warn
@@ -52,7 +55,7 @@ from onmt_entmax.files import (
     replaced_when_done,
     write_files,
 )
-from onmt_entmax.inflector import Inflection
+from onmt_entmax.inflector import Inflection, Question
 from onmt_entmax.paradigm import (
     CSV_HEAD,
     WORD_LISTS,
@@ -63,6 +66,7 @@ from onmt_entmax.paradigm import (
     as_html,
     as_record,
     as_text,
+    html_page,
 )
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.languages import known_as
@@ -112,8 +116,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print the paradigms; return the exit status."""
     options = parse_arguments(arguments)
     words = WORD_LISTS[options.format]() if options.format in WORD_LISTS else None
-    # A list that is empty yet has the names of its files.
-    paths = [options.output] if words is None else [*words.files(options.output)]
+    paths = [options.output] if words is None else words.names(options.output)
     refuse_overwriting([options.lemmas, options.cells], paths)
     lemmas = read_lemmas(options)
     inflector = inflector_of(options, n_best=0, budget=options.budget)
@@ -145,7 +148,7 @@ def _write_list(
 
 
 def _write_paradigms(
-    answers: Iterator[Inflection], sizes: Iterable[int], options: argparse.Namespace
+    answers: Iterator[Inflection], sizes: Sequence[int], options: argparse.Namespace
 ) -> None:
     """Write the paradigm of each lemma, and warn of what may be wrong.
 
@@ -154,39 +157,88 @@ def _write_paradigms(
         sizes: how many cells each lemma has.
         options: of the command.
     """
-    warnings, left_out = WarningCounts(), LeftOut()
-
-    def paradigms() -> Iterator[list[Inflection]]:
-        """Yield the cells of each lemma, and count them; only those of one lemma are in memory."""
-        for size in sizes:
-            cells = list(islice(answers, size))
-            for cell in cells:
-                warnings.add(cell)
-                left_out.add(cell)
-            yield cells
-
     if options.output is None:
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
-        sys.stdout.write(_joined(paradigms(), options.format, width))
+        written = _written(answers, sizes, options, width)
+        sys.stdout.write(written.text)
     else:
+        # A file that cannot be written is refused here, before the search.
         with replaced_when_done([options.output]) as (file,):
-            file.write(_joined(paradigms(), options.format))
-    # A table on the standard output has said it in a line of its own.
-    if left_out.forms and (options.output is not None or options.format != "table"):
-        note(left_out.text())
-    warn(*warnings.lines())
+            written = _written(answers, sizes, options)
+            file.write(written.text)
+    # A table says itself how many forms were left out, for who sees it.
+    table_is_seen = options.output is None and options.format == "table"
+    if written.left_out.forms and not table_is_seen:
+        note(written.left_out.text())
+    warn(*written.warnings.lines())
 
 
-def _joined(paradigms: Iterable[Sequence[Inflection]], kind: str, width: int = sys.maxsize) -> str:
-    """Return all paradigms in one text; tables for a terminal of a width."""
+class _Written(NamedTuple):
+    """The text of all paradigms, and counts over their cells."""
+
+    text: str
+    warnings: WarningCounts
+    left_out: LeftOut
+
+
+def _written(
+    answers: Iterator[Inflection],
+    sizes: Sequence[int],
+    options: argparse.Namespace,
+    width: int = sys.maxsize,
+) -> _Written:
+    """Search the cells of all lemmas; return their text, and counts over them.
+
+    A paradigm becomes text before the next one is searched: its cells need more memory.
+
+    Args:
+        answers: the cells of all lemmas.
+        sizes: how many cells each lemma has.
+        options: `format`, and `least`, for an explanation.
+        width: of a terminal, for tables.
+    """
+    warnings, left_out = WarningCounts(), LeftOut()
+    lemmas: list[Question] = []
+    texts: list[str] = []
+    for size in sizes:
+        cells = list(islice(answers, size))
+        for cell in cells:
+            warnings.add(cell)
+            left_out.add(cell)
+        lemmas.append(cells[0].question)
+        texts.append(_text_of_lemma(cells, options.format, width))
+    return _Written(_joined(lemmas, texts, options), warnings, left_out)
+
+
+def _text_of_lemma(cells: Sequence[Inflection], kind: str, width: int) -> str:
+    """Return the paradigm of one lemma in a format; a table for a terminal of a width."""
     if kind == "html":
-        return as_html(paradigms)
+        return as_html(cells)
     if kind == "csv":
-        return CSV_HEAD + "".join(map(as_csv, paradigms))
+        return as_csv(cells)
     if kind == "json":
-        return "".join(json_line(as_record(cells)) for cells in paradigms)
-    tables = [(printable(cells[0].question.lemma), as_text(cells, width)) for cells in paradigms]
-    if len(tables) == 1:
-        ((_, text),) = tables
-        return f"{text}\n"
-    return "\n\n".join(f"{lemma}\n\n{text}" for lemma, text in tables) + "\n"
+        return json_line(as_record(cells))
+    return as_text(cells, width)
+
+
+def _joined(lemmas: Sequence[Question], texts: Sequence[str], options: argparse.Namespace) -> str:
+    """Return the paradigms of all lemmas in one text.
+
+    Args:
+        lemmas: the query of a cell of each lemma.
+        texts: the paradigm of each lemma.
+        options: `format`, and `least`, which a page explains.
+    """
+    if options.format == "html":
+        several = len(lemmas) > 1
+        title = "paradigms" if several else f"{lemmas[0].lemma} ({lemmas[0].language})"
+        return html_page(texts, title, options.least)
+    if options.format == "csv":
+        return CSV_HEAD + "".join(texts)
+    if options.format == "json":
+        return "".join(texts)
+    if len(texts) == 1:
+        return f"{texts[0]}\n"
+    titles = [printable(question.lemma) for question in lemmas]
+    tables = [f"{title}\n\n{text}" for title, text in zip(titles, texts, strict=True)]
+    return "\n\n".join(tables) + "\n"

@@ -60,41 +60,46 @@ def read_corpus(
     """
     parts = {part: _read(part, sides, folder) for part, sides in inputs.items()}
     read = len(parts["train"])
-    held_out = 0
-    if "val" not in parts:
-        size = options.val_size or HELD_OUT
-        parts["train"], parts["val"] = hold_out(parts["train"], size, options.seed)
-        held_out = len(parts["val"])
-    # `hold_out` takes the held-out pairs, and all others that have one of their sentences.
-    shared_with_val = read - held_out - len(parts["train"])
-    return Corpus(parts, read, shared_with_val)
+    if "val" in parts:
+        return Corpus(parts, read, shared_with_val=0)
+    size = options.val_size or HELD_OUT
+    # Other pairs with a sentence of a held-out pair are in neither list.
+    others, held_out = hold_out(parts["train"], size, options.seed)
+    return Corpus(
+        {**parts, "train": others, "val": held_out},
+        read,
+        shared_with_val=read - len(held_out) - len(others),
+    )
 
 
 def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
-    """Return the normalised pairs of a part.
-
-    Pairs of training may be empty on one side: they are left out later, and counted.
+    """Return the pairs of a part, normalised and checked.
 
     Raises:
         UserError: a file cannot be read, or a line has a symbol of the model itself; in dev and
             test sets, one side of a pair is empty.
     """
-    are_tokens = folder.subwords.tokens
+    pairs = _normalised(read_pairs(*paths), folder)
+    if not pairs:
+        raise UserError(f"{paths[0]} and {paths[1]}: no lines")
+    if part != "train":  # whose pairs with an empty side are left out later, and counted
+        _refuse_blank(pairs, paths)
+    if folder.subwords.tokens:
+        _refuse_symbols(pairs, paths)
+    return pairs
+
+
+def _normalised(pairs: Pairs, folder: ParallelFolder) -> Pairs:
+    """Return pairs, each side normalised as its language needs it."""
     source_language, target_language = folder.languages
-    pairs = [
+    are_tokens = folder.subwords.tokens
+    return [
         (
             normalise(source, source_language, are_tokens),
             normalise(target, target_language, are_tokens),
         )
-        for source, target in read_pairs(*paths)
+        for source, target in pairs
     ]
-    if not pairs:
-        raise UserError(f"{paths[0]} and {paths[1]}: no lines")
-    if part != "train":
-        _refuse_blank(pairs, paths)
-    if are_tokens:
-        _refuse_symbols(pairs, paths)
-    return pairs
 
 
 def _refuse_blank(pairs: Pairs, paths: Sequence[Path]) -> None:

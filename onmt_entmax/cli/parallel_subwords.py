@@ -75,8 +75,8 @@ def learn_subwords(folder: ParallelFolder, pairs: Pairs, limits: LengthLimits) -
     """
     subwords = folder.subwords
     filled = [pair for pair in pairs if all(pair)]
-    what = counted(subwords.symbols, f"{subwords.kind} subword")
-    print(f"learning {what} from {counted(len(filled), 'pair')}", file=sys.stderr, flush=True)
+    symbols = counted(subwords.symbols, f"{subwords.kind} subword")
+    print(f"learning {symbols} from {counted(len(filled), 'pair')}", file=sys.stderr, flush=True)
     with temporary_folder() as temporary:
         # The libraries learn into files.
         learned = replace(folder, out=temporary).subword_models

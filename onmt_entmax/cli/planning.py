@@ -60,7 +60,7 @@ def check_plan(options: argparse.Namespace) -> None:
 def plan_for(
     options: argparse.Namespace,
     networks: Sequence[Network],
-    more: Sequence[str] = (),
+    more_options: Sequence[str] = (),
     hallucinate: Callable[[], int] = lambda: 0,
 ) -> Plan:
     """Measure networks, choose one, and say so.
@@ -68,11 +68,11 @@ def plan_for(
     Args:
         options: `minutes`, `gpu` and `out`, a folder with data and a configuration.
         networks: to choose from, smaller ones first.
-        more: options of `train` that the configuration does not have yet.
+        more_options: of `train`, which the configuration does not have yet.
         hallucinate: adds pairs to the training data and returns how many, which may be 0; it is
             called only if they are worth the passes that they cost.
     """
-    measurement = _Measurement.of(options, networks, more)
+    measurement = _Measurement.of(options, networks, more_options)
     rows, seconds = measurement.watch.examples, 60 * options.minutes
     # The network first, since only its decoding is measured.
     choice = choose_network(rows, seconds, measurement.speeds)
@@ -114,14 +114,14 @@ class _Measurement:
 
     @classmethod
     def of(
-        cls, options: argparse.Namespace, networks: Sequence[Network], more: Sequence[str]
+        cls, options: argparse.Namespace, networks: Sequence[Network], more_options: Sequence[str]
     ) -> _Measurement:
         """Measure how fast networks train.
 
         Args:
             options: `gpu` and `out`, a folder with data and a configuration.
             networks: to measure, smaller ones first.
-            more: options of `train` that the configuration does not have yet.
+            more_options: of `train`, which the configuration does not have yet.
         """
         import torch  # slow to import, as the next lines are
 
@@ -129,21 +129,21 @@ class _Measurement:
         from onmt_entmax.train.timing import Stopwatch
 
         path = str(options.out / CONFIGURATION)
-        more = [*more, "-gpu_ranks", "0"] if options.gpu else more
+        on_gpu = ["-gpu_ranks", "0"] if options.gpu else []
         setups = {
-            network: training_setup(["-config", path, *more, *network.options])
+            network: training_setup(["-config", path, *more_options, *on_gpu, *network.options])
             for network in networks
         }
         device = "GPU" if options.gpu else "CPU"
-        what = f"{counted(len(networks), 'network')} on this machine's {device}"
-        print(f"measuring {what} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
+        measured = f"{counted(len(networks), 'network')} on this machine's {device}"
+        print(f"measuring {measured} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
         setup = setups[networks[0]]  # all have the same corpora
         watch = Stopwatch(
             setup.data, setup.vocabulary, torch.device("cuda" if options.gpu else "cpu")
         )
-        measured = watch.training_speeds(list(map(_timed, setups.values())), _SECONDS)
+        speeds = watch.training_speeds(list(map(_timed, setups.values())), _SECONDS)
         # `zip` ends with the networks for which there was time.
-        return cls(watch, setups, dict(zip(networks, measured, strict=False)))
+        return cls(watch, setups, dict(zip(networks, speeds, strict=False)))
 
     def validation_speeds(self, network: Network) -> tuple[float, float]:
         """Return the pairs a second whose loss is computed, and that are decoded."""

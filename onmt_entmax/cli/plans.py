@@ -258,13 +258,14 @@ def choose_validations(
     """
     possible = []
     for count in _VALIDATIONS:
-        each = _PLANNED_SHARE * seconds / count
-        decoded = max(round(_DECODING * each * decode_speed), 1)
-        with_loss = max(round((1 - _DECODING) * each * loss_speed), 1)
+        time_of_one = _PLANNED_SHARE * seconds / count
+        decoded = max(round(_DECODING * time_of_one * decode_speed), 1)
+        with_loss = max(round((1 - _DECODING) * time_of_one * loss_speed), 1)
         possible.append(Validations(count, loss_size=with_loss, decode_size=decoded))
     needed = min(pairs, _FEW_DECODED)
-    often = [validations for validations in possible if validations.decode_size >= needed]
-    chosen = often[0] if often else possible[-1]
+    # Both begin with the most validations.
+    decoding_enough = [validations for validations in possible if validations.decode_size >= needed]
+    chosen = decoding_enough[0] if decoding_enough else possible[-1]
     return Validations(
         chosen.count,
         loss_size=chosen.loss_size if chosen.loss_size < pairs else 0,

@@ -42,6 +42,27 @@ def with_layout(
     Raises:
         UserError: its columns are unclear, or the models do not know its language.
     """
+    layout = _layout_of(file, transducer, columns)
+    return PredictedTable(
+        path=file.path,
+        name=file.name,
+        output=file.output,
+        layout=layout,
+        language=_language_of(file, layout, transducer, language),
+    )
+
+
+def _layout_of(file: TableFile, transducer: Transducer, columns: Sequence[str]) -> Layout:
+    """Return the layout of a table; say which columns the model does not read, or lacks.
+
+    Args:
+        file: of the table.
+        transducer: of the models, whose task has columns.
+        columns: that the user named; empty: those of the task, or of the heading.
+
+    Raises:
+        UserError: its columns are unclear.
+    """
     task = transducer.task
     sample = list(islice(read_lines(file.path, file.name), SAMPLE))
     layout = guess_layout(sample, file.name, columns, task)
@@ -50,13 +71,7 @@ def with_layout(
     layout = _without_unread(layout, task, file.name)
     if task.has_tags and TAGS not in layout.columns:
         warn(f"{file.name}: has no tags, which the model reads")
-    if LANGUAGE_COLUMN not in layout.columns:
-        known = _language_of(file, transducer, language)
-    elif language is None:
-        known = ""
-    else:
-        raise UserError(f"{file.name}: has a column of languages; leave --language out")
-    return PredictedTable(**vars(file), layout=layout, language=known)
+    return layout
 
 
 def _without_unread(layout: Layout, task: StringTask, name: str) -> Layout:
@@ -71,17 +86,24 @@ def _without_unread(layout: Layout, task: StringTask, name: str) -> Layout:
     return layout.without(unread)
 
 
-def _language_of(file: TableFile, transducer: Transducer, language: str | None) -> str:
-    """Return the language of a table as the models name it.
+def _language_of(
+    file: TableFile, layout: Layout, transducer: Transducer, language: str | None
+) -> str:
+    """Return the language of a table as the models name it; empty if a column has languages.
 
     Args:
         file: of the table, whose name may be that of a language.
+        layout: of the table.
         transducer: of the models.
         language: that the user named.
 
     Raises:
-        UserError: the models do not know it.
+        UserError: the models do not know it, or a column has languages and the user named one too.
     """
+    if LANGUAGE_COLUMN in layout.columns:
+        if language is not None:
+            raise UserError(f"{file.name}: has a column of languages; leave --language out")
+        return ""
     named = language
     if named is None and transducer.task.languages and file.name != STDIN_NAME:
         named = language_of_file(file.path.name)

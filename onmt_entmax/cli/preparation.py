@@ -16,12 +16,19 @@ from onmt_entmax.cli.next_commands import next_lines, prediction_commands, train
 from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.pair_messages import tell_pairs, warn_of_repeated
 from onmt_entmax.cli.planning import plan_for
-from onmt_entmax.cli.plans import Network, Plan, candidates
+from onmt_entmax.cli.plans import Plan, candidates
 from onmt_entmax.cli.preparation_options import check_options
-from onmt_entmax.cli.table_configuration import DEFAULT, HALLUCINATED, configuration, network_of
+from onmt_entmax.cli.table_configuration import (
+    HALLUCINATED,
+    Training,
+    configuration,
+    network_of,
+    planned_training,
+    training_by_rows,
+)
 from onmt_entmax.cli.table_messages import tell_tables
 from onmt_entmax.cli.table_pairs import invented_pairs, pairs_of, rows_of
-from onmt_entmax.cli.tables import Table, refuse_bad_rows
+from onmt_entmax.cli.tables import Table, bad_rows_text, refuse_bad_rows, warn_of_bad_rows
 from onmt_entmax.cli.task_settings import task_settings
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.files import write_files
@@ -84,15 +91,22 @@ class _Settings:
             task=task_settings(pairs, task, options),
         )
 
-    def text(self, invented: int, network: Network = DEFAULT, plan: Plan | None = None) -> str:
+    def text(self, invented: int, training: Training) -> str:
         """Return the text of `train.yaml`.
 
         Args:
             invented: hallucinated pairs to train on, too.
-            network: without a plan.
-            plan: for a time.
+            training: that a plan or the number of rows decides.
         """
-        return configuration(**vars(self), invented=invented, network=network, plan=plan)
+        return configuration(
+            self.out,
+            training,
+            rows=self.rows,
+            invented=invented,
+            languages=self.languages,
+            commands=self.commands,
+            task=self.task,
+        )
 
 
 def prepare(
@@ -118,9 +132,10 @@ def prepare(
     Raises:
         UserError: there are bad rows, or a file cannot be written.
     """
-    bad_rows = refuse_bad_rows(
-        tables, options.skip_bad, ", or go on without them: --skip-bad FILE writes them there"
-    )
+    if options.skip_bad is None:
+        refuse_bad_rows(tables, ", or go on without them: --skip-bad FILE writes them there")
+    else:
+        warn_of_bad_rows(tables, options.skip_bad)
     with_targets = [table for table in tables if not table.covered]
     data = _data_of(with_targets, task, options)
     _tell_what_was_read(tables, data, task)
@@ -130,14 +145,14 @@ def prepare(
         training = training_commands(data.rows["dev"][0], task, options.out)
         proposed = [*training, *proposed, *commands]
         settings = _Settings.of(data, task, options, proposed)
-    write_files(_contents(data, bad_rows, settings, options))
+    write_files(_contents(data, tables, settings, options))
     tell_pairs(data.rows, data.invented, task, options.out)
     warn_of_repeated(with_targets, data.pairs, options.out)
     if note:
         print(note)
     if settings is not None and options.minutes:
         plan = planned(data.pairs["train"], len(data.invented), task, options)
-        text = settings.text(len(data.invented) + plan.hallucinated, plan=plan)
+        text = settings.text(len(data.invented) + plan.hallucinated, planned_training(plan))
         write_files({options.out / CONFIGURATION: text})
     if proposed:
         print("\n  ".join(["next:", *next_lines(*proposed)]))
@@ -166,7 +181,7 @@ def _tell_what_was_read(tables: Sequence[Table], data: _Data, task: StringTask) 
 
 def _contents(
     data: _Data,
-    bad_rows: str,
+    tables: Sequence[Table],
     settings: _Settings | None,
     options: argparse.Namespace,
 ) -> dict[Path, str]:
@@ -177,17 +192,18 @@ def _contents(
 
     Args:
         data: of all splits.
-        bad_rows: text of the file that `--skip-bad` names; not written without that option.
+        tables: whose bad rows go into the file that `--skip-bad` names.
         settings: of the configuration; None: there is nothing to train.
         options: those of `common_options`.
     """
     contents: dict[Path, str] = {}
     if options.skip_bad is not None:
-        contents[options.skip_bad] = bad_rows
+        contents[options.skip_bad] = bad_rows_text(tables)
     contents |= pair_texts({options.out / name: pairs for name, pairs in data.corpora().items()})
     if settings is not None:
-        text = settings.text(len(data.invented), network=network_of(options))
-        contents[options.out / CONFIGURATION] = text
+        invented = len(data.invented)
+        training = training_by_rows(settings.rows + invented, network_of(options))
+        contents[options.out / CONFIGURATION] = settings.text(invented, training)
     return contents
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from onmt_entmax.cli.pair_files import SIDES
 from onmt_entmax.cli.planning import check_plan, planning_options
 from onmt_entmax.cli.table_configuration import HALLUCINATED
-from onmt_entmax.cli.tables import Table
+from onmt_entmax.cli.tables import SplitFile
 from onmt_entmax.cli.training_file import CONFIGURATION, keep_configuration
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import followed, refuse_overwriting
@@ -63,15 +63,15 @@ def check_options(options: argparse.Namespace, trains: bool) -> None:
         keep_configuration(options.out, options.minutes)
 
 
-def check_outputs(tables: Sequence[Table], options: argparse.Namespace) -> None:
+def check_outputs(files: Sequence[SplitFile], options: argparse.Namespace) -> None:
     """Refuse to write a file that is read, or one file twice.
 
     Raises:
         UserError: names the file.
     """
-    names = dict.fromkeys([*(table.split for table in tables), HALLUCINATED])
+    names = dict.fromkeys([*(file.split for file in files), HALLUCINATED])
     outputs = [options.out / f"{name}.{side}" for name in names for side in SIDES]
     outputs.append(options.out / CONFIGURATION)
-    refuse_overwriting([table.path for table in tables], [*outputs, options.skip_bad])
+    refuse_overwriting([file.path for file in files], [*outputs, options.skip_bad])
     if options.skip_bad is not None and followed(options.skip_bad) in map(followed, outputs):
         raise UserError(f"--skip-bad {options.skip_bad}: has another content; name another file")

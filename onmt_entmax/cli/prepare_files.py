@@ -114,14 +114,9 @@ def _write_and_plan(
     networks = candidates(
         pairs, gpu=options.gpu, layers=NETWORK.layers, size=NETWORK.size, batch=NETWORK.batch
     )
-    plan = plan_for(options, networks)
-    contents[folder.configuration] = configuration(folder, pairs, commands, plan)
-    write_files(
-        {
-            folder.configuration: contents[folder.configuration],
-            folder.record: _record(folder, corpus, contents),
-        }
-    )
+    planned = configuration(folder, pairs, commands, plan_for(options, networks))
+    record = _record(folder, corpus, {**contents, folder.configuration: planned})
+    write_files({folder.configuration: planned, folder.record: record})
 
 
 def _tell(out: Path, corpus: Corpus) -> None:

@@ -42,27 +42,26 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.preparation import prepare
 from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_options
 from onmt_entmax.cli.sigmorphon_folder import ALL, SETTINGS, choose_languages
-from onmt_entmax.cli.tables import Table, name_languages, read_tables
+from onmt_entmax.cli.tables import SplitFile, read_tables, with_languages
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import INFLECTION, LEFT_OUT, SOURCE, TAGS, TARGET
 
 
-def choose_tables(options: argparse.Namespace) -> tuple[list[Table], str]:
-    """Return the tables, those of training first, and a note on languages that are left out.
+def choose_files(options: argparse.Namespace) -> tuple[list[SplitFile], str]:
+    """Return the files, those of training first, and a note on languages that are left out.
 
     Raises:
         UserError: a language or file is missing, or a file's name says no language.
     """
     if options.data:
-        return _tables_of_folder(options)
-    tables = [Table(split, path) for split in SPLITS for path in getattr(options, split)]
-    name_languages(tables, options.language, by_name=True)
-    return tables, ""
+        return _files_of_folder(options)
+    files = [SplitFile(split, path) for split in SPLITS for path in getattr(options, split)]
+    return with_languages(files, options.language, needs_language=True), ""
 
 
-def _tables_of_folder(options: argparse.Namespace) -> tuple[list[Table], str]:
-    """Return the tables of `--data`, and a note on languages that are left out.
+def _files_of_folder(options: argparse.Namespace) -> tuple[list[SplitFile], str]:
+    """Return the files of `--data`, and a note on languages that are left out.
 
     Raises:
         UserError: a language or file is missing.
@@ -75,15 +74,15 @@ def _tables_of_folder(options: argparse.Namespace) -> tuple[list[Table], str]:
         # The setting decides the languages: `dev` of high is `dev` of those that have train-high.
         required.add(train)
     chosen = choose_languages(options.data, options.languages, sorted(required))
-    tables = [
-        Table(split, options.data / f"{language}-{part}", language)
+    files = [
+        SplitFile(split, options.data / f"{language}-{part}", language)
         for split, part in needed.items()
         for language in chosen.languages
     ]
     if not chosen.left_out:
-        return tables, ""
+        return files, ""
     lacking = " or no ".join(sorted(required))
-    return tables, f"left out, no {lacking}: {', '.join(chosen.left_out)}"
+    return files, f"left out, no {lacking}: {', '.join(chosen.left_out)}"
 
 
 def page_commands(out: Path) -> list[str]:
@@ -139,9 +138,9 @@ def main(arguments: Sequence[str]) -> int:
     _check(options, columns, parser.get_default("splits"))
     named = not options.data and options.languages != [ALL]
     options.language = " ".join(options.languages) if named else None
-    tables, note = choose_tables(options)
-    check_outputs(tables, options)
-    task = read_tables(tables, columns, {SOURCE: "", TARGET: ""}, INFLECTION.columns)
+    files, note = choose_files(options)
+    check_outputs(files, options)
+    tables, task = read_tables(files, columns, {SOURCE: "", TARGET: ""}, INFLECTION.columns)
     if not task.has_tags:
         raise UserError(
             f"{tables[0].path}: {tables[0].layout}; no tags, as a lemma, its form and the form's "

@@ -43,7 +43,7 @@ from typing import Any
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.preparation import prepare
 from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_options
-from onmt_entmax.cli.tables import Table, name_languages, read_tables, separators_of
+from onmt_entmax.cli.tables import SplitFile, read_tables, separators_of, with_languages
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TARGET
@@ -70,10 +70,10 @@ def main(arguments: Sequence[str]) -> int:
     columns = checked_columns(options.columns, (SOURCE, TARGET))
     if options.language and LANGUAGE_COLUMN in columns:
         raise UserError("--language names the language of all rows; a column has it too")
-    tables = [Table(split, path) for split in SPLITS for path in getattr(options, split)]
+    files = [SplitFile(split, path) for split in SPLITS for path in getattr(options, split)]
     if LANGUAGE_COLUMN not in columns:
-        name_languages(tables, options.language)
-    check_outputs(tables, options)
-    task = read_tables(tables, columns, separators_of(options.separator))
+        files = with_languages(files, options.language)
+    check_outputs(files, options)
+    tables, task = read_tables(files, columns, separators_of(options.separator))
     prepare(tables, task, options)
     return 0

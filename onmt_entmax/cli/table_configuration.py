@@ -32,33 +32,102 @@ def network_of(options: argparse.Namespace) -> Network:
     )
 
 
+@dataclass(frozen=True)
+class Training:
+    """A network, how long to train it, and the options that depend on whether there is a plan.
+
+    Attributes:
+        network: to train.
+        plan: for a time; None: the number of rows decides.
+        updates: of the training.
+        end: the option at whose end the learning rate is 0, for a comment.
+        learning_rate: the largest one.
+        attention: the mapping of attention.
+        dropout: lines of YAML; none for the default.
+        attention_warmup: lines of YAML.
+        limits: lines of YAML that say when to validate, to save and to end.
+    """
+
+    network: Network
+    plan: Plan | None
+    updates: int
+    end: str
+    learning_rate: float
+    attention: str
+    dropout: Sequence[str]
+    attention_warmup: Sequence[str]
+    limits: Sequence[str]
+
+
+def planned_training(plan: Plan) -> Training:
+    """Return the training of a plan, which docs/guide-training.md describes."""
+    return Training(
+        plan.choice.network,
+        plan,
+        plan.updates,
+        end="max_seconds, by the time that has passed",
+        learning_rate=LEARNING_RATE,
+        attention="softmax",
+        dropout=[plan.dropout_line],
+        attention_warmup=[],
+        limits=plan.settings,
+    )
+
+
+def training_by_rows(rows: int, network: Network = DEFAULT, updates: int | None = None) -> Training:
+    """Return the training without a plan.
+
+    Args:
+        rows: of the training data, with hallucinated ones.
+        network: to train.
+        updates: of the training; None: as many passes over the rows as `_PASSES` says, or more.
+    """
+    if updates is None:
+        multiples = math.ceil(_PASSES * rows / (network.batch * _MULTIPLE))
+        updates = max(_FEWEST_UPDATES, multiples * _MULTIPLE)  # more passes over few rows
+    every = max(updates // _VALIDATIONS, 1)
+    epochs = counted(round(updates * network.batch / rows), "epoch")
+    return Training(
+        network,
+        None,
+        updates,
+        end="train_steps: lower these rather than set early_stopping",
+        learning_rate=0.0014,
+        attention="entmax15",
+        dropout=[],
+        attention_warmup=[
+            explained(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax")
+        ],
+        limits=[
+            explained(f"train_steps: {updates}", f"about {epochs} of {counted(rows, 'row')}"),
+            f"valid_steps: {every}",
+            f"save_checkpoint_steps: {every}",
+        ],
+    )
+
+
 def configuration(
     out: Path,
+    training: Training,
+    *,
     rows: int,
     invented: int = 0,
-    *,
     languages: int,
     commands: Sequence[str],
     task: Sequence[str] = (),
-    steps: int | None = None,
-    network: Network = DEFAULT,
-    plan: Plan | None = None,
 ) -> str:
     """Return the text of a configuration that trains a model.
 
     Args:
         out: the folder that is filled.
+        training: of `planned_training` or `training_by_rows`.
         rows: of the training data.
         invented: hallucinated pairs to train on, too.
         languages: how many there are.
         commands: for the comment at its head.
         task: lines that say what the model reads and writes.
-        steps: number of updates without a plan; None: by the number of rows.
-        network: without a plan.
-        plan: for a time.
     """
-    network = plan.choice.network if plan else network
-    training = _planned(plan) if plan else _by_rows(rows + invented, network, steps)
+    network = training.network
     selection = "exact_match" if languages == 1 else "macro_accuracy"
     settings = [
         *task,
@@ -90,73 +159,7 @@ def configuration(
         # Else the smaller corpus would be read several times while the larger one is read once.
         weights = mixture(rows, invented)
     data = {name: (out / f"{split}.src", out / f"{split}.tgt") for name, split in corpora.items()}
-    return training_file(data, out / "model", settings, commands, plan, weights)
-
-
-@dataclass(frozen=True)
-class _Training:
-    """How long to train, and the options that depend on whether there is a plan.
-
-    Attributes:
-        updates: of the training.
-        end: the option at whose end the learning rate is 0, for a comment.
-        learning_rate: the largest one.
-        attention: the mapping of attention.
-        dropout: lines of YAML; none for the default.
-        attention_warmup: lines of YAML.
-        limits: lines of YAML that say when to validate, to save and to end.
-    """
-
-    updates: int
-    end: str
-    learning_rate: float
-    attention: str
-    dropout: Sequence[str]
-    attention_warmup: Sequence[str]
-    limits: Sequence[str]
-
-
-def _planned(plan: Plan) -> _Training:
-    """Return the training of a plan, which docs/guide-training.md describes."""
-    return _Training(
-        plan.updates,
-        end="max_seconds, by the time that has passed",
-        learning_rate=LEARNING_RATE,
-        attention="softmax",
-        dropout=[plan.dropout_line],
-        attention_warmup=[],
-        limits=plan.settings,
-    )
-
-
-def _by_rows(rows: int, network: Network, updates: int | None) -> _Training:
-    """Return the training without a plan.
-
-    Args:
-        rows: of the training data, with hallucinated ones.
-        network: to train.
-        updates: of the training; None: as many passes over the rows as `_PASSES` says, or more.
-    """
-    if updates is None:
-        multiples = math.ceil(_PASSES * rows / (network.batch * _MULTIPLE))
-        updates = max(_FEWEST_UPDATES, multiples * _MULTIPLE)  # more passes over few rows
-    every = max(updates // _VALIDATIONS, 1)
-    epochs = counted(round(updates * network.batch / rows), "epoch")
-    return _Training(
-        updates,
-        end="train_steps: lower these rather than set early_stopping",
-        learning_rate=0.0014,
-        attention="entmax15",
-        dropout=[],
-        attention_warmup=[
-            explained(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax")
-        ],
-        limits=[
-            explained(f"train_steps: {updates}", f"about {epochs} of {counted(rows, 'row')}"),
-            f"valid_steps: {every}",
-            f"save_checkpoint_steps: {every}",
-        ],
-    )
+    return training_file(data, out / "model", settings, commands, training.plan, weights)
 
 
 def mixture(rows: int, invented: int) -> dict[str, int]:

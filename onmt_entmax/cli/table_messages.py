@@ -20,9 +20,9 @@ def tell_tables(tables: Sequence[Table], task: StringTask) -> None:
     for table in tables:
         by_language.setdefault((table.language, table.split), []).append(table)
     _tell_languages(tables, by_language)
-    for (language, split), of_one in by_language.items():
-        if len(of_one) > 1 and of_one[0].by_name:
-            names = ", ".join(table.path.name for table in of_one)
+    for (language, split), alike in by_language.items():
+        if len(alike) > 1 and alike[0].language_is_guessed:
+            names = ", ".join(table.path.name for table in alike)
             warn(f"{split}: {names} are one language here, {language}; --language names another")
 
 

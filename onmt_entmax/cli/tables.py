@@ -1,14 +1,16 @@
 """Read tables of strings from files, for `prepare` and `audit`.
 
-A `Table` begins as a path and its split. Then, in this order, `name_languages` gives it a language
-(where no column has it), `read_tables` fills in layout and rows, and `refuse_bad_rows` ends the
-command if some of them cannot be read.
+Three steps, each of which leaves its arguments as they are: `with_languages` gives each `SplitFile`
+a language (where no column has it), `read_tables` makes `Table`s of the files, and
+`refuse_bad_rows` ends the command if some rows cannot be read; `warn_of_bad_rows` goes on without
+them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli.bad_rows import LISTED, bad_row_line, bad_row_text, bad_rows_summary
 from onmt_entmax.cli.messages import warn
@@ -30,29 +32,38 @@ COVERED = "test"
 """The split whose tables may lack the target"""
 
 
-@dataclass
-class Table:
-    """A file, and what was read of it.
+@dataclass(frozen=True)
+class SplitFile:
+    """The file of a table.
 
     Attributes:
         split: such as `train`.
         path: of the file.
-        language: of its rows; empty where tables have none.
-        by_name: whether the name of the file says it.
-        covered: whether it has no targets, as those of a shared task's test set.
-        layout: of its columns.
-        rows: that can be read.
-        bad: rows that cannot.
+        language: of its rows; empty where a column has it, or tables have none.
+        language_is_guessed: whether the name of the file says the language.
     """
 
     split: str
     path: Path
     language: str = ""
-    by_name: bool = False
-    covered: bool = False
-    layout: Layout = field(default_factory=lambda: Layout(()))
-    rows: list[Row] = field(default_factory=list)
-    bad: list[BadRow] = field(default_factory=list)
+    language_is_guessed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(SplitFile):
+    """What was read of a file.
+
+    Attributes:
+        layout: of its columns.
+        covered: whether it has no targets, as those of a shared task's test set.
+        rows: that can be read.
+        bad: rows that cannot.
+    """
+
+    layout: Layout
+    covered: bool
+    rows: list[Row]
+    bad: list[BadRow]
 
 
 def separators_of(texts: Sequence[str]) -> dict[str, str]:
@@ -74,47 +85,63 @@ def separators_of(texts: Sequence[str]) -> dict[str, str]:
     return separators
 
 
-def name_languages(tables: Sequence[Table], language: str | None, by_name: bool = False) -> None:
-    """Give each table its language, where no column has it.
+def with_languages(
+    files: Sequence[SplitFile], language: str | None, needs_language: bool = False
+) -> list[SplitFile]:
+    """Return the files with their languages, where no column has these.
+
+    Without `language`, the name of each file says its own. If the names of all training files say
+    the same, it may be no language at all, and files get none unless they need one.
 
     Args:
-        tables: of all splits, those of training first.
-        language: of all of them; None: by the names of the files.
-        by_name: whether training files that all have one name have that language too.
+        files: of all splits, those of training first.
+        language: of all of them, if the user named it.
+        needs_language: whether all rows must have one.
 
     Raises:
         UserError: the name of a file says no language, or the language is no word.
     """
-    if language is not None and language.split() != [language]:
-        raise UserError(f"--language {shown(language)}: must be one word without spaces")
-    training = [table for table in tables if table.split == tables[0].split]
-    names = {language_of_file(table.path.name) for table in training}
-    if language is None and len(names) < 2 and not by_name:
-        return
-    for table in tables:
-        table.language = language or language_of_file(table.path.name)
-        table.by_name = language is None
-    unnamed = [table for table in tables if table.language.split() != [table.language]]
+    if language is not None:
+        if language.split() != [language]:
+            raise UserError(f"--language {shown(language)}: must be one word without spaces")
+        return [replace(file, language=language) for file in files]
+    training = [file for file in files if file.split == files[0].split]
+    names = {language_of_file(file.path.name) for file in training}
+    if len(names) < 2 and not needs_language:
+        return list(files)
+    named = [
+        replace(file, language=language_of_file(file.path.name), language_is_guessed=True)
+        for file in files
+    ]
+    unnamed = [file for file in named if file.language.split() != [file.language]]
     if unnamed:
         more = f" and {counted(len(unnamed) - 1, 'file')} more" if unnamed[1:] else ""
-        column = "" if by_name else ", or name a column of languages with --columns"
+        column = "" if needs_language else ", or name a column of languages with --columns"
         raise UserError(
             f"{unnamed[0].path}{more}: the name of the file says no language (one word, as in "
             f"deu_train.tsv); rename it{column}; if all tables are of one language, --language "
             "names it"
         )
+    return named
+
+
+class _Sampled(NamedTuple):
+    """What the first lines of a table say of it."""
+
+    layout: Layout
+    covered: bool
 
 
 def read_tables(
-    tables: Sequence[Table],
+    files: Sequence[SplitFile],
     columns: Sequence[str] = (),
     separators: Mapping[str, str] | None = None,
     usual: Sequence[str] = (),
-) -> StringTask:
-    """Read the rows of tables, of which some may be bad; return their task.
+) -> tuple[list[Table], StringTask]:
+    """Read tables, in which some rows may be bad; return them and their task.
 
     Args:
-        tables: those of training first; they receive layouts and rows.
+        files: of the tables, those of training first.
         columns: of all tables; empty: a heading names them, or they are guessed.
         separators: of columns; others are guessed from the tables of the first split.
         usual: columns of tables of which no guess is sure.
@@ -122,65 +149,83 @@ def read_tables(
     Raises:
         UserError: tables have different columns, or columns that make no sense.
     """
-    first = tables[0]
+    first = files[0]
+    sampled: list[_Sampled] = []
     texts: dict[str, list[str]] = {}  # by column, of the tables of the first split
-    for table in tables:
-        sample = list(islice(read_lines(table.path), SAMPLE))
-        if table is first:
-            table.layout = guess_layout(sample, str(table.path), columns, usual=usual)
+    for file in files:
+        sample = list(islice(read_lines(file.path), SAMPLE))
+        if file is first:
+            layout = guess_layout(sample, str(file.path), columns, usual=usual)
         else:
-            table.layout = _further_layout(table, first, sample, columns)
-        cells = cells_by_column(sample, table.layout)
-        if table.split == COVERED:
-            table.covered = not any(cells.get(TARGET, ()))
-        if table.split == first.split:
+            layout = _further_layout(file, sample, first.path, sampled[0].layout, columns)
+        cells = cells_by_column(sample, layout)
+        covered = file.split == COVERED and not any(cells.get(TARGET, ()))
+        sampled.append(_Sampled(layout, covered))
+        if file.split == first.split:
             for column, of_column in cells.items():
                 texts.setdefault(column, []).extend(of_column)
     all_separators = guessed_separators(texts) | dict(separators or {})
-    task = task_of(first.layout, first.path, all_separators, languages=bool(first.language))
-    for table in tables:
-        _fill(table, task)
-    return task
+    task = task_of(sampled[0].layout, first.path, all_separators, languages=bool(first.language))
+    tables = [
+        _read(file, layout, covered, task)
+        for file, (layout, covered) in zip(files, sampled, strict=True)
+    ]
+    return tables, task
 
 
 def _further_layout(
-    table: Table, first: Table, sample: Sequence[str], columns: Sequence[str]
+    file: SplitFile,
+    sample: Sequence[str],
+    first_path: Path,
+    first_layout: Layout,
+    columns: Sequence[str],
 ) -> Layout:
     """Return the layout of a table that is not the first, whose columns it has.
 
     Args:
-        table: whose layout is wanted.
-        first: of all tables, with its layout.
-        sample: the first lines of the table.
+        file: of the table.
+        sample: its first lines.
+        first_path: of the first table.
+        first_layout: of the first table.
         columns: of all tables, if the user named them.
 
     Raises:
         UserError: its columns are unclear, or targets are missing where they must not.
     """
-    layout = layout_like(first.layout, first.path, sample, table.path, columns)
-    if TARGET not in layout.columns and table.split != COVERED:
-        names = ", ".join(first.layout.columns)
-        raise UserError(f"{table.path}: {layout}; no targets, but {first.path} has {names}")
+    layout = layout_like(first_layout, first_path, sample, file.path, columns)
+    if TARGET not in layout.columns and file.split != COVERED:
+        names = ", ".join(first_layout.columns)
+        raise UserError(f"{file.path}: {layout}; no targets, but {first_path} has {names}")
     return layout
 
 
-def _fill(table: Table, task: StringTask) -> None:
-    """Read the rows of a table into it.
+def _read(file: SplitFile, layout: Layout, covered: bool, task: StringTask) -> Table:
+    """Return a table with all of its rows.
 
     Raises:
         UserError: there are none.
     """
-    lines = read_lines(table.path)
-    rows = rows_of(
-        lines, table.layout, task, language=table.language, needs_target=not table.covered
-    )
-    for row in rows:
+    rows: list[Row] = []
+    bad: list[BadRow] = []
+    for row in rows_of(
+        read_lines(file.path), layout, task, language=file.language, needs_target=not covered
+    ):
         if isinstance(row, Row):
-            table.rows.append(row)
+            rows.append(row)
         else:
-            table.bad.append(row)
-    if not table.rows and not table.bad:
-        raise UserError(f"{table.path}: no rows")
+            bad.append(row)
+    if not rows and not bad:
+        raise UserError(f"{file.path}: no rows")
+    return Table(
+        split=file.split,
+        path=file.path,
+        language=file.language,
+        language_is_guessed=file.language_is_guessed,
+        layout=layout,
+        covered=covered,
+        rows=rows,
+        bad=bad,
+    )
 
 
 def read_rows(path: Path, columns: Sequence[str] = ()) -> list[Row]:
@@ -189,30 +234,50 @@ def read_rows(path: Path, columns: Sequence[str] = ()) -> list[Row]:
     Raises:
         UserError: a row cannot be read.
     """
-    table = Table("table", path)
-    read_tables([table], columns, {SOURCE: "", TARGET: ""}, INFLECTION.columns)
+    (table,), _ = read_tables(
+        [SplitFile("table", path)],
+        columns,
+        separators={SOURCE: "", TARGET: ""},  # none: characters
+        usual=INFLECTION.columns,
+    )
     refuse_bad_rows([table])
     return table.rows
 
 
-def refuse_bad_rows(tables: Sequence[Table], skip: Path | None = None, hint: str = "") -> str:
-    """Warn of the rows that cannot be read; return the text of the file that has them.
+def refuse_bad_rows(tables: Sequence[Table], hint: str = "") -> None:
+    """Refuse tables with rows that cannot be read; warnings name the first ones.
 
     Args:
-        tables: as `read_tables` left them.
-        skip: the file that the caller writes them to.
+        tables: that were read.
         hint: says how to go on without them.
 
     Raises:
-        UserError: there are some, and no file to write them to.
+        UserError: there are such rows.
     """
-    bad = [(table.path, row) for table in tables for row in table.bad]
+    if summary := _tell_bad_rows(tables):
+        raise UserError(f"{summary}; mend them{hint}")
+
+
+def warn_of_bad_rows(tables: Sequence[Table], written: Path) -> None:
+    """Warn of rows that cannot be read, and name the file that they are written to."""
+    if summary := _tell_bad_rows(tables):
+        warn(f"{summary}; {written} has them, with their reasons")
+
+
+def bad_rows_text(tables: Sequence[Table]) -> str:
+    """Return the text of the file of bad rows: a line for each, with its reason."""
+    return "".join(bad_row_line(path, row) for path, row in _bad_rows(tables))
+
+
+def _tell_bad_rows(tables: Sequence[Table]) -> str:
+    """Name the first bad rows in warnings; return how many there are, nothing without any."""
+    bad = _bad_rows(tables)
     if not bad:
         return ""
     warn(*(bad_row_text(path, row) for path, row in bad[:LISTED]))
-    rows = sum(len(table.rows) + len(table.bad) for table in tables)
-    summary = bad_rows_summary(len(bad), rows)
-    if skip is None:
-        raise UserError(f"{summary}; mend them{hint}")
-    warn(f"{summary}; {skip} has them, with their reasons")
-    return "".join(bad_row_line(path, row) for path, row in bad)
+    return bad_rows_summary(len(bad), len(bad) + sum(len(table.rows) for table in tables))
+
+
+def _bad_rows(tables: Sequence[Table]) -> list[tuple[Path, BadRow]]:
+    """Return the bad rows of all tables, each with the file that has it."""
+    return [(table.path, row) for table in tables for row in table.bad]

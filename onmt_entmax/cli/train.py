@@ -23,9 +23,16 @@ def main(arguments: Sequence[str]) -> int:
         print(help_text)
         return 0
     setup = training_setup(arguments)
-    settings = dict(vars(setup))
-    notes, warnings = settings.pop("notes"), settings.pop("warnings")
     if Processes().writes:
-        note(*notes)
-        warn(*warnings)
-    return run_training(**settings, began=command_began())
+        note(*setup.notes)
+        warn(*setup.warnings)
+    return run_training(
+        run=setup.run,
+        data=setup.data,
+        vocabulary=setup.vocabulary,
+        model=setup.model,
+        training=setup.training,
+        validation=setup.validation,
+        record=setup.record,
+        began=command_began(),
+    )

@@ -3,14 +3,16 @@
 import json
 from pathlib import Path
 
-_COMMENTS = 33  # column at which comments begin, behind all but the longest settings
+# Comments begin below each other; before them fits the longest setting, `attention_warmup_steps`,
+# with a number of nine digits.
+_COMMENT_COLUMN = 33
 
 
 def explained(setting: str, why: str) -> str:
     """Return a line of YAML with a comment."""
-    return f"{setting:{_COMMENTS}} # {why}"
+    return f"{setting:{_COMMENT_COLUMN}} # {why}"
 
 
 def quoted(path: Path) -> str:
-    """Return a path as YAML reads it, which may contain `: ` or ` #`."""
+    """Return a path in quotes as YAML reads them; without, `: ` or ` #` in it would end it."""
     return json.dumps(str(path), ensure_ascii=False)

@@ -6,11 +6,9 @@ from typing import Any
 
 from onmt_entmax.config import Option
 from onmt_entmax.options.names import look_up
-from onmt_entmax.options.result import Notes
+from onmt_entmax.options.result import COMMAND_LINE, Notes
 from onmt_entmax.options.stock import ALONE
 from onmt_entmax.options.values import OptionError
-
-_COMMAND_LINE = "command line: "  # begins errors
 
 
 def read_flags(
@@ -42,14 +40,14 @@ def _words_of_flags(
     for word in arguments:
         if re.match(r"--?[A-Za-z]", word):  # not a negative number
             name, equals, value = word.lstrip("-").partition("=")
-            option = look_up(name, options, f"{_COMMAND_LINE}-")
+            option = look_up(name, options, f"{COMMAND_LINE}: -")
             if name in flags:
                 if option.many:
-                    raise OptionError(f"{_COMMAND_LINE}-{name}: name all values after one -{name}")
+                    raise OptionError(f"{COMMAND_LINE}: -{name}: name all values after one -{name}")
                 earlier.append((name, flags[name]))
             flags[name] = [value] if equals else []
         elif not name:
-            raise OptionError(f"{_COMMAND_LINE}{word!r} does not follow an option such as -config")
+            raise OptionError(f"{COMMAND_LINE}: {word!r} does not follow an option such as -config")
         else:
             flags[name].append(word)
     for name, words in earlier:
@@ -57,7 +55,9 @@ def _words_of_flags(
             notes.repeated.append(f"-{name}")
         else:
             last = " ".join([f"-{name}", *flags[name]])
-            notes.warnings.append(f"{_COMMAND_LINE}-{name} is given twice; the last counts: {last}")
+            notes.warnings.append(
+                f"{COMMAND_LINE}: -{name} is given twice; the last counts: {last}"
+            )
     return flags
 
 
@@ -65,7 +65,7 @@ def _flag_value(
     name: str, options: Mapping[str, Option], words: list[str], notes: Notes
 ) -> list[str] | str | bool:
     """Return what the words after a flag are as a value; see `read_flags`."""
-    option = look_up(name, options, f"{_COMMAND_LINE}-")
+    option = look_up(name, options, f"{COMMAND_LINE}: -")
     if option.rule.kind is bool and not words:
         return True
     if name in ALONE and not words:
@@ -74,5 +74,5 @@ def _flag_value(
     if option.many:
         return words
     if len(words) != 1:
-        raise OptionError(f"{_COMMAND_LINE}-{name}: expected one value, got {len(words)}")
+        raise OptionError(f"{COMMAND_LINE}: -{name}: expected one value, got {len(words)}")
     return words[0]

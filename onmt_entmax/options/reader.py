@@ -14,13 +14,12 @@ from onmt_entmax.files.parsing import Layout, parse_yaml
 from onmt_entmax.options.flags import read_flags
 from onmt_entmax.options.names import look_up, note_renamed, under_names_here
 from onmt_entmax.options.place import read_place
-from onmt_entmax.options.result import Notes, Options
+from onmt_entmax.options.result import COMMAND_LINE, Notes, Options
 from onmt_entmax.options.rivals import changed_batch_size, replaced_by, without_rivals
 from onmt_entmax.options.stock import UNREAD
 from onmt_entmax.options.values import OptionError
 
 _LARGEST_FILE = 1 << 20  # bytes
-_COMMAND_LINE = "command line"
 # No penalty, and attention that is not sparse: nothing that other options could set.
 _WORDS_FOR_OFF = ("none", "softmax")
 
@@ -62,7 +61,7 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     file = _read_file(options, path, flags.values, notes) if path else _NO_FILE
     for place in (flags, file):
         note_renamed(place.written, place.here, notes)
-    origin = dict.fromkeys(file.values, str(path)) | dict.fromkeys(flags.values, _COMMAND_LINE)
+    origin = dict.fromkeys(file.values, str(path)) | dict.fromkeys(flags.values, COMMAND_LINE)
     defaults = {name: option.default for name, option in options.items()}
     values = {**defaults, **file.values, **flags.values, "config": path}
     return _without_unread(options, Options(values, origin, notes))
@@ -79,8 +78,8 @@ def _read_words(options: Mapping[str, Option], words: Mapping[str, Any], notes: 
     Raises:
         OptionError: names the first option that is wrong.
     """
-    here = under_names_here(words, f"{_COMMAND_LINE}: -")
-    return _Place(words, here, read_place(options, here, _COMMAND_LINE, notes))
+    here = under_names_here(words, f"{COMMAND_LINE}: -")
+    return _Place(words, here, read_place(options, here, COMMAND_LINE, notes))
 
 
 def _read_file(
@@ -105,7 +104,7 @@ def _read_file(
         look_up(name, options, f"{path}: ", in_file=True)
     warning = changed_batch_size(here, flags)
     if warning is not None:
-        notes.warnings.append(f"{_COMMAND_LINE}: {warning}")
+        notes.warnings.append(f"{COMMAND_LINE}: {warning}")
     replaced = {*flags, *replaced_by(flags)}
     unreplaced = {name: value for name, value in here.items() if name not in replaced}
     values = without_rivals(read_place(options, unreplaced, path, notes, layout), flags)
@@ -142,7 +141,7 @@ def _refuse_missing(name: str, option: Option, values: Mapping[str, Any]) -> Non
         return
     path = values["config"]
     hint = "" if path else f"; give -{name}, or -config FILE with it"
-    raise OptionError(f"{path or _COMMAND_LINE}: {name}: this option is required{hint}")
+    raise OptionError(f"{path or COMMAND_LINE}: {name}: this option is required{hint}")
 
 
 def _refuse_unread(name: str, option: Option, options: Options) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 from onmt_entmax.config import declared
 from onmt_entmax.options.values import OptionError
 
+COMMAND_LINE = "command line"
+"""Where flags come from, in `Options.origin` and in messages"""
+
 
 @dataclass
 class Notes:
@@ -40,7 +43,7 @@ class Options:
 
     Attributes:
         values: by OpenNMT-py's names.
-        origin: the source of each given value: the name of a file, or "command line".
+        origin: the source of each given value: the name of a file, or `COMMAND_LINE`.
         notes: on the given options, for the user.
     """
 

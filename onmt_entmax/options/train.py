@@ -26,7 +26,7 @@ from onmt_entmax.files import no_such_file, read_lines
 from onmt_entmax.options.corpora import read_corpora, without_unread_transforms
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.reader import read_options
-from onmt_entmax.options.result import Options
+from onmt_entmax.options.result import COMMAND_LINE, Options
 from onmt_entmax.options.rivals import FUNCTIONS, SIDES
 from onmt_entmax.options.train_misfits import misfits
 from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
@@ -234,7 +234,7 @@ def _overwrite_as_a_flag(options: Options) -> dict[str, Any]:
 
     In a file of OpenNMT-py it is about vocabularies, and must not delete checkpoints.
     """
-    if not options["overwrite"] or options.origin["overwrite"] == "command line":
+    if not options["overwrite"] or options.origin["overwrite"] == COMMAND_LINE:
         return {}
     options.notes.ignored.append("overwrite (only as a flag)")
     return {"overwrite": False}

@@ -47,7 +47,7 @@ OPTIONS = {
     "constraint_regex": Option(
         None, _TEXT, "Regular expression over tokens that every output must match.", _SEARCH
     ),
-    **{f"random_sampling_{name}": each for name, each in declared(Sampling).items()},
+    **{f"random_sampling_{name}": option for name, option in declared(Sampling).items()},
     "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of the samples; -1 is 0.", _SAMPLING),
     "config": Option(None, _TEXT, "YAML file with any of these options.", _FILES),
     "model": Option(

@@ -2,7 +2,7 @@
 
 from onmt_entmax.paradigm.cells import cells_of, parts_of_speech
 from onmt_entmax.paradigm.counts import LeftOut, WarningCounts
-from onmt_entmax.paradigm.page import as_html
+from onmt_entmax.paradigm.page import as_html, html_page
 from onmt_entmax.paradigm.paradigm import Paradigm
 from onmt_entmax.paradigm.sections import Section, sections
 from onmt_entmax.paradigm.texts import CSV_HEAD, as_csv, as_record, as_text, cell_text
@@ -24,6 +24,7 @@ __all__ = [
     "as_text",
     "cell_text",
     "cells_of",
+    "html_page",
     "parts_of_speech",
     "sections",
 ]

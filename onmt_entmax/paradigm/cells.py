@@ -13,7 +13,8 @@ def parts_of_speech(cells: Cells, language: str) -> dict[str, int]:
 
 
 def _part_of_speech(tags: Sequence[str]) -> str:
-    return tags[0].split(".")[0]  # forms of V.PTCP and their like are those of verbs
+    """Return the part of speech of a cell; participles, V.PTCP, and their like are verbs."""
+    return tags[0].split(".")[0]
 
 
 def cells_of(

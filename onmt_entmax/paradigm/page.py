@@ -12,33 +12,23 @@ from onmt_entmax.paradigm.sections import Section, sections
 from onmt_entmax.paradigm.texts import percent
 
 
-def as_html(paradigms: Iterable[Sequence[Inflection]]) -> str:
-    """Return a page with the tables of each lemma, which needs no network."""
+def html_page(paradigms: Iterable[str], title: str, least: float) -> str:
+    """Return a page with the paradigms of lemmas, which needs no network.
+
+    Args:
+        paradigms: of each lemma, by `as_html`.
+        title: of the page, as text.
+        least: probability below which forms were left out, for the legend.
+    """
     style = files("onmt_entmax.report").joinpath("page.css").read_text(encoding="utf-8")
-    bodies: list[str] = []
-    firsts: list[Inflection] = []  # the first cell of each lemma
-    for cells in paradigms:
-        firsts.append(cells[0])
-        bodies.append(_body(cells))
-    title = _title(firsts)
-    legend = _legend(least=firsts[-1].least if firsts else 0.0)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
         f"<style>{style}</style>\n</head>\n<body><main>\n"
-        + "\n".join([legend, *bodies])
+        + "\n".join([_legend(least), *paradigms])
         + "\n</main></body>\n</html>\n"
     )
-
-
-def _title(firsts: Sequence[Inflection]) -> str:
-    """Return the title of a page, whose lemmas have these first cells."""
-    if not firsts:
-        return ""
-    if len(firsts) > 1:
-        return "paradigms"
-    return f"{firsts[0].question.lemma} ({firsts[0].question.language})"
 
 
 def _legend(least: float) -> str:
@@ -55,7 +45,7 @@ def _legend(least: float) -> str:
     )
 
 
-def _body(cells: Sequence[Inflection]) -> str:
+def as_html(cells: Sequence[Inflection]) -> str:
     """Return the heading and the tables of one lemma."""
     first = cells[0].question
     tables = "\n".join(map(section_table, sections(cells)))

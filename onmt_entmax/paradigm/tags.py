@@ -53,30 +53,31 @@ def flat(tags: Sequence[str]) -> list[str]:
     possessors, `PSS(1,PL)` (UniMorph 4.0: Batsuren et al. 2022, section 3).
     """
     is_verb = bool(tags) and tags[0] in ("V", "AUX")
-    subject = _subject(tags) if is_verb else None
+    subject = _position_of_subject(tags) if is_verb else None
     flattened: list[str] = []
-    for number, tag in enumerate(tags):
+    for position, tag in enumerate(tags):
         case = _layered_case(tag)
         if case is None:
             flattened.append(tag)
         elif not is_verb:
             flattened += [case, *_inner(tag)]
-        elif number == subject:
+        elif position == subject:
             flattened += _inner(tag)
         else:
             flattened.append(tag)
     return flattened
 
 
-def _subject(tags: Sequence[str]) -> int | None:
+def _position_of_subject(tags: Sequence[str]) -> int | None:
     """Return which tag of a verb is its subject, with which it agrees; None without any.
 
-    The subject is in the nominative; in ergative languages, it may be in another case.
+    That is the first argument in the nominative. In ergative languages, the subject may be in
+    another case: without a nominative, it is the first argument.
     """
-    cases = {number: _layered_case(tag) for number, tag in enumerate(tags)}
-    nominative = [number for number, case in cases.items() if case == "NOM"]
-    others = [number for number, case in cases.items() if case is not None]
-    return next(iter([*nominative, *others]), None)
+    cases = list(map(_layered_case, tags))
+    if "NOM" in cases:
+        return cases.index("NOM")
+    return next((position for position, case in enumerate(cases) if case is not None), None)
 
 
 def _layered_case(tag: str) -> str | None:

@@ -45,6 +45,10 @@ class WordList(ABC):
             self.weights[form.text] = self.weights.get(form.text, 0.0) + form.prob
             self.lemmas.setdefault(form.text, cell.question.lemma)
 
+    def names(self, output: Path) -> list[Path]:
+        """Return the names of the files, which are known before there are forms."""
+        return [*self.files(output)]
+
     @abstractmethod
     def files(self, output: Path) -> dict[Path, str]:
         """Return the files of the list, and their content; the names do not depend on the forms."""

@@ -1,6 +1,7 @@
 """`onmt-entmax paradigm`: the forms of every cell, its page, names of languages, and mistakes."""
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -106,6 +107,22 @@ def test_the_page_and_serve_show_the_same_forms(page: Page) -> None:
     forms = [form["form"] for cell in cells_of(paradigm).values() for form in cell["forms"]]
     assert forms
     assert all(f"<bdi>{form}</bdi>" in page.text for form in forms)
+
+
+def test_a_page_is_named_after_its_only_lemma(page: Page) -> None:
+    assert "<title>ab (german)</title>" in page.text
+
+
+def test_a_page_of_several_lemmas_has_a_heading_for_each(
+    paradigm_model: Path, cells_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lemmas = tmp_path / "lemmas"
+    lemmas.write_text("ab\nb\n", encoding="utf-8")
+    arguments = ("german", "--lemmas", lemmas, "--format", "html")
+    assert run_paradigm(paradigm_model, cells_file, *arguments) == 0
+    text = capsys.readouterr().out
+    assert "<title>paradigms</title>" in text
+    assert re.findall("<h2><bdi>(.*?)</bdi>", text) == ["ab", "b"]
 
 
 # --- languages, and mistakes ---

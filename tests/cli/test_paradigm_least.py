@@ -99,5 +99,5 @@ def test_a_cell_may_lose_its_only_form() -> None:
     question = Question("x", "a", ("N",))
     cell = Inflection(question, (form,), WHOLE_SUPPORT, (), only=True).at_least(1)
     assert cell_text(cell) == "(none) ..."
-    assert "(none) ..." in as_html([[cell]])
+    assert "(none) ..." in as_html([cell])
     assert as_csv([cell]) == "x,a,N,,,only,,1\n"

@@ -66,6 +66,12 @@ ARRANGEMENTS = {
         ("singular first",),
         ("past",),
     ),
+    "layered tags of a subject that is not in the nominative, as in ergative languages": Tables(
+        ["V;PST;ERG(1,SG)", "V;PST;ERG(1,SG);ABS(2,SG)"],
+        ["verb", "verb, absolutive (second singular)"],
+        ("singular first",),
+        ("past",),
+    ),
     "layered tags of possessors": Tables(
         ["N;SG;PSS(3,SG)"], ["noun, possessor (third singular)"], ("",), ("singular",)
     ),

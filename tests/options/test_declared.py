@@ -98,7 +98,7 @@ def test_training_shares_its_file_with_build_vocab() -> None:
     """Every option of onmt_build_vocab is one of training, or without effect."""
     opts = importlib.import_module("onmt.opts")
     names = options_of(lambda parser: opts.dynamic_prepare_opts(parser, build_vocab_only=True), {})
-    assert len(names) > 40
+    assert {"num_threads", "src_vocab"} <= names.keys()  # of that command alone, and of both
     assert names.keys() <= {*TRAIN.options, *IGNORED}
 
 
@@ -207,7 +207,8 @@ def documented_defaults() -> dict[str, str]:
 
 def test_the_defaults_are_those_of_the_documents() -> None:
     documented = documented_defaults()
-    assert len(documented) > 20
+    # Entries of several options, with values that are numbers and words, were found.
+    assert {"alpha_init_mean", "alpha_init_std", "valid_bleu_tokenize"} <= documented.keys()
     declared = {name: TRAIN.options[name].default for name in documented}
     assert documented == {
         name: f"{default:g}" if isinstance(default, (int, float)) else str(default)

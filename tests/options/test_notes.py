@@ -47,8 +47,8 @@ def test_an_empty_value_of_an_option_without_effect_is_not_said(tmp_path: Path) 
 
 def test_a_flag_of_another_name_is_a_note(tmp_path: Path) -> None:
     options = read_training(tmp_path, "rnn_size: big", "-hidden_size", "32")
-    (note,) = options.notes.replaced
-    assert "hidden_size" in note
+    assert options.notes.replaced == ["hidden_size as rnn_size"]
+    assert options["rnn_size"] == 32
 
 
 def test_a_flag_that_is_given_twice_is_warned_of(tmp_path: Path) -> None:

@@ -8,9 +8,12 @@ import pytest
 import yaml
 
 from onmt_entmax.cli.main import run
+from onmt_entmax.errors import UserError
 from onmt_entmax.options.help import schema
+from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate_table import translation_options
 from tests.commands import ROOT
+from tests.toy import write_corpus
 
 
 @pytest.mark.parametrize("arguments", [["--schema", "x"], ["-config", "x.yaml", "--schema"]])
@@ -41,7 +44,8 @@ class TestTheSchemaOfTraining:
 
     def test_accepts_the_shipped_files(self, validator: jsonschema.Draft202012Validator) -> None:
         files = shipped_files()
-        assert len(files) > 15
+        named = ("config/morphology/pilot.yaml", "config/mt/ja-en.yaml", "config/demo/demo.yaml")
+        assert {ROOT / name for name in named} <= files.keys()
         assert [path for path, content in files.items() if not validator.is_valid(content)] == []
 
     @pytest.mark.parametrize(
@@ -60,10 +64,20 @@ class TestTheSchemaOfTraining:
         ids=str,
     )
     def test_refuses_what_reading_refuses(
-        self, validator: jsonschema.Draft202012Validator, wrong: dict[str, object]
+        self,
+        validator: jsonschema.Draft202012Validator,
+        wrong: dict[str, object],
+        tmp_path: Path,
     ) -> None:
-        right = {"data": {"c": {"path_src": "a", "path_tgt": "b"}}, "save_model": "run"}
+        corpus = write_corpus(tmp_path, "train", size=2, seed=1)
+        right = {"data": {"c": corpus}, "save_model": "run"}
+        path = tmp_path / "train.yaml"
+        path.write_text(yaml.safe_dump(right))
+        training_setup(["-config", str(path)])
         assert validator.is_valid(right)
+        path.write_text(yaml.safe_dump(right | wrong))
+        with pytest.raises(UserError):
+            training_setup(["-config", str(path)])
         assert not validator.is_valid(right | wrong)
 
 

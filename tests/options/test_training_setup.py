@@ -118,7 +118,7 @@ def test_a_later_place_replaces_the_rivals_of_an_earlier_one(
 
 
 def test_a_batch_size_that_changes_its_meaning_is_warned_of(tmp_path: Path) -> None:
-    read = toy_setup(tmp_path, "-batch_type sents", batch_type="tokens")
+    read = toy_setup(tmp_path, "-batch_type sents", batch_type="tokens", batch_size=16)
     assert read.warnings == (
         "command line: batch_type: sents: batch_size 16 counted tokens; give batch_size too",
     )

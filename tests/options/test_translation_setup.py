@@ -193,7 +193,8 @@ def test_a_gpu_without_a_number_is_the_first(translate: Translate) -> None:
 
 
 def test_a_batch_of_tokens_is_one_of_sentences(translate: Translate) -> None:
-    assert translate("-batch_type tokens -batch_size 4096").batch_size == 64
+    default = translate("").batch_size
+    assert translate("-batch_type tokens -batch_size 4096").batch_size == default
 
 
 def test_targets_are_no_prefixes(
@@ -204,7 +205,8 @@ def test_targets_are_no_prefixes(
 
 
 def test_a_yaml_file_of_another_command_may_be_shared(tmp_path: Path) -> None:
-    config = write_config(tmp_path, generator_function=None, global_attention_function=None)
+    mappings = {"generator_function": None, "global_attention_function": None}
+    config = write_config(tmp_path, batch_size=16, **mappings)
     (tmp_path / "s").write_text("a\n")
     flags = ["-model", "m", "-src", str(tmp_path / "s"), "-output", str(tmp_path / "o")]
     read = translation_setup(["-config", str(config), *flags])

@@ -30,7 +30,7 @@ from pathlib import Path
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.cli.tables import Table, name_languages, read_tables
+from onmt_entmax.cli.tables import SplitFile, read_tables, with_languages
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import LANGUAGE, Query, StringTask
@@ -48,9 +48,9 @@ def rows_by_language(paths: Sequence[Path], model: Transducer) -> dict[str, list
     Raises:
         UserError: a table cannot be read, or the model does not know its language.
     """
-    tables = [Table("dev", path) for path in paths]
-    name_languages(tables, None, by_name=True)
-    read_tables(tables, usual=("source", "target", "tags"))
+    files = [SplitFile("dev", path) for path in paths]
+    named = with_languages(files, None, needs_language=True)
+    tables, _ = read_tables(named, usual=("source", "target", "tags"))
     return {model.known_language(table.language): table.rows for table in tables}
 
 
