@@ -15,7 +15,7 @@ from onmt_entmax.cli.yaml_lines import explained, quoted
 from onmt_entmax.data.subword_learning import Subwords
 from onmt_entmax.errors import counted
 
-NETWORK = Network(layers=1, size=384, batch=64)
+NETWORK = Network(encoder_layers=1, decoder_layers=1, size=384, batch=64)
 DEFAULT_TOKENIZER = "13a"  # of BLEU
 _WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages that write none between words
 # Without a plan: passes over the pairs, and the updates that they come to.
@@ -86,9 +86,7 @@ def _model_options() -> list[str]:
     """Return the options of the network and its regularisation, as lines of YAML."""
     return [
         "encoder_type: brnn",
-        f"layers: {NETWORK.layers}",
-        f"rnn_size: {NETWORK.size}",
-        f"word_vec_size: {NETWORK.size}",
+        *(f"{name}: {number}" for name, number in NETWORK.sizes.items()),
         "share_decoder_embeddings: true",
         "global_attention_function: entmax15",
         "generator_function: entmax15",

@@ -5,16 +5,18 @@ docs/guide-training.md describes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onmt_entmax.cli.yaml_lines import explained
 from onmt_entmax.errors import counted
 
 # Found by trainings, see docs/guide-training.md.
 SIZES = (200, 300)  # of the states; 400 and 500 were worse in the same time
-LEARNING_RATE = 0.003
 FEW_ROWS = 2_000  # with fewer, batches of 32 rather than 64
+SMALL_BATCH = 32  # pairs, up to which the learning rate is the lower one
+LEARNING_RATES = (0.002, 0.003)  # with small batches, and with others
 PASSES = 5  # over the data that a network should make, or a smaller one is better
+DEEP_PASSES = 35  # the same for two layers of the encoder over one of the decoder
 FASTER = 1.1  # how much faster rounded products must be
 # Passes, and the dropout below them: the more often a model sees a row, the more it needs.
 DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
@@ -35,26 +37,47 @@ class Network:
     """What a plan chooses by measurement.
 
     Attributes:
-        layers: of encoder and decoder.
+        encoder_layers: of the encoder.
+        decoder_layers: of the decoder.
         size: of states and embeddings.
         batch: pairs.
         products: `matmul_dtype`, the type of the factors of products.
     """
 
-    layers: int
+    encoder_layers: int
+    decoder_layers: int
     size: int
     batch: int
     products: str = "float32"
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """The options of `train` that make it, but for those of a batch."""
+        layers = {"enc_layers": self.encoder_layers, "dec_layers": self.decoder_layers}
+        if self.encoder_layers == self.decoder_layers:
+            layers = {"layers": self.encoder_layers}
+        return layers | {"rnn_size": self.size, "word_vec_size": self.size}
+
+    @property
     def options(self) -> list[str]:
-        """The options of `train` that make it."""
-        sizes = {"rnn_size": self.size, "word_vec_size": self.size, "batch_size": self.batch}
-        named = {"layers": self.layers, **sizes, "matmul_dtype": self.products}
+        """All options of `train` that make it."""
+        named = {**self.sizes, "batch_size": self.batch, "matmul_dtype": self.products}
         return [word for name, value in named.items() for word in (f"-{name}", str(value))]
 
+    @property
+    def learning_rate(self) -> float:
+        """The largest one of its training by a plan."""
+        return LEARNING_RATES[self.batch > SMALL_BATCH]
+
+    @property
+    def passes(self) -> int:
+        """Passes over the data that it should make, or a smaller network is better."""
+        return DEEP_PASSES if self.encoder_layers > self.decoder_layers else PASSES
+
     def __str__(self) -> str:
-        layers = counted(self.layers, "layer")
+        layers = counted(self.encoder_layers, "layer")
+        if self.encoder_layers != self.decoder_layers:
+            layers += f" of encoder and {self.decoder_layers} of decoder,"
         return f"{layers} of {self.size}, batches of {self.batch}, {self.products}"
 
 
@@ -187,15 +210,19 @@ def candidates(
     Args:
         rows: of the training data.
         gpu: whether to train on a GPU, whose rounded products are another type.
-        layers: their number, if the user chose it; else 1.
+        layers: their number, if the user chose it; else 1, and then 2 in the encoder alone.
         size: of the states, if the user chose it; else each of `SIZES`.
         batch: pairs of a batch, if the user chose it; else by the rows.
     """
-    usual_batch = 32 if rows < FEW_ROWS else 64
+    sizes = (size,) if size else SIZES
+    usual_batch = SMALL_BATCH if rows < FEW_ROWS else 64
+    networks = [Network(layers or 1, layers or 1, states, batch or usual_batch) for states in sizes]
+    if layers is None:
+        networks.append(Network(2, 1, sizes[-1], batch or SMALL_BATCH))
     rounded = "tf32" if gpu else "bfloat16"
     return [
-        Network(layers or 1, states, batch or usual_batch, products)
-        for states in ((size,) if size else SIZES)
+        replace(network, products=products)
+        for network in networks
         for products in ("float32", rounded)
     ]
 
@@ -211,12 +238,12 @@ def choose_network(rows: int, seconds: float, speeds: Mapping[Network, float]) -
     networks = _with_fastest_products(speeds)
     training = seconds * (1 - _PLANNED_SHARE)
     passes = {network: training * speeds[network] / rows for network in networks}
-    enough = [network for network in networks if passes[network] >= PASSES]
+    enough = [network for network in networks if passes[network] >= network.passes]
     chosen = enough[-1] if enough else networks[0]
     if len(networks) == 1:
         reason = "the only one measured"
     elif enough:
-        reason = f"the largest that makes {PASSES} passes"
+        reason = f"the largest that makes the passes it needs, {chosen.passes}"
     else:
         reason = f"the smallest, since none makes {PASSES} passes"
     return Choice(
@@ -233,12 +260,12 @@ def _with_fastest_products(speeds: Mapping[Network, float]) -> list[Network]:
 
     Rounded products must be much faster than those of float32, which come first.
     """
-    fastest: dict[tuple[int, int, int], Network] = {}
+    fastest: dict[Network, Network] = {}
     for network, speed in speeds.items():
-        key = (network.layers, network.size, network.batch)
-        other = fastest.get(key)
+        in_float32 = replace(network, products="float32")
+        other = fastest.get(in_float32)
         if other is None or speed >= FASTER * speeds[other]:
-            fastest[key] = network
+            fastest[in_float32] = network
     return list(fastest.values())
 
 

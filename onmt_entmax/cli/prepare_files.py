@@ -112,7 +112,11 @@ def _write_and_plan(
     if not options.minutes:
         return
     networks = candidates(
-        pairs, gpu=options.gpu, layers=NETWORK.layers, size=NETWORK.size, batch=NETWORK.batch
+        pairs,
+        gpu=options.gpu,
+        layers=NETWORK.encoder_layers,
+        size=NETWORK.size,
+        batch=NETWORK.batch,
     )
     planned = configuration(folder, pairs, commands, plan_for(options, networks))
     record = _record(folder, corpus, {**contents, folder.configuration: planned})

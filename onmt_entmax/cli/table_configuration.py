@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from onmt_entmax.cli.plans import LEARNING_RATE, Network, Plan
+from onmt_entmax.cli.plans import Network, Plan
 from onmt_entmax.cli.training_file import training_file
 from onmt_entmax.cli.yaml_lines import explained
 from onmt_entmax.errors import counted
 
 HALLUCINATED = "hallucinated"  # corpus of invented pairs, and its files
-DEFAULT = Network(layers=2, size=300, batch=32)  # without --minutes
+DEFAULT = Network(encoder_layers=2, decoder_layers=2, size=300, batch=32)  # without --minutes
 # Without a plan: passes over the rows, and the updates that they come to.
 _PASSES = 40
 _FEWEST_UPDATES = 4_000
@@ -26,7 +26,8 @@ _LARGEST_WEIGHT = 20  # lines of a corpus in turn, at most
 def network_of(options: argparse.Namespace) -> Network:
     """Return the network without a plan: the default one, with the sizes that the user names."""
     return Network(
-        options.layers or DEFAULT.layers,
+        options.layers or DEFAULT.encoder_layers,
+        options.layers or DEFAULT.decoder_layers,
         options.size or DEFAULT.size,
         options.batch or DEFAULT.batch,
     )
@@ -66,7 +67,7 @@ def planned_training(plan: Plan) -> Training:
         plan,
         plan.updates,
         end="max_seconds, by the time that has passed",
-        learning_rate=LEARNING_RATE,
+        learning_rate=plan.choice.network.learning_rate,
         attention="softmax",
         dropout=[plan.dropout_line],
         attention_warmup=[],
@@ -133,9 +134,7 @@ def configuration(
         *task,
         "",
         "encoder_type: brnn",
-        f"layers: {network.layers}",
-        f"rnn_size: {network.size}",
-        f"word_vec_size: {network.size}",
+        *(f"{name}: {number}" for name, number in network.sizes.items()),
         f"global_attention_function: {training.attention}",
         "generator_function: entmax15",
         *training.dropout,

@@ -42,11 +42,17 @@ def test_candidates_have_each_product_of_the_device(gpu: bool, products: set[str
 
 
 @pytest.mark.parametrize(("rows", "batch"), [(1_999, 32), (2_000, 64)], ids=["few", "many"])
-def test_all_candidates_have_a_layer_and_batches_by_the_number_of_rows(
-    rows: int, batch: int
-) -> None:
-    networks = candidates(rows, gpu=False)
-    assert {(network.layers, network.batch) for network in networks} == {(1, batch)}
+def test_candidates_of_a_layer_have_batches_by_the_number_of_rows(rows: int, batch: int) -> None:
+    networks = [network for network in candidates(rows, gpu=False) if network.encoder_layers == 1]
+    assert {(network.decoder_layers, network.batch) for network in networks} == {(1, batch)}
+
+
+def test_the_last_candidates_have_a_second_layer_in_the_encoder() -> None:
+    last = candidates(ROWS, gpu=False)[-2:]
+    assert last == [
+        Network(2, 1, size=max(SIZES), batch=32, products=products)
+        for products in ("float32", "bfloat16")
+    ]
 
 
 def test_candidates_begin_with_the_smallest() -> None:
@@ -56,8 +62,7 @@ def test_candidates_begin_with_the_smallest() -> None:
 
 def test_what_the_user_chose_is_not_searched() -> None:
     assert candidates(100, gpu=False, layers=2, size=350, batch=16) == [
-        Network(layers=2, size=350, batch=16, products=products)
-        for products in ("float32", "bfloat16")
+        Network(2, 2, size=350, batch=16, products=products) for products in ("float32", "bfloat16")
     ]
 
 
@@ -67,7 +72,7 @@ def test_what_the_user_chose_is_not_searched() -> None:
 def networks_of(*speeds: float, products: str = "float32") -> dict[Network, float]:
     """Return networks of growing sizes, with these speeds in pairs a second."""
     return {
-        Network(layers=1, size=size, batch=64, products=products): speed
+        Network(1, 1, size=size, batch=64, products=products): speed
         for size, speed in zip(SIZES, speeds, strict=False)
     }
 
@@ -88,7 +93,7 @@ def chosen_in(minutes: float) -> Choice:
 def test_the_largest_network_that_makes_enough_passes_is_chosen(minutes: int, size: int) -> None:
     choice = chosen_in(minutes)
     assert choice.network.size == size
-    assert "the largest that makes 5 passes" in choice.reason
+    assert "the largest that makes the passes it needs, 5" in choice.reason
     assert choice.passes >= PASSES
 
 
@@ -97,6 +102,31 @@ def test_if_no_network_makes_enough_passes_the_smallest_is_chosen() -> None:
     assert choice.network.size == min(SIZES)
     assert "the smallest, since none makes 5 passes" in choice.reason
     assert choice.passes < PASSES
+
+
+@pytest.mark.parametrize(("passes", "layers"), [(34, 1), (36, 2)])
+def test_a_second_layer_in_the_encoder_needs_more_passes(passes: float, layers: int) -> None:
+    seconds = 3600
+    speed = passes * ROWS / (TRAINING_SHARE * seconds)
+    networks = networks_of(900, 600) | {Network(2, 1, size=300, batch=32): speed}
+    assert choose_network(ROWS, seconds, networks).network.encoder_layers == layers
+
+
+@pytest.mark.parametrize(("batch", "learning_rate"), [(16, 0.002), (32, 0.002), (64, 0.003)])
+def test_small_batches_have_the_lower_learning_rate(batch: int, learning_rate: float) -> None:
+    assert Network(1, 1, size=300, batch=batch).learning_rate == learning_rate
+
+
+@pytest.mark.parametrize(
+    ("network", "text"),
+    [
+        (Network(1, 1, 300, 64), "1 layer of 300, batches of 64, float32"),
+        (Network(2, 1, 300, 32), "2 layers of encoder and 1 of decoder, of 300, batches of 32, fl"),
+    ],
+    ids=["as many", "more in the encoder"],
+)
+def test_a_network_is_said(network: Network, text: str) -> None:
+    assert str(network).startswith(text)
 
 
 @pytest.mark.parametrize("minutes", [1, 2, 3, 15])
@@ -169,7 +199,7 @@ def test_slow_decoding_means_fewer_validations_rather_than_few_pairs(
 def plan(gpu: bool = False) -> Plan:
     """Return a plan of 40 minutes, in which ten updates take a second."""
     batch = 64
-    network = Network(layers=1, size=400, batch=batch, products="tf32" if gpu else "bfloat16")
+    network = Network(1, 1, size=400, batch=batch, products="tf32" if gpu else "bfloat16")
     choice = Choice(network, speed=10.0 * batch, passes=9.1, dropout=0.1, reason="the largest")
     validations = choose_validations(30_000, 40 * 60, loss_speed=3000, decode_speed=400)
     return Plan(40, choice, validations, gpu, ["640 examples/s"])
