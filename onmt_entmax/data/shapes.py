@@ -9,14 +9,11 @@ and position still determine the stream of batches.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from onmt_entmax.data.token_rows import Integers
-
-if TYPE_CHECKING:
-    from onmt_entmax.data.batch import Batch
 
 # Matrix products prefer multiples of so many rows.
 _ROWS_OF_PRODUCTS = 8
@@ -64,12 +61,6 @@ class Shapes:
         if self.steps != (1, 1) and fitting > _ROWS_OF_PRODUCTS:
             fitting = fitting // _ROWS_OF_PRODUCTS * _ROWS_OF_PRODUCTS
         return Shape(source, target, max(fitting, 1))
-
-    def of(self, batch: Batch) -> Shape:
-        """Return the shape of a batch; an oversized batch keeps all its sentences."""
-        assert batch.target is not None
-        shape = self.of_lengths(batch.source.size(0), batch.target.size(0) - 1)
-        return shape._replace(sentences=max(shape.sentences, len(batch)))
 
     def group_lengths(self, source: Integers, target: Integers) -> list[Integers]:
         """Cut pairs into groups that fill a shape, smallest shapes first.

@@ -41,8 +41,11 @@ def pad_batch(
         Ids and lengths, one-dimensional, int64, of which `views` returns the parts; and the shape.
     """
     assert batch.target is not None
-    shape = shapes.of(batch)
-    # Target ids are one more than decoder steps; each sentence has a source length, too.
+    # Target ids are one more than decoder steps.
+    shape = shapes.of_lengths(batch.source.size(0), batch.target.size(0) - 1)
+    # A batch that is too large for its shape keeps all its sentences.
+    shape = shape._replace(sentences=max(shape.sentences, len(batch)))
+    # Each sentence has a source length, too.
     positions = shape.source + (shape.target + 1) + 1
     ids = torch.empty(positions * shape.sentences, dtype=torch.int64)
     source, target, lengths = views(ids, shape)
