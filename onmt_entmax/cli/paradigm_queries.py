@@ -30,10 +30,12 @@ def read_lemmas(options: argparse.Namespace) -> list[Lemma]:
         options: `lemma`, or `lemmas`; and `pos`, of lines that name none.
 
     Raises:
-        UserError: the file has no lemma, or a line more than two columns; or the format, Keyman's
-            list, cannot hold a lemma.
+        UserError: the lemma is empty; the file has no lemma, or a line more than two columns; or
+            the format, Keyman's list, cannot hold a lemma.
     """
     if options.lemma is not None:
+        if not options.lemma.strip():
+            raise UserError("the lemma is empty")
         lemmas = [Lemma(options.lemma, options.pos)]
     else:
         lemmas = _lemmas_of_file(options)

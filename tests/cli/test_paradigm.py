@@ -168,6 +168,7 @@ ENGLISH_CELLS = "english has N (1 cell), V (1 cell); choose one"
             id="capital letter",
         ),
         pytest.param("german", "name one lemma, or a file of them with --lemmas", id="no lemma"),
+        pytest.param("german ' '", "the lemma is empty", id="an empty lemma"),
         pytest.param(
             "german ab --format att", "--format att needs --output, a file", id="no output"
         ),
