@@ -9,7 +9,8 @@ from pathlib import Path
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import is_stream, read_lines
-from onmt_entmax.strings.guessing import SAMPLE, guess_delimiter
+from onmt_entmax.strings.delimiters import guess_delimiter
+from onmt_entmax.strings.guessing import SAMPLE
 
 STDIN = Path("-")
 STDIN_NAME = "standard input"

@@ -8,8 +8,9 @@ from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.predicted_files import STDIN_NAME, TableFile
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
-from onmt_entmax.strings.guessing import SAMPLE, guess_layout, refuse_misplaced_tags
+from onmt_entmax.strings.guessing import SAMPLE, guess_layout
 from onmt_entmax.strings.languages import language_of_file
+from onmt_entmax.strings.misplaced_tags import refuse_misplaced_tags
 from onmt_entmax.strings.tables import BadRow, Layout, Row, rows_of
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, TAGS, StringTask
 from onmt_entmax.transducer import Transducer, TransducerError

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.guessing import guess_layout, guess_separator, guess_tag_separator
+from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
+from onmt_entmax.strings.guessing import guess_layout
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
 from onmt_entmax.strings.task import (
     LANGUAGE_COLUMN,

@@ -7,14 +7,10 @@ from pathlib import Path
 
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
-from onmt_entmax.strings.guessing import (
-    SAMPLE,
-    guess_layout,
-    guess_separator,
-    guess_tag_separator,
-    refuse_misplaced_tags,
-)
+from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
+from onmt_entmax.strings.guessing import SAMPLE, guess_layout
 from onmt_entmax.strings.languages import language_of_file
+from onmt_entmax.strings.misplaced_tags import refuse_misplaced_tags
 from onmt_entmax.strings.tables import Layout, Row, readable_cells, rows_of
 from onmt_entmax.strings.task import TAGS, TARGET, Query, StringTask
 from onmt_entmax.strings.units import Unit

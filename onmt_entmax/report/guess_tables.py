@@ -11,14 +11,11 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.report.gold_tables import ALL, Gold, table_rows
 from onmt_entmax.report.string_scores import Guess
+from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.details import DETAILS, has_details
-from onmt_entmax.strings.guessing import (
-    SAMPLE,
-    guess_delimiter,
-    guess_layout,
-    refuse_misplaced_tags,
-)
+from onmt_entmax.strings.guessing import SAMPLE, guess_layout
 from onmt_entmax.strings.languages import known_as, language_of_file
+from onmt_entmax.strings.misplaced_tags import refuse_misplaced_tags
 from onmt_entmax.strings.tables import Layout, Row, readable_cells
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, TARGET, Query
 

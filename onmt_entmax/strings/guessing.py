@@ -2,9 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import takewhile
 
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.headings import is_heading, named_columns
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
@@ -20,47 +23,6 @@ _LIKE_TAGS = (
 )
 # Of the column of tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
 _USUAL_POSITIONS = (1, 2)
-# Symbols between spaces, such as phones, are at most so long on average; words are longer.
-_LONGEST_SYMBOL = 3
-_SHARE_DIVIDED = 0.9  # of texts with two symbols or more; shorter words have one phone
-_SHARE_OF_WIDTH = 0.9  # of rows with equally many columns; the others are bad ones
-
-
-def guess_delimiter(lines: Sequence[str]) -> str:
-    """Return what stands between the columns of lines that are not blank.
-
-    A tab, or, where no line has one, a comma or a semicolon: the one between the names of a
-    heading, or one that every line has. Spreadsheets write semicolons where numbers have a decimal
-    comma.
-    """
-    if not lines or any("\t" in line for line in lines):
-        return "\t"
-    tables = {sign: readable_cells(Layout((), sign), lines) for sign in ",;"}
-    for sign, table in tables.items():
-        if table and named_columns(table[0], table[1:]):
-            return sign
-    commas, semicolons = (all(sign in line for line in lines) for sign in ",;")
-    if not (semicolons and _semicolons_divide_columns(tables[";"])):
-        return "," if commas else "\t"
-    # Both, as in `draw;drew;pos=V,tense=PST`: columns are equally many in more of the rows.
-    are_commas_surer = _share_of_width(tables[","]) >= _share_of_width(tables[";"])
-    return "," if commas and are_commas_surer else ";"
-
-
-def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the cells between semicolons are columns, and not only tags.
-
-    Tags alone do not make rows of one width, and in `draw drew V;PST`, whose columns no tabs
-    divide, the first cell is several words.
-    """
-    words = sum(" " not in cells[0].strip() for cells in table)
-    return 2 * words > len(table) and _share_of_width(table) > _SHARE_OF_WIDTH
-
-
-def _share_of_width(table: Sequence[Sequence[str]]) -> float:
-    """Return the share of the rows that have as many cells as most have."""
-    width = _width(table)
-    return sum(len(cells) == width for cells in table) / len(table)
 
 
 def guess_layout(
@@ -71,6 +33,9 @@ def guess_layout(
     usual: Sequence[str] = (),
 ) -> Layout:
     """Return the layout of a table.
+
+    Its columns are, in this order: those that the user named; those of its heading; those of the
+    task; those that the tags among its rows tell; `usual`.
 
     Args:
         sample: its first lines, such as `SAMPLE` of them.
@@ -126,18 +91,28 @@ def _columns_before_empty_ones(
     Raises:
         TableError: the columns are unclear.
     """
-    try:
+
+    def columns_of(cells: Sequence[Sequence[str]]) -> tuple[str, ...]:
         if task is not None:
-            return _columns_for_task(task, named, _width(table), name)
+            return _columns_for_task(task, named, _width(cells), name)
         # Without the first row, since a heading must not decide them.
-        return _guess_columns(table[1:] or table, name, usual)
-    except TableError:
-        width = _width(table)
-        rows = [cells for cells in table if len(cells) == width]
-        if width == 1 or any(cells[-1] for cells in rows):
-            raise
-        shorter = [cells[:-1] for cells in rows]
-        return (*_columns_before_empty_ones(shorter, named, task, name, usual), LEFT_OUT)
+        return _guess_columns(cells[1:] or cells, name, usual)
+
+    try:
+        return columns_of(table)
+    except TableError as error:
+        rows = [cells for cells in table if len(cells) == _width(table)]
+        for left_out in range(1, 1 + _empty_last_columns(rows)):
+            with suppress(TableError):
+                columns = columns_of([cells[:-left_out] for cells in rows])
+                return (*columns, *[LEFT_OUT] * left_out)
+        raise error from None
+
+
+def _empty_last_columns(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many last columns of rows have no text; the first column is not counted."""
+    columns = [*zip(*rows, strict=True)][1:]
+    return sum(1 for _ in takewhile(lambda column: not any(column), reversed(columns)))
 
 
 def _refuse_other_width(table: Sequence[Sequence[str]], columns: Sequence[str], name: str) -> None:
@@ -152,44 +127,6 @@ def _refuse_other_width(table: Sequence[Sequence[str]], columns: Sequence[str], 
         f"{name}: {counted(_width(table), 'column')}, such as {' | '.join(table[0])!r}; "
         f"--columns names {len(columns)}: {', '.join(columns)}"
     )
-
-
-def refuse_misplaced_tags(
-    sample: Iterable[str], layout: Layout, task: StringTask, known: Container[str], name: str
-) -> None:
-    """Refuse a layout by whose columns the tags of a model are elsewhere, as in another order.
-
-    Args:
-        sample: the first lines of the table.
-        layout: of its columns.
-        task: of the model.
-        known: tags of the model.
-        name: of the table, for the error.
-
-    Raises:
-        TableError: most rows have known tags in another column, and not in that of the tags.
-    """
-    if TAGS not in layout.columns or layout.heading:
-        return
-    rows = [
-        cells
-        for cells in readable_cells(layout, filter(str.strip, sample))
-        if len(cells) == len(layout.columns)
-    ]
-    if not rows:
-        return
-    # For each column, the rows that have a known tag there.
-    tagged = [
-        sum(any(tag in known for tag in task.tags_of(cell)) for cell in column)
-        for column in zip(*rows, strict=True)
-    ]
-    position = layout.columns.index(TAGS)
-    if 2 * tagged[position] < len(rows) < 2 * max(tagged):
-        raise TableError(
-            f"{name}: column {tagged.index(max(tagged)) + 1} has the tags of the model, and not "
-            f"column {position + 1}; --columns names the columns of this table, such as "
-            "source,tags,target"
-        )
 
 
 def _columns_for_task(
@@ -295,29 +232,3 @@ def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
             return position
         elsewhere = position
     return elsewhere
-
-
-def guess_separator(texts: Sequence[str]) -> str:
-    """Return a space if texts are symbols between spaces, as phones are; else nothing.
-
-    Most texts must have at least two symbols, which are short on average.
-    """
-    divided = [text.split(" ") for text in texts if text]
-    symbols = [symbol for symbols_of_text in divided for symbol in symbols_of_text]
-    if not symbols:
-        return ""
-    several = sum(len(symbols_of_text) > 1 for symbols_of_text in divided)
-    are_short = sum(map(len, symbols)) <= _LONGEST_SYMBOL * len(symbols)
-    return " " if are_short and several >= _SHARE_DIVIDED * len(divided) else ""
-
-
-def guess_tag_separator(texts: Sequence[str]) -> str:
-    """Return a comma for tags such as `pos=V,tense=PST`, as in the task of 2016; else `;`.
-
-    Tags such as `Case=Nom|Number=Sing`, as in Universal Dependencies, have `|` between them.
-    """
-    if any(";" in text for text in texts):
-        return ";"
-    if any("|" in text for text in texts):
-        return "|"
-    return "," if any("=" in text for text in texts) else ";"

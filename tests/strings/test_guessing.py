@@ -2,12 +2,8 @@
 
 import pytest
 
-from onmt_entmax.strings.guessing import (
-    guess_delimiter,
-    guess_layout,
-    guess_separator,
-    guess_tag_separator,
-)
+from onmt_entmax.strings.delimiters import guess_delimiter, guess_separator, guess_tag_separator
+from onmt_entmax.strings.guessing import guess_layout
 from onmt_entmax.strings.tables import TableError, rows_of
 from onmt_entmax.strings.task import StringTask
 from onmt_entmax.strings.units import Unit

@@ -1,0 +1,76 @@
+"""Guess the signs of a table: between its columns, between symbols and between tags."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from onmt_entmax.strings.headings import named_columns
+from onmt_entmax.strings.tables import Layout, readable_cells
+
+# Symbols between spaces, such as phones, are at most so long on average; words are longer.
+_LONGEST_SYMBOL = 3
+_SHARE_DIVIDED = 0.9  # of texts with two symbols or more; shorter words have one phone
+_SHARE_OF_WIDTH = 0.9  # of rows with equally many columns; the others are bad ones
+
+
+def guess_delimiter(lines: Sequence[str]) -> str:
+    """Return what stands between the columns of lines that are not blank.
+
+    A tab, or, where no line has one, a comma or a semicolon: the one between the names of a
+    heading, or one that every line has. Spreadsheets write semicolons where numbers have a decimal
+    comma.
+    """
+    if not lines or any("\t" in line for line in lines):
+        return "\t"
+    tables = {sign: readable_cells(Layout((), sign), lines) for sign in ",;"}
+    for sign, table in tables.items():
+        if table and named_columns(table[0], table[1:]):
+            return sign
+    commas, semicolons = (all(sign in line for line in lines) for sign in ",;")
+    if not (semicolons and _semicolons_divide_columns(tables[";"])):
+        return "," if commas else "\t"
+    # Both, as in `draw;drew;pos=V,tense=PST`: columns are equally many in more of the rows.
+    are_commas_surer = _share_of_width(tables[","]) >= _share_of_width(tables[";"])
+    return "," if commas and are_commas_surer else ";"
+
+
+def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the cells between semicolons are columns, and not only tags.
+
+    Tags alone do not make rows of one width, and in `draw drew V;PST`, whose columns no tabs
+    divide, the first cell is several words.
+    """
+    words = sum(" " not in cells[0].strip() for cells in table)
+    return 2 * words > len(table) and _share_of_width(table) > _SHARE_OF_WIDTH
+
+
+def _share_of_width(table: Sequence[Sequence[str]]) -> float:
+    """Return the share of the rows that have as many cells as most have."""
+    widths = Counter(map(len, table))
+    return max(widths.values()) / len(table)
+
+
+def guess_separator(texts: Sequence[str]) -> str:
+    """Return a space if texts are symbols between spaces, as phones are; else nothing.
+
+    Most texts must have at least two symbols, which are short on average.
+    """
+    divided = [text.split(" ") for text in texts if text]
+    symbols = [symbol for symbols_of_text in divided for symbol in symbols_of_text]
+    if not symbols:
+        return ""
+    several = sum(len(symbols_of_text) > 1 for symbols_of_text in divided)
+    are_short = sum(map(len, symbols)) <= _LONGEST_SYMBOL * len(symbols)
+    return " " if are_short and several >= _SHARE_DIVIDED * len(divided) else ""
+
+
+def guess_tag_separator(texts: Sequence[str]) -> str:
+    """Return what stands between tags.
+
+    `;`, or `|` as in `Case=Nom|Number=Sing` of Universal Dependencies, or a comma as in
+    `pos=V,tense=PST` of the task of 2016.
+    """
+    if any(";" in text for text in texts):
+        return ";"
+    if any("|" in text for text in texts):
+        return "|"
+    return "," if any("=" in text for text in texts) else ";"

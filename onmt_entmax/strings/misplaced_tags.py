@@ -1,0 +1,44 @@
+"""A table whose tags stand in another column than the model's."""
+
+from collections.abc import Container, Iterable
+
+from onmt_entmax.strings.tables import Layout, TableError, readable_cells
+from onmt_entmax.strings.task import TAGS, StringTask
+
+
+def refuse_misplaced_tags(
+    sample: Iterable[str], layout: Layout, task: StringTask, known: Container[str], name: str
+) -> None:
+    """Refuse a layout by whose columns the tags of a model are elsewhere, as in another order.
+
+    Args:
+        sample: the first lines of the table.
+        layout: of its columns.
+        task: of the model.
+        known: tags of the model.
+        name: of the table, for the error.
+
+    Raises:
+        TableError: most rows have known tags in another column, and not in that of the tags.
+    """
+    if TAGS not in layout.columns or layout.heading:
+        return
+    rows = [
+        cells
+        for cells in readable_cells(layout, filter(str.strip, sample))
+        if len(cells) == len(layout.columns)
+    ]
+    if not rows:
+        return
+    # For each column, the rows that have a known tag there.
+    tagged = [
+        sum(any(tag in known for tag in task.tags_of(cell)) for cell in column)
+        for column in zip(*rows, strict=True)
+    ]
+    position = layout.columns.index(TAGS)
+    if 2 * tagged[position] < len(rows) < 2 * max(tagged):
+        raise TableError(
+            f"{name}: column {tagged.index(max(tagged)) + 1} has the tags of the model, and not "
+            f"column {position + 1}; --columns names the columns of this table, such as "
+            "source,tags,target"
+        )
