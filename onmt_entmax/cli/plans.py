@@ -16,7 +16,10 @@ FEW_ROWS = 2_000  # with fewer, batches of 32 rather than 64
 SMALL_BATCH = 32  # pairs, up to which the learning rate is the lower one
 LEARNING_RATES = (0.002, 0.003)  # with small batches, and with others
 PASSES = 5  # over the data that a network should make, or a smaller one is better
-DEEP_PASSES = 35  # the same for two layers of the encoder over one of the decoder
+# The same for two layers of the encoder over one of the decoder, and the rows that these need: with
+# 500 they were much worse.
+DEEP_PASSES = 35
+DEEP_ROWS = 10_000
 FASTER = 1.1  # how much faster rounded products must be
 # Passes, and the dropout below them: the more often a model sees a row, the more it needs.
 DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
@@ -210,14 +213,15 @@ def candidates(
     Args:
         rows: of the training data.
         gpu: whether to train on a GPU, whose rounded products are another type.
-        layers: their number, if the user chose it; else 1, and then 2 in the encoder alone.
+        layers: their number, if the user chose it; else 1, and with many rows then 2 in the
+            encoder alone.
         size: of the states, if the user chose it; else each of `SIZES`.
         batch: pairs of a batch, if the user chose it; else by the rows.
     """
     sizes = (size,) if size else SIZES
     usual_batch = SMALL_BATCH if rows < FEW_ROWS else 64
     networks = [Network(layers or 1, layers or 1, states, batch or usual_batch) for states in sizes]
-    if layers is None:
+    if layers is None and rows >= DEEP_ROWS:
         networks.append(Network(2, 1, sizes[-1], batch or SMALL_BATCH))
     rounded = "tf32" if gpu else "bfloat16"
     return [

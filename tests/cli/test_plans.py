@@ -47,8 +47,12 @@ def test_candidates_of_a_layer_have_batches_by_the_number_of_rows(rows: int, bat
     assert {(network.decoder_layers, network.batch) for network in networks} == {(1, batch)}
 
 
+def test_few_rows_have_no_candidate_with_a_second_layer() -> None:
+    assert {network.encoder_layers for network in candidates(9_999, gpu=False)} == {1}
+
+
 def test_the_last_candidates_have_a_second_layer_in_the_encoder() -> None:
-    last = candidates(ROWS, gpu=False)[-2:]
+    last = candidates(10_000, gpu=False)[-2:]
     assert last == [
         Network(2, 1, size=max(SIZES), batch=32, products=products)
         for products in ("float32", "bfloat16")

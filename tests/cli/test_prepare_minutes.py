@@ -12,7 +12,6 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import planning
-from onmt_entmax.cli.plans import Network
 from onmt_entmax.options.train import TrainingSetup
 from onmt_entmax.train import timing
 from tests.cli.planning import (
@@ -44,8 +43,6 @@ class Case(NamedTuple):
 
     command: Command
     minutes: float
-    layers: tuple[int, int]
-    """Of encoder and decoder."""
     size: int
     dropout: float
 
@@ -53,10 +50,10 @@ class Case(NamedTuple):
 # The network of a translation is always the same. Of inflection, 15 minutes suffice for the
 # largest, and many passes need the most dropout; in no time, it is the smallest with the least.
 CASES = {
-    "inflection": Case(INFLECTION, minutes=15, layers=(2, 1), size=300, dropout=0.5),
-    "inflection in no time": Case(INFLECTION, minutes=0.01, layers=(1, 1), size=200, dropout=0.1),
-    "translation": Case(TRANSLATION, minutes=15, layers=(1, 1), size=384, dropout=0.3),
-    "translation in no time": Case(TRANSLATION, minutes=0.01, layers=(1, 1), size=384, dropout=0.3),
+    "inflection": Case(INFLECTION, minutes=15, size=300, dropout=0.5),
+    "inflection in no time": Case(INFLECTION, minutes=0.01, size=200, dropout=0.1),
+    "translation": Case(TRANSLATION, minutes=15, size=384, dropout=0.3),
+    "translation in no time": Case(TRANSLATION, minutes=0.01, size=384, dropout=0.3),
 }
 
 
@@ -73,7 +70,7 @@ class Plan(NamedTuple):
     @property
     def updates(self) -> float:
         """The updates that fit into the time beside the validations; not always a whole one."""
-        pairs_per_second = BFLOAT16_SPEED / self.case.size / self.case.layers[0]
+        pairs_per_second = BFLOAT16_SPEED / self.case.size
         seconds = TRAINING_SHARE * 60 * self.case.minutes
         return seconds * pairs_per_second / self.setup.data.batch_size
 
@@ -95,22 +92,17 @@ def plan(
 
 
 def test_the_choice_is_printed_and_stands_in_the_configuration(plan: Plan) -> None:
-    encoder_layers, decoder_layers = plan.case.layers
-    network = Network(
-        encoder_layers, decoder_layers, plan.case.size, plan.setup.data.batch_size, "bfloat16"
-    )
+    size, batch_size = plan.case.size, plan.setup.data.batch_size
     for line in (
         f"Planned for {plan.case.minutes} minutes of this machine's CPU",
-        f"Chosen: {network}: the ",
+        f"Chosen: 1 layer of {size}, batches of {batch_size}, bfloat16: the ",
     ):
         assert line in plan.errors
         assert f"# {line}" in plan.head
 
 
 def test_the_training_has_the_chosen_network(plan: Plan) -> None:
-    model = plan.setup.model
-    assert (model.enc_layers, model.dec_layers) == plan.case.layers
-    assert model.rnn_size == plan.case.size
+    assert plan.setup.model.rnn_size == plan.case.size
     assert plan.setup.training.dropout == (plan.case.dropout,)
     assert plan.setup.training.matmul_dtype == "bfloat16"
 
