@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 _FEW = 1 << 28  # bytes, too few to look how many are free
 # What a RuntimeError of PyTorch says if memory ran out; the CPU has no class of its own for it. The
-# last text is oneDNN's.
+# last texts are those of oneDNN, and of cuBLAS and cuDNN.
 _OUT_OF_MEMORY = re.compile(
-    r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)"
+    r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)|"
+    r"CU(BLAS|DNN)_STATUS_ALLOC_FAILED"
 )
 _FAILED = "an allocation failed"
 
@@ -71,7 +72,7 @@ def named_exhaustion(describe: Callable[[], str], advice: str) -> Iterator[None]
 
 
 def exhaustion(error: Exception) -> str | None:
-    """Return in a few words what is too large; None for other errors."""
+    """Return in a few words why something is too large, by an error; None for other errors."""
     # By its name, because OpenNMT-py takes seconds to load.
     if type(error).__name__ == "SequenceTooLongError":
         return f"is longer than a Transformer model reads ({error})"

@@ -32,6 +32,8 @@ def test_exhausted_memory_is_told_with_its_size() -> None:
     [
         pytest.param(MemoryError(), id="of Python"),
         pytest.param(torch.OutOfMemoryError("CUDA out of memory. Tried"), id="of a GPU"),
+        pytest.param(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED"), id="of cuBLAS"),
+        pytest.param(RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), id="of cuDNN"),
         pytest.param(RuntimeError(PRIMITIVE), id="of oneDNN"),
     ],
 )

@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from onmt_entmax.search.arrays import Floats
-from onmt_entmax.search.utilities import Utility, most_utility, utilities
+from onmt_entmax.search.utilities import Similarity, Utility, most_utility, utilities
 
 MbrLevel = Literal["exact", "proven", "found", "none"]
 
@@ -101,7 +101,7 @@ class _Limits(NamedTuple):
     """Whether every output of the model is among the texts, so that S is U."""
 
 
-def _limits(utility: Utility, texts: Sequence[str], weights: Floats, left: float) -> _Limits:
+def _limits(utility: Similarity, texts: Sequence[str], weights: Floats, left: float) -> _Limits:
     """Return the limits of edit distance or chrF, by the inequalities at the top of this file.
 
     Args:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class ModelStepper:
     """Runs a model, recurrent or Transformer; see `Stepper`.
 
-    Weights are those of the moment when the stepper was made. Several threads may search with it.
+    The weights must not change while it is used: it has prepared some of them. Several threads may
+    search with it.
 
     Args:
         model: in evaluation mode.

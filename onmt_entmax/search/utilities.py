@@ -15,13 +15,14 @@ from rapidfuzz.process import cdist
 
 from onmt_entmax.search.arrays import Floats
 
-Utility = Literal["exact_match", "edit_distance", "chrf"]
+Similarity = Literal["edit_distance", "chrf"]
+Utility = Literal["exact_match", Similarity]  # an exact match needs no comparison: see mbr.py
 
 UTILITIES: tuple[Utility, ...] = get_args(Utility)
 _ORDERS = range(1, 7)  # lengths of chrF's n-grams, in characters
 
 
-def utilities(utility: Utility, candidates: Sequence[str], references: Sequence[str]) -> Floats:
+def utilities(utility: Similarity, candidates: Sequence[str], references: Sequence[str]) -> Floats:
     """Return the utility `(candidates, references)` of each candidate for each reference.
 
     Edit distance: 1 - that of tokens / length of the longer text. chrF: sentence chrF as
@@ -33,7 +34,7 @@ def utilities(utility: Utility, candidates: Sequence[str], references: Sequence[
     return cdist(*tokens, scorer=Levenshtein.normalized_similarity, dtype=np.float64)
 
 
-def most_utility(utility: Utility, text: str) -> float:
+def most_utility(utility: Similarity, text: str) -> float:
     """Return the highest utility of a text whose parts are not those of `text`, the reference.
 
     Edit distance, of n tokens: one that has k <= n tokens differs in one of n at least; one that

@@ -44,7 +44,8 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
         dim: the dimension to normalise.
 
     Returns:
-        Probabilities, the shape and type of ``scores``; under autocast float32, on a CPU too.
+        Probabilities, the shape and type of ``scores``; under autocast float32, on a CPU too, and
+        float64 for such scores.
 
     Raises:
         ValueError: if alpha is below 1 or does not broadcast, the scores are not floating point, or

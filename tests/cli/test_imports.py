@@ -32,6 +32,7 @@ def finish(*arguments: object) -> Finished:
     """Run a command in a new interpreter; it must succeed."""
     command = [sys.executable, "-W", "ignore", "-c", CODE, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr  # of the code that prints the last line
     status, frozen, modules = json.loads(done.stderr.splitlines()[-1])
     assert status == 0, done.stderr
     return Finished(set(modules), frozen)
