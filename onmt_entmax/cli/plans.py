@@ -13,11 +13,12 @@ from onmt_entmax.errors import counted
 # Found by trainings, see docs/guide-training.md.
 SIZES = (200, 300)  # of the states; 400 and 500 were worse in the same time
 FEW_ROWS = 2_000  # with fewer, batches of 32 rather than 64
-SMALL_BATCH = 32  # pairs, up to which the learning rate is the lower one
-LEARNING_RATES = (0.002, 0.003)  # with small batches, and with others
+SMALL_BATCH = 32  # pairs
+LEARNING_RATE = 0.003
 PASSES = 5  # over the data that a network should make, or a smaller one is better
-# The same for two layers of the encoder over one of the decoder, and the rows that these need: with
-# 500 they were much worse.
+# The same for two layers of the encoder over one of the decoder, with small batches; and the rows
+# that these need: with 500 they were much worse.
+DEEP_LEARNING_RATE = 0.002
 DEEP_PASSES = 35
 DEEP_ROWS = 10_000
 FASTER = 1.1  # how much faster rounded products must be
@@ -68,18 +69,23 @@ class Network:
         return [word for name, value in named.items() for word in (f"-{name}", str(value))]
 
     @property
+    def is_deep(self) -> bool:
+        """Whether the encoder has more layers than the decoder."""
+        return self.encoder_layers > self.decoder_layers
+
+    @property
     def learning_rate(self) -> float:
         """The largest one of its training by a plan."""
-        return LEARNING_RATES[self.batch > SMALL_BATCH]
+        return DEEP_LEARNING_RATE if self.is_deep else LEARNING_RATE
 
     @property
     def passes(self) -> int:
         """Passes over the data that it should make, or a smaller network is better."""
-        return DEEP_PASSES if self.encoder_layers > self.decoder_layers else PASSES
+        return DEEP_PASSES if self.is_deep else PASSES
 
     def __str__(self) -> str:
         layers = counted(self.encoder_layers, "layer")
-        if self.encoder_layers != self.decoder_layers:
+        if self.is_deep:
             layers += f" of encoder and {self.decoder_layers} of decoder,"
         return f"{layers} of {self.size}, batches of {self.batch}, {self.products}"
 
