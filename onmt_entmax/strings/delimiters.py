@@ -28,9 +28,10 @@ def guess_delimiter(lines: Sequence[str]) -> str:
     commas, semicolons = (all(sign in line for line in lines) for sign in ",;")
     if not (semicolons and _semicolons_divide_columns(tables[";"])):
         return "," if commas else "\t"
+    if not (commas and tables[","]):
+        return ";"
     # Both, as in `draw;drew;pos=V,tense=PST`: columns are equally many in more of the rows.
-    are_commas_surer = _share_of_width(tables[","]) >= _share_of_width(tables[";"])
-    return "," if commas and are_commas_surer else ";"
+    return "," if _share_of_width(tables[","]) >= _share_of_width(tables[";"]) else ";"
 
 
 def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:

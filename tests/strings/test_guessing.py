@@ -68,6 +68,8 @@ def test_tags_in_the_first_column_are_no_source_of_the_usual_columns() -> None:
         pytest.param(["draw,drew,V;PST", "go,went,V;PRS"], ",", id="tags in a CSV file"),
         pytest.param(['draw;drew;"V;PST"', "go;went;V"], ";", id="a CSV file with semicolons"),
         pytest.param(["draw;drew;pos=V,t=PST", "go;went;pos=V,t=PST,n=PL"], ";", id="tags with ,"),
+        pytest.param(['"draw";"drew"', '"a,b";"c,d"'], ";", id="all cells in quotes"),
+        pytest.param(['"a,b";"c,d"'], ";", id="commas within quotes"),
         pytest.param(["word;ipa", "a b;p q", "c d;r s"], ";", id="words below a heading"),
         pytest.param(["lemma,form,tags", "draw,drew,V", "bad"], ",", id="a bad row, a heading"),
         pytest.param(["draw drew V;PST", "go went V;PST"], "\t", id="spaces between columns"),
