@@ -49,7 +49,7 @@ class EncodedPairs:
             rows: the pairs.
             seed: of the order.
             cut: returns the positions of the pairs of each batch, given the lengths of the sources
-                and the targets of all pairs.
+                and of the targets of the kept pairs, in random order.
 
         Returns:
             Positions in `rows` of the pairs of each batch.

@@ -20,9 +20,10 @@ def _part_of_speech(tags: Sequence[str]) -> str:
 def cells_of(
     cells: Cells, language: str, pos: str | None, argument: str = "--pos"
 ) -> list[tuple[str, ...]]:
-    """Return the tags of the cells of a language and part of speech, the most frequent first.
+    """Return the tags of the cells of a language and part of speech, in the order of `cells`.
 
-    The same tags in another order are the same cell; the first of them counts.
+    That is the most frequent first. The same tags in another order are the same cell; the first of
+    them counts.
 
     Args:
         cells: of all languages.
@@ -31,7 +32,8 @@ def cells_of(
         argument: that names the part of speech, for errors.
 
     Raises:
-        UserError: the language has no cells, or several parts of speech and none is chosen.
+        UserError: the language has no cells, not this part of speech, or several and none is
+            chosen.
     """
     sizes = parts_of_speech(cells, language)
     if not sizes:

@@ -79,7 +79,8 @@ class DeferredAttention:
 
     Args:
         sources: row i attends to sentence i.
-        query_weight: W_q of `EntmaxGlobalAttention.project`.
+        query_weight: W_q of `EntmaxGlobalAttention.project`, with the inputs and gradients of its
+            products in all steps.
         steps: the rows of each step.
 
     Attributes:
@@ -113,6 +114,7 @@ class DeferredAttention:
         grad_scores = self._all_grad_scores
         assert grad_contexts is not None
         assert grad_scores is not None
+        # (batch, source, steps) times (batch, steps, hidden), each
         keys = torch.bmm(self._by_sentence(grad_scores).mT, self._by_sentence(queries))
         values = torch.bmm(
             self._by_sentence(self._all_weights).mT, self._by_sentence(grad_contexts)
@@ -123,7 +125,8 @@ class DeferredAttention:
     def _by_sentence(self, packed: Tensor) -> Tensor:
         """Return packed rows ``(total or more, size)`` as ``(batch, steps, size)``.
 
-        Padding is zeros. Rows beyond the total, which only round the number, are left out.
+        Padding is zeros. There may be rows beyond the total, which only round their number up for
+        products; they are left out.
         """
         positions, steps = self._steps.positions, len(self._steps.sizes)
         total, batch = len(positions), len(self.sources.memory)
@@ -155,10 +158,14 @@ class AttentionStep(torch.autograd.Function):
         query: Tensor,
     ) -> Tensor:
         query_weight = attention.query_weight
-        inputs = query_weight.inputs[step]
-        projected = query_weight.multiply(inputs.copy_(query))
+        inputs = query_weight.inputs[step].copy_(query)  # kept for the gradient of the weight
+        projected = query_weight.multiply(inputs)
         output = attention.backend.attend(
-            attention.sources, query, projected, factors, weights=attention.weights[step]
+            attention.sources,
+            query,
+            projected,
+            factors,
+            weights=attention.weights[step],  # which this writes
         )
         ctx.attention, ctx.step, ctx.factors = attention, step, factors
         ctx.save_for_backward(query, output)
@@ -175,6 +182,7 @@ class AttentionStep(torch.autograd.Function):
             attention.weights[step],
             output,
             grad_output=grad,
+            # This writes both:
             grad_projected=attention.query_weight.gradients[step],
             grad_scores=attention.grad_scores[step],
         )

@@ -39,6 +39,17 @@ class ModelStepper:
         temperature: scores are divided by it before they become probabilities.
         dtype: of the factors of products in LSTMs, `torch.bfloat16` or None for the weights' own.
 
+    Attributes:
+        model: see above.
+        attention: see above.
+        temperature: see above.
+        bos: start symbol of the target.
+        eos: end symbol of the target.
+        excluded: tokens that no output has: start and padding symbol.
+        vocabulary_size: of the target.
+        dense: whether all tokens have positive probability, as with softmax.
+        can_join: whether states of several batches can be joined.
+
     Raises:
         SearchError: with a dtype, if the model is not LSTMs that have such products.
         ValueError: if the model is in training mode, or its output layer has another size than the

@@ -2,6 +2,17 @@ r"""Entmax and its logarithm, for any alpha from 1 (softmax) upwards.
 
 Sources: Martins and Astudillo (2016), Peters, Niculae and Martins (2019), and for the gradient in
 alpha Correia, Niculae and Martins (2019).
+
+From the user's call to a backend:
+
+    entmax, log_entmax      what users call
+    _checked_and_mapped     any shape and dimension; softmax at alpha 1; the type that users get
+    _map_rows               rows (..., n), by what PyTorch does: computes, traces, exports, compiles
+    _Mapping, _operator     with gradients: for autograd, and as the one operator compilers see
+    _solve                  the backend's solver of rows
+
+The last three take alpha as two arguments, since an operator's have fixed types: `number`, and
+`alphas`, a tensor that counts if it is not None.
 """
 
 from typing import Any, Optional
@@ -53,7 +64,7 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
             wrong tensor of alphas and rows of -inf give nan instead.
         IndexError: if ``dim`` does not exist.
     """
-    return _mapped(scores, alpha, dim, logs=False)
+    return _checked_and_mapped(scores, alpha, dim, logs=False)
 
 
 def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
@@ -66,15 +77,15 @@ def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Te
 
     Args, returns and raises: as :func:`entmax`.
     """
-    return _mapped(scores, alpha, dim, logs=True)
+    return _checked_and_mapped(scores, alpha, dim, logs=True)
 
 
-def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tensor:
+def _checked_and_mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tensor:
     """Return entmax, or its logarithm, in the type that the user gets."""
     dtype = working_type(scores)
     dimensions = scores.dim()
     if not dimensions:
-        return _mapped(scores.unsqueeze(0), alpha, dim, logs).squeeze(0)
+        return _checked_and_mapped(scores.unsqueeze(0), alpha, dim, logs).squeeze(0)
     if not -dimensions <= dim < dimensions:
         raise IndexError(f"dim must be from {-dimensions} to {dimensions - 1}, got {dim}")
     alpha = checked_alpha(alpha, scores, dim)
@@ -84,9 +95,9 @@ def _mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tens
         result = rows.to(dtype, copy=True)
     elif isinstance(alpha, Tensor):
         alphas = alpha if is_last else alpha.movedim(dim, -1)
-        result = _apply(rows, 0.0, alphas, logs)
+        result = _map_rows(rows, 0.0, alphas, logs)
     elif alpha > 1:
-        result = _apply(rows, alpha, None, logs)
+        result = _map_rows(rows, alpha, None, logs)
     else:
         result = _softmax(rows, dtype, logs)
     if not is_last:
@@ -127,7 +138,7 @@ def returned_type(scores: Tensor) -> torch.dtype:
     return dtype
 
 
-def _map(scores: Tensor, number: float, alphas: Optional[Tensor], logs: bool) -> Tensor:  # noqa: UP045
+def _solve(scores: Tensor, number: float, alphas: Optional[Tensor], logs: bool) -> Tensor:  # noqa: UP045
     """Solve rows ``(..., n)`` for one alpha, or if there are alphas ``(..., 1)``, for these.
 
     The annotations are those that `torch.library` reads.
@@ -145,7 +156,7 @@ class _Mapping(Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        output = _map(*inputs)
+        output = _solve(*inputs)
         _Mapping.keep(ctx, inputs, output)
         return output
 
@@ -184,12 +195,12 @@ def mapping_gradients(
 
 # What compilers see: how many steps a solution takes depends on the scores, which a compiled graph
 # cannot follow, so that solving is one opaque operator.
-_operator = torch.library.custom_op("onmt_entmax::mapping", _map, mutates_args=())
+_operator = torch.library.custom_op("onmt_entmax::mapping", _solve, mutates_args=())
 _operator.register_autograd(_Mapping.backward, setup_context=_Mapping.keep)
 
 
 @_operator.register_fake
-def _map_like(
+def _solve_shape(
     scores: Tensor,
     number: float,
     alphas: Tensor | None,
@@ -200,10 +211,10 @@ def _map_like(
     )
 
 
-def _apply(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
+def _map_rows(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
     """Map rows by what PyTorch does now: compute, trace, export or compile.
 
-    The arguments are those of `_map`.
+    The arguments are those of `_solve`.
     """
     alpha = number if alphas is None else alphas
     if torch.jit.is_tracing():
