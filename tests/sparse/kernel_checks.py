@@ -18,6 +18,7 @@ from onmt_entmax.sparse.backends import solve, triton, triton_rows
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # An alpha for each of four rows: softmax; near it; where the log form is exact; sparsemax.
 LEARNED = torch.tensor([[1.0], [1.0001], [1.3], [2.0]], device=DEVICE)
+# The second row has no target (`ignore_index`): its loss and its gradients are 0.
 TARGET = torch.tensor([1, -100, 2, 0], device=DEVICE)
 slow = pytest.mark.slow
 
@@ -40,10 +41,15 @@ def use_short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Results(NamedTuple):
-    """What all functions give for some scores, by name."""
+    """What all functions of rows give for some scores, under names for people.
+
+    Each is computed by the kernels and by the definition, and compared name by name.
+    """
 
     values: dict[str, Tensor]
+    """Probabilities, logarithms, losses, and what `solve` returns."""
     gradients: dict[str, Tensor]
+    """Of the mapping and the loss, in scores and alphas; and second ones."""
 
 
 def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Results:
@@ -94,7 +100,8 @@ def gradients_of(
 def scores_of(length: int, dtype: torch.dtype) -> Tensor:
     """Return scores ``(4, length)``: with large, medium and small supports, and far apart.
 
-    Of 300, candidates have room in a list of `use_short_limits` in some rows, and not in others.
+    With 300 scores, and the 32 candidates that `use_short_limits` has room for, some rows have
+    fewer candidates and others more, so that both ways to solve a long row are taken.
     """
     spread = torch.tensor([[0.1], [1.0], [4.0], [1.0]])
     scores = torch.randn(4, length) * spread
