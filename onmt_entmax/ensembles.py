@@ -77,10 +77,11 @@ def refuse_unlike(first: LoadedModel, other: LoadedModel) -> None:
     if other.right_to_left != first.right_to_left:
         raise TranslationError(
             f"{first.folder} and {other.folder}: one writes from left to right, the other "
-            "from right to left; average them with onmt-entmax combine, or inflect"
+            "from right to left; average them with onmt-entmax combine; of inflections, inflect "
+            "does"
         )
     if other.task.copies != first.task.copies:
         raise TranslationError(
             f"{first.folder} and {other.folder}: one copies unknown symbols, the other "
-            "does not; average them with onmt-entmax combine, or predict"
+            "does not; average them with onmt-entmax combine; of tables, predict does"
         )

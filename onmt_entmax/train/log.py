@@ -20,8 +20,9 @@ from onmt_entmax.train.sums import Sums
 class Log:
     """Write measurements as they come; close it, or use `contextlib.closing`.
 
-    `waited`, `add` and `advance` collect what updates measured, and `training` writes averages of
-    it, then begins anew. `validation` and `alphas` write at once.
+    `waited` and `add` collect what updates measured, without the time that `paused` leaves out, and
+    `training` writes averages of it, then begins anew; `advance` counts the updates. `validation`
+    and `alphas` write at once.
 
     Args:
         run: the run folder. Lines of its `metrics.jsonl` that are of later steps than `first` are

@@ -1,7 +1,7 @@
 """Random models and requests, small enough that all sequences can be enumerated.
 
-The same seed gives the same draws: a check that fails can be repeated. Members of one ensemble take
-seeds a few numbers apart.
+The same seed gives the same draws: a check that fails can be repeated. The shares, such as 0.7 of
+usual alphas, are choices: each case is drawn often enough, and the cheaper or commoner one more.
 """
 
 import random
@@ -29,7 +29,7 @@ def draw_alpha(rng: random.Random) -> float:
 
 def draw_config(rng: random.Random, max_length: int, **options: Any) -> SearchConfig:
     """Return random options of a beam search, besides those that are given."""
-    n_best = rng.choice([0, 1, 1, 3])
+    n_best = rng.choice([0, 1, 1, 3])  # 0: all that are found
     return SearchConfig(
         beam_size=rng.randint(1, 10),
         n_best=n_best,
@@ -77,18 +77,23 @@ def draw_network(seed: int, rng: random.Random) -> DrawnNetwork:
     """Return a random network of any kind, with random attention."""
     kind = rng.choice(list(DECODERS))
     is_double = rng.random() < 0.8
-    changes: dict[str, Any] = {"global_attention_alpha": draw_alpha(rng)}
-    if "decoder_type" not in DECODERS[kind]:
-        changes["global_attention"] = rng.choice(["dot", "general", "mlp"])
-    else:
-        with_alpha = {*ATTENTIONS}
-        if kind == "average":  # the self-attention of its decoder has no alpha
-            with_alpha.remove("decoder")
-        for which in sorted(with_alpha):
-            alpha = rng.choice([1.0, draw_alpha(rng), LEARNED, SHARED])
-            changes[f"{which}_attention_alpha"] = alpha
-    model = network(kind, draw_alpha(rng), seed, is_double, **changes)
+    attention = _draw_attention(kind, rng)
+    model = network(kind, draw_alpha(rng), seed, is_double, **attention)
     return DrawnNetwork(stepper(model), _network_tolerance(kind, is_double))
+
+
+def _draw_attention(kind: str, rng: random.Random) -> dict[str, Any]:
+    """Return random options of the attention that a kind of network has."""
+    options: dict[str, Any] = {"global_attention_alpha": draw_alpha(rng)}
+    if "decoder_type" not in DECODERS[kind]:  # recurrent
+        return options | {"global_attention": rng.choice(["dot", "general", "mlp"])}
+    with_alpha = {*ATTENTIONS}
+    if kind == "average":  # the self-attention of its decoder has no alpha
+        with_alpha.remove("decoder")
+    for which in sorted(with_alpha):
+        alpha = rng.choice([1.0, draw_alpha(rng), LEARNED, SHARED])
+        options[f"{which}_attention_alpha"] = alpha
+    return options
 
 
 def _network_tolerance(kind: str, is_double: bool) -> float:
