@@ -1,5 +1,6 @@
 """Archives of models: unpacked whole, or refused and nothing is left."""
 
+import errno
 import hashlib
 import io
 import os
@@ -139,11 +140,11 @@ def test_an_archive_that_holds_too_much_is_not_unpacked(
 # --- errors and signals while unpacking ------------------------------------------------------
 
 
-def test_a_full_disk_is_not_taken_for_damage(
+def test_a_full_disk_is_said(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(zipfile.ZipFile, "extractall", fail)
     with pytest.raises(UserError, match=r"x.zip: damaged, or cannot be unpacked .No space left"):

@@ -46,7 +46,7 @@ def test_utilities_of_other_texts_stay_below_their_limit(
 
 
 class TestChrfOfLongTexts:
-    """Two texts with the same n-grams of up to five characters, of which one of six differs."""
+    """Two texts with the same n-grams of up to five characters, and one other n-gram of six."""
 
     MIDDLE = "".join(map(chr, range(200, 226)))
     FIRST = f"wxyz{MIDDLE}wxyzbwxyz"
@@ -68,4 +68,5 @@ class TestChrfOfLongTexts:
         """So the limit cannot be that of texts of other lengths."""
         n = self.LENGTH
         precision, recall = n / (n + 1), 1.0
+        # The F-measure with beta 2: (1 + beta^2) P R / (beta^2 P + R).
         assert chrf > 5 * precision * recall / (4 * precision + recall)

@@ -10,7 +10,7 @@ from tools.papers.sparsity import LAST_POSITION
 from tools.papers.sparsity_tables import SIDES
 
 WIDE = 50  # axes with larger counts are logarithmic
-FEW = 30  # a mean over fewer steps is not drawn
+FEW = 30  # steps that a mean by position needs, and a rank of one model at least, to be drawn
 
 
 def draw_sparsity(figures: Mapping[str, Any]) -> Figure:
