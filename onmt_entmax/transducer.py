@@ -284,8 +284,6 @@ class Transducer:
             unit=self.task.source,
             known_tags=self._tags_of(query.language),
         )
-        if not query.tags and self._has_tags(query.language):
-            warnings.append("no tags, and training had some")
         warnings += letter_warnings(
             query,
             outputs=[output.text for output in outputs],
@@ -294,6 +292,8 @@ class Transducer:
             task=self.task,
             nouns=self._nouns,
         )
+        if not query.tags and self._has_tags(query.language):
+            warnings.append("no tags, although training had some")
         if not outputs:
             warnings.append(f"no {self._nouns[1]} ended within the length limit")
         return tuple(warnings)

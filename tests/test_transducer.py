@@ -214,7 +214,7 @@ class TestLanguages:
 
     def test_that_have_tags_are_warned_of_without(self, transducer: Transducer) -> None:
         assert transducer.predict("ab", "", "german").warnings == (
-            "no tags, and training had some",
+            "no tags, although training had some",
         )
         assert transducer.predict("ab", "V", "german").warnings == ()
 

@@ -39,7 +39,7 @@ class SplitFile:
     Attributes:
         split: such as `train`.
         path: of the file.
-        language: of its rows; empty where a column has it, or tables have none.
+        language: of its rows; empty if a column has it, or if the tables have none.
         language_is_guessed: whether the name of the file says the language.
     """
 
