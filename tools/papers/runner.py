@@ -1,7 +1,7 @@
-"""Train, decode and evaluate what a matrix has, several at a time, until a signal comes.
+"""Run trainings, decodings and evaluations of a matrix, several at a time, until a signal comes.
 
 Each job of `Runner.do_all` is a thread that waits for one command after the other. The main thread
-gets the signals and passes them on to the commands, which end and leave what is needed to continue.
+gets the signals and passes them on to the commands, which save their state and end.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
+from typing import BinaryIO
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.cli import ending
@@ -34,22 +35,22 @@ class Stopped(Exception):
 
 
 class Runner:
-    """Runs commands, to which signals to this program are passed on.
+    """Runs commands, and passes signals to this program on to them.
 
     A training that gets a signal saves its state, so the same command continues later.
 
     Args:
-        cores: the processor of each job that runs at a time, or None for any.
+        cores: processors, one for each job that may run at a time; None: any processor.
 
     Attributes:
-        received: the signal that came; 0: none.
+        received: number of the last signal that came; 0: none.
     """
 
     def __init__(self, cores: Sequence[int | None]) -> None:
         self.received = 0
         self._running: set[subprocess.Popen[bytes]] = set()
-        # Guards `received` and `_running`: a command that starts must not miss a signal. It can be
-        # acquired twice, since a handler may interrupt a thread that holds it.
+        # Guards `received` and `_running`: a command that starts must not miss a signal. It is
+        # re-entrant, since the handler may interrupt the main thread while that holds it.
         self._changing = threading.RLock()
         self._jobs = len(cores)
         self._free_cores = SimpleQueue[int | None]()
@@ -81,7 +82,7 @@ class Runner:
         """Run a command of `onmt-entmax` to its end.
 
         Args:
-            command: its arguments.
+            command: name and arguments of the command.
             log: file to which its output is appended.
             core: processor on which it runs; None: any.
 
@@ -91,18 +92,7 @@ class Runner:
         """
         with open(log, "ab") as output:
             start = output.seek(0, os.SEEK_END)
-            with self._changing:
-                if self.received:
-                    raise Stopped
-                process = subprocess.Popen(
-                    [*ending.CONSOLE, *command],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    env={**os.environ, "OMP_NUM_THREADS": "1"},
-                    start_new_session=True,  # else a terminal would signal it too
-                )
-                self._running.add(process)
+            process = self._start(command, output)
             if core is not None:
                 os.sched_setaffinity(process.pid, {core})
             status = process.wait()
@@ -113,6 +103,30 @@ class Runner:
         if status:
             reason = _error_in(log.read_bytes()[start:].decode(errors="replace"))
             raise UserError(f"{command[0]} ended with status {status}: {reason} ({log})")
+
+    def _start(self, command: Sequence[str], output: BinaryIO) -> subprocess.Popen[bytes]:
+        """Start a command that prints to a file, and pass signals on to it from here on.
+
+        Raises:
+            Stopped: a signal came before.
+        """
+        with self._changing:
+            if self.received:
+                raise Stopped
+            process = subprocess.Popen(
+                [*ending.CONSOLE, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                start_new_session=True,  # else a terminal would signal it too
+            )
+            self._running.add(process)
+            # On the main thread, the handler may have run since the check above: it did not find
+            # the process. Other threads hold the lock for which the handler waits.
+            if self.received:
+                process.send_signal(self.received)
+        return process
 
     def decode(self, work: Work, core: int | None = None) -> None:
         """Decode the text of a training or ensemble with its models.
@@ -130,7 +144,7 @@ class Runner:
         self.execute(["translate", "-config", str(path)], work.output.with_name("log.txt"), core)
 
     def _train(self, training: Work, core: int | None) -> None:
-        """Train, or continue a training; one that is done ends at once.
+        """Start a training, or continue it; the command ends at once if the training is done.
 
         Raises:
             Stopped: a signal came.
@@ -141,7 +155,7 @@ class Runner:
         beginning = training.beginning()
         if checkpoint_steps(training.run_folder):
             command += ["-train_from", str(training.run_folder)]
-            if beginning is not None:  # whose weights its first start has taken
+            if beginning is not None:  # its weights were taken at the first start
                 command += ["-reset_optim", "none"]
         elif beginning is not None and figures_of(beginning) is None:
             raise UserError(f"begins with {beginning.name}, which is not done; run that first")
@@ -149,10 +163,7 @@ class Runner:
         self.execute(command, training.folder / "log.txt", core)
 
     def _do(self, work: Work) -> None:
-        """Train, decode and measure, unless that is done; print how it went, also errors.
-
-        It waits for a free core, and frees it.
-        """
+        """Train, decode and measure on a free core, unless that is done; print what happens."""
         started = time.monotonic()
         core = self._free_cores.get()
         try:
@@ -169,21 +180,21 @@ class Runner:
             minutes = (time.monotonic() - started) / 60
             say(f"{work.name}: {name} {value:.2f}, {minutes:.1f} minutes")
         except Stopped:
-            pass  # the caller prints that, once
+            pass  # `running.run` says so, once for all jobs
         except (UserError, OSError) as error:
             say(f"{work.name}: failed: {error}")
         finally:
             self._free_cores.put(core)
 
     def do_all(self, works: Sequence[Work]) -> None:
-        """Train, decode and measure, several at a time; what fails is printed."""
+        """Train, decode and measure, several at a time; print errors, and go on with the others."""
         with ThreadPoolExecutor(self._jobs) as pool:
             for future in [pool.submit(self._do, work) for work in works]:
-                future.result()  # raises what the work raised
+                future.result()  # raises errors that `_do` does not catch: bugs
 
 
 def _error_in(printed: str) -> str:
-    """Return the last error that a command printed; without one, its last line."""
+    """Return the last error line that a command printed; without one, its last line."""
     lines = printed.strip().splitlines()
     errors = [line for line in lines if ": error: " in line]
     candidates = errors or lines or ["no message"]
