@@ -12,6 +12,7 @@ from tests.in_process import exit_status
 from tests.papers.figure_models import SOURCES, TARGETS, write_model
 from tests.papers.texts import write_texts
 from tools.papers import figures, sparsity
+from tools.papers.forced_steps import read_pairs, steps_of
 
 
 @pytest.fixture(autouse=True)
@@ -88,8 +89,8 @@ def test_nonzeros_are_printed_and_drawn(sparse: Sparsity) -> None:
 
 def test_nonzeros_do_not_depend_on_the_batch_size(sparse: Sparsity) -> None:
     translator = Translator.from_folders([sparse.model], attention=True)
-    pairs = sparsity.read_pairs(translator, Path("source.txt"), Path("target.txt"))
-    one, three = (sorted(sparsity.steps_of(translator, pairs, size)) for size in (1, 3))
+    pairs = read_pairs(translator, Path("source.txt"), Path("target.txt"))
+    one, three = (sorted(steps_of(translator, pairs, size)) for size in (1, 3))
     assert one == three
 
 
@@ -103,6 +104,8 @@ UNKNOWN, END, FIRST = 0, 3, 4  # ids of <unk>, </s> and the most frequent token
         (FIRST + 9, "1-10"),
         (FIRST + 10, "11-100"),
         (FIRST + 99, "11-100"),
+        (FIRST + 100, "101-1000"),
+        (FIRST + 9999, "1001-10000"),
         (FIRST + 10_000, "10001-"),
         (END, "end"),
         (UNKNOWN, "unknown"),

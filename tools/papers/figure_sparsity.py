@@ -9,78 +9,93 @@ from tools.papers.pictures import PAGE, Axes, Figure, legend_above, plain_number
 from tools.papers.sparsity import LAST_POSITION
 from tools.papers.sparsity_tables import SIDES
 
-WIDE = 50  # axes with larger counts are logarithmic
-FEW = 30  # steps that a mean by position needs, and a rank of one model at least, to be drawn
+LARGEST_LINEAR = 50  # axes with larger counts are logarithmic
+MIN_STEPS = 30  # means of fewer steps are noise: they are not drawn
 
 
 def draw_sparsity(figures: Mapping[str, Any]) -> Figure:
-    """Draw forced decoding: distribution, means by position and by frequency.
+    """Draw forced decoding: distribution of counts, means by position and by frequency.
 
     The upper row is attention, the lower row output.
+
+    Args:
+        figures: what `sparsity.measure` returns, by model.
     """
     figure, axes = pyplot.subplots(2, 3, figsize=(PAGE, 3.7))
-    for line, (side, noun) in zip(axes, SIDES.items(), strict=True):
-        measured = {name: model["forced"][side] for name, model in figures.items()}
-        _draw_row(line, measured)
-        line[0].set_xlabel(noun)
-        line[0].set_ylabel("share of steps with\nat most this many")
-        line[1].set_ylabel(f"{noun},\nmean")
-        wide = any(summary["most"] > WIDE for summary in measured.values())
-        line[0].set_xscale("log" if wide else "linear")
-        for axis in line[1:]:
-            axis.set_yscale("log" if wide else "linear")
-            axis.set_ylim(bottom=0.9 if wide else 0)
-            axis.grid(axis="y")
-        for axis in line:
-            plain_numbers(axis)
+    for row, (side, noun) in zip(axes, SIDES.items(), strict=True):
+        summaries = {name: model["forced"][side] for name, model in figures.items()}
+        _draw_row(row, summaries, noun)
     axes[1, 1].set_xlabel("position in the target")
     axes[1, 2].set_xlabel("frequency rank of the target token")
     legend_above(figure, axes[0, 0])
     return figure
 
 
-def _draw_row(axes: Sequence[Axes], measured: Mapping[str, Any]) -> None:
-    """Draw the three panels of attention or output; `measured` has summaries by model."""
-    distribution, by_position, by_rank = axes
-    most = max(summary["most"] for summary in measured.values())
-    ranks = _drawn_ranks(list(measured.values()))
-    for name, summary in measured.items():
-        _draw_distribution(distribution, name, summary, most)
-        means = {
-            int(position): cell["mean"]
-            for position, cell in summary["by_position"].items()
-            if cell["steps"] >= FEW and int(position) < LAST_POSITION
-        }
-        by_position.plot(list(means), list(means.values()))
-        places = [place for place, rank in enumerate(ranks) if rank in summary["by_rank"]]
-        values = [summary["by_rank"][ranks[place]]["mean"] for place in places]
-        by_rank.plot(places, values, "o")
-    distribution.set_ylim(0, 1.03)
-    labels = [rank.replace("-", "–") for rank in ranks]
-    by_rank.set_xticks(range(len(ranks)), labels, rotation=30, ha="right", rotation_mode="anchor")
-    by_rank.set_xlim(-0.5, max(len(ranks), 1) - 0.5)
-
-
-def _draw_distribution(axis: Axes, name: str, summary: Mapping[str, Any], most: int) -> None:
-    """Draw the share of the steps that have at most so many nonzeros.
+def _draw_row(axes: Sequence[Axes], summaries: Mapping[str, Any], noun: str) -> None:
+    """Draw the three panels of attention or output.
 
     Args:
-        axis: to draw on.
-        name: of the model.
-        summary: of its counts.
-        most: largest count of all models, to which every line goes on.
+        axes: of the panels.
+        summaries: of the counts, by model.
+        noun: what is counted.
     """
-    shares = {int(count): share for count, share in summary["at_most"].items()}
-    if 1 not in shares:
-        shares = {1: 0.0, **shares}
-    axis.step([*shares, most], [*shares.values(), 1.0], where="post", label=name)
+    distribution, by_position, by_rank = axes
+    largest = max(summary["most"] for summary in summaries.values())
+    _draw_distributions(distribution, summaries, largest)
+    _draw_positions(by_position, summaries)
+    _draw_ranks(by_rank, summaries)
+    distribution.set_xlabel(noun)
+    distribution.set_ylabel("share of steps with\nat most this many")
+    by_position.set_ylabel(f"{noun},\nmean")
+    logarithmic = largest > LARGEST_LINEAR
+    scale = "log" if logarithmic else "linear"
+    distribution.set_xscale(scale)
+    for axis in (by_position, by_rank):
+        axis.set_yscale(scale)
+        axis.set_ylim(bottom=0.9 if logarithmic else 0)
+        axis.grid(axis="y")
+    for axis in axes:
+        plain_numbers(axis)
 
 
-def _drawn_ranks(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the frequency classes of which a model has enough steps."""
-    ranks = dict.fromkeys(rank for summary in summaries for rank in summary["by_rank"])
-    return [
-        rank
-        for rank in ranks
-        if any(summary["by_rank"].get(rank, {}).get("steps", 0) >= FEW for summary in summaries)
+def _draw_distributions(axis: Axes, summaries: Mapping[str, Any], largest: int) -> None:
+    """Draw for each model the share of its steps that have at most so many nonzeros.
+
+    All lines start at 1 and go on to the largest count of all models.
+    """
+    for name, summary in summaries.items():
+        shares = {int(count): share for count, share in summary["at_most"].items()}
+        if 1 not in shares:
+            shares = {1: 0.0, **shares}
+        axis.step([*shares, largest], [*shares.values(), 1.0], where="post", label=name)
+    axis.set_ylim(0, 1.03)
+
+
+def _draw_positions(axis: Axes, summaries: Mapping[str, Any]) -> None:
+    """Draw for each model the mean at each position of the target.
+
+    `LAST_POSITION` is left out: it stands for all later positions, too.
+    """
+    for summary in summaries.values():
+        means = {
+            int(position): group["mean"]
+            for position, group in summary["by_position"].items()
+            if group["steps"] >= MIN_STEPS and int(position) < LAST_POSITION
+        }
+        axis.plot(list(means), list(means.values()))
+
+
+def _draw_ranks(axis: Axes, summaries: Mapping[str, Any]) -> None:
+    """Draw for each model the mean of each frequency class, if any model has enough steps in it."""
+    groups = [summary["by_rank"] for summary in summaries.values()]
+    classes = [
+        name
+        for name in dict.fromkeys(name for by_rank in groups for name in by_rank)
+        if any(by_rank[name]["steps"] >= MIN_STEPS for by_rank in groups if name in by_rank)
     ]
+    for by_rank in groups:
+        means = {x: by_rank[name]["mean"] for x, name in enumerate(classes) if name in by_rank}
+        axis.plot(list(means), list(means.values()), "o")
+    labels = [name.replace("-", "–") for name in classes]
+    axis.set_xticks(range(len(classes)), labels, rotation=30, ha="right", rotation_mode="anchor")
+    axis.set_xlim(-0.5, max(len(classes), 1) - 0.5)

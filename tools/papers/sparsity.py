@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,46 +20,50 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.forced_steps import ForcedStep, Pair, read_pairs, steps_of
 
-QUANTILES = (5, 25, 50, 75, 95)
+QUANTILES = (5, 25, 50, 75, 95)  # in percent
 LAST_POSITION = 30  # later target positions are counted as this one
-RANKS = (10, 100, 1000, 10_000)  # upper limits of the frequency classes
+RANKS = (10, 100, 1000, 10_000)  # last rank of each frequency class but the rarest
+# All frequency classes, as tables and figures order them.
+CLASSES = ("1-10", "11-100", "101-1000", "1001-10000", "10001-", "unknown", "end")
 
 
 def rank_class(token: int, end: int) -> str:
-    """Return the frequency class of a token by its vocabulary rank: "1-10", "11-100", ..."""
+    """Return the frequency class of a token, one of `CLASSES`.
+
+    Vocabularies are sorted by frequency, so that ids after the special tokens are ranks.
+
+    Args:
+        token: id of the token.
+        end: id of the end symbol.
+    """
     if token == end:
         return "end"
     rank = token - len(TARGET_SPECIALS) + 1
-    if rank < 1:
+    if rank < 1:  # another special token
         return "unknown"
-    low = 1
-    for high in RANKS:
-        if rank <= high:
-            return f"{low}-{high}"
-        low = high + 1
-    return f"{low}-"
+    return CLASSES[bisect_left(RANKS, rank)]
 
 
 def summarise(steps: Sequence[ForcedStep], counts: Sequence[int], end: int) -> dict[str, Any]:
-    """Return means, quantiles and shares of counts.
+    """Return means, quantiles and shares of the nonzeros of decoding steps.
 
     Args:
-        steps: of decoding.
-        counts: of nonzeros, one for each step.
+        steps: of all targets.
+        counts: number of nonzeros of each step.
         end: id of the end symbol.
 
     Returns:
-        Measures by name; `at_most` is the cumulative distribution, the share of the steps that have
-        at most so many.
+        Measures by name, for JSON. `at_most` maps each count that occurs, in ascending order, to
+        the share of the steps that have at most so many nonzeros.
     """
-    values = np.array(counts)
+    values = np.array(counts)  # (steps,)
     distinct, frequencies = np.unique(values, return_counts=True)
-    positions: dict[int, list[int]] = defaultdict(list)
-    ranks: dict[str, list[int]] = defaultdict(list)
-    for step, count in zip(steps, counts, strict=True):
-        positions[min(step.position, LAST_POSITION)].append(count)
-        ranks[rank_class(step.token, end)].append(count)
     shares = (frequencies.cumsum() / len(values)).tolist()
+    by_position: dict[int, list[int]] = defaultdict(list)
+    by_class: dict[str, list[int]] = defaultdict(list)
+    for step, count in zip(steps, counts, strict=True):
+        by_position[min(step.position, LAST_POSITION)].append(count)
+        by_class[rank_class(step.token, end)].append(count)
     return {
         "steps": len(values),
         "mean": float(values.mean()),
@@ -67,21 +72,14 @@ def summarise(steps: Sequence[ForcedStep], counts: Sequence[int], end: int) -> d
         "most": int(values.max()),
         "at_most": dict(zip(map(str, distinct), shares, strict=True)),
         "by_position": {
-            str(position): _mean_of(positions[position]) for position in sorted(positions)
+            str(position): _mean_of(by_position[position]) for position in sorted(by_position)
         },
-        "by_rank": {name: _mean_of(ranks[name]) for name in sorted(ranks, key=_place_of_class)},
+        "by_rank": {name: _mean_of(by_class[name]) for name in CLASSES if name in by_class},
     }
 
 
-def _place_of_class(name: str) -> tuple[int, int]:
-    """Return a key that sorts frequency classes by rank, then "unknown", then "end"."""
-    if name in ("unknown", "end"):
-        return (1 if name == "unknown" else 2), 0
-    return 0, int(name.partition("-")[0])
-
-
 def _mean_of(counts: Sequence[int]) -> dict[str, float]:
-    """Return how many steps there are, and their mean."""
+    """Return the number of steps, and the mean of their counts."""
     return {"steps": len(counts), "mean": float(np.mean(counts))}
 
 
@@ -94,12 +92,12 @@ def measure(
     beam_size: int = 5,
     batch_size: int = 64,
 ) -> dict[str, Any]:
-    """Return the figures of one model: by mode, then by attention and output.
+    """Return the figures of one model: by mode ("forced", "predicted"), attention and output.
 
     Args:
         folder: of the model.
-        source: file.
-        target: file with a line for each line of it.
+        source: file of source sentences.
+        target: file of reference translations, a line for each line of `source`.
         transforms: of both files, instead of those of the training.
         limit: number of pairs; None: all.
         beam_size: of the search for the model's own outputs.
@@ -111,13 +109,8 @@ def measure(
     task = SearchTask(SearchConfig(beam_size))
     translator = Translator.from_folders([folder], task, transforms=transforms, attention=True)
     pairs = read_pairs(translator, source, target, limit)
-    lines = read_aligned(source)[0][: len(pairs)]
-    answers = translator.answers(lines, batch_size)
-    predicted = [
-        Pair(pair.source, list(answer.hypotheses[0].hypothesis.tokens))
-        for pair, answer in zip(pairs, answers, strict=True)
-        if answer.hypotheses
-    ]
+    lines = read_aligned(source)[0][: len(pairs)]  # as text; `pairs` has their tokens
+    predicted = list(_predicted_pairs(translator, pairs, lines, batch_size))
     if not predicted:
         raise UserError(f"{folder}: no output finished")
     figures: dict[str, Any] = {"model": str(folder), "sentences": len(pairs)}
@@ -129,3 +122,13 @@ def measure(
             "output": summarise(steps, [step.possible for step in steps], end),
         }
     return figures
+
+
+def _predicted_pairs(
+    translator: Translator, pairs: Sequence[Pair], lines: Sequence[str], batch_size: int
+) -> Iterator[Pair]:
+    """Yield the pairs with the model's best outputs as targets, where an output finished."""
+    answers = translator.answers(lines, batch_size)
+    for pair, answer in zip(pairs, answers, strict=True):
+        if answer.hypotheses:
+            yield Pair(pair.source, list(answer.hypotheses[0].hypothesis.tokens))
