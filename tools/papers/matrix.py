@@ -1,6 +1,7 @@
-"""Matrices of trainings: the folders and the options of each training and ensemble.
+"""Matrices of trainings: every cell (a set of options) is trained once with every seed.
 
-`matrix_file.py` reads matrices, `running.py` runs them, `run_figures.py` measures the results.
+Here are the folders and the options of each training and ensemble. `matrix_file.py` reads matrices,
+`running.py` runs them, `run_figures.py` measures the results.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The content of a matrix file, or what it says of one of several pairs of languages.
+    """The content of a matrix file, or of one of its pairs of languages.
 
     Attributes:
-        path: the file.
+        path: the matrix file.
         pair: name of the pair; empty if the file has no pairs.
-        folder: has a folder for each cell.
+        folder: holds a folder for each cell.
         seeds: of the trainings of each cell.
         cells: the variants, in the order of the file.
-        source: the text to decode.
-        reference: its reference.
-        evaluate: how it is evaluated, a name in `evaluation.EVALUATE`.
-        ensemble: whether to decode with all seeds of a cell together, too.
+        source: file of the text to decode.
+        reference: file of its reference outputs.
+        evaluate: name of its evaluation in `evaluation.EVALUATE`.
+        ensemble: whether to decode with the ensemble of a cell's seeds, too.
         paper: the published table to compare with; empty: none.
     """
 
@@ -77,14 +78,14 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Work:
-    """One cell with one seed, or with all seeds: models to train, to decode with, to evaluate.
+    """A training of a cell with one seed, or the ensemble of all its seeds; and its decoding.
 
     Attributes:
         matrix: has the cell, and the text to decode.
-        cell: its options.
-        seed: of the training; None: the ensemble of all seeds, which needs no training.
-        folder: holds everything about it.
-        part: what the text is, "dev" or "test"; in the names of what is decoded.
+        cell: options of training and decoding.
+        seed: of the training; None: an ensemble, which decodes with models trained elsewhere.
+        folder: holds all files of the training or ensemble.
+        part: of the data, "dev" or "test", to which the text belongs; names the predictions.
     """
 
     matrix: Matrix
@@ -111,12 +112,12 @@ class Work:
         return folder / f"{self.part}.pred"
 
     def members(self) -> list[Work]:
-        """Return the trainings of its models: itself, or all of an ensemble."""
+        """Return the trainings of its models: only itself, unless it is an ensemble."""
         seeds = self.matrix.seeds if self.seed is None else [self.seed]
         return [self.matrix.training(self.cell, seed) for seed in seeds]
 
     def models(self) -> list[Path]:
-        """Return the model folders of the members that have one."""
+        """Return the model folder of each member that has a checkpoint."""
         runs = [training.run_folder for training in self.members()]
         return [find_model(run) for run in runs if checkpoint_steps(run)]
 
@@ -128,13 +129,13 @@ class Work:
 
     def training_options(self) -> dict[str, Any]:
         """Return the options of the training command."""
-        chosen: dict[str, Any] = {"seed": self.seed, "save_model": str(self.run_folder)}
+        options = {**self.cell.training, "seed": self.seed, "save_model": str(self.run_folder)}
         if self.cell.training.get("tensorboard"):
-            chosen["tensorboard_log_dir"] = str(self.folder / "tensorboard")
+            options["tensorboard_log_dir"] = str(self.folder / "tensorboard")
         beginning = self.beginning()
-        if beginning is not None:
-            chosen |= {"train_from": str(beginning.run_folder), "reset_optim": "all"}
-        return {**self.cell.training, **chosen}
+        if beginning is not None:  # a new training, of which only the weights are not new
+            options |= {"train_from": str(beginning.run_folder), "reset_optim": "all"}
+        return options
 
     def decoding_options(self) -> dict[str, Any]:
         """Return the options of the translation command."""
@@ -147,12 +148,15 @@ class Work:
         }
 
     def digests(self) -> dict[str, str | None]:
-        """Return digests, by path, of the files that the figures depend on: texts and weights."""
+        """Return digests of the files that the figures depend on, by path; None: a missing file.
+
+        These are texts, weights and subword models.
+        """
         weights = [model / "model.safetensors" for model in self.models()]
-        names = [f"{side}_subword_model" for side in ("src", "tgt", "both")]
-        options = [self.cell.training.get(name) for name in names]
-        subwords = [Path(str(path)) for path in options if path]
-        paths = (self.matrix.source, self.matrix.reference, *weights, *subwords)
+        options = [f"{side}_subword_model" for side in ("src", "tgt", "both")]
+        subword_models = [self.cell.training.get(option) for option in options]
+        paths = [self.matrix.source, self.matrix.reference, *weights]
+        paths += [Path(str(path)) for path in subword_models if path]
         return {str(path): digest(path) for path in paths}
 
 
@@ -160,10 +164,11 @@ def digest(path: Path) -> str | None:
     """Return a digest of the content of a file; None if there is no file."""
     if not path.is_file():
         return None
-    return _digest(path, path.stat().st_mtime_ns, path.stat().st_size)
+    status = path.stat()
+    return _digest(path, status.st_mtime_ns, status.st_size)
 
 
-@lru_cache(maxsize=1000)  # the runs of a matrix share their files
+@lru_cache(maxsize=1000)  # the runs of a matrix share texts: read each of them once
 def _digest(path: Path, time: int, size: int) -> str:
-    """Return a digest of a file; the cache tells its versions apart by time and size."""
+    """Return a digest of a file; time and size tell its versions in the cache apart."""
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()

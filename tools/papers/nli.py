@@ -1,4 +1,4 @@
-"""Training of attention classifiers, whose network is in `nli_model.py`, and their files.
+"""Training of the attention classifiers of `nli_model.py`, and the files of a trained model.
 
 `python -m tools.papers.sparsemax nli -h` is the command.
 """
@@ -31,16 +31,16 @@ from tools.papers.nli_data import (
 from tools.papers.nli_model import Classifier, Settings, alpha_of
 from tools.papers.nli_predictions import Measures, measure, predict
 
-POOL = 50  # batches whose pairs are sorted by length
+POOL = 50  # batches in a pool of pairs that is sorted by length
 
 
 def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures:
-    """Train a classifier, and write its best epoch to a folder whenever there is a better one.
+    """Train a classifier; write the measures of all epochs and the best model to a folder.
 
     Args:
         settings: the configuration.
-        out: the folder, which must not be there.
-        say: prints a line of the log.
+        out: the folder, which must not exist yet.
+        say: prints a line about progress.
 
     Returns:
         The measures of the best epoch on the pairs that chose it.
@@ -59,22 +59,16 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
     optimiser = _optimiser_of(model, settings)
     encoded, encoded_selection = encode(pairs, words), encode(selection, words)
     best: Measures | None = None
-    log = ""  # all of metrics.jsonl
+    metrics = ""
     for epoch in range(1, settings.epochs + 1):
         trained = _one_epoch(model, settings, optimiser, encoded)
         measures = measure(settings, selection, predict(model, settings, encoded_selection))
-        line = {
-            "epoch": epoch,
-            "loss": trained.loss,
-            "train_accuracy": trained.accuracy,
-            **measures._asdict(),
-        }
-        log += json.dumps(line) + "\n"
-        files: dict[Path, str | bytes] = {out / "metrics.jsonl": log}
+        metrics += _metrics_line(epoch, trained, measures)
+        files: dict[Path, str | bytes] = {out / "metrics.jsonl": metrics}
         if best is None or measures.accuracy > best.accuracy:
             best = measures
             files |= _model_files(out, settings, words, model)
-        write_files(files)
+        write_files(files)  # together, so that the model is that of the best epoch
         say(
             f"epoch {epoch}/{settings.epochs}  loss {trained.loss:.4f}  "
             f"train {trained.accuracy:5.2f} %  {measures}"
@@ -84,7 +78,7 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
 
 
 def _new_model(settings: Settings, words: Sequence[str], say: Callable[[str], None]) -> Classifier:
-    """Return a model with random weights and, if there are some, given word vectors."""
+    """Return a model with random weights, and with pretrained word vectors if there are any."""
     torch.manual_seed(settings.seed)
     model = Classifier(settings, len(words))
     if settings.embeddings:
@@ -130,24 +124,35 @@ def _optimiser_of(model: Classifier, settings: Settings) -> torch.optim.Optimize
 
 
 def _fix_vectors(model: Classifier, settings: Settings, words: Sequence[str]) -> int:
-    """Put given word vectors into a model, for good; return how many there are."""
-    weight = model.embedding.weight
-    learned = torch.ones(len(words), 1)  # 0 for a vector that stays
+    """Put pretrained word vectors into a model, and keep them fixed; return their number."""
+    weight = model.embedding.weight  # (words, word_vec_size)
+    learned = torch.ones(len(words), 1)  # 0 for a vector that is fixed
     vocabulary = Vocabulary(tuple(words))
     vectors = read_vectors(Path(settings.embeddings), "GloVe", vocabulary, settings.word_vec_size)
     for number, vector in vectors.items():
         weight.data[number] = vector
         learned[number] = 0
-    # Adam leaves a weight whose gradient has always been zero as it is.
+    # Without weight decay, Adam does not change a weight whose gradient has always been zero.
     weight.register_hook(lambda gradient: gradient * learned)
     return len(vectors)
 
 
 class _Epoch(NamedTuple):
-    """Means over the pairs of an epoch, each before its update: loss, and accuracy in percent."""
+    """Means over the pairs of an epoch, measured on each batch before its update.
+
+    Attributes:
+        loss: entmax loss in nats.
+        accuracy: in percent.
+    """
 
     loss: float
     accuracy: float
+
+
+def _metrics_line(epoch: int, trained: _Epoch, measures: Measures) -> str:
+    """Return the line of an epoch in metrics.jsonl."""
+    values = {"epoch": epoch, "loss": trained.loss, "train_accuracy": trained.accuracy}
+    return json.dumps({**values, **measures._asdict()}) + "\n"
 
 
 def _one_epoch(
@@ -156,26 +161,27 @@ def _one_epoch(
     optimiser: torch.optim.Optimizer,
     encoded: Sequence[Encoded],
 ) -> _Epoch:
-    """Update the model with all pairs in a new order."""
+    """Update the model with all pairs in a new order; return the means of the epoch."""
     alpha = alpha_of(settings.output)
-    total = 0.0
-    right = 0
+    total_loss = 0.0
+    correct = 0
     for pairs in _batches(encoded, settings.batch_size):
         batch = make_batch(pairs)
-        scores, _ = model(batch)
+        scores, _ = model(batch)  # (batch, labels)
         loss = entmax_loss(scores, batch.labels, alpha)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        total += loss.item() * len(batch.labels)
-        right += int((scores.argmax(1) == batch.labels).sum())
-    return _Epoch(total / len(encoded), 100 * right / len(encoded))
+        total_loss += loss.item() * len(batch.labels)
+        correct += int((scores.argmax(1) == batch.labels).sum())
+    return _Epoch(total_loss / len(encoded), 100 * correct / len(encoded))
 
 
 def _batches(encoded: Sequence[Encoded], size: int) -> list[list[Encoded]]:
     """Return all pairs in batches, in a random order.
 
-    Pairs of a batch have similar lengths, so that the GRUs take half as many steps.
+    The pairs of a batch have similar lengths, so that the GRUs take half as many steps: random
+    pools of `POOL` batches are sorted by length and cut into batches.
     """
     order = torch.randperm(len(encoded)).tolist()
     batches = []
