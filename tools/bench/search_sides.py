@@ -1,4 +1,4 @@
-"""The sides of `search.py`: OpenNMT-py's translator and ours, each on the same sentences."""
+"""The translators that `search.py` times on the same sentences: OpenNMT-py's and ours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.translator import Translator
 from tools.bench.stock_checkpoints import write_opennmt_checkpoint
 
-Side = Callable[[], list[str]]  # translates the sentences
+Side = Callable[[], list[str]]  # translates all sentences, and returns their best outputs
 
 
 def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> Side:
@@ -29,15 +29,12 @@ def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> 
 
     Args:
         model: folder of our softmax model.
-        lines: sentences.
-        options: of the command line.
+        lines: source sentences.
+        options: of `search.py`: limits of the search, and `opennmt_batch`, sentences of a batch.
     """
     loaded = load(model)
-    translator = _stock_translator(loaded, options)
-    expected = loaded.model.state_dict()
-    for name, value in translator.model.state_dict().items():
-        ours = expected[name.replace("generator.0.", "generator.")]
-        assert torch.equal(value, ours), f"{name} was not read"
+    translator = _opennmt_translator(loaded, options)
+    _check_weights(translator.model, loaded)
 
     def translate() -> list[str]:
         _, outputs = translator.translate(lines, batch_size=options.opennmt_batch)
@@ -46,7 +43,7 @@ def opennmt_side(model: Path, lines: list[str], options: argparse.Namespace) -> 
     return translate
 
 
-def _stock_translator(loaded: LoadedModel, options: argparse.Namespace) -> Any:
+def _opennmt_translator(loaded: LoadedModel, options: argparse.Namespace) -> Any:
     """Return OpenNMT-py's translator with the weights of our softmax model."""
     from onmt.translate.translator import build_translator
 
@@ -57,17 +54,25 @@ def _stock_translator(loaded: LoadedModel, options: argparse.Namespace) -> Any:
         write_opennmt_checkpoint(loaded, path)
         flags = {
             "-model": path,
-            "-src": "-",
+            "-src": "-",  # required; the sentences come by `translate`
             "-beam_size": options.beam,
             "-min_length": options.min_length,
             "-max_length": options.max_length,
         }
-        words = [str(word) for flag in flags.items() for word in flag]
-        stock_options = parser.parse_known_args(words)[0]
-        # OpenNMT-py unpickles; the file is the one written above.
+        arguments = [str(word) for flag in flags.items() for word in flag]
+        opennmt_options, _ = parser.parse_known_args(arguments)
+        # OpenNMT-py's checkpoints are pickles, which torch refuses by default; this one is ours.
         unpickling = functools.partial(torch.load, weights_only=False)
         with mock.patch.object(torch, "load", unpickling):
-            return build_translator(stock_options, report_score=False, out_file=io.StringIO())
+            return build_translator(opennmt_options, report_score=False, out_file=io.StringIO())
+
+
+def _check_weights(model: torch.nn.Module, loaded: LoadedModel) -> None:
+    """Fail unless OpenNMT-py's model has our weights: it loads with `strict=False`."""
+    expected = loaded.model.state_dict()
+    for name, value in model.state_dict().items():
+        ours = expected[name.replace("generator.0.", "generator.")]
+        assert torch.equal(value, ours), f"{name} was not read"
 
 
 def our_side(model: Path, lines: list[str], options: argparse.Namespace, stop: Stop) -> Side:
@@ -75,13 +80,15 @@ def our_side(model: Path, lines: list[str], options: argparse.Namespace, stop: S
 
     Args:
         model: folder of the model.
-        lines: sentences.
-        options: of the command line.
+        lines: source sentences.
+        options: of `search.py`: limits of the search, and `batch`, sentences of a batch.
         stop: when the search of a sentence ends.
     """
-    limits = Constraints(min_length=options.min_length)
     config = SearchConfig(
-        options.beam, max_length=options.max_length, stop=stop, constraints=limits
+        options.beam,
+        max_length=options.max_length,
+        stop=stop,
+        constraints=Constraints(min_length=options.min_length),
     )
     translator = Translator([load(model)], SearchTask(config))
 

@@ -1,8 +1,9 @@
-"""Our models as checkpoints of OpenNMT-py, whose own translator can then run them."""
+"""Our recurrent softmax models as checkpoints of OpenNMT-py, which its own translator can run."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,28 +15,18 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabulary
 from onmt_entmax.opennmt import ArgumentParser, train_opts
 
-
-def opennmt_vocabulary(vocabulary: Vocabulary, specials: tuple[str, ...]) -> Any:
-    """Return OpenNMT-py's vocabulary with the same ids."""
-    from torchtext.vocab import Vocab
-
-    words = vocabulary.tokens[len(specials) :]
-    # It orders words by frequency.
-    counts = Counter({word: len(words) - place for place, word in enumerate(words)})
-    stock = Vocab(counts, specials=list(specials))
-    assert tuple(stock.itos) == vocabulary.tokens, "the ids differ from OpenNMT-py's"
-    return stock
+PER_STAGE = ("dropout", "attention_dropout")  # OpenNMT-py has a list, one value a training stage
 
 
 def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
-    """Write our softmax model as a checkpoint of OpenNMT-py, which has the same weights.
+    """Write a model as a checkpoint of OpenNMT-py with the same weights.
 
     Args:
-        loaded: a recurrent model.
-        path: of the file.
+        loaded: a recurrent model with softmax in output and attention.
+        path: of the checkpoint.
 
     Raises:
-        ValueError: it has another mapping.
+        ValueError: the model has another mapping.
     """
     from onmt.inputters.inputter import get_fields
 
@@ -44,9 +35,10 @@ def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
         raise ValueError("OpenNMT-py has to run a softmax model")
     fields = get_fields("text", {}, {})
     vocabularies = loaded.vocabularies
-    fields["src"].base_field.vocab = opennmt_vocabulary(vocabularies.source, SOURCE_SPECIALS)
-    fields["tgt"].base_field.vocab = opennmt_vocabulary(vocabularies.target, TARGET_SPECIALS)
+    fields["src"].base_field.vocab = _torchtext_vocabulary(vocabularies.source, SOURCE_SPECIALS)
+    fields["tgt"].base_field.vocab = _torchtext_vocabulary(vocabularies.target, TARGET_SPECIALS)
     weights = loaded.model.state_dict()
+    # OpenNMT-py keeps the output layer apart, as the first module of a Sequential.
     generator = {f"0.{name}": weights.pop(f"generator.{name}") for name in ("weight", "bias")}
     checkpoint = {
         "model": weights,
@@ -57,17 +49,28 @@ def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
     torch.save(checkpoint, path)
 
 
+def _torchtext_vocabulary(vocabulary: Vocabulary, specials: Sequence[str]) -> Any:
+    """Return the vocabulary of a field of OpenNMT-py, with the same ids."""
+    from torchtext.vocab import Vocab
+
+    words = vocabulary.tokens[len(specials) :]
+    # `Vocab` sorts words by count: counts that fall from word to word keep our order.
+    counts = Counter({word: len(words) - rank for rank, word in enumerate(words)})
+    converted = Vocab(counts, specials=list(specials))
+    assert tuple(converted.itos) == vocabulary.tokens, "the ids differ from OpenNMT-py's"
+    return converted
+
+
 def _options(config: ModelConfig) -> Any:
-    """Return OpenNMT-py's options of training, with those of a model."""
+    """Return OpenNMT-py's options of training, with the values of a model's configuration."""
     parser = ArgumentParser()
     train_opts(parser)
     required = ["-data", "unused", "-src_vocab", "unused"]
-    options = parser.parse_known_args(required)[0]
+    options, _ = parser.parse_known_args(required)
     for name, value in asdict(config).items():
         if hasattr(options, name):
-            is_list = name in ("dropout", "attention_dropout")  # a value for each stage of training
-            setattr(options, name, [value] if is_list else value)
+            setattr(options, name, [value] if name in PER_STAGE else value)
     options.model_task = "seq2seq"
-    options.rnn_size = -1  # the sizes of both sides count
+    options.rnn_size = -1  # else OpenNMT-py sets the sizes of both sides to it
     options.enc_rnn_size = options.dec_rnn_size = config.rnn_size
     return options
