@@ -1,4 +1,7 @@
-"""A matrix that was run, for the tests of `tools.papers.tables`, and quick commands."""
+"""Quick commands for all tests of `tools.papers`, and a matrix of trainings that was run.
+
+The fixtures are those of this package alone: its tests end with the commands as they were.
+"""
 
 import shutil
 import sys
@@ -10,27 +13,30 @@ import pytest
 from onmt_entmax.cli import ending
 from tests import warm
 from tests.commands import server_socket
+from tests.papers.matrices import write_matrix
 from tools.papers import tables
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def forked_commands() -> Iterator[None]:
-    """Let commands that scripts start be forks of a warm process, where `tests.warm` offers one."""
+    """Replace the console command that tools run by a fork of a warm process, if there is one.
+
+    A matrix of three runs starts five commands. Each of them would import PyTorch and OpenNMT-py,
+    which takes longer than its work; see `tests.warm`.
+    """
     with pytest.MonkeyPatch.context() as patch:
         socket = server_socket()
         if socket is not None:
-            # The client needs neither site-packages (-S) nor variables of Python (-E), and starts
-            # sooner without. The last word asks the server for the console command.
+            # -S and -E: the client needs neither site-packages nor Python's variables, and starts
+            # sooner without them. The last word asks the server for the console command.
             client = (sys.executable, "-S", "-E", warm.__file__, socket)
             patch.setattr(ending, "CONSOLE", (*client, warm.CONSOLE))
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A matrix that the real command has run; a test that changes its runs takes `copied`."""
-    from tests.papers.matrices import write_matrix
-
     path = write_matrix(tmp_path_factory.mktemp("matrix"))
     assert tables.main(["run", str(path), "--jobs", "2"]) == 0
     return path
@@ -38,9 +44,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(finished: Path, tmp_path: Path) -> Iterator[Path]:
-    """The matrix that was run, to change; afterwards its runs are as they were.
+    """The matrix that was run, whose runs a test may change; afterwards they are restored.
 
-    Its files name their own folder, so that a copy elsewhere would not be the same matrix.
+    It is not copied elsewhere: its files name their own folder.
     """
     runs, unchanged = finished.parent / "runs", tmp_path / "unchanged"
     shutil.copytree(runs, unchanged)
