@@ -1,4 +1,4 @@
-"""Measures of attention heads over a corpus: means of those of its sentences, and their summary."""
+"""Measures of attention heads over a corpus: means over tokens of those of `head_measures.py`."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Measures:
         self.density: dict[int, Floats] = {}
         # By offset, the mean weight there in each sentence, (layers, heads).
         self._confidence: dict[int, list[Floats]] = defaultdict(list)
-        # Sums, (layers, heads) or (layers,), and numbers of values of means, by their names.
+        # Of each mean, the sum of its values, (layers, heads) or (layers,), and their number.
         self._totals: dict[str, Any] = defaultdict(float)
         self._counts: dict[str, int] = defaultdict(int)
 
     def _count(self, name: str, values: Any) -> None:
-        """Add values `(layers, heads, any number)`, or without heads, to a mean."""
+        """Add values `(layers, heads, number)` or `(layers, number)` to the mean of this name."""
         self._totals[name] += values.sum(-1)
         self._counts[name] += values.shape[-1]
 
@@ -97,7 +97,7 @@ class Measures:
             self._count(name, weights[:, :, positions, -1])
 
     def _mean(self, name: str) -> Any:
-        """Return a mean, as lists `[layer][head]` or `[layer]`; None of nothing."""
+        """Return a mean, as lists `[layer][head]` or `[layer]`; None if it has no values."""
         count = self._counts.get(name)
         return (self._totals[name] / count).tolist() if count else None
 

@@ -1,6 +1,6 @@
 """Tables of the measures of attention heads, and what each measure is.
 
-`models` are what `heads.analyse` returns, by name.
+`models` are the measures of `head_analysis.analyse`, by name.
 """
 
 from __future__ import annotations

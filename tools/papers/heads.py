@@ -28,21 +28,14 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
-from onmt_entmax.nn.transformer import KINDS
 from onmt_entmax.rules import whole
-from onmt_entmax.search import SearchTask
-from onmt_entmax.translator import Translator
 from tools.papers.arguments import add_comparison, names_of
-from tools.papers.corpus_measures import Measures
-from tools.papers.forced_steps import read_pairs
-from tools.papers.head_attention import attend, head_alphas, read_trajectory
-from tools.papers.head_examples import Examples
+from tools.papers.head_analysis import analyse
+from tools.papers.head_attention import read_trajectory
 from tools.papers.head_maps import Shown, draw_heads
 from tools.papers.head_pictures import (
     draw_alphas,
@@ -59,64 +52,6 @@ INTERROGATIVES = {
     "welches welchen welchem",
     "en": "who whom whose what when where why how which",
 }
-
-# --- one model -------------------------------------------------------------------------------
-
-
-class Analysis(NamedTuple):
-    """The analysis of one model.
-
-    Attributes:
-        measures: of all heads, for heads.json: by kind of attention, with the model's folder and
-            the number of sentences.
-        examples: heads in sentences to draw, by picture.
-    """
-
-    measures: dict[str, Any]
-    examples: dict[str, list[Shown]]
-
-
-def analyse(
-    options: argparse.Namespace, folder: Path, name: str, words: frozenset[str]
-) -> Analysis:
-    """Analyse the heads of one model.
-
-    Args:
-        options: of the command line.
-        folder: of the model.
-        name: of the model, for titles.
-        words: interrogative words of the source's language.
-
-    Raises:
-        UserError: a file cannot be read, or the model is no Transformer with such attention.
-    """
-    loaded = load(folder)
-    alphas = head_alphas(loaded.model)
-    if "decoder" not in alphas:
-        raise UserError(f"{folder}: is no Transformer with heads in all attention")
-    translator = Translator([loaded], SearchTask(), options.transforms)
-    pairs = read_pairs(translator, options.source, options.target, options.limit)
-    if all(len(source) == 1 for source, _ in pairs):
-        raise UserError(f"{options.source}: no sentence has two tokens, so no head has a choice")
-    measures = {kind: Measures(kind, alphas[kind], words) for kind in KINDS}
-    for index, weights in attend(loaded, pairs, options.batch_size):
-        source, target = pairs[index]
-        target_tokens = loaded.vocabularies.target.decode([loaded.vocabularies.target.bos, *target])
-        for kind, of_kind in measures.items():
-            of_kind.add(index, weights[kind], source if kind == "encoder" else target_tokens)
-    summaries: dict[str, Any] = {kind: of_kind.summary() for kind, of_kind in measures.items()}
-    examples = Examples(name, loaded, pairs)
-    return Analysis(
-        measures={"model": str(folder), "sentences": len(pairs), **summaries},
-        examples={
-            **examples.of_merging_and_position(summaries["encoder"]),
-            **examples.of_interrogation(summaries["encoder"], words),
-            **examples.of_contrast(measures["encoder"]),
-        },
-    )
-
-
-# --- the command -----------------------------------------------------------------------------
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -138,10 +73,22 @@ def write_texts(models: Mapping[str, Any], out: Path) -> list[str]:
     return [str(out / name) for name in texts]
 
 
+def interrogatives(options: argparse.Namespace) -> frozenset[str]:
+    """Return the question words of the options, in lower case; none without such an option."""
+    listed = options.interrogatives or INTERROGATIVES.get(options.language or "", "").split()
+    return frozenset(word.lower() for word in listed)
+
+
 def draw_all(
     models: Mapping[str, Any], examples: Mapping[str, Sequence[Shown]], folders: Sequence[Path]
 ) -> dict[str, Figure]:
-    """Return all figures by the names of their files."""
+    """Return all figures by the names of their files.
+
+    Args:
+        models: measures by model, as in heads.json.
+        examples: attention maps by picture.
+        folders: of the models.
+    """
     figures = {
         "alphas": draw_alphas(models),
         "densities": draw_densities(models),
@@ -152,9 +99,9 @@ def draw_all(
     if learned:
         figures["trajectories"] = draw_trajectories(*learned[-1])
     for picture, shown in examples.items():
-        # Those of two sentences stand side by side.
-        across = 2 if picture in ("interrogation", "contrast") else 3
-        figures[picture] = draw_heads(shown, across)
+        # The two sentences of a model stand side by side.
+        columns = 2 if picture in ("interrogation", "contrast") else 3
+        figures[picture] = draw_heads(shown, columns)
     return figures
 
 
@@ -162,9 +109,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print and write the analyses; return the exit status."""
     options = parse_arguments(arguments)
     names = names_of(options)
-    out = options.out
-    listed = options.interrogatives or INTERROGATIVES.get(options.language or "", "").split()
-    words = frozenset(word.lower() for word in listed)
+    words = interrogatives(options)
     models: dict[str, Any] = {}
     examples: dict[str, list[Shown]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
@@ -173,12 +118,11 @@ def main(arguments: Sequence[str]) -> int:
         for picture, shown in analysis.examples.items():
             examples[picture] += shown
     print(overview(models), specialised(models), sep="\n\n")
-    texts = write_texts(models, out)
-    maps = [of_head for shown in examples.values() for of_head in shown]
-    tokens = [token for of_head in maps for token in of_head.tokens]
-    set_style([*names, *tokens])
+    texts = write_texts(models, options.out)
+    tokens = [token for shown in examples.values() for one in shown for token in one.tokens]
+    set_style([*names, *tokens])  # with fonts that have their characters
     figures = draw_all(models, examples, options.models)
-    pictures = [write(figure, out / name) for name, figure in figures.items()]
+    pictures = [write(figure, options.out / name) for name, figure in figures.items()]
     print(f"\nwritten: {', '.join([*texts, *pictures])}")
     return 0
 

@@ -11,17 +11,18 @@ from onmt_entmax.sparse import entmax
 from tools.papers.nli_data import Encoded, Pair, make_batch
 from tools.papers.nli_model import Classifier, Settings, alpha_of, is_dense
 
-TOGETHER = 256  # pairs in a batch
+BATCH_SIZE = 256  # pairs
 
 
 class Measures(NamedTuple):
-    """Measures of some pairs.
+    """Measures of a model's predictions for some pairs.
 
     Attributes:
         accuracy: percent of right labels.
-        attended: words of a premise with a weight above zero, mean; None without attention.
-            Softmax and the logistic function attend to all, even where a weight rounds to zero.
-        words: of a premise, mean.
+        attended: mean number of words with a weight above zero in a premise; None without
+            attention. Softmax and the logistic function attend to all words, even where a weight
+            rounds to zero.
+        words: mean number of words in a premise.
     """
 
     accuracy: float
@@ -52,9 +53,9 @@ def predict(model: Classifier, settings: Settings, encoded: Sequence[Encoded]) -
     """Return the predictions of a model for encoded pairs."""
     model.eval()
     predictions = []
-    for first in range(0, len(encoded), TOGETHER):
-        batch = make_batch(encoded[first : first + TOGETHER])
-        scores, attention = model(batch)
+    for first in range(0, len(encoded), BATCH_SIZE):
+        batch = make_batch(encoded[first : first + BATCH_SIZE])
+        scores, attention = model(batch)  # (batch, labels), (batch, premise length) or None
         probabilities = entmax(scores.double(), alpha_of(settings.output)).tolist()
         for row, length in enumerate(batch.premise_lengths.tolist()):
             weights = None if attention is None else attention[row, :length].tolist()
