@@ -52,7 +52,7 @@ def losses_of(alphas: Sequence[float]) -> dict[str, Loss]:
 
 
 def epochs(table: Tensor, target: Tensor, classes: int, loss_of: Loss) -> Iterator[Epoch]:
-    """Train a linear classifier without end; yield each epoch.
+    """Train a linear classifier for as long as the caller takes epochs; yield each.
 
     Args:
         table: `(rows, features)`.
@@ -68,31 +68,11 @@ def epochs(table: Tensor, target: Tensor, classes: int, loss_of: Loss) -> Iterat
         right = 0
         for rows in torch.randperm(len(table)).split(BATCH):
             optimiser.zero_grad()
-            scores = model(table[rows])
+            scores = model(table[rows])  # (batch, classes)
             loss_of(scores, target[rows]).backward()
             optimiser.step()
             right += int((scores.argmax(1) == target[rows]).sum())
         yield Epoch(time.process_time() - begin, right / len(table))
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the table; return the exit status."""
-    options = parse_arguments(arguments)
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    table, target = data_of(options)
-    losses = losses_of(options.alpha)
-    # Before a training leaves memory that can be used again.
-    memory = memory_of(losses, table, target, options)
-    trainings = {
-        name: epochs(table, target, options.classes, loss) for name, loss in losses.items()
-    }
-    measured: dict[str, list[Epoch]] = {name: [] for name in trainings}
-    for _ in range(options.epochs):
-        for name, training in trainings.items():
-            measured[name].append(next(training))
-    print_table(options, measured, memory)
-    return 0
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -145,6 +125,26 @@ def print_table(
         seconds = min(epoch.seconds for epoch in of_loss)
         accuracy = 100 * of_loss[-1].accuracy
         print(f"| {name} | {seconds:.2f} | {memory[name].values['MB']:.0f} | {accuracy:.1f} |")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table; return the exit status."""
+    options = parse_arguments(arguments)
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    table, target = data_of(options)
+    losses = losses_of(options.alpha)
+    # First, since a training leaves memory that could be used again and would not be counted.
+    memory = memory_of(losses, table, target, options)
+    trainings = {
+        name: epochs(table, target, options.classes, loss) for name, loss in losses.items()
+    }
+    measured: dict[str, list[Epoch]] = {name: [] for name in trainings}
+    for _ in range(options.epochs):
+        for name, training in trainings.items():
+            measured[name].append(next(training))
+    print_table(options, measured, memory)
+    return 0
 
 
 if __name__ == "__main__":
