@@ -14,6 +14,7 @@ from onmt_entmax.cli.plans import (
     Choice,
     Network,
     Plan,
+    Validations,
     candidates,
     choose_network,
     choose_validations,
@@ -179,16 +180,32 @@ def test_the_dropout_grows_with_the_passes(passes: float, dropout: float) -> Non
         pytest.param(50_000, 9_000, id="a GPU"),
     ],
 )
-def test_validations_take_a_small_share_of_the_time(
-    seconds: float, pairs: int, loss_speed: float, decode_speed: float
-) -> None:
+class TestValidations:
     """A size of 0 stands for the whole development set."""
-    chosen = choose_validations(pairs, seconds, loss_speed, decode_speed)
-    loss_seconds = (chosen.loss_size or pairs) / loss_speed
-    decode_seconds = (chosen.decode_size or pairs) / decode_speed
-    assert chosen.count * (loss_seconds + decode_seconds) <= VALIDATION_SHARE * seconds
-    assert 2 <= chosen.count <= 5
-    assert max(chosen.loss_size, chosen.decode_size) < pairs
+
+    @pytest.fixture
+    def chosen(
+        self, seconds: float, pairs: int, loss_speed: float, decode_speed: float
+    ) -> Validations:
+        return choose_validations(pairs, seconds, loss_speed, decode_speed)
+
+    def test_take_a_small_share_of_the_time(
+        self,
+        chosen: Validations,
+        seconds: float,
+        pairs: int,
+        loss_speed: float,
+        decode_speed: float,
+    ) -> None:
+        loss_seconds = (chosen.loss_size or pairs) / loss_speed
+        decode_seconds = (chosen.decode_size or pairs) / decode_speed
+        assert chosen.count * (loss_seconds + decode_seconds) <= VALIDATION_SHARE * seconds
+
+    def test_are_two_to_five(self, chosen: Validations) -> None:
+        assert 2 <= chosen.count <= 5
+
+    def test_have_a_size_only_if_it_is_a_part(self, chosen: Validations, pairs: int) -> None:
+        assert max(chosen.loss_size, chosen.decode_size) < pairs
 
 
 @pytest.mark.parametrize(("decode_speed", "count"), [(200, 5), (100, 3), (10, 2)])
@@ -222,13 +239,21 @@ def test_a_plan_has_the_updates_of_its_time_without_that_of_validations() -> Non
 
 
 def test_a_plan_is_options_of_train() -> None:
+    """Five validations, the last at the end, share 0.04 of the time: 19.2 seconds for each.
+
+    Three quarters of that are for decoding 400 pairs a second, the rest for the loss of 3,000. The
+    last validation follows the fourth after half of the updates that lie between two others.
+    """
+    updates = round(TRAINING_SHARE * 40 * 60 * 10)
+    every = round(updates / 4.5)
+    of_one = (1 - TRAINING_SHARE) * 40 * 60 / 5  # seconds
     assert settings(plan()) == {
         "matmul_dtype": "bfloat16",
-        "max_seconds": 2400,
-        "valid_steps": 5120,  # the fifth time is the end
-        "valid_decode_size": 5760,
-        "valid_loss_size": 14_400,
-        "save_checkpoint_steps": 5120,
+        "max_seconds": 40 * 60,
+        "valid_steps": every,
+        "valid_decode_size": round(0.75 * of_one * 400),
+        "valid_loss_size": round(0.25 * of_one * 3000),
+        "save_checkpoint_steps": every,
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -64,42 +65,87 @@ def two_corpora(tmp_path: Path) -> DataConfig:
     )
 
 
+# --- pairs in memory, and pairs of files -----------------------------------------------------
+
+
+class BothWays(NamedTuple):
+    """Streams of the same corpora, which are kept in memory or read again in each epoch."""
+
+    in_memory: TrainingBatches
+    from_files: TrainingBatches
+
+
 @pytest.mark.parametrize(
     "changes",
     [{}, {"batch_type": "tokens", "batch_size": 20}],
     ids=["batches of sentences", "batches of tokens"],
 )
 @pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
-def test_pairs_in_memory_give_the_batches_of_the_files(
-    two_corpora: DataConfig,
-    monkeypatch: pytest.MonkeyPatch,
-    changes: dict[str, object],
-    padded: bool,
-) -> None:
-    """Over three epochs, and from every position on."""
-    config = replace(two_corpora, **changes)
-    in_memory = stream(config)
-    monkeypatch.setattr(training, "MAX_BYTES", 0)
-    from_files = stream(config)
-    assert in_memory.data.vocabularies == from_files.data.vocabularies
-    if padded:
-        in_memory.shapes = from_files.shapes = Shapes(config.batch_size, config.batch_type)
-    batches, positions = [], []
-    for one, other in islice(zip(in_memory, from_files, strict=True), 40):
-        assert equal_batches(one, other)
-        assert in_memory.position == from_files.position
-        batches.append(one)
-        positions.append(in_memory.position)
-    assert positions[-1].epoch >= 2
-    for number in range(0, 30, 7):
-        for resumed in (in_memory, from_files):
-            resumed.position = positions[number]
-            assert equal_batches(next(iter(resumed)), batches[number + 1])
-    assert target_frequencies(in_memory.data).equal(target_frequencies(from_files.data))
+class TestPairsInMemoryAndOfFiles:
+    @pytest.fixture
+    def both(
+        self,
+        two_corpora: DataConfig,
+        monkeypatch: pytest.MonkeyPatch,
+        changes: dict[str, object],
+        padded: bool,
+    ) -> BothWays:
+        config = replace(two_corpora, **changes)
+        in_memory = stream(config)
+        monkeypatch.setattr(training, "MAX_BYTES", 0)  # so that nothing may be kept
+        streams = BothWays(in_memory, from_files=stream(config))
+        if padded:
+            for batches in streams:
+                batches.shapes = Shapes(config.batch_size, config.batch_type)
+        return streams
+
+    def test_have_the_same_vocabularies(self, both: BothWays) -> None:
+        assert both.in_memory.data.vocabularies == both.from_files.data.vocabularies
+
+    def test_have_the_same_batches_and_positions(self, both: BothWays) -> None:
+        for one, other in islice(zip(*both, strict=True), 40):
+            assert equal_batches(one, other)
+            assert both.in_memory.position == both.from_files.position
+        assert both.in_memory.position.epoch >= 2  # so the corpora were read again
+
+    def test_continue_from_any_position_alike(self, both: BothWays) -> None:
+        recorded = [
+            (batch, both.in_memory.position) for batch in islice(both.in_memory, 30)
+        ]  # with the position after each
+        for number in range(0, 29, 7):
+            _, position = recorded[number]
+            expected, _ = recorded[number + 1]
+            for batches in both:
+                batches.position = position
+                assert equal_batches(next(iter(batches)), expected)
+
+    def test_have_the_same_target_frequencies(self, both: BothWays) -> None:
+        frequencies = target_frequencies(both.in_memory.data)
+        assert frequencies.equal(target_frequencies(both.from_files.data))
 
 
-@pytest.mark.parametrize("bucket_size", [1000, 20, 7])
+# --- an epoch --------------------------------------------------------------------------------
+
+bucket_sizes = pytest.mark.parametrize("bucket_size", [1000, 20, 7])
+
+
+@bucket_sizes
 def test_an_epoch_holds_every_pair_once(tmp_path: Path, bucket_size: int) -> None:
+    batches = stream(data_config(numbered_corpus(tmp_path, size=50), bucket_size=bucket_size))
+    indices = [index for batch in until_epoch(batches) for index in batch.indices]
+    assert sorted(indices) == list(range(50))
+
+
+@bucket_sizes
+def test_the_next_epoch_begins_behind_an_epoch(tmp_path: Path, bucket_size: int) -> None:
+    batches = stream(data_config(numbered_corpus(tmp_path), bucket_size=bucket_size))
+    for _ in until_epoch(batches):
+        pass
+    assert batches.position == Position(epoch=1)
+
+
+@bucket_sizes
+def test_a_batch_is_made_of_the_pairs_of_its_indices(tmp_path: Path, bucket_size: int) -> None:
     corpus = numbered_corpus(tmp_path)
     batches = stream(data_config(corpus, bucket_size=bucket_size))
     vocabularies = batches.data.vocabularies
@@ -107,13 +153,9 @@ def test_an_epoch_holds_every_pair_once(tmp_path: Path, bucket_size: int) -> Non
         Example(vocabularies.source.encode(source), vocabularies.target.encode(target), number)
         for number, (source, target) in enumerate(pairs_of(corpus))
     ]
-    indices: list[int] = []
     for batch in until_epoch(batches):
         expected = make_batch([examples[index] for index in batch.indices], vocabularies)
         assert equal_batches(batch, expected)
-        indices += batch.indices
-    assert sorted(indices) == list(range(50))
-    assert batches.position == Position(epoch=1)
 
 
 # --- resuming --------------------------------------------------------------------------------
@@ -144,16 +186,35 @@ def test_a_stream_continues_at_the_exact_batch(
     assert min(lengths) == shortest
 
 
-def test_the_epoch_is_a_fraction_between_batches(tmp_path: Path) -> None:
-    """48 pairs are six batches of eight: four of the first bucket, and two of the second."""
-    batches = stream(data_config(numbered_corpus(tmp_path, size=48), bucket_size=32))
-    assert batches.epochs == 0
-    shares = [batches.epochs for _ in islice(batches, 8)]
-    assert shares == pytest.approx([number / 6 for number in range(1, 9)])
-    resumed = stream(batches.data.config, batches.position)
-    # After eight batches, two of them of the third bucket, which ends at the tenth. How many it has
-    # is unknown, so it might be over.
+@pytest.fixture
+def six_batches(tmp_path: Path) -> TrainingBatches:
+    """An epoch of 48 pairs in six batches of eight: four of the first bucket, two of the second."""
+    return stream(data_config(numbered_corpus(tmp_path, size=48), bucket_size=32))
+
+
+def test_the_epoch_is_a_fraction_between_batches(six_batches: TrainingBatches) -> None:
+    before = six_batches.epochs
+    after_each = [six_batches.epochs for _ in islice(six_batches, 8)]
+    assert [before, *after_each] == pytest.approx([number / 6 for number in range(9)])
+
+
+def test_a_resumed_stream_has_an_epoch_within_its_bucket(six_batches: TrainingBatches) -> None:
+    """After eight batches: the third bucket began after the sixth, and ends with the tenth.
+
+    How many batches it has is not known before one is read, so it might be over.
+    """
+    for _ in islice(six_batches, 8):
+        pass
+    resumed = stream(six_batches.data.config, six_batches.position)
     assert 8 / 6 - 1e-6 < resumed.epochs <= 10 / 6
+
+
+def test_a_resumed_stream_has_the_exact_epoch_from_its_first_batch_on(
+    six_batches: TrainingBatches,
+) -> None:
+    for _ in islice(six_batches, 8):
+        pass
+    resumed = stream(six_batches.data.config, six_batches.position)
     next(iter(resumed))
     assert resumed.epochs == pytest.approx(9 / 6)
 

@@ -1,15 +1,16 @@
 """The GPU kernels of recurrences can be compiled to machine code, which needs no GPU.
 
 Not collected by itself: test_static_kernels.py runs this with Triton's compiler, not its
-interpreter.
+interpreter. Each test compiles a kernel, and `compile_kernel` fails if there is no machine code.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-import triton.language as tl
+import torch
 
 from onmt_entmax.recurrence.backends import triton_kernels as kernels
+from onmt_entmax.sparse.backends.triton_launch import Form, form_of
 from tests.sparse.compiling import (
     ALPHA_OF_ALL,
     FLOATS,
@@ -19,62 +20,66 @@ from tests.sparse.compiling import (
     gpus,
 )
 
-HIDDEN = 300
-CELLS = 512  # hidden units of a program
+HIDDEN = 300  # units of a layer
+UNITS = 512  # that a program of the cell computes
 TILE = {"height": 32, "width": 256}  # source positions, and columns of their vectors
 
-
-def type_of(name: str) -> str:
-    """Return the type of an argument, by its name, which all kernels use alike."""
-    if name == "alpha":
-        return ALPHA_OF_ALL
-    if name == "lengths":
-        return LONG_INTEGERS
-    is_number = name in ("size", "source") or name.endswith(("_step", "_row"))
-    return INTEGER if is_number else FLOATS
+STRIDES = (
+    "summand_step",
+    "summand_row",
+    "cell_step",
+    "output_step",
+    "output_row",
+    "hidden_step",
+    "hidden_row",
+    "grad_cell_step",
+    "gates_step",
+)
+# Types of arguments by name, which is the same in all kernels; all others are tensors of floats.
+TYPES = {
+    "alpha": ALPHA_OF_ALL,
+    "lengths": LONG_INTEGERS,
+    "source": INTEGER,  # positions
+    "size": INTEGER,  # hidden units of all rows
+    **dict.fromkeys(STRIDES, INTEGER),
+}
 
 
 def compile_for(capability: int, kernel: Any, **constants: Any) -> None:
-    """Compile a kernel of this module, whose arguments are all that are no constants."""
-    types = {name: type_of(name) for name in kernel.arg_names if name not in constants}
+    """Compile a kernel of recurrences for a GPU of a compute capability."""
+    arguments = [name for name in kernel.arg_names if name not in constants]
+    types = {name: TYPES.get(name, FLOATS) for name in arguments}
     compile_kernel(kernel, capability, types, **constants)
 
 
-class Form(NamedTuple):
-    """The form of the curve of entmax; see triton_curves.py."""
-
-    power: int
-    log_form: bool
-
-
-FORMS = {
-    "softmax": Form(power=-1, log_form=False),
-    "any alpha": Form(power=0, log_form=False),
-    "alpha 1.5": Form(power=2, log_form=False),
-    "alpha near 1": Form(power=0, log_form=True),
-}
-scalings = pytest.mark.parametrize("scaled", [False, True], ids=["plain", "dropout"])
+# Alphas for each of which the compiler makes other code.
+ALPHAS = {"softmax": 1.0, "near 1": 1.05, "any": 1.3, "1.5, a whole power": 1.5}
+forms = pytest.mark.parametrize(
+    "form", [form_of(alpha, torch.float32) for alpha in ALPHAS.values()], ids=list(ALPHAS)
+)
+dropouts = pytest.mark.parametrize("dropout", [False, True], ids=["plain", "dropout"])
 
 
 @gpus
-@scalings
+@dropouts
 @pytest.mark.parametrize(
     "kernel", [kernels.cell_forward_kernel, kernels.cell_backward_kernel], ids=["cell", "gradient"]
 )
-def test_cells(kernel: Any, scaled: bool, capability: int) -> None:
-    compile_for(capability, kernel, hidden=HIDDEN, scaled=scaled, width=CELLS)
+def test_the_kernels_of_the_cell_compile(kernel: Any, dropout: bool, capability: int) -> None:
+    compile_for(capability, kernel, hidden=HIDDEN, scaled=dropout, width=UNITS)
 
 
 @gpus
-@scalings
-@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
-def test_attention(form: Form, scaled: bool, capability: int) -> None:
-    constants = {"hidden": HIDDEN, "scaled": scaled, "work": tl.float32, **form._asdict(), **TILE}
-    compile_for(capability, kernels.attend_kernel, **constants)
+@dropouts
+@forms
+def test_the_kernel_of_attention_compiles(form: Form, dropout: bool, capability: int) -> None:
+    kernel = kernels.attend_kernel
+    compile_for(capability, kernel, hidden=HIDDEN, scaled=dropout, **form.constants, **TILE)
 
 
 @gpus
-@scalings
-def test_the_gradient_of_attention(scaled: bool, capability: int) -> None:
+@dropouts
+def test_the_kernel_of_gradients_of_attention_compiles(dropout: bool, capability: int) -> None:
     kernel = kernels.attend_backward_kernel
-    compile_for(capability, kernel, hidden=HIDDEN, scaled=scaled, power=2, **TILE)
+    power = form_of(1.5, torch.float32).power
+    compile_for(capability, kernel, hidden=HIDDEN, scaled=dropout, power=power, **TILE)

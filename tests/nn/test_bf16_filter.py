@@ -1,4 +1,9 @@
-"""The search in bfloat16 loses no token of a support, and its results are those of float32."""
+"""The search in bfloat16 loses no token of a support, and its results are those of float32.
+
+The filter computes scores in bfloat16. It keeps each token whose exact score may be within the
+window, by a bound of the rounding: less than 1 / (alpha - 1) below the highest score. Only such
+tokens can have a probability. Float32 then computes their scores anew.
+"""
 
 import math
 from typing import NamedTuple
@@ -21,7 +26,7 @@ Layer = tuple[Tensor, Tensor, float]
 
 @pytest.fixture(autouse=True)
 def small_layers_are_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On every processor."""
+    """Let the filter take small layers too, and run on every processor."""
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 0)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
 
@@ -76,7 +81,10 @@ SIGNS = torch.tensor([1.0, -1.0]).repeat(SIZE // 2)  # orthogonal to a vector of
 
 
 class Rounded(NamedTuple):
-    """A state ``(SIZE,)`` and the weights of LOW and HIGH, whose products are rounded."""
+    """A state and the weights of the tokens LOW and HIGH, each ``(SIZE,)``.
+
+    Something of them is rounded to bfloat16: the score of LOW falls and that of HIGH rises.
+    """
 
     state: Tensor
     low: Tensor
@@ -84,16 +92,16 @@ class Rounded(NamedTuple):
 
 
 def rounded_state() -> Rounded:
-    """The state rounds to 1.5 SIGNS.
+    """The state rounds to 1.5 SIGNS, to which both weights are orthogonal.
 
-    Both weights are orthogonal to what is left, and LOW has lost what HIGH has won.
+    So both products are rounded to 0; exactly, that of LOW is positive and that of HIGH negative.
     """
     ones = torch.ones(SIZE)
     return Rounded(1.5 * SIGNS + LOST, low=16 * ones, high=-16 * ones)
 
 
 def rounded_weights() -> Rounded:
-    """The weights round to 1.5 SIGNS, to which the state is orthogonal."""
+    """The weights round to 1.5 SIGNS, to which the state is orthogonal: both products are 0."""
     return Rounded(16 * torch.ones(SIZE), low=1.5 * SIGNS + LOST, high=1.5 * SIGNS - LOST)
 
 
@@ -167,10 +175,12 @@ class Flushing:
         return numbers.where(numbers.abs() >= SMALLEST, 0.0)
 
     def __call__(self, x: Tensor) -> Tensor:
+        """Return products ``(rows, tokens)`` of states ``(rows, hidden)``."""
         x = self.flushed(x.bfloat16().float())
         total = x.new_zeros(len(x), len(self.weight))
-        for place in range(x.size(1)):
-            total = self.flushed(total + self.flushed(x[:, place, None] * self.weight[:, place]))
+        for column in range(x.size(1)):
+            product = self.flushed(x[:, column, None] * self.weight[:, column])
+            total = self.flushed(total + product)
         return self.flushed(total.bfloat16().float())
 
 
@@ -185,14 +195,14 @@ def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def exact_scores(weight: Tensor, bias: Tensor, state: Tensor) -> list[float]:
     """Return the score of each token, rounded once: products of float32 are exact in 64 bits."""
     scores = []
-    for of_token, own in zip(weight.tolist(), bias.tolist(), strict=True):
-        products = (a * b for a, b in zip(of_token, state.tolist(), strict=True))
-        scores.append(math.fsum([*products, own]))
+    for token_weight, token_bias in zip(weight.tolist(), bias.tolist(), strict=True):
+        products = (a * b for a, b in zip(token_weight, state.tolist(), strict=True))
+        scores.append(math.fsum([*products, token_bias]))
     return scores
 
 
-def missing(layer: Layer, state: Tensor) -> set[int] | None:
-    """Return the tokens within the window of exact scores that are not among the candidates.
+def lost_tokens(layer: Layer, state: Tensor) -> set[int] | None:
+    """Return the tokens within the window of exact scores that the filter does not keep.
 
     None if the filter leaves the state to float32.
     """
@@ -209,8 +219,8 @@ def missing(layer: Layer, state: Tensor) -> set[int] | None:
 def layers_and_states(draw: st.DrawFn) -> tuple[Layer, Tensor]:
     """Draw a layer and a state of any magnitude, whose products are all of about one magnitude.
 
-    A number of the state has a power of 2, the weights for it about the inverse of that, times
-    ``2 ** shift``, which biases and the window have, too.
+    A number of the state is of the order ``2 ** power``, and its weights are of
+    ``2 ** (shift - power)``. So products, biases and the window are of the order ``2 ** shift``.
     """
     tokens, size = draw(st.integers(2, 6)), draw(st.integers(1, 5))
     shift = draw(st.sampled_from([-126, -30, 0, 0, 30]))
@@ -233,12 +243,12 @@ def layers_and_states(draw: st.DrawFn) -> tuple[Layer, Tensor]:
 @pytest.mark.usefixtures("products")
 def test_no_token_is_lost_at_any_magnitude() -> None:
     """Subnormal weights, states, products and sums; and such as overflow."""
-    filtered = 0
+    filtered = 0  # states that were not left to float32
 
     @given(layers_and_states())
     def search(layer_and_state: tuple[Layer, Tensor]) -> None:
         nonlocal filtered
-        tokens = missing(*layer_and_state)
+        tokens = lost_tokens(*layer_and_state)
         assert not tokens
         filtered += tokens is not None
 
@@ -257,26 +267,28 @@ SCORES_THAT_PRODUCTS_LOSE = {
 
 @pytest.mark.usefixtures("products")
 @pytest.mark.parametrize(
-    ("own", "state", "score"),
+    ("weights", "state", "score"),
     SCORES_THAT_PRODUCTS_LOSE.values(),
     ids=list(SCORES_THAT_PRODUCTS_LOSE),
 )
 def test_a_score_that_a_product_loses_is_within_the_bound(
-    own: list[float], state: list[float], score: float
+    weights: list[float], state: list[float], score: float
 ) -> None:
     """The window is an eighth of the score, so only token 1 is in the support."""
-    weight, bias = torch.tensor([[0.0] * len(own), own]), torch.tensor([score / 2, 0.0])
-    assert missing((weight, bias, 1 + 8 / score), torch.tensor(state)) == set()
+    weight, bias = torch.tensor([[0.0] * len(weights), weights]), torch.tensor([score / 2, 0.0])
+    assert lost_tokens((weight, bias, 1 + 8 / score), torch.tensor(state)) == set()
 
 
 @pytest.mark.usefixtures("products")
 @pytest.mark.parametrize(
-    ("own", "state"),
+    ("weights", "state"),
     [
         pytest.param([-1.0, -1.0, 1.0, 1.0], [2e38] * 4, id="a score of 0, by sums of -4e38"),
         pytest.param([0.1, 0.0, 0.0, 0.0], [3.4e38, 0.0, 0.0, 0.0], id="rounded to infinity"),
     ],
 )
-def test_numbers_that_overflow_are_left_to_float32(own: list[float], state: list[float]) -> None:
-    weight = torch.tensor([own, [-5e-9, 0.0, 0.0, 0.0]])
-    assert missing((weight, torch.zeros(2), 2.0), torch.tensor(state)) is None
+def test_numbers_that_overflow_are_left_to_float32(
+    weights: list[float], state: list[float]
+) -> None:
+    weight = torch.tensor([weights, [-5e-9, 0.0, 0.0, 0.0]])
+    assert lost_tokens((weight, torch.zeros(2), 2.0), torch.tensor(state)) is None

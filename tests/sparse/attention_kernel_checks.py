@@ -141,7 +141,7 @@ def as_alpha(numbers: float | tuple[float, ...]) -> Alpha:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.37, 1.5, 2.0, (1.0, 1.6)])
-def test_values_and_gradients(alpha: float | tuple[float, ...]) -> None:
+def test_values_and_gradients_equal_float64(alpha: float | tuple[float, ...]) -> None:
     """All keys in one block."""
     compare(inputs(10, 12), as_alpha(alpha), mask={})
 
@@ -158,7 +158,7 @@ IN_BLOCKS = [
 
 
 @pytest.mark.parametrize(("alpha", "kind"), IN_BLOCKS)
-def test_values_and_gradients_in_blocks(
+def test_values_and_gradients_in_blocks_equal_float64(
     blocks: None, alpha: float | tuple[float, ...], kind: str
 ) -> None:
     """With queries and keys that fill no whole block."""
@@ -166,7 +166,7 @@ def test_values_and_gradients_in_blocks(
     compare(inputs(queries, keys), as_alpha(alpha), mask_of(kind, queries, keys))
 
 
-def test_large_scores(blocks: None) -> None:
+def test_values_and_gradients_of_large_scores_equal_float64(blocks: None) -> None:
     compare(inputs(17, 19), 1.5, mask={}, tolerance=2e-4, scale=20.0)
 
 
@@ -179,7 +179,9 @@ BFLOAT16_ON_A_GPU = pytest.mark.skipif(
     ("dtype", "tolerance"),
     [(torch.float16, 5e-3), pytest.param(torch.bfloat16, 4e-2, marks=BFLOAT16_ON_A_GPU)],
 )
-def test_half_types(blocks: None, dtype: torch.dtype, tolerance: float) -> None:
+def test_values_and_gradients_of_half_types_equal_float64(
+    blocks: None, dtype: torch.dtype, tolerance: float
+) -> None:
     mask = mask_of("random", 18, 20)
     compare(inputs(18, 20, dtype=dtype), 1.5, mask, tolerance=tolerance)
 
@@ -206,9 +208,15 @@ def test_strides_change_nothing() -> None:
 
 def test_keys_of_all_sentences_are_broadcast() -> None:
     query, key, value = split_heads()
-    shared = key[:1].detach().requires_grad_()
+    shared = key[:1].detach().requires_grad_()  # (1, 2, 9, SIZE)
     output = entmax_attention(query, shared, value)
     assert torch.equal(output, entmax_attention(query, key[:1].expand_as(key), value))
+
+
+def test_the_gradient_of_keys_of_all_sentences_has_their_shape() -> None:
+    query, key, value = split_heads()
+    shared = key[:1].detach().requires_grad_()  # (1, 2, 9, SIZE)
+    output = entmax_attention(query, shared, value)
     (gradient,) = torch.autograd.grad(output.sum(), shared)
     assert gradient.shape == shared.shape
 
@@ -293,7 +301,7 @@ def test_weights_are_left_to_pytorch() -> None:
     assert not is_of_the_kernels(entmax_attention_weights(query, key))
 
 
-def test_second_derivatives() -> None:
+def test_second_derivatives_are_finite() -> None:
     query, key, value = inputs(3, 4)
     output = entmax_attention(query, key, value, alpha=1.5)
     (first,) = torch.autograd.grad(output.square().sum(), query, create_graph=True)

@@ -1,16 +1,18 @@
 """The GPU kernels of attention can be compiled to machine code, in the shared memory of a GPU.
 
 Not collected by itself: test_kernels.py runs this with Triton's compiler, not its interpreter.
-Arguments and constants have their names in triton_attention_tiles.py, which explains them.
+The head of triton_attention_tiles.py explains each argument and constant of the kernels.
 """
 
 from typing import Any, NamedTuple
 
 import pytest
+import torch
 from triton.compiler import CompiledKernel
 
 from onmt_entmax.sparse.backends import triton_attention_forward, triton_attention_gradients
 from onmt_entmax.sparse.backends.triton_attention import bytes_of_one_block
+from onmt_entmax.sparse.backends.triton_launch import form_of
 from tests.sparse.compiling import (
     ALPHA_OF_ALL,
     AMPERE,
@@ -25,8 +27,12 @@ from tests.sparse.compiling import (
 )
 
 SHARED_MEMORY = 99 * 1024  # bytes that a program has on every GPU since Ampere
-WIDE = 64  # columns of a tile of queries, keys or values
-# Arguments of all kernels.
+WARPS = 4  # as triton_attention.py starts the kernels
+VECTOR = 64  # columns of a tile of queries, keys or values
+ALPHA = 1.5
+ALPHA_OF_EACH_HEAD = torch.tensor([1.2, 1.5])  # its type is enough: the compiler sees no values
+
+# Arguments of all kernels that are whole numbers.
 STRIDES = [
     *(
         f"{tensor}_{axis}_stride"
@@ -39,20 +45,26 @@ SIZES = ("heads", "total_heads", "query_count", "key_count", "size", "value_size
 
 
 class AttentionForm(NamedTuple):
-    """How the kernels of attention compute."""
+    """A GPU, a type and alphas: they decide which code the compiler makes of a kernel."""
 
     capability: int
+    """Compute capability of the GPU."""
     inputs: str
     """Type of queries, keys and values."""
     precision: str
     """Of matrix products."""
-    each_head: bool
-    """Whether each head has its own alpha; else all have 1.5."""
+    alpha: float | torch.Tensor
+    """A number, or one for each head."""
+
+    @property
+    def each_head(self) -> bool:
+        """Whether each head has its own alpha."""
+        return isinstance(self.alpha, torch.Tensor)
 
     @property
     def block(self) -> int:
-        """Queries, or keys, that are computed together."""
-        return 64 if self.inputs == HALVES and not self.each_head else 32
+        """Queries, or keys, that are computed together; `forward` takes as many for `VECTOR`."""
+        return 64 if self.inputs == HALVES else 32
 
     @property
     def types(self) -> dict[str, str]:
@@ -71,28 +83,29 @@ class AttentionForm(NamedTuple):
     @property
     def constants(self) -> dict[str, Any]:
         """The constants of all kernels."""
+        form = form_of(self.alpha, torch.float32)
         return {
             "each_head": self.each_head,
-            "log_form": self.each_head,  # as `form_of` has it: learned alphas may be near 1
-            "power": 0 if self.each_head else 2,
+            "log_form": form.log_form,
+            "power": form.power,
             "masking": "booleans",
             "has_dropout": True,
             "precision": self.precision,
             "height": self.block,
             "width": self.block,
-            "wide": WIDE,
-            "value_wide": WIDE,
+            "wide": VECTOR,
+            "value_wide": VECTOR,
         }
 
 
 ATTENTION_FORMS = {
-    f"{gpu}, {alphas}": AttentionForm(capability, inputs, precision, each_head)
+    f"{gpu}, {alphas}": AttentionForm(capability, inputs, precision, alpha)
     for gpu, capability, inputs, precision in (
         ("Ampere in bfloat16", AMPERE, HALVES, "tf32"),
         ("Hopper in bfloat16", HOPPER, HALVES, "tf32"),
         ("Ampere in float32", AMPERE, FLOATS, "tf32x3"),
     )
-    for alphas, each_head in (("alpha 1.5", False), ("an alpha for each head", True))
+    for alphas, alpha in (("alpha 1.5", ALPHA), ("an alpha for each head", ALPHA_OF_EACH_HEAD))
 }
 attention_forms = pytest.mark.parametrize(
     "form", ATTENTION_FORMS.values(), ids=list(ATTENTION_FORMS)
@@ -112,29 +125,31 @@ def compile_attention(
     """
     types = {**form.types, **own_types}
     constants = {**form.constants, **changes}
-    return compile_kernel(kernel, form.capability, types, {"num_warps": 4}, **constants)
+    return compile_kernel(kernel, form.capability, types, {"num_warps": WARPS}, **constants)
 
 
 @attention_forms
 @pytest.mark.parametrize("width", [64, 128])
-def test_all_keys_in_one_block(form: AttentionForm, width: int) -> None:
-    """In no more shared memory than `forward` expects, which decides whether it takes one block."""
+def test_a_block_of_all_keys_needs_no_more_memory_than_is_expected(
+    form: AttentionForm, width: int
+) -> None:
+    """`forward` takes one block for all keys if what it expects fits into the GPU's memory."""
     kernel, own_types = triton_attention_forward.attend, {"out": form.inputs}
     compiled = compile_attention(kernel, form, own_types, single=True, width=width)
     itemsize = 4 if form.inputs == FLOATS else 2
-    expected = bytes_of_one_block(width, WIDE, form.precision, itemsize)
+    expected = bytes_of_one_block(width, VECTOR, form.precision, itemsize)
     assert compiled.metadata.shared <= expected
 
 
 @attention_forms
-def test_keys_in_several_blocks(form: AttentionForm) -> None:
+def test_several_blocks_of_keys_fit_into_shared_memory(form: AttentionForm) -> None:
     kernel, own_types = triton_attention_forward.attend, {"out": form.inputs}
     compiled = compile_attention(kernel, form, own_types, single=False)
     assert compiled.metadata.shared <= SHARED_MEMORY
 
 
 @attention_forms
-def test_gradients_of_queries(form: AttentionForm) -> None:
+def test_gradients_of_queries_fit_into_shared_memory(form: AttentionForm) -> None:
     own_types = {
         "upstream": form.inputs,
         "means": FLOATS,
@@ -147,7 +162,7 @@ def test_gradients_of_queries(form: AttentionForm) -> None:
 
 
 @attention_forms
-def test_gradients_of_keys(form: AttentionForm) -> None:
+def test_gradients_of_keys_fit_into_shared_memory(form: AttentionForm) -> None:
     own_types = {
         "upstream": form.inputs,
         "means": FLOATS,

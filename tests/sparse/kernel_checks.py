@@ -1,7 +1,8 @@
-"""The GPU kernels of rows, in Triton's interpreter or on a GPU.
+"""The GPU kernels of rows equal the definition, in Triton's interpreter or on a GPU.
 
-Not collected by itself: test_kernels.py runs it in a process of its own, since the interpreter has
-to be asked for before Triton is imported.
+Not collected by itself: test_kernels.py runs it in a process of its own, since the interpreter must
+be chosen before Triton is imported. The reference is `sparse/reference.py` in float64, which plain
+PyTorch operations compute.
 """
 
 import warnings
@@ -20,12 +21,13 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LEARNED = torch.tensor([[1.0], [1.0001], [1.3], [2.0]], device=DEVICE)
 # The second row has no target (`ignore_index`): its loss and its gradients are 0.
 TARGET = torch.tensor([1, -100, 2, 0], device=DEVICE)
+FLOAT32 = 4  # bytes
 slow = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> None:
-    """Fail where PyTorch would do the kernels' work."""
+    """Fail if PyTorch would compute in place of the kernels."""
     assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
 
 
@@ -33,32 +35,33 @@ def kernels_are_there() -> None:
 
 
 def use_short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows count as long from 65 scores on, in tiles of 128, with lists of 32 candidates."""
-    monkeypatch.setattr(triton_rows, "_REGISTERS", 64 * 4)
-    monkeypatch.setattr(triton_rows, "_TILE", 128 * 4)
+    """Let the kernels of long rows take rows of 65 scores or more: the interpreter is slow.
+
+    They then read tiles of 128 scores, and list up to 32 candidates for the support.
+    """
+    monkeypatch.setattr(triton_rows, "_REGISTERS", 64 * FLOAT32)
+    monkeypatch.setattr(triton_rows, "_TILE", 128 * FLOAT32)
     monkeypatch.setattr(triton_rows, "_ROOM", 32)
     monkeypatch.setattr(triton_rows, "short_rows", triton_rows.short_rows.__wrapped__)  # no cache
 
 
 class Results(NamedTuple):
-    """What all functions of rows give for some scores, under names for people.
-
-    Each is computed by the kernels and by the definition, and compared name by name.
-    """
+    """What all functions of rows return for some scores, by names that a failure shows."""
 
     values: dict[str, Tensor]
     """Probabilities, logarithms, losses, and what `solve` returns."""
     gradients: dict[str, Tensor]
-    """Of the mapping and the loss, in scores and alphas; and second ones."""
+    """Of the mapping and the loss, in scores and in alphas; and a second derivative."""
 
 
 def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Results:
-    """Return the results for scores ``(4, n)``, and their gradients in scores and alphas of rows.
+    """Return values and gradients for scores, by the kernels or by what replaces them.
 
     Args:
-        scores: of `scores_of`.
+        scores: ``(4, n)``.
         alpha: a number, or one for each row ``(4, 1)``.
-        upstream: gradient in the probabilities, and in the gradient in the scores; ``(4, n)``.
+        upstream: ``(4, n)``, the gradient in the probabilities, and of the second derivative; its
+            first column is the gradient in the losses.
     """
     z = scores.clone().requires_grad_()
     leaves = {"scores": z}
@@ -76,7 +79,7 @@ def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Resul
 
 
 def solved_in_place(scores: Tensor, alpha: float | Tensor) -> dict[str, Tensor]:
-    """Return what `backends.solve` gives, with probabilities in the memory of the scores."""
+    """Return what `backends.solve` computes: probabilities, which replace the scores, and more."""
     memory = scores.clone()
     shifted, maxima = solve(memory, alpha, memory)
     return {"probabilities in place": memory, "shifted conjugates": shifted, "maxima": maxima}
@@ -85,7 +88,10 @@ def solved_in_place(scores: Tensor, alpha: float | Tensor) -> dict[str, Tensor]:
 def gradients_of(
     p: Tensor, losses: Tensor, leaves: dict[str, Tensor], upstream: Tensor
 ) -> dict[str, Tensor]:
-    """Return the gradients of probabilities and losses in leaves, and second ones in the scores."""
+    """Return the gradients of probabilities ``(4, n)`` and losses ``(4,)`` in leaves.
+
+    And the second derivative of the losses in the scores, in the direction ``upstream``.
+    """
     inputs = list(leaves.values())
     of_mapping = torch.autograd.grad(p, inputs, upstream)
     of_loss = torch.autograd.grad(losses @ upstream[:, 0], inputs, create_graph=True)
@@ -98,10 +104,11 @@ def gradients_of(
 
 
 def scores_of(length: int, dtype: torch.dtype) -> Tensor:
-    """Return scores ``(4, length)``: with large, medium and small supports, and far apart.
+    """Return scores ``(4, length)`` with supports of several sizes.
 
-    With 300 scores, and the 32 candidates that `use_short_limits` has room for, some rows have
-    fewer candidates and others more, so that both ways to solve a long row are taken.
+    Closer scores have larger supports. Of 300 scores, some rows have more than the 32 candidates
+    that fit into the list of `use_short_limits`, and others fewer, so that a long row is solved
+    both from the list and from all of its scores.
     """
     spread = torch.tensor([[0.1], [1.0], [4.0], [1.0]])
     scores = torch.randn(4, length) * spread
@@ -139,7 +146,7 @@ CASES = [
 
 @pytest.fixture(scope="module", params=CASES)
 def compared(request: pytest.FixtureRequest) -> Compared:
-    """Short rows, and long ones with room for the candidates and without."""
+    """Results of the kernels, and of the definition in float64, for the same scores."""
     alpha, length, dtype = request.param
     exact_alpha = alpha.double() if isinstance(alpha, Tensor) else alpha
     torch.manual_seed(0)
@@ -176,27 +183,38 @@ def test_gradients_equal_the_definition_in_float64(compared: Compared) -> None:
     assert_close(compared.ours.gradients, compared.expected.gradients, compared.dtype)
 
 
-# --- whole tiles, graphs, and no kernels -----------------------------------------------------
+# --- long rows, alphas that nobody checked, graphs -------------------------------------------
 
 
 @pytest.mark.parametrize("alpha", [1.2, 1.5])
-def test_rows_of_whole_tiles(alpha: float) -> None:
-    """With the limits as they are: 9,000 scores are long, two tiles of 4,096 and a part of one."""
+def test_rows_of_several_tiles_equal_the_definition(alpha: float) -> None:
+    """With the real limits, 9,000 scores are two tiles of 4,096 and a part of a third."""
     scores = torch.randn(2, 9000, device=DEVICE)
     expected = reference.mapping(scores.double(), alpha, logs=False)
     torch.testing.assert_close(entmax(scores, alpha).double(), expected, rtol=1e-4, atol=2e-6)
 
 
-def test_alphas_above_2_that_could_not_be_read_give_nan() -> None:
-    """While a CUDA graph records, nothing can be read; at other times PyTorch solves these rows."""
-    scores, alphas = torch.randn(2, 30, device=DEVICE), torch.tensor([[1.5], [2.5]], device=DEVICE)
-    p = triton.mapping(scores, alphas, logs=False)
-    assert p[1].isnan().all()
-    torch.testing.assert_close(p[:1], reference.mapping(scores[:1], 1.5, logs=False))
+class TestALearnedAlphaAbove2:
+    """Its row is for PyTorch to solve, but while a CUDA graph records, no alpha can be read."""
+
+    SCORES = torch.randn(2, 30, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+
+    @pytest.fixture
+    def probabilities(self) -> Tensor:
+        """Of a row with alpha 1.5, and of one with 2.5; ``(2, 30)``."""
+        alphas = torch.tensor([[1.5], [2.5]], device=DEVICE)
+        return triton.mapping(self.SCORES, alphas, logs=False)
+
+    def test_gives_nan_in_the_kernel(self, probabilities: Tensor) -> None:
+        assert probabilities[1].isnan().all()
+
+    def test_leaves_other_rows_as_they_are(self, probabilities: Tensor) -> None:
+        expected = reference.mapping(self.SCORES[:1], 1.5, logs=False)
+        torch.testing.assert_close(probabilities[:1], expected)
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="only a GPU records graphs")
-def test_learned_alphas_have_kernels_in_a_graph() -> None:
+def test_a_graph_records_the_kernels_of_learned_alphas() -> None:
     scores, graph = torch.randn(4, 30, device=DEVICE), torch.cuda.CUDAGraph()
     expected = entmax(scores, LEARNED)
     with torch.cuda.graph(graph):
@@ -206,6 +224,9 @@ def test_learned_alphas_have_kernels_in_a_graph() -> None:
     torch.testing.assert_close(p, expected)
 
 
+# --- kernels that do not start ---------------------------------------------------------------
+
+
 class TestKernelsThatDoNotStart:
     @pytest.fixture(autouse=True)
     def no_compiler(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -213,6 +234,7 @@ class TestKernelsThatDoNotStart:
             raise RuntimeError("no compiler")
 
         monkeypatch.setattr(triton_rows, "_solve", fail)
+        # Whether kernels start is tried once in a process.
         backends._gpu.cache_clear()
         yield
         backends._gpu.cache_clear()

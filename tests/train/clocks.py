@@ -5,7 +5,7 @@ from types import ModuleType
 import pytest
 
 
-class Clock:
+class FakeClock:
     """Stands still until a test moves it.
 
     Attributes:
@@ -16,8 +16,8 @@ class Clock:
         self.now = now
 
 
-def replace_clock(monkeypatch: pytest.MonkeyPatch, module: ModuleType, now: float) -> Clock:
+def replace_clock(monkeypatch: pytest.MonkeyPatch, module: ModuleType, now: float) -> FakeClock:
     """Let a module that imports `time` read a clock of tests; return the clock."""
-    clock = Clock(now)
+    clock = FakeClock(now)
     monkeypatch.setattr(module.time, "monotonic", lambda: clock.now)
     return clock

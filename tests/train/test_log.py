@@ -13,7 +13,7 @@ from onmt_entmax.train import log
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.progress import Progress
 from tests.commands import json_lines
-from tests.train.clocks import Clock, replace_clock
+from tests.train.clocks import FakeClock, replace_clock
 
 CONFIG = TrainingConfig(OptimizerConfig(), train_steps=4000, selection="exact_match")
 RATE = {"learning_rate": 0.001949, "epoch": 1}
@@ -21,7 +21,7 @@ MEASURES = {"loss": 0.0828, "token_accuracy": 94.46, "support": 2.038, "exact_ma
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     """The clock of logs."""
     return replace_clock(monkeypatch, log, now=100.0)
 
@@ -45,7 +45,7 @@ class TestRows:
     """Two reports of updates and two validations; 75 seconds, of which 10 were a validation."""
 
     @pytest.fixture(autouse=True)
-    def write_log(self, tmp_path: Path, clock: Clock, printed: object) -> None:
+    def write_log(self, tmp_path: Path, clock: FakeClock, printed: object) -> None:
         with closing(open_log(tmp_path)) as writer:
             writer.advance(Progress(50, 0.2, 3.0))
             writer.add(loss=60.0, tokens=400, correct=350, support=1500)
@@ -81,7 +81,7 @@ class TestRows:
 
 
 def test_the_time_left_is_that_of_the_first_limit(
-    tmp_path: Path, clock: Clock, printed: Callable[[], list[str]]
+    tmp_path: Path, clock: FakeClock, printed: Callable[[], list[str]]
 ) -> None:
     """A limit of time needs no speed."""
     config = replace(CONFIG, max_seconds=100.0)
