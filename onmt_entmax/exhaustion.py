@@ -46,7 +46,10 @@ def check_free(needed: int, device: torch.device) -> None:
             text = Path("/proc/meminfo").read_text(encoding="ascii")
         except OSError:  # a system that does not tell
             return
-        free = 1024 * sum(map(int, re.findall(r"(?:MemAvailable|SwapFree):\s+(\d+) kB", text)))
+        kilobytes = dict(re.findall(r"(Mem\w+|Swap\w+):\s+(\d+) kB", text))
+        if "MemAvailable" not in kilobytes:  # Linux before 3.14, some containers
+            return
+        free = 1024 * (int(kilobytes["MemAvailable"]) + int(kilobytes.get("SwapFree", 0)))
     if needed > free:
         raise MemoryError(f"needs {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are free")
 

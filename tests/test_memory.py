@@ -1,12 +1,13 @@
 """What does not fit in memory is refused in one line that names it."""
 
 import dataclasses
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
 
-from onmt_entmax.exhaustion import TooLargeError, exhaustion, named_exhaustion
+from onmt_entmax.exhaustion import TooLargeError, check_free, exhaustion, named_exhaustion
 from onmt_entmax.memory import refuse_too_large
 from tests.commands import fail
 from tests.models import SMALL, VOCABULARIES
@@ -63,6 +64,23 @@ def test_other_errors_get_no_name() -> None:
     with pytest.raises(RuntimeError) as raised, named_exhaustion(lambda: "line 3", ""):
         raise error
     assert raised.value is error
+
+
+@pytest.mark.parametrize(
+    ("meminfo", "refused"),
+    [
+        pytest.param("MemAvailable: 1000000 kB\nSwapFree: 900000 kB\n", True, id="too few"),
+        pytest.param("MemAvailable: 1000000 kB\nSwapFree: 1100000 kB\n", False, id="with swap"),
+        pytest.param("MemFree: 1000000 kB\nSwapFree: 0 kB\n", False, id="unknown"),
+    ],
+)
+def test_memory_is_refused_if_the_system_says_that_it_is_not_free(
+    meminfo: str, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda path, encoding: meminfo)
+    expected = pytest.raises(MemoryError, match=r"needs 2\.0 GB, 1\.9 GB are free")
+    with expected if refused else nullcontext():
+        check_free(2 * 10**9, torch.device("cpu"))
 
 
 def test_a_network_beyond_any_memory_is_refused() -> None:

@@ -35,19 +35,28 @@ def utilities(utility: Similarity, candidates: Sequence[str], references: Sequen
 
 
 def most_utility(utility: Similarity, text: str) -> float:
-    """Return the highest utility of a text whose parts are not those of `text`, the reference.
+    """Return the highest utility of a text whose parts are not those of `text`, the reference."""
+    if utility == "chrf":
+        return _most_chrf(len(_letters(text)))
+    return _most_edit_similarity(len(text.split()))
 
-    Edit distance, of n tokens: one that has k <= n tokens differs in one of n at least; one that
-    has n + i tokens lacks i of n + i.
 
-    chrF, of n characters: with fewer, recall is at most (n - 1) / n; with more, precision is at
-    most n / (n + 1); with n, both lack an n-gram of one order, of which there are at most n. chrF
-    grows with both.
+def _most_edit_similarity(n: int) -> float:
+    """Return the highest similarity of edit distance to another text of n tokens.
+
+    One that has k <= n tokens differs in one of n at least; one that has n + i tokens lacks i of
+    n + i.
     """
-    if utility == "edit_distance":
-        n = len(text.split())
-        return n / (n + 1)
-    n = len(_letters(text))
+    return n / (n + 1)
+
+
+def _most_chrf(n: int) -> float:
+    """Return the highest chrF of a text with other n-grams than a reference of n characters.
+
+    With fewer characters, recall is at most (n - 1) / n; with more, precision is at most
+    n / (n + 1); with n, both lack an n-gram of one order, of which there are at most n. chrF grows
+    with both.
+    """
     if n == 0:
         return 0.0
     shorter = float(_f_score(precision=1.0, recall=1 - 1 / n))

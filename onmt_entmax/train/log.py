@@ -147,8 +147,10 @@ class Log:
             scalars: the same as single numbers, for TensorBoard.
         """
         line = json_line({"kind": kind, "step": step, **values})
+        rest = memoryview(line.encode())
         with naming(self._path):
-            self._metrics.write(line.encode())
+            while rest:  # without a buffer, a call may write only the beginning
+                rest = rest[self._metrics.write(rest) :]
         if self._writer is not None:
             for name, value in scalars.items():
                 self._writer.add_scalar(f"{kind}/{name}", value, step)

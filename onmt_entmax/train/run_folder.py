@@ -15,7 +15,7 @@ from typing import Any
 from onmt_entmax.checkpoint import best_step, checkpoint_steps, save
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.files import FileError, json_line, locked, remove, write_text
+from onmt_entmax.files import FileError, json_line, locked, naming, remove, write_text
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
 
@@ -34,9 +34,13 @@ class RunFolder:
     config: ModelConfig  # the network
     vocabularies: Vocabularies
     options: Mapping[str, Any]  # all options of the run, by name
-    keep: int = -1  # newest checkpoints to keep besides the best; negative: all
+    keep: int = -1  # newest checkpoints to keep besides the best, not 0; negative: all
     others: Mapping[str, bytes] | None = None  # further files by name
     unchanged: Callable[[], None] | None = None  # raises FileError if the folder was replaced
+
+    def __post_init__(self) -> None:
+        if self.keep == 0:
+            raise ValueError("keep=0 deletes each new checkpoint: use 1 or more, or -1 to keep all")
 
     def save(self, step: int, model: SparseNMTModel, state: Mapping[str, Any]) -> None:
         """Write checkpoint `step` and delete old ones.
@@ -47,7 +51,8 @@ class RunFolder:
             state: the training state, see `state.py`.
 
         Raises:
-            FileError: it cannot be written, or the folder was deleted or replaced.
+            FileError: it cannot be written, an old one cannot be deleted, or the folder was
+                deleted or replaced.
         """
         self.check()
         folder = self.path / f"step_{step}"
@@ -71,13 +76,18 @@ def remember_best(run: Path, step: int, metric: str, value: float) -> None:
 
 
 def remove_leftovers(run: Path) -> None:
-    """Delete the temporary files of a killed run; restore a checkpoint that it was replacing."""
+    """Delete the temporary files of a killed run; restore a checkpoint that it was replacing.
+
+    Raises:
+        FileError: a checkpoint cannot be restored.
+    """
     for path in run.iterdir() if run.is_dir() else ():
         if not _LEFTOVER.fullmatch(path.name):
             continue
         checkpoint = path.with_name(path.stem[1:])  # `step_5` of `.step_5.old`
         if path.suffix == ".old" and not checkpoint.exists():
-            path.rename(checkpoint)
+            with naming(checkpoint, "restored"):
+                path.rename(checkpoint)
         else:
             remove(path)
 
@@ -90,6 +100,9 @@ def prune(run: Path, keep: int, newest: int) -> None:
         keep: number of newest checkpoints to keep, besides the best one; negative keeps all.
         newest: current step of the run. Checkpoints with larger numbers are damaged ones that a
             resumed run skipped; they are ignored.
+
+    Raises:
+        FileError: one cannot be deleted.
     """
     if keep < 0:
         return
@@ -102,9 +115,15 @@ def prune(run: Path, keep: int, newest: int) -> None:
 
 
 def remove_checkpoint(run: Path, step: int) -> None:
-    """Delete a checkpoint, of a link only the link; readers find it whole or not at all."""
+    """Delete a checkpoint, of a link only the link; readers find it whole or not at all.
+
+    Raises:
+        FileError: it cannot be deleted.
+    """
     hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
-    (run / f"step_{step}").rename(hidden)
+    checkpoint = run / f"step_{step}"
+    with naming(checkpoint, "deleted"):
+        checkpoint.rename(hidden)
     remove(hidden)
 
 
@@ -123,7 +142,7 @@ def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None] | N
         replaced meanwhile; None in the others.
 
     Raises:
-        FileError: another run holds the lock.
+        FileError: another run holds the lock, or a checkpoint cannot be restored.
         SystemExit: the first process was refused, and says so; this is another process.
     """
     with ExitStack() as stack:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,19 @@ def test_the_time_left_is_that_of_the_first_limit(
     by_time, by_updates = printed()
     assert " 1:10 left " in by_time
     assert " 0:10 left " in by_updates
+
+
+def test_a_line_that_the_system_writes_in_parts_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class ShortWrites(FileIO):
+        def write(self, data: Any) -> int:
+            return super().write(data[:7])
+
+    monkeypatch.setattr(log, "FileIO", ShortWrites)
+    with closing(open_log(tmp_path)) as writer:
+        writer.validation(Progress(250, 1.96, 31.0), MEASURES, best_step=250)
+    assert rows(tmp_path) == [{"kind": "valid", "step": 250, **MEASURES}]
 
 
 class TestTheHistoryOfARun:

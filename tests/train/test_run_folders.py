@@ -1,5 +1,6 @@
 """The folder of a run: which checkpoints it keeps, and what is left in it by others."""
 
+import errno
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, locked
 from onmt_entmax.model import build_model
-from onmt_entmax.train.run_folder import RunFolder, prune, remember_best
+from onmt_entmax.train.run_folder import RunFolder, prune, remember_best, remove_leftovers
 from tests.models import SMALL, VOCABULARIES
 from tests.toy import write_config
 from tests.train.runs import train_again
@@ -24,6 +25,36 @@ def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
             remember_best(folder.path, 2, "loss", 0.1)
     assert checkpoint_steps(folder.path) == [2, 4, 5]
     assert find_model(folder.path).name == "step_2"
+
+
+def test_a_run_must_keep_a_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="keep=0 deletes each new checkpoint: use 1 or more"):
+        RunFolder(tmp_path, SMALL, VOCABULARIES, {}, keep=0)
+
+
+@pytest.fixture
+def no_renaming(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the system refuse to rename files."""
+
+    def refuse(path: Path, target: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+
+
+@pytest.mark.usefixtures("no_renaming")
+def test_a_checkpoint_that_cannot_be_deleted_is_named(tmp_path: Path) -> None:
+    for step in (1, 2):
+        (tmp_path / f"step_{step}").mkdir()
+    with pytest.raises(FileError, match=r"step_1: cannot be deleted \(Permission denied\)"):
+        prune(tmp_path, keep=1, newest=2)
+
+
+@pytest.mark.usefixtures("no_renaming")
+def test_a_checkpoint_that_cannot_be_restored_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".step_6.old").mkdir()
+    with pytest.raises(FileError, match=r"step_6: cannot be restored \(Permission denied\)"):
+        remove_leftovers(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,21 @@ Scores, and what there is of each score, are tiles ``(rows, width)``; thresholds
 ``beta`` are ``(rows, 1)``. ``below`` are the scores minus their maximum, x. A probability of a nan
 is nan.
 
-``power`` is a constant of the compiler: the exponent ``1 / beta`` where that is a whole number,
-else `SOFTMAX` or `NO_POWER`. Alpha is given as the bits of ``beta`` in float64, an integer, so that
-nothing is copied to the GPU; or as a tensor, in which row ``r`` has the entry
-``(r // inner) % count``. From 1 to 2, float32 suffices; float64 scores are solved in float64.
+``log_form`` and ``power`` are constants of the compiler; `triton_launch.form_of` chooses them:
+
+==================================  ========  ==========  =================================
+alpha                               log_form  power       p inside the support
+==================================  ========  ==========  =================================
+the number 1                        False     `SOFTMAX`   ``exp(x - t)``
+a number above 1, below 1.1         True      `NO_POWER`  ``exp(log(b) / beta)``
+from 1.1, with a whole 1 / beta     False     1 / beta    a product of bases
+any other number                    False     `NO_POWER`  ``exp(log(b) / beta)``
+a tensor                            True      `NO_POWER`  the same; at 1, ``exp(x - t)``
+==================================  ========  ==========  =================================
+
+Alpha is given as the bits of ``beta`` in float64, an integer, so that nothing is copied to the GPU;
+or as a tensor, in which row ``r`` has the entry ``(r // inner) % count``. From 1 to 2, float32
+suffices; float64 scores are solved in float64.
 """
 
 # mypy: allow-untyped-defs
