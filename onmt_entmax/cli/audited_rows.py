@@ -85,12 +85,6 @@ def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list
     return suspects, variants
 
 
-def surest_first(checked: Sequence[AuditedRow]) -> list[AuditedRow]:
-    """Return the suspects of `excluded_rows`, without the variants."""
-    suspects, _ = excluded_rows(checked)
-    return suspects
-
-
 def script_lines(checked: Sequence[AuditedRow]) -> list[str]:
     """Return the lines of `scripts.tsv`."""
     mixed = mixtures([(audited.row.query.source, audited.row.target) for audited in checked])

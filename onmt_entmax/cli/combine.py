@@ -71,6 +71,8 @@ def shares(weights: Sequence[float], count: int, noun: str) -> list[float]:
     if len(weights) != count:
         number = counted(len(weights), "number")
         raise UserError(f"--weights has {number} for {counted(count, noun)}")
+    if 0 in weights:
+        raise UserError(f"--weights has 0: leave out this {noun} and its weight")
     total = sum(weights)
     if not (all(weight > 0 for weight in weights) and total < float("inf")):
         raise UserError("--weights must be positive numbers, whose sum a float can hold")

@@ -11,16 +11,11 @@ from onmt_entmax.cli.evaluated_words import Words, read_predictions
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
-from onmt_entmax.report.mcnemar import comparison, comparison_text
-from onmt_entmax.report.measures import (
-    LanguageScores,
-    WordScore,
-    nearest_form,
-    score_by_language,
-)
+from onmt_entmax.report.language_table import score_table
+from onmt_entmax.report.mcnemar import Difference, comparison, comparison_text
+from onmt_entmax.report.measures import LanguageScores, nearest_form, score_by_language
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import output_of
-from onmt_entmax.report.tables import aligned_table
 
 
 def evaluate_tokens(options: argparse.Namespace) -> str:
@@ -52,11 +47,9 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     if several:
         texts.append(f"words with several correct forms: {several:,} of {len(words.forms):,}")
     if options.against:
-        (path,) = options.against
-        others = read_predictions(path, words, nbest)[::nbest]
-        compared = comparison(words.languages, right, words.are_right(others))
+        compared = _compared(options, words, right)
         content["against"] = {name: asdict(row) for name, row in compared.items()}
-        texts.append(comparison_text(compared, path.name))
+        texts.append(comparison_text(compared, options.against[0].name))
     if options.report:
         curve = _coverage(options, words.sources, first, right)
         content["coverage"] = [vars(point) for point in curve]
@@ -93,6 +86,24 @@ def _nearest(references: Sequence[str], predictions: Sequence[str]) -> tuple[str
     )
 
 
+def _compared(
+    options: argparse.Namespace, words: Words, right: Sequence[bool]
+) -> dict[str, Difference]:
+    """Compare with the predictions of `--against`, by language and in all.
+
+    Args:
+        options: name the other file.
+        words: that are predicted.
+        right: whether the first prediction of each is right.
+
+    Raises:
+        UserError: the other file cannot be read, or is not of these words.
+    """
+    (path,) = options.against
+    others = read_predictions(path, words, options.nbest)[:: options.nbest]
+    return comparison(words.languages, right, words.are_right(others))
+
+
 def _coverage(
     options: argparse.Namespace, sources: Sequence[str], first: Sequence[str], right: Sequence[bool]
 ) -> list[Coverage]:
@@ -114,38 +125,3 @@ def _coverage(
     if [" ".join(output.split()) for output in outputs] != first:
         raise UserError(f"{options.report}: not of {options.predictions}")
     return coverage(records, lambda kept: 100 * sum(right[n] for n in kept) / len(kept))
-
-
-def score_table(scores: LanguageScores, best: LanguageScores | None = None, nbest: int = 1) -> str:
-    """Return the scores as an aligned table, accuracy in percent.
-
-    Args:
-        scores: of the first predictions.
-        best: of the best of `nbest` predictions, if there are several.
-        nbest: predictions of a word.
-    """
-    heading = ["language", "words", "accuracy", "edit distance"]
-    if best is not None:
-        heading += [f"best of {nbest}", "edit distance"]
-    # Lists rather than mappings, since a language may be named average, too.
-    names = [*scores.languages, "average"]
-    rows = [
-        [name, str(score.words), *_cells(score)]
-        for name, score in zip(names, _scores(scores), strict=True)
-    ]
-    if best is not None:
-        for row, score in zip(rows, _scores(best), strict=True):
-            row += _cells(score)
-    lines = aligned_table([heading, *rows]).splitlines()
-    lines.insert(-1, "-" * len(lines[0]))
-    return "\n".join(lines)
-
-
-def _scores(scores: LanguageScores) -> list[WordScore]:
-    """Return the scores of each language, and the average."""
-    return [*scores.languages.values(), scores.average]
-
-
-def _cells(score: WordScore) -> list[str]:
-    """Return accuracy and edit distance as cells of the table."""
-    return [f"{100 * score.accuracy:.2f}", f"{score.edit_distance:.3f}"]

@@ -72,5 +72,8 @@ def language_of_line(path: Path, number: int, line: str) -> str:
     """
     first = line.split(" ", 1)[0]
     if not is_language(first):
-        raise UserError(f"{path}:{number}: expected a language first ({LANGUAGE}...)")
+        raise UserError(
+            f"{path}:{number}: expected a language first ({LANGUAGE}...), as `prepare sigmorphon` "
+            "writes it; put one before each line"
+        )
     return first.removeprefix(LANGUAGE)

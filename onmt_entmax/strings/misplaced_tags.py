@@ -7,7 +7,7 @@ from onmt_entmax.strings.task import TAGS, StringTask
 
 
 def refuse_misplaced_tags(
-    sample: Iterable[str], layout: Layout, task: StringTask, known: Container[str], name: str
+    sample: Iterable[str], layout: Layout, task: StringTask, model_tags: Container[str], name: str
 ) -> None:
     """Refuse a layout by whose columns the tags of a model are elsewhere, as in another order.
 
@@ -15,11 +15,11 @@ def refuse_misplaced_tags(
         sample: the first lines of the table.
         layout: of its columns.
         task: of the model.
-        known: tags of the model.
+        model_tags: tags that the model knows.
         name: of the table, for the error.
 
     Raises:
-        TableError: most rows have known tags in another column, and not in that of the tags.
+        TableError: most rows have tags of the model in another column, and not in that of the tags.
     """
     if TAGS not in layout.columns or layout.heading:
         return
@@ -30,15 +30,16 @@ def refuse_misplaced_tags(
     ]
     if not rows:
         return
-    # For each column, the rows that have a known tag there.
-    tagged = [
-        sum(any(tag in known for tag in task.tags_of(cell)) for cell in column)
+    # For each column, the rows that have a tag of the model there.
+    tagged_rows = [
+        sum(any(tag in model_tags for tag in task.tags_of(cell)) for cell in column)
         for column in zip(*rows, strict=True)
     ]
-    position = layout.columns.index(TAGS)
-    if 2 * tagged[position] < len(rows) < 2 * max(tagged):
+    expected = layout.columns.index(TAGS)
+    found = tagged_rows.index(max(tagged_rows))
+    half = len(rows) / 2
+    if tagged_rows[expected] < half < tagged_rows[found]:
         raise TableError(
-            f"{name}: column {tagged.index(max(tagged)) + 1} has the tags of the model, and not "
-            f"column {position + 1}; --columns names the columns of this table, such as "
-            "source,tags,target"
+            f"{name}: column {found + 1} has the tags of the model, and not column {expected + 1}; "
+            "--columns names the columns of this table, such as source,tags,target"
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, surest_first
+from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
 from tests.reports import record
@@ -48,7 +48,6 @@ def test_a_second_form_of_a_cell_is_a_variant(copies: int) -> None:
     """If the table has it as often as the form of the model, or more often."""
     second = excluded("abt", best="abed", copies=copies)
     assert excluded_rows([second, admitted("abed")]) == ([], [second])
-    assert surest_first([second, admitted("abed")]) == []
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,6 @@ def test_a_second_form_of_a_cell_is_a_variant(copies: int) -> None:
 def test_other_excluded_forms_are_suspects(best: str, others: list[AuditedRow]) -> None:
     suspect = excluded("abt", best)
     assert excluded_rows([suspect, *others]) == ([suspect], [])
-    assert surest_first([suspect, *others]) == [suspect]
 
 
 def test_a_row_is_written_with_all_that_the_model_admits() -> None:

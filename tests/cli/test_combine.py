@@ -165,6 +165,9 @@ class TestMinimumBayesRisk:
             "--reports one one --weights nan 1", "--weights must be positive numbers", id="nan"
         ),
         pytest.param(
+            "--reports one one --weights 1 0", "leave out this report and its weight", id="zero"
+        ),
+        pytest.param(
             "--reports one --reports one --weights 1e308 1e308", "a float can hold", id="infinity"
         ),
     ],

@@ -76,5 +76,6 @@ def test_a_line_says_its_language() -> None:
 
 @pytest.mark.parametrize("line", ["+V a", "lang=", ""])
 def test_a_line_without_a_language_is_refused(line: str) -> None:
-    with pytest.raises(UserError, match=r"file:3: expected a language first \(lang=\.\.\.\)"):
+    message = r"file:3: expected a language first \(lang=\.\.\.\), .*; put one before each line"
+    with pytest.raises(UserError, match=message):
         language_of_line(Path("file"), 3, line)

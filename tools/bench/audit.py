@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onmt_entmax.cli import audit
-from onmt_entmax.cli.audited_rows import AuditedRow, surest_first
+from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import write_files
 from onmt_entmax.report.tables import aligned_table
@@ -62,7 +62,7 @@ def suspects_of(
     """
     write_files({folder / "table.tsv": table.text()})
     checked = audited(folder, "entmax15", options)
-    impossible = surest_first(checked)
+    impossible, _ = excluded_rows(checked)
     first = LOOKED_AT * len(table.errors)
     suspects = {"probability 0": impossible, f"the first {first}": impossible[:first]}
     if options.model:
