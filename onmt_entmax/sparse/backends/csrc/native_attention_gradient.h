@@ -1,5 +1,6 @@
 // The gradient of rows of attention, in the scores and in alpha, under one instruction set. Rows of
-// any mapping take it, too: as heads with one query, without mask, scale and dropout.
+// any mapping take it, too: as heads with one query, without mask, scale and dropout. Weights that
+// dropout drops are negative here, see `drop`.
 
 // (exp(w) - 1 - w) / w ** 2 for w >= 0, given exp(w); by its series near 0.
 template <class T>
@@ -13,6 +14,7 @@ INLINE typename Vector<T>::Of second_order(typename Vector<T>::Of w, typename Ve
     return small ? series : (e - 1 - far) / (far * far);
 }
 
+// The square root of each lane; the vectors of the compiler have none.
 template <class T>
 INLINE typename Vector<T>::Of square_root(typename Vector<T>::Of p) {
     T lane[Vector<T>::size];
@@ -28,6 +30,7 @@ template <class T>
 struct Slopes {
     typename Vector<T>::Of s, bend;
 };
+// How s is computed: for alpha 1, 1.5, 2, any other up to 2; and with the gradient in alpha.
 enum { PLAIN, ROOT, LINEAR, POWERS, POWERS_AND_BEND };
 
 template <class T, int form>
@@ -102,17 +105,67 @@ TARGET double gradient_in(const T *weights, T *used, const T *incoming, T *g, In
     return mean * bends - bent;
 }
 
-// The support of a row for alpha above 2, in whole vectors.
+// Where exp ends in float64.
+static constexpr double LARGEST_EXPONENT = 709;
+
+// The support of a row for alpha above 2, in whole vectors of 8.
 struct Support {
     double *probability, *incoming, *log_weight;
     int *place;
+    long count;
+    bool broken;  // something is nan
 
     static Support up_to(long n, Memory &memory) {
         const long size = (n + 8) * sizeof(double);
         return {(double *)memory.take(size), (double *)memory.take(size),
-                (double *)memory.take(size), (int *)memory.take(size)};
+                (double *)memory.take(size), (int *)memory.take(size), 0, false};
     }
 };
+
+// Collect the support of a row, and write the weights as used, where dropout wants them.
+template <class T>
+INLINE void collect(Support &support, const T *weights, T *used, const T *incoming, long n,
+                    double enlarged) {
+    support.count = 0, support.broken = false;
+    for (long i = 0; i < n; ++i) {
+        const T p = weights[i];
+        const bool kept = !used || p > 0;
+        if (used) used[i] = kept ? (T)(p * enlarged) : (T)0;
+        if (p == 0) continue;
+        const double v = !used ? incoming[i] : kept ? incoming[i] * enlarged : 0;
+        support.broken |= p != p || v != v;
+        support.probability[support.count] = p < 0 ? -p : p;
+        support.incoming[support.count] = v;
+        support.place[support.count++] = (int)i;
+    }
+    for (long k = support.count; k % 8; ++k) support.probability[k] = 1, support.incoming[k] = 0;
+}
+
+// Compute the logarithms of the Jacobian weights s, and return where the largest is.
+INLINE long weigh(Support &support, double beta) {
+    for (long k = 0; k < support.count; k += 8) {
+        const Doubles p = Load<double, double>::from(support.probability + k);
+        store<double>(support.log_weight + k, logarithm<double>(p, p - 1) * (1 - beta));
+    }
+    for (long k = support.count; k % 8; ++k) support.log_weight[k] = -INFINITY;
+    double largest = -INFINITY;
+    long lead = 0;
+    for (long k = 0; k < support.count; ++k)
+        if (support.log_weight[k] > largest) largest = support.log_weight[lead = k];
+    return lead;
+}
+
+// The mean of the incoming gradients, weighted by s.
+INLINE double mean_incoming(const Support &support, double largest) {
+    Doubles all = {}, along = {};
+    for (long k = 0; k < support.count; k += 8) {
+        const Doubles logs = Load<double, double>::from(support.log_weight + k);
+        const Doubles share = exponential<double>(logs - largest);
+        all += share;
+        along += share * Load<double, double>::from(support.incoming + k);
+    }
+    return sum_of<double>(along) / sum_of<double>(all);
+}
 
 // As `gradient_in` for alpha above 2, where Jacobian weights s may be huge: in float64, with means
 // over s relative to the largest. Gradients add up to 0, and that of the largest s is computed so.
@@ -120,53 +173,26 @@ struct Support {
 // p k. See gradients in derivatives.py.
 template <class T>
 TARGET double gradient_above_two(const T *weights, T *used, const T *incoming, T *g,
-                                 const Support &support, long n, double beta, double enlarged,
+                                 Support &support, long n, double beta, double enlarged,
                                  double scale) {
-    long count = 0;
-    bool broken = false;
-    for (long i = 0; i < n; ++i) {
-        const T p = weights[i];
-        const bool kept = !used || p > 0;
-        if (used) used[i] = kept ? (T)(p * enlarged) : (T)0;
-        if (p == 0) continue;
-        const double v = !used ? incoming[i] : kept ? incoming[i] * enlarged : 0;
-        broken |= p != p || v != v;
-        support.probability[count] = p < 0 ? -p : p;
-        support.incoming[count] = v;
-        support.place[count++] = (int)i;
-    }
-    for (long i = 0; i < n; ++i) g[i] = broken ? (T)NAN : (T)0;
-    if (broken || !count) return broken ? NAN : 0;
-    double largest = -INFINITY;
-    long lead = 0;
-    for (long k = count; k % 8; ++k) support.probability[k] = 1, support.incoming[k] = 0;
-    for (long k = 0; k < count; k += 8) {
-        const Doubles p = Load<double, double>::from(support.probability + k);
-        store<double>(support.log_weight + k, logarithm<double>(p, p - 1) * (1 - beta));
-    }
-    for (long k = count; k % 8; ++k) support.log_weight[k] = -INFINITY;
-    for (long k = 0; k < count; ++k)
-        if (support.log_weight[k] > largest) largest = support.log_weight[lead = k];
-    Doubles all = {}, along = {};
-    for (long k = 0; k < count; k += 8) {
-        const Doubles logs = Load<double, double>::from(support.log_weight + k);
-        const Doubles share = exponential<double>(logs - largest);
-        all += share;
-        along += share * Load<double, double>::from(support.incoming + k);
-    }
-    const double mean = sum_of<double>(along) / sum_of<double>(all);
+    collect(support, weights, used, incoming, n, enlarged);
+    for (long i = 0; i < n; ++i) g[i] = support.broken ? (T)NAN : (T)0;
+    if (support.broken || !support.count) return support.broken ? NAN : 0;
+    const long lead = weigh(support, beta);
+    const double mean = mean_incoming(support, support.log_weight[lead]);
     Doubles bent = {}, others = {};
-    for (long k = 0; k < count; k += 8) {
+    for (long k = 0; k < support.count; k += 8) {
         const Doubles p = Load<double, double>::from(support.probability + k);
         const Doubles logs = Load<double, double>::from(support.log_weight + k);
         const Doubles v = Load<double, double>::from(support.incoming + k) - mean;
         const Doubles log_p = logs > -INFINITY ? logs / (1 - beta) : Doubles{};
         bent += (logs > -INFINITY ? p : Doubles{}) * (1 - beta * log_p) * v;
-        Doubles s = exponential<double>(logs < 709 ? logs : Doubles{});
-        s = (logs < 709 ? s : Doubles{} + INFINITY) * v;
+        const auto fits = logs < LARGEST_EXPONENT;
+        Doubles s = exponential<double>(fits ? logs : Doubles{});
+        s = (fits ? s : Doubles{} + INFINITY) * v;
         if (lead - k >= 0 && lead - k < 8) s[lead - k] = 0;
         others += s;
-        for (long lane = 0; lane < 8 && k + lane < count; ++lane)
+        for (long lane = 0; lane < 8 && k + lane < support.count; ++lane)
             g[support.place[k + lane]] = (T)(s[lane] * scale);
     }
     g[support.place[lead]] = (T)(-sum_of<double>(others) * scale);
@@ -174,6 +200,7 @@ TARGET double gradient_above_two(const T *weights, T *used, const T *incoming, T
 }
 
 // Turn gradients in weights into those in scores, and in alpha where they are wanted; see `Heads`.
+// Returns false: there is always a gradient.
 template <class T>
 TARGET bool backward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;
