@@ -80,10 +80,11 @@ def test_updates_are_those_of_autograd(
         *sums, norm = plain.step(batches, rate)
         for batch in batches:
             update.add(batch, SIZE)
-        update.report_signal(15)
-        update.report_seconds(2.5)
+        signal, seconds = 15, 2.5  # any, to find again in the report
+        update.report_signal(signal)
+        update.report_seconds(seconds)
         report = update.step((rate, rate))
-        expected = torch.tensor([*sums, 15.0, 2.5, norm], dtype=torch.float64)
+        expected = torch.tensor([*sums, signal, seconds, norm], dtype=torch.float64)
         torch.testing.assert_close(report, expected, rtol=1e-8, atol=0)
         assert not any(p.grad is not None and p.grad.any() for p in ours.parameters())
     for mine, other in zip(ours.parameters(), plain.model.parameters(), strict=True):
@@ -143,17 +144,20 @@ def test_a_loss_that_is_not_finite_changes_no_weight(
 
 
 def test_no_update_keeps_its_graph() -> None:
-    """The nodes of autograd that add a weight's gradient are made anew after an update."""
+    """The nodes of autograd that add a weight's gradient are made anew after an update.
+
+    A note at a node lives as long as the node; a graph that is kept would keep both.
+    """
     model = model_of()
     update = update_of(model)
     update.add(batch_of(1), SIZE)
 
     def metadata() -> list[dict[str, object]]:
-        """Return the notes at the node of each weight, which lives as long as a graph with it."""
+        """Return the notes at the node of each weight, for which any graph with it has one node."""
         nodes = [p.view_as(p).grad_fn.next_functions[0][0] for p in model.parameters()]
         return [node.metadata for node in nodes]
 
     for noted in metadata():
         noted["kept"] = True
-    del noted
+    del noted  # else this name would keep the last node's notes
     assert not any(metadata())
