@@ -71,7 +71,7 @@ def write(folder: Path, *records: Record) -> list[Any]:
 
 
 def measured(folder: Path, *records: Record) -> list[Record]:
-    """Return what the command measures of these records, by reward."""
+    """Return the measures that the command writes for these records, a row for each reward."""
     output = folder / "measured.json"
     success(bleu.main, [*write(folder, *records), *TUNE, "--output", output])
     rewards: list[Record] = json.loads(output.read_text())["rewards"]
@@ -84,7 +84,7 @@ def row_of(rows: list[Record], reward: float, ratio: float) -> Record:
     return row
 
 
-# --- what is measured ------------------------------------------------------------------------
+# --- measures --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def test_the_first_reward_of_the_best_bleu_is_printed(tmp_path: Path) -> None:
     assert "best: -length_reward 0.3 -length_ratio 1.1\n" in printed
 
 
-# --- what is refused -------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
