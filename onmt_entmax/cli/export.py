@@ -56,6 +56,7 @@ TRAINING = (
     "label_smoothing",
     "attention_warmup_steps",
     "average_decay",
+    "calibrate",
     "selection",
     "seed",
 )

@@ -143,6 +143,13 @@ class ValidationConfig:
     max_length: int = option(
         100, whole(1, 10**6), "Longest output of the decoding, in tokens.", "Validation"
     )
+    calibrate: bool = option(
+        False,
+        FLAG,
+        "Multiply the output's scores by the number with the smallest loss on corpus valid.",
+        "Validation",
+        "data: valid",
+    )
     valid_bleu_tokenize: str = option(
         "13a",
         one_of("13a", "intl", "zh", "char", "none"),

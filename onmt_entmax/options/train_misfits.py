@@ -25,6 +25,7 @@ def misfits(options: Options) -> Misfits:
         _of_changing_options(options),
         _of_files(options),
         _of_copying(options),
+        _of_calibration(options),
         _of_schedules(options),
         _of_devices(options),
     )
@@ -70,6 +71,15 @@ def _of_copying(options: Options) -> Misfits:
         yield (
             "copy_frequency",
             "decides which symbols are rare: leave src_words_min_frequency out",
+        )
+
+
+def _of_calibration(options: Options) -> Misfits:
+    """Check that the output layer has weights of its own, which calibration multiplies."""
+    if options["calibrate"] and options["share_decoder_embeddings"]:
+        yield (
+            "calibrate",
+            "would also multiply the target embeddings: leave share_decoder_embeddings out",
         )
 
 

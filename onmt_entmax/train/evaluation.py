@@ -24,6 +24,7 @@ from onmt_entmax.exhaustion import named_exhaustion
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
+from onmt_entmax.train.calibration import calibrate, multiplied
 from onmt_entmax.train.sums import Sums
 from onmt_entmax.train.trainer import Evaluate
 
@@ -43,6 +44,9 @@ def make_evaluate(
     - `macro_accuracy`: the same, averaged over the groups of sentences with the same first source
       token: over languages, if each source begins with its language.
     - `bleu`: of the outputs.
+
+    With `calibrate`, all are measures of the calibrated model, and `output_factor` is the number by
+    which its scores are multiplied: see `calibration`.
 
     All three compare the text that `translate` writes with the line of the target file, so
     `evaluate` and `bleu` find the same.
@@ -79,6 +83,7 @@ class _Evaluation:
         self._development = development
         self._vocabularies = vocabularies
         self._selection = config.selection
+        self._calibrates = config.calibrate
         pairs = zip(development.sources, development.targets, strict=True)
         self._examples = [
             replace(source.example, target=vocabularies.target.encode(target))
@@ -96,6 +101,14 @@ class _Evaluation:
 
     def __call__(self, model: SparseNMTModel) -> dict[str, float]:
         """Return the measures of a model by name."""
+        if not self._calibrates:
+            return self._measured(model)
+        factor = calibrate(model, self._forced, self._vocabularies.target.pad)
+        with multiplied(model.generator, factor):
+            return self._measured(model) | {"output_factor": factor}
+
+    def _measured(self, model: SparseNMTModel) -> dict[str, float]:
+        """Return the measures of a model, whose output layer is calibrated, by name."""
         values = _teacher_forced(model, self._forced, self._vocabularies.target.pad)
         if not self._decoded:
             return values

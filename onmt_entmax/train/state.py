@@ -9,6 +9,8 @@ before, since its file may be damaged or changed by hand. It has
     random       `cpu` and `cuda`: the random state of each process, in the order of ranks
     raw_weights  the weights that training goes on with, if those of the checkpoint are their moving
                  average; else None
+    raw_output   weight and bias of the output layer before calibration, if it changed them; else
+                 None
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,6 +43,7 @@ class RunState:
     previous_loss: float | None = None  # of the last planned validation
     validated: int = -1  # step of the last validation
     skipped: int = 0  # updates skipped because they were not finite
+    output_factor: float = 1.0  # of the output's scores, by the last validation; see `calibration`
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a checkpoint saves."""
@@ -114,7 +117,8 @@ def is_state_of(state: Mapping[str, Any], model: SparseNMTModel, config: Optimiz
             _are_counters([*state["run"].values(), *state["position"].values()])
             and _are_random_states(state["random"])
             and _are_moments(state["optimizer"], model, config)
-            and _are_raw_weights(state.get("raw_weights"), model)
+            and _are_raw(state.get("raw_weights"), [*model.parameters()])
+            and _are_raw(state.get("raw_output"), [model.generator.weight, model.generator.bias])
         )
     except _WRONG_PARTS:
         return False
@@ -157,9 +161,9 @@ def _are_moments(
     )
 
 
-def _are_raw_weights(raw_weights: Sequence[Tensor] | None, model: SparseNMTModel) -> bool:
-    """Tell whether there are no raw weights, or one for each weight of the model."""
-    return raw_weights is None or all(
-        raw.dtype == weight.dtype and raw.shape == weight.shape
-        for raw, weight in zip(raw_weights, model.parameters(), strict=True)
+def _are_raw(values: Sequence[Tensor] | None, weights: Sequence[Tensor]) -> bool:
+    """Tell whether there are no values, or one for each of these weights."""
+    return values is None or all(
+        value.dtype == weight.dtype and value.shape == weight.shape
+        for value, weight in zip(values, weights, strict=True)
     )

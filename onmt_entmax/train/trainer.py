@@ -24,6 +24,7 @@ from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.attention_warmup import AttentionWarmup
+from onmt_entmax.train.calibration import multiplied, restore_output
 from onmt_entmax.train.clock import Clock
 from onmt_entmax.train.contexts import collected_signals, frozen_heap
 from onmt_entmax.train.log import Log
@@ -229,6 +230,7 @@ class Trainer:
                 self._save()
             return
         values = self._measured(self.evaluate)
+        state.output_factor = values.get("output_factor", 1.0)
         if planned:
             self._decay(values["loss"])
         is_best = self.selection.judge(values[config.selection], state.step, planned)
@@ -295,15 +297,20 @@ class Trainer:
         started = time.monotonic()
         saved = self.state_dict()  # collective: gathers the random states of all processes
         if self.processes.writes:
-            with self.average.applied() as raw:
-                self.run.save(self.state.step, self.model, saved | {"raw_weights": raw})
+            with (
+                self.average.applied() as raw,
+                multiplied(self.model.generator, self.state.output_factor) as raw_output,
+            ):
+                saved |= {"raw_weights": raw, "raw_output": raw_output}
+                self.run.save(self.state.step, self.model, saved)
         self._saved = self.state.step
         self.clock.saved(time.monotonic() - started)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what resuming needs besides the weights; `state.py` describes it.
 
-        `_save` adds the raw weights, which exist only while it saves their average.
+        `_save` adds the raw weights, which exist only while it saves their average or the
+        calibrated output.
         """
         return {
             "run": self.state.state_dict() | self.clock.state_dict() | self.selection.state_dict(),
@@ -323,5 +330,6 @@ class Trainer:
         self.batches.position = Position(**saved["position"])
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": saved["optimizer"], "param_groups": groups})
+        restore_output(self.model.generator, saved.get("raw_output"))
         self.average.restore(saved.get("raw_weights"))
         restore_random_states(saved["random"], self.processes, self._device)

@@ -38,6 +38,10 @@ def add_weights_of_another_shape(state: State) -> None:
     state["raw_weights"] = [torch.zeros(2)]
 
 
+def add_an_output_of_another_shape(state: State) -> None:
+    state["raw_output"] = [torch.zeros(2), torch.zeros(2)]
+
+
 @pytest.fixture(
     params=[
         None,
@@ -48,6 +52,7 @@ def add_weights_of_another_shape(state: State) -> None:
         write_the_step_as_a_word,
         write_the_position_as_a_number,
         add_weights_of_another_shape,
+        add_an_output_of_another_shape,
     ],
     ids=lambda change: "no state" if change is None else change.__name__,
 )

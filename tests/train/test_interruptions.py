@@ -25,6 +25,7 @@ def assert_same_end(resumed: Trainer, whole: Trainer) -> None:
     assert resumed.batches.position == whole.batches.position
     assert resumed.selection.state_dict() == whole.selection.state_dict()
     assert resumed.state.decay == whole.state.decay
+    assert resumed.state.output_factor == whole.state.output_factor
     assert resumed.state.previous_loss == whole.state.previous_loss
 
 
@@ -43,6 +44,10 @@ def assert_same_end(resumed: Trainer, whole: Trainer) -> None:
         ),
         pytest.param(
             {**LEARNED, "alpha_learning_rate": 0.05, "average_decay": 0.05}, id="learned alphas"
+        ),
+        pytest.param({"calibrate": True}, id="calibration"),
+        pytest.param(
+            {"calibrate": True, "average_decay": 0.05}, id="calibration of an average"
         ),
         pytest.param(
             {"optim": "adagrad", "transforms": ["tokendrop"], "tokendrop_temperature": 5.0},

@@ -1,0 +1,162 @@
+"""Calibration: the factor of the output's scores, and where it applies."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax.checkpoint import load
+from onmt_entmax.data.training import TrainingData
+from onmt_entmax.errors import UserError
+from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.sparse import entmax_loss
+from onmt_entmax.train import calibration
+from onmt_entmax.train.calibration import calibrating_factor
+from onmt_entmax.train.evaluation import make_evaluate
+from onmt_entmax.train.trainer import Trainer
+from tests.train.trainers import assert_equal, setup_of, trainer_of, weights
+
+ALPHAS = [1.0, 1.5, 2.0, 3.0]
+
+
+def scores_and_targets(spread: float) -> tuple[Tensor, Tensor]:
+    """Return random scores ``(200, 7)``, and targets that often have the best of them."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(200, 7, generator=generator)
+    targets = (scores + torch.randn(200, 7, generator=generator)).argmax(1)
+    return spread * scores, targets
+
+
+# --- the factor ---
+
+
+@pytest.mark.parametrize("spread", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_factor_has_the_smallest_loss(alpha: float, spread: float) -> None:
+    """Of the factors from 1/8 to 8, in steps of 1 %."""
+    scores, targets = scores_and_targets(spread)
+    factors = [1.01**power for power in range(-208, 209)]
+    losses = [float(entmax_loss(factor * scores.double(), targets, alpha)) for factor in factors]
+    best = factors[losses.index(min(losses))]
+    assert calibrating_factor(scores, targets, alpha) == pytest.approx(best, rel=0.01)
+
+
+@pytest.mark.parametrize(("alpha", "margin"), [(1.5, 2.0), (2.0, 1.0), (3.0, 0.5)])
+def test_of_factors_without_a_loss_it_is_the_smallest(alpha: float, margin: float) -> None:
+    """All probability is the right token's from a lead of 1 / (alpha - 1) on."""
+    scores, targets = torch.tensor([[0.0, 1.0, -3.0], [4.0, 2.0, 0.0]]), torch.tensor([1, 0])
+    assert calibrating_factor(scores, targets, alpha) == pytest.approx(margin, rel=0.002)
+
+
+def test_the_factor_is_at_most_8() -> None:
+    """The loss of softmax falls for ever where each right token has the best score."""
+    assert calibrating_factor(torch.tensor([[0.0, 1.0]]), torch.tensor([1]), 1.0) == 8
+
+
+def test_the_factor_is_at_least_an_eighth() -> None:
+    """It would be 0 if no right token has a good score."""
+    assert calibrating_factor(torch.tensor([[1.0, 0.0]]), torch.tensor([1]), 1.5) == pytest.approx(
+        1 / 8, rel=0.002
+    )
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_a_constant_that_is_added_to_a_row_changes_nothing(alpha: float) -> None:
+    scores, targets = scores_and_targets(1.0)
+    moved = scores + torch.arange(200.0).unsqueeze(1)
+    factor = calibrating_factor(scores, targets, alpha)
+    assert calibrating_factor(moved, targets, alpha) == pytest.approx(factor, rel=0.002)
+
+
+# --- in training ---
+
+
+def trained(folder: Path, **changes: object) -> Trainer:
+    run = trainer_of(folder, train_steps=12, valid_steps=4, **changes)
+    run.train()
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("calibrated")
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Trainer:
+    """A training with calibration, which has ended."""
+    return trained(folder, calibrate=True)
+
+
+@pytest.fixture
+def saved(folder: Path, run: Trainer) -> SparseNMTModel:
+    """The model of its last checkpoint."""
+    return load(folder / "run" / f"step_{run.state.step}").model
+
+
+@torch.no_grad()
+def measures(model: SparseNMTModel, folder: Path, **changes: object) -> dict[str, float]:
+    setup = setup_of(folder, **changes)
+    data = TrainingData(setup.data, setup.vocabulary)
+    return make_evaluate(data, setup.validation)(model.eval())
+
+
+def test_the_output_is_saved_multiplied(run: Trainer, saved: SparseNMTModel) -> None:
+    factor = run.state.output_factor
+    assert factor != 1
+    output = run.model.generator
+    torch.testing.assert_close(saved.generator.weight, output.weight * factor)
+    torch.testing.assert_close(saved.generator.bias, output.bias * factor)
+
+
+def test_all_other_weights_are_saved_as_they_are(run: Trainer, saved: SparseNMTModel) -> None:
+    of_run, of_saved = run.model.state_dict(), saved.state_dict()
+    others = [name for name in of_run if not name.startswith("generator")]
+    assert_equal([of_run[name] for name in others], [of_saved[name] for name in others])
+
+
+def test_training_goes_on_as_without_calibration(tmp_path: Path, run: Trainer) -> None:
+    assert_equal(weights(run.model), weights(trained(tmp_path, calibrate=False).model))
+
+
+def test_measures_are_those_of_the_saved_model(
+    tmp_path: Path, run: Trainer, saved: SparseNMTModel
+) -> None:
+    without = measures(saved, tmp_path, calibrate=False)
+    assert without["loss"] == pytest.approx(run.selection.best, rel=1e-5)
+
+
+def test_the_saved_model_needs_no_calibration(tmp_path: Path, saved: SparseNMTModel) -> None:
+    again = measures(saved, tmp_path, calibrate=True)
+    assert again["output_factor"] == pytest.approx(1, rel=0.003)
+
+
+def test_an_average_of_weights_is_saved_multiplied(tmp_path: Path) -> None:
+    run = trained(tmp_path, calibrate=True, average_decay=0.3)
+    saved = load(tmp_path / "run" / f"step_{run.state.step}").model
+    with run.average.applied():
+        expected = run.model.generator.weight * run.state.output_factor
+    torch.testing.assert_close(saved.generator.weight, expected)
+
+
+def test_of_many_scores_a_share_is_taken(
+    tmp_path: Path, run: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of tokens all over the development set, as many as the limit allows."""
+    rows: list[int] = []
+
+    def count(scores: Tensor, targets: Tensor, alpha: float) -> float:
+        rows.append(len(scores))
+        return 1.0
+
+    monkeypatch.setattr(calibration, "calibrating_factor", count)
+    measures(run.model, tmp_path, calibrate=True)
+    monkeypatch.setattr(calibration, "_MOST_SCORES", rows[0] * len(run.model.generator.weight) // 5)
+    measures(run.model, tmp_path, calibrate=True)
+    assert rows[1] == pytest.approx(rows[0] / 5, rel=0.2)
+
+
+def test_shared_embeddings_are_not_multiplied(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="calibrate: would also multiply the target embeddings"):
+        setup_of(tmp_path, calibrate=True, share_decoder_embeddings=True, word_vec_size=32)
