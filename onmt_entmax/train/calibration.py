@@ -73,10 +73,11 @@ def calibrate(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> floa
         pad: padding id of the target.
     """
     output = model.generator
-    tokens = sum(int((batch.target_lengths - 1).sum()) for batch in batches)
+    # With padding, and the start symbol of each target.
+    tokens = sum(batch.target.numel() for batch in batches if batch.target is not None)
     every = math.ceil(tokens * len(output.weight) / _MOST_SCORES)
-    scores: list[Tensor] = []
-    targets: list[Tensor] = []
+    scores: list[Tensor] = []  # of each batch, (kept, vocab)
+    targets: list[Tensor] = []  # of each batch, (kept,)
     for batch in batches:
         hidden, target = model.hidden_states(batch.to(device_of(model)))
         kept = (target != pad).nonzero().squeeze(1)[::every]

@@ -101,6 +101,8 @@ class ProgressLines:
                 facts.append(measure_text(name, values[name]))
         if self._config.selection == "macro_accuracy":
             facts.append(measure_text("macro_accuracy", values["macro_accuracy"]))
+        if "output_factor" in values:
+            facts.append(f"output times {values['output_factor']:.2f}")
         facts.append("best so far" if best_step == at.step else f"best was step {best_step}")
         self._print(at, self._place(at, validation=True), facts)
 

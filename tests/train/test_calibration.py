@@ -143,7 +143,7 @@ def test_an_average_of_weights_is_saved_multiplied(tmp_path: Path) -> None:
 def test_of_many_scores_a_share_is_taken(
     tmp_path: Path, run: Trainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of tokens all over the development set, as many as the limit allows."""
+    """Of a limit of a fifth, padding takes a part."""
     rows: list[int] = []
 
     def count(scores: Tensor, targets: Tensor, alpha: float) -> float:
@@ -154,7 +154,7 @@ def test_of_many_scores_a_share_is_taken(
     measures(run.model, tmp_path, calibrate=True)
     monkeypatch.setattr(calibration, "_MOST_SCORES", rows[0] * len(run.model.generator.weight) // 5)
     measures(run.model, tmp_path, calibrate=True)
-    assert rows[1] == pytest.approx(rows[0] / 5, rel=0.2)
+    assert rows[0] / 10 < rows[1] <= rows[0] / 5
 
 
 def test_shared_embeddings_are_not_multiplied(tmp_path: Path) -> None:

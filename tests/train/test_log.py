@@ -96,6 +96,14 @@ def test_the_time_left_is_that_of_the_first_limit(
     assert " 0:10 left " in by_updates
 
 
+def test_the_factor_of_a_calibration_is_printed(
+    tmp_path: Path, printed: Callable[[], list[str]]
+) -> None:
+    with closing(open_log(tmp_path)) as writer:
+        writer.validation(Progress(250, 1.96, 31.0), {**MEASURES, "output_factor": 0.468}, 250)
+    assert "  output times 0.47  " in printed()[0]
+
+
 def test_a_line_that_the_system_writes_in_parts_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
