@@ -3,6 +3,7 @@
 | file | what it has |
 |---|---|
 | `declaring.py` | `option`, which gives a field its default, its range and its help; `Checked` |
+| `alphas.py` | values of alpha |
 | `network.py` | `ModelConfig` |
 | `data.py` | corpora, batches, vocabularies |
 | `training.py` | optimiser, limits, validation, the run |
@@ -14,6 +15,7 @@ option.
 
 from typing import Literal
 
+from onmt_entmax.config.alphas import ALPHA, KINDS, LEARNED, SHARED
 from onmt_entmax.config.data import TRANSFORMS, CorpusConfig, DataConfig, VocabularyConfig
 from onmt_entmax.config.declaring import (
     COUNT,
@@ -27,7 +29,7 @@ from onmt_entmax.config.declaring import (
     declared,
     option,
 )
-from onmt_entmax.config.network import ALPHA, KINDS, LEARNED, SHARED, ModelConfig
+from onmt_entmax.config.network import ModelConfig
 from onmt_entmax.config.training import (
     DECODED,
     OptimizerConfig,

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from itertools import chain
+from dataclasses import dataclass, fields
 from typing import Any
 
+from onmt_entmax.config.alphas import ALPHA, KINDS, NEEDS_LEARNED, NUMBER_OR_LEARNED
 from onmt_entmax.config.declaring import FEW, SIZE, Checked, ConfigError, option
 from onmt_entmax.errors import nearest
 from onmt_entmax.rules import FLAG, SHARE, number, one_of, shown, whole
 
-KINDS = ("encoder", "decoder", "context")
-"""The attentions of a Transformer: self-attention of encoder and decoder, decoder to source"""
-LEARNED = "learned"
-"""Value of alpha besides numbers: one for each head, learned"""
-SHARED = "learned_shared"
-"""Value of alpha besides numbers: one for all heads of all layers, learned"""
-
-ALPHA = number(1, 10**6, " (1 is softmax, 2 is sparsemax)")
-_NUMBER_OR_LEARNED = replace(ALPHA, names=(LEARNED, SHARED))
-# Options of learned alphas, and of any sparse attention, do nothing without one of these.
-NEEDS_LEARNED = " or ".join(
-    f"{kind}_attention_function: {alpha}" for alpha in (LEARNED, SHARED) for kind in KINDS
-)
-NEEDS_SPARSE = " or ".join(f"{kind}_attention_function" for kind in ("global", *KINDS))
-
 
 @dataclass(frozen=True)
 class ModelConfig(Checked):
-    """The network."""
+    """The network.
+
+    An option without a help text here is converted first: `options/train_table.py` describes it.
+    """
 
     encoder_type: str = option(
         "rnn", one_of("rnn", "brnn", "mean", "transformer"), "Type of the encoder.", "Model"
@@ -56,22 +44,22 @@ class ModelConfig(Checked):
     )
     global_attention_alpha: float = option(1.0, ALPHA)
     # A number, `learned` (one alpha for each head) or `learned_shared` (one for all heads).
-    encoder_attention_alpha: float | str = option(1.0, _NUMBER_OR_LEARNED)
-    decoder_attention_alpha: float | str = option(1.0, _NUMBER_OR_LEARNED)
-    context_attention_alpha: float | str = option(1.0, _NUMBER_OR_LEARNED)
+    encoder_attention_alpha: float | str = option(1.0, NUMBER_OR_LEARNED)
+    decoder_attention_alpha: float | str = option(1.0, NUMBER_OR_LEARNED)
+    context_attention_alpha: float | str = option(1.0, NUMBER_OR_LEARNED)
     alpha_init_mean: float = option(
         0.0,
         number(-100, 100),
         "Mean of `a` at the start; a learned alpha is 1 + sigmoid(a).",
         "Attention of a Transformer",
-        NEEDS_LEARNED,
+        needs=NEEDS_LEARNED,
     )
     alpha_init_std: float = option(
         1.0,
         number(0, 100),
         "Its standard deviation.",
         "Attention of a Transformer",
-        NEEDS_LEARNED,
+        needs=NEEDS_LEARNED,
     )
     generator_alpha: float = option(1.0, ALPHA)
     heads: int = option(8, FEW, "Attention heads of a Transformer.", "Model")
@@ -108,15 +96,15 @@ class ModelConfig(Checked):
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each value that does not fit others, and why."""
-        of_kind = (
-            self._transformer_misfits()
-            if self.decoder_type == "transformer"
-            else self._recurrent_misfits()
-        )
-        return chain(self._side_misfits(), of_kind, self._sharing_misfits())
+        yield from self._misfits_of_any_type()
+        if self.decoder_type == "transformer":
+            yield from self._transformer_misfits()
+        else:
+            yield from self._recurrent_misfits()
+        yield from self._sharing_misfits()
 
-    def _side_misfits(self) -> Iterator[tuple[str, str]]:
-        """Compare encoder and decoder, whatever their types."""
+    def _misfits_of_any_type(self) -> Iterator[tuple[str, str]]:
+        """Check encoder and decoder, whatever their types."""
         source, target = self.src_word_vec_size, self.tgt_word_vec_size
         if (self.encoder_type == "transformer") is not (self.decoder_type == "transformer"):
             yield "encoder_type", "a Transformer needs it on both sides"
@@ -154,7 +142,7 @@ class ModelConfig(Checked):
 
     def _transformer_misfits(self) -> Iterator[tuple[str, str]]:
         """Check what a Transformer needs."""
-        size = self.rnn_size
+        size = self.rnn_size  # of the model
         if size % self.heads:
             yield "heads", f"must divide rnn_size {size}"
         for name in ("src_word_vec_size", "tgt_word_vec_size"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onmt_entmax.config.alphas import NEEDS_LEARNED, NEEDS_SPARSE
 from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, PATH, RUN, SIZE, option
-from onmt_entmax.config.network import NEEDS_LEARNED, NEEDS_SPARSE
 from onmt_entmax.errors import counted
 from onmt_entmax.rules import FLAG, SHARE, number, one_of, positive, whole
 

@@ -4,7 +4,7 @@ from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search, stream_search
 from onmt_entmax.search.beam_steps import Request
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
-from onmt_entmax.search.config import Budget, SearchConfig, SearchTask
+from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraint_compiler import ConstraintCompiler
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.ensemble import EnsembleStepper
@@ -21,6 +21,7 @@ from onmt_entmax.search.sequence_ensemble import (
 )
 from onmt_entmax.search.stepper import Step, Stepper
 from onmt_entmax.search.suggestions import suggest
+from onmt_entmax.search.task import SearchTask
 from onmt_entmax.search.verify import Verification, verify
 
 __all__ = [

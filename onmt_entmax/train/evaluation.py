@@ -1,4 +1,4 @@
-"""Validation: measure a model on the development set while it trains.
+"""Measures of a model on the development set, which `Validation` takes while the model trains.
 
 The loss is that of the right targets, by teacher forcing, on one sample of the pairs. Other
 measures compare the text of outputs, which a search decodes, with the file's, on another sample.
@@ -26,7 +26,7 @@ from onmt_entmax.report.measures import is_right
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
 from onmt_entmax.train.calibration import calibrate, multiplied
 from onmt_entmax.train.sums import Sums
-from onmt_entmax.train.trainer import Evaluate
+from onmt_entmax.train.validation import Evaluate
 
 
 def make_evaluate(

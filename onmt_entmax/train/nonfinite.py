@@ -6,19 +6,20 @@ from pathlib import Path
 from onmt_entmax.errors import UserError
 from onmt_entmax.train.reports import Report
 
+MAX_SKIPPED = 100
+"""Updates in a row that may be skipped; the last of them ends the run"""
+
 
 class NonFiniteUpdates:
     """Checks the reports of updates; the optimiser has left out those that were not finite.
 
     Args:
         skip: whether a run goes on after them (`on_nonfinite: skip`).
-        most: with `skip`, how many in a row end the run all the same.
         run: the run folder, for the error.
     """
 
-    def __init__(self, skip: bool, most: int, run: Path) -> None:
+    def __init__(self, skip: bool, run: Path) -> None:
         self._skip = skip
-        self._most = most
         self._run = run
         self._in_a_row = 0
 
@@ -32,7 +33,7 @@ class NonFiniteUpdates:
             self._in_a_row = 0
             return True
         self._in_a_row += 1
-        if not self._skip or self._in_a_row == self._most:
+        if not self._skip or self._in_a_row == MAX_SKIPPED:
             raise self._error(step, report)
         return False
 
@@ -42,7 +43,7 @@ class NonFiniteUpdates:
             problem = f"the gradient norm is {report.norm}"
         else:
             problem = f"the loss is {report.loss}"
-        skipped = f" and {self._most} updates in a row were skipped" if self._skip else ""
+        skipped = f" and {MAX_SKIPPED} updates in a row were skipped" if self._skip else ""
         return UserError(
             f"{problem} at step {step}{skipped}; lower the learning rate, or continue from a "
             f"checkpoint in {self._run}"

@@ -4,13 +4,49 @@
 Padding sentences have length 1, and the loss ignores padding of targets.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
+from onmt_entmax.config import DataConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shape, Shapes
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.sparse import backends
+
+
+class Padding(NamedTuple):
+    """Whether a model trains on padded batches.
+
+    Attributes:
+        shapes: to pad batches to; None for batches as they are.
+        no_graphs: why a GPU trains without padding, and so without CUDA graphs; None if it does
+            not, and on a CPU.
+    """
+
+    shapes: Shapes | None
+    no_graphs: str | None
+
+
+def padding_for(model: SparseNMTModel, config: DataConfig) -> Padding:
+    """Return the padding with which a model trains on its device.
+
+    Args:
+        model: to train.
+        config: size of the batches.
+    """
+    if not records_graphs(device_of(model)):
+        return Padding(shapes=None, no_graphs=None)
+    reason = reason_against(model)
+    if reason is not None:
+        return Padding(shapes=None, no_graphs=reason)
+    return Padding(Shapes(config.batch_size, config.batch_type), no_graphs=None)
+
+
+def records_graphs(device: torch.device) -> bool:
+    """Return whether updates on a device may be CUDA graphs, which need batches of few shapes."""
+    return device.type == "cuda"
 
 
 def reason_against(model: SparseNMTModel) -> str | None:
@@ -82,7 +118,7 @@ def padded_outputs(
     """Return a model's decoder outputs for padded sentences, by teacher forcing.
 
     Args:
-        model: one that `reason_against` accepts.
+        model: one that `padding_for` pads batches for.
         source: ids ``(source, rows)``.
         target: ids ``(target + 1, rows)`` with start and end symbols.
         lengths: source lengths ``(rows,)``, at least 1.

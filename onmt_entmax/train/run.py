@@ -118,13 +118,12 @@ def run_training(
                 run=saves,
                 log=log,
                 processes=processes,
-                began=began,
             )
             if trainer.no_graphs is not None:
                 tell(f"note: updates without CUDA graphs: {trainer.no_graphs}")
             if resumed is not None and resumed.state is not None:
                 trainer.load_state_dict(resumed.state)
-            outcome = trainer.train()
+            outcome = trainer.train(began)
     if outcome.signal is not None:
         tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
         tell(f"continue with the same command and -train_from {folder}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 
 import torch
@@ -26,7 +26,7 @@ from onmt_entmax.config import (
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.model import SparseNMTModel, build_model, device_of
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.run_folder import RunFolder
@@ -116,9 +116,9 @@ class Stopwatch:
         trainer = self._trainer(network)
         size = network.data.batch_size
         if size not in batches:
-            with closing(iter(trainer.batches)) as stream:
+            with closing(iter(trainer.state.batches)) as stream:
                 batches[size] = list(islice(stream, _BATCHES))
-        updates = trainer.timed_updates(batches[size])
+        updates = _timed_updates(trainer, batches[size])
         for _ in range(_WARM_UP[self._device.type]):
             next(updates)
         return updates
@@ -174,6 +174,19 @@ class Stopwatch:
             log=None,
             processes=Processes(),
         )
+
+
+def _timed_updates(trainer: Trainer, batches: Sequence[Batch]) -> Iterator[float]:
+    """Make updates on these batches, again and again, and yield the seconds of each."""
+    trainer.model.train()
+    device = device_of(trainer.model)
+    stream = cycle(batches)
+    while True:
+        started = time.monotonic()
+        trainer.training_step.take(stream, received=())
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        yield time.monotonic() - started
 
 
 def round_robin(

@@ -42,7 +42,7 @@ def use_short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triton_rows, "_REGISTERS", 64 * FLOAT32)
     monkeypatch.setattr(triton_rows, "_TILE", 128 * FLOAT32)
     monkeypatch.setattr(triton_rows, "_ROOM", 32)
-    monkeypatch.setattr(triton_rows, "short_rows", triton_rows.short_rows.__wrapped__)  # no cache
+    monkeypatch.setattr(triton_rows, "short_tile", triton_rows.short_tile.__wrapped__)  # no cache
 
 
 class Results(NamedTuple):

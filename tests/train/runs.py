@@ -27,5 +27,5 @@ def change_state(checkpoint: Path, change: Callable[[State], object]) -> None:
 
 
 def change_run_state(checkpoint: Path, **values: object) -> None:
-    """Change fields of the `RunState` of a checkpoint."""
+    """Change fields of the `Counters` of a checkpoint."""
     change_state(checkpoint, lambda state: state["run"].update(values))

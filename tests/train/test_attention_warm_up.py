@@ -34,7 +34,7 @@ def alphas_of(run: Trainer, attention: nn.Module) -> Alphas:
         return {"loss": 1.0}
 
     after_each_update(run, lambda: alphas.training.append(attention.alpha))
-    run.evaluate = evaluate
+    run.validation.evaluate = evaluate
     run.train()
     return alphas
 

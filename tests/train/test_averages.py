@@ -50,7 +50,7 @@ def average_by_formula(after_updates: list[list[Tensor]], every: int) -> list[Te
 def test_the_average_is_the_formula(tmp_path: Path, every: int) -> None:
     run, after_updates = trained_with_average(tmp_path, average_every=every)
     expected = average_by_formula(after_updates, every)
-    with run.average.applied():
+    with run.state.average.applied():
         average = [weight.double() for weight in weights(run.model)]
     torch.testing.assert_close(average, expected, rtol=1e-5, atol=1e-6)
 
@@ -58,7 +58,7 @@ def test_the_average_is_the_formula(tmp_path: Path, every: int) -> None:
 def test_the_average_is_applied_for_a_while(tmp_path: Path) -> None:
     """Meanwhile the context yields the weights without it, which the model has afterwards."""
     run, after_updates = trained_with_average(tmp_path)
-    with run.average.applied() as raw:
+    with run.state.average.applied() as raw:
         assert_equal(raw, after_updates[-1])
     assert_equal(weights(run.model), after_updates[-1])
 
@@ -66,7 +66,7 @@ def test_the_average_is_applied_for_a_while(tmp_path: Path) -> None:
 def test_the_average_is_saved_and_validated(tmp_path: Path) -> None:
     run, _ = trained_with_average(tmp_path)
     saved = load(tmp_path / "run" / f"step_{STEPS}").model
-    with run.average.applied():
+    with run.state.average.applied():
         assert_equal(weights(saved), weights(run.model))
     with torch.no_grad():
-        assert run.evaluate(saved)["loss"] == run.selection.best
+        assert run.validation.evaluate(saved)["loss"] == run.state.selection.best

@@ -92,7 +92,7 @@ def run(folder: Path) -> Trainer:
 @pytest.fixture
 def saved(folder: Path, run: Trainer) -> SparseNMTModel:
     """The model of its last checkpoint."""
-    return load(folder / "run" / f"step_{run.state.step}").model
+    return load(folder / "run" / f"step_{run.state.counters.step}").model
 
 
 @torch.no_grad()
@@ -103,7 +103,7 @@ def measures(model: SparseNMTModel, folder: Path, **changes: object) -> dict[str
 
 
 def test_the_output_is_saved_multiplied(run: Trainer, saved: SparseNMTModel) -> None:
-    factor = run.state.output_factor
+    factor = run.state.counters.output_factor
     assert factor != 1
     output = run.model.generator
     torch.testing.assert_close(saved.generator.weight, output.weight * factor)
@@ -124,7 +124,7 @@ def test_measures_are_those_of_the_saved_model(
     tmp_path: Path, run: Trainer, saved: SparseNMTModel
 ) -> None:
     without = measures(saved, tmp_path, calibrate=False)
-    assert without["loss"] == pytest.approx(run.selection.best, rel=1e-5)
+    assert without["loss"] == pytest.approx(run.state.selection.best, rel=1e-5)
 
 
 def test_the_saved_model_needs_no_calibration(tmp_path: Path, saved: SparseNMTModel) -> None:
@@ -134,9 +134,9 @@ def test_the_saved_model_needs_no_calibration(tmp_path: Path, saved: SparseNMTMo
 
 def test_an_average_of_weights_is_saved_multiplied(tmp_path: Path) -> None:
     run = trained(tmp_path, calibrate=True, average_decay=0.3)
-    saved = load(tmp_path / "run" / f"step_{run.state.step}").model
-    with run.average.applied():
-        expected = run.model.generator.weight * run.state.output_factor
+    saved = load(tmp_path / "run" / f"step_{run.state.counters.step}").model
+    with run.state.average.applied():
+        expected = run.model.generator.weight * run.state.counters.output_factor
     torch.testing.assert_close(saved.generator.weight, expected)
 
 

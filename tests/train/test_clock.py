@@ -16,6 +16,7 @@ from onmt_entmax.train import clock as clock_module
 from onmt_entmax.train.clock import Clock
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
+from tests.train import trainers
 from tests.train.clocks import FakeClock, replace_clock
 from tests.train.trainers import after_each_update, give_dev_losses, resumed_trainer, trainer_of
 
@@ -67,11 +68,13 @@ def move_clock(
         return do_slowly
 
     # An update computes one loss; after it, it reports the time.
-    patch.setattr(run.update, "loss", moving(endless(durations.updates), run.update.loss))
-    patch.setattr(run, "evaluate", moving(endless(durations.validations), lambda _: {"loss": 1.0}))
+    update = run.training_step.update
+    patch.setattr(update, "loss", moving(endless(durations.updates), update.loss))
+    validate = moving(endless(durations.validations), lambda _: {"loss": 1.0})
+    patch.setattr(run.validation, "evaluate", validate)
     # Patched for all runs: a function set on a class gets the run's folder as its first argument.
     patch.setattr(RunFolder, "save", moving(endless(durations.checkpoints), RunFolder.save))
-    after_each_update(run, lambda: rates.append(run.optimizer.param_groups[0]["lr"]))
+    after_each_update(run, lambda: rates.append(run.state.optimizer.param_groups[0]["lr"]))
     return rates
 
 
@@ -105,10 +108,11 @@ def timed_run(folder: Path, updates: Sequence[float]) -> TimedRun:
     with pytest.MonkeyPatch.context() as patch:
         fake = replace_clock(patch, clock_module, now=1e6)
         began = fake.now - 5
-        run = trainer_of(folder, began, max_seconds=200, **every, **TIMED)
+        run = trainer_of(folder, max_seconds=200, **every, **TIMED)
         rates = move_clock(patch, fake, run, Durations(updates, [6.0], [2.0]))
-        outcome = run.train()
-        return TimedRun(outcome.reason, outcome.step, run.state.validated, fake.now - began, rates)
+        outcome = run.train(began)
+        validated = run.state.counters.validated
+        return TimedRun(outcome.reason, outcome.step, validated, fake.now - began, rates)
 
 
 @pytest.fixture(scope="module")
@@ -255,14 +259,16 @@ def test_a_checkpoint_takes_what_it_took_the_first_process(fake: FakeClock) -> N
     assert clock.saving == 77
 
 
-def test_all_processes_end_by_the_time_of_the_first(tmp_path: Path, fake: FakeClock) -> None:
+def test_all_processes_end_by_the_time_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: FakeClock
+) -> None:
     """Else they would disagree on the rate and on the end.
 
     Each update is validated and saved. After the first, 77 of 100 seconds have passed; from the
     second on, the end is known to take 77 more.
     """
+    monkeypatch.setattr(trainers, "Processes", SecondProcess)
     run = trainer_of(tmp_path, max_seconds=100, valid_steps=1, **TIMED)
     give_dev_losses(run, 9.0, 8.0)
-    run.processes.from_first = SecondProcess().from_first
     outcome = run.train()
     assert (outcome.step, outcome.reason) == (2, "max_seconds")

@@ -24,7 +24,7 @@ def test_a_run_stops_after_so_many_validations_that_are_no_better(
     limits = {"train_steps": 9, "valid_steps": 1, "early_stopping": patience}
     run = trainer_of(tmp_path, rnn_size=8, selection=selection, **limits)
     remaining = iter(values)
-    run.evaluate = lambda _: {"loss": 1.0, selection: next(remaining)}
+    run.validation.evaluate = lambda _: {"loss": 1.0, selection: next(remaining)}
     outcome = run.train()
     assert (outcome.step, outcome.reason) == (end, "early_stopping")
     assert best_step(tmp_path / "run") == best
@@ -34,13 +34,13 @@ def test_a_measure_that_is_not_finite_is_worse_than_any_other(tmp_path: Path) ->
     run = trainer_of(tmp_path, rnn_size=8, train_steps=3, valid_steps=1)
     give_dev_losses(run, math.nan, 3.0, math.nan)
     run.train()
-    assert (run.selection.best, best_step(tmp_path / "run")) == (3.0, 2)
+    assert (run.state.selection.best, best_step(tmp_path / "run")) == (3.0, 2)
 
 
 def test_a_limit_of_time_counts_the_time_before_resuming(tmp_path: Path) -> None:
     run = trainer_of(tmp_path, rnn_size=8, train_steps=4, valid_steps=100, max_seconds=1000)
     give_dev_losses(run, 1.0)
-    run.clock.seconds = 1000 - 1e-6  # as of a run that is resumed
+    run.state.clock.seconds = 1000 - 1e-6  # as of a run that is resumed
     outcome = run.train()
     assert (outcome.step, outcome.reason) == (1, "max_seconds")
 

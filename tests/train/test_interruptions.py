@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.checkpoint import best_step, checkpoint_steps
-from onmt_entmax.train import trainer
+from onmt_entmax.train import checkpoints
 from onmt_entmax.train.trainer import Trainer
 from tests.train.trainers import (
     LEARNED,
@@ -20,13 +20,13 @@ from tests.train.trainers import (
 def assert_same_end(resumed: Trainer, whole: Trainer) -> None:
     """Fail unless two trainings that have ended have the same weights and state."""
     assert_equal(weights(resumed.model), weights(whole.model))
-    with whole.average.applied(), resumed.average.applied():
+    with whole.state.average.applied(), resumed.state.average.applied():
         assert_equal(weights(resumed.model), weights(whole.model))
-    assert resumed.batches.position == whole.batches.position
-    assert resumed.selection.state_dict() == whole.selection.state_dict()
-    assert resumed.state.decay == whole.state.decay
-    assert resumed.state.output_factor == whole.state.output_factor
-    assert resumed.state.previous_loss == whole.state.previous_loss
+    assert resumed.state.batches.position == whole.state.batches.position
+    assert resumed.state.selection.state_dict() == whole.state.selection.state_dict()
+    assert resumed.state.counters.decay == whole.state.counters.decay
+    assert resumed.state.counters.output_factor == whole.state.counters.output_factor
+    assert resumed.state.counters.previous_loss == whole.state.counters.previous_loss
 
 
 @pytest.mark.usefixtures("padded")
@@ -64,7 +64,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path, changes: dict[st
     assert 7 in steps
     for step in steps:
         resumed = resumed_trainer(tmp_path, step, **changes)
-        assert resumed.state.step == step
+        assert resumed.state.counters.step == step
         resumed.train()
         assert_same_end(resumed, whole)
 
@@ -84,7 +84,7 @@ def test_the_validation_at_an_interruption_decides_nothing_for_what_follows(
     changes |= {"decay_method": "plateau"}
 
     def end_of(run: Trainer) -> tuple[int, str]:
-        run.evaluate = lambda model: {"loss": LOSSES[run.state.step]}
+        run.validation.evaluate = lambda model: {"loss": LOSSES[run.state.counters.step]}
         outcome = run.train()
         return outcome.step, outcome.reason
 
@@ -94,15 +94,15 @@ def test_the_validation_at_an_interruption_decides_nothing_for_what_follows(
     assert end_of(beginning) == (5, "train_steps")
     resumed = resumed_trainer(tmp_path / "parts", 5, train_steps=20, **changes)
     assert end_of(resumed) == (14, "early_stopping")
-    assert resumed.selection.best_step == 5
-    assert resumed.state.decay == whole.state.decay < 1
+    assert resumed.state.selection.best_step == 5
+    assert resumed.state.counters.decay == whole.state.counters.decay < 1
 
 
 def test_a_kill_before_the_best_is_named_is_repaired_on_resuming(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = {"train_steps": 4, "valid_steps": 2, "save_checkpoint_steps": 2}
-    monkeypatch.setattr(trainer, "remember_best", lambda *_: None)
+    monkeypatch.setattr(checkpoints, "remember_best", lambda *_: None)
     run = trainer_of(tmp_path, **changes)
     give_dev_losses(run, 2.0, 1.0)
     run.train()

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from onmt_entmax.checkpoint import checkpoint_steps, read_training_state
 from onmt_entmax.errors import UserError
-from onmt_entmax.train.trainer import MAX_SKIPPED, Trainer
+from onmt_entmax.train.nonfinite import MAX_SKIPPED
+from onmt_entmax.train.trainer import Trainer
 from tests.train.trainers import (
     after_each_update,
     assert_equal,
@@ -45,6 +46,7 @@ NAN_STEPS = (3, 4, 13)
 class Skipping(NamedTuple):
     """A training of which three updates have a loss of nan and are skipped."""
 
+    folder: Path
     trainer: Trainer
     weights: list[list[Tensor]]
     """Those before the first update, and after each."""
@@ -63,19 +65,20 @@ def skipping(
 ) -> Skipping:
     """Losses are read some updates later, as on a GPU, or at once."""
     optim, delay = request.param
+    folder = tmp_path_factory.mktemp("skipping")
     with on_padded_batches(padding):
         run = trainer_of(
-            tmp_path_factory.mktemp("skipping"), on_nonfinite="skip", average_decay=0.3,
+            folder, on_nonfinite="skip", average_decay=0.3,
             optim=optim, train_steps=STEPS, valid_steps=100,
         )  # fmt: skip
         read_reports_late(run, delay)
         give_dev_losses(run, 1.0)
         make_losses_nan(run, {*NAN_STEPS})
-        result = Skipping(run, [weights(run.model)], [])
+        result = Skipping(folder, run, [weights(run.model)], [])
 
         def note_weights() -> None:
             result.weights.append(weights(run.model))
-            with run.average.applied():
+            with run.state.average.applied():
                 result.averages.append(weights(run.model))
 
         after_each_update(run, note_weights)
@@ -99,8 +102,8 @@ def test_a_skipped_update_changes_no_average(skipping: Skipping) -> None:
 
 
 def test_skipped_updates_are_counted_and_saved(skipping: Skipping) -> None:
-    assert skipping.trainer.state.skipped == len(NAN_STEPS)
-    checkpoint = skipping.trainer.run.path / f"step_{STEPS}"
+    assert skipping.trainer.state.counters.skipped == len(NAN_STEPS)
+    checkpoint = skipping.folder / "run" / f"step_{STEPS}"
     assert read_training_state(checkpoint)["run"]["skipped"] == len(NAN_STEPS)
 
 

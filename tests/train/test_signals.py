@@ -22,7 +22,7 @@ from onmt_entmax.cli.train import main as train
 from onmt_entmax.files import locked
 from onmt_entmax.train import run as training_run
 from onmt_entmax.train.contexts import collected_signals
-from onmt_entmax.train.trainer import Evaluate
+from onmt_entmax.train.validation import Evaluate
 from tests.commands import CONSOLE, ENVIRONMENT, started, weights
 from tests.in_process import exit_status
 from tests.toy import write_config

@@ -12,7 +12,7 @@ import torch
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.train.trainer import frozen_heap
+from onmt_entmax.train.contexts import frozen_heap
 from tests.train.trainers import (
     LEARNED,
     after_each_update,
@@ -61,9 +61,9 @@ def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
         accum_steps=[0, 1], train_steps=2, valid_steps=100,
     )  # fmt: skip
     give_dev_losses(run, 1.0)
-    model, pad = copy.deepcopy(run.model).train(), run.batches.data.vocabularies.target.pad
-    stream = TrainingBatches(run.batches.data)
-    stream.shapes = run.batches.shapes
+    model, pad = copy.deepcopy(run.model).train(), run.state.batches.data.vocabularies.target.pad
+    stream = TrainingBatches(run.state.batches.data)
+    stream.shapes = run.state.batches.shapes
     first, *others = islice(stream, 4)
     descend(model, [first], normalization, pad)
     descend(model, others, normalization, pad)
@@ -94,10 +94,10 @@ def test_a_plateau_lowers_the_rate_at_once_and_only_where_the_loss_rose(tmp_path
     )  # fmt: skip
     give_dev_losses(run, 3.0, 2.0, 2.0, 2.5, 2.4, 2.6)
     rates: list[float] = []
-    after_each_update(run, lambda: rates.append(run.optimizer.param_groups[0]["lr"]))
+    after_each_update(run, lambda: rates.append(run.state.optimizer.param_groups[0]["lr"]))
     run.train()
     assert rates == pytest.approx([1, 1, 1, 1, 0.7, 0.7])
-    assert run.state.decay == pytest.approx(0.7 * 0.7)
+    assert run.state.counters.decay == pytest.approx(0.7 * 0.7)
 
 
 @pytest.mark.usefixtures("padded")
@@ -112,10 +112,10 @@ def test_each_update_has_the_rates_of_its_number(
     run = trainer_of(
         tmp_path, train_steps=3, learning_rate=0.005, warmup_steps=2, **{**LEARNED, **changes}
     )
-    groups = run.optimizer.param_groups
+    groups = run.state.optimizer.param_groups
     alphas = 3  # tensors: of the encoder's, the decoder's and the context attention
     assert [len(group["params"]) for group in groups] == [
-        len(run.update.parameters) - alphas,
+        len(run.training_step.update.parameters) - alphas,
         alphas,
     ]
     rates: list[list[float]] = []
@@ -161,7 +161,7 @@ def test_bfloat16_products_hardly_change_the_loss(tmp_path: Path) -> None:
     def loss_with(dtype: str) -> float:
         run = trainer_of(tmp_path, matmul_dtype=dtype, train_steps=2, dropout=0.0)
         run.train()
-        return run.selection.best
+        return run.state.selection.best
 
     assert loss_with("bfloat16") == pytest.approx(loss_with("float32"), abs=0.05)
 

@@ -14,7 +14,7 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import TrainingSetup, training_setup
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.train import trainer as trainer_module
+from onmt_entmax.train import padded as padded_module
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
@@ -42,9 +42,7 @@ def setup_of(folder: Path, **changes: object) -> TrainingSetup:
     return training_setup(["-config", str(write_config(folder, num_workers=0, **changes))])
 
 
-def _build_trainer(
-    setup: TrainingSetup, data: TrainingData, model: SparseNMTModel, began: float | None
-) -> Trainer:
+def _build_trainer(setup: TrainingSetup, data: TrainingData, model: SparseNMTModel) -> Trainer:
     return Trainer(
         model,
         TrainingBatches(data),
@@ -53,22 +51,20 @@ def _build_trainer(
         run=RunFolder(Path(setup.run.save_model), setup.model, data.vocabularies, setup.record),
         log=None,
         processes=Processes(),
-        began=began,
     )
 
 
-def trainer_of(folder: Path, began: float | None = None, **changes: object) -> Trainer:
+def trainer_of(folder: Path, **changes: object) -> Trainer:
     """Return a trainer for the toy task.
 
     Args:
         folder: of the corpora and the run.
-        began: when its command began, in seconds of `time.monotonic`; None: when it trains.
         changes: options of `tests.toy.write_config`.
     """
     setup = setup_of(folder, **changes)
     data = TrainingData(setup.data, setup.vocabulary)
     torch.manual_seed(1)
-    return _build_trainer(setup, data, build_model(setup.model, data.vocabularies), began)
+    return _build_trainer(setup, data, build_model(setup.model, data.vocabularies))
 
 
 def resumed_trainer(folder: Path, step: int, **changes: object) -> Trainer:
@@ -77,7 +73,7 @@ def resumed_trainer(folder: Path, step: int, **changes: object) -> Trainer:
     checkpoint = folder / "run" / f"step_{step}"
     loaded = load(checkpoint)
     data = TrainingData(setup.data, setup.vocabulary, loaded.vocabularies)
-    trainer = _build_trainer(setup, data, loaded.model, began=None)
+    trainer = _build_trainer(setup, data, loaded.model)
     trainer.load_state_dict(read_training_state(checkpoint))
     return trainer
 
@@ -97,31 +93,35 @@ def assert_equal(one: list[Tensor], other: list[Tensor]) -> None:
 def on_padded_batches(padded: bool) -> Iterator[None]:
     """Let trainings have padded batches, as on a GPU; plain calls stand in for CUDA graphs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer_module, "PADDED_ON_CPU", padded)
+        patch.setattr(
+            padded_module, "records_graphs", lambda device: padded or device.type == "cuda"
+        )
         yield
 
 
 def after_each_update(trainer: Trainer, do: Callable[[], object]) -> None:
     """Call a function after each update of weights and average, also one that was skipped."""
-    update_average = trainer.average.update
+    average = trainer.state.average
+    update_average = average.update
 
     def update(step: int, applied: Tensor) -> None:
         update_average(step, applied)
         do()
 
-    trainer.average.update = update
+    average.update = update
 
 
 def make_losses_nan(trainer: Trainer, steps: set[int]) -> None:
     """Make the training losses of some updates nan; the first update is step 1."""
-    loss = trainer.update.loss
+    update, counters = trainer.training_step.update, trainer.state.counters
+    loss = update.loss
 
     def loss_or_nan(batch: object) -> object:
         result = loss(batch)
-        factor = float("nan") if trainer.state.step + 1 in steps else 1.0
+        factor = float("nan") if counters.step + 1 in steps else 1.0
         return result._replace(loss=result.loss * factor)
 
-    trainer.update.loss = loss_or_nan
+    update.loss = loss_or_nan
 
 
 def give_dev_losses(trainer: Trainer, *losses: float) -> list[int]:
@@ -129,13 +129,13 @@ def give_dev_losses(trainer: Trainer, *losses: float) -> list[int]:
     remaining, steps = iter(losses), []
 
     def evaluate(_: SparseNMTModel) -> dict[str, float]:
-        steps.append(trainer.state.step)
+        steps.append(trainer.state.counters.step)
         return {"loss": next(remaining)}
 
-    trainer.evaluate = evaluate
+    trainer.validation.evaluate = evaluate
     return steps
 
 
 def read_reports_late(trainer: Trainer, delay: int) -> None:
     """Let a trainer read the losses of updates so many updates later, as on a GPU."""
-    trainer._reports.delay = delay
+    trainer.monitor.reports.delay = delay

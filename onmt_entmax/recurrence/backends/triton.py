@@ -12,8 +12,9 @@ from torch import Tensor
 from onmt_entmax.recurrence.backends import triton_kernels
 from onmt_entmax.recurrence.backends.contract import StepBackend
 from onmt_entmax.recurrence.source_memory import RowSources
+from onmt_entmax.sparse.backends.triton_alphas import alpha_of
 from onmt_entmax.sparse.backends.triton_curves import NO_POWER
-from onmt_entmax.sparse.backends.triton_launch import alpha_of, blocks, form_of
+from onmt_entmax.sparse.backends.triton_launch import blocks, form_of
 
 LONGEST = 512  # source positions in a program of attention
 _CELLS = 512  # hidden units of a program
@@ -78,7 +79,7 @@ class TritonBackend(StepBackend):
         unread = query
         triton_kernels.attend_kernel[(len(query),)](
             query, keys, values, projected, unread if factors is None else factors, lengths,
-            weights, output, alpha_of(sources.alpha, keys.shape).given, scaled=factors is not None,
+            weights, output, alpha_of(sources.alpha, keys.shape).values, scaled=factors is not None,
             **form_of(sources.alpha, keys.dtype).constants, **_sizes(keys),
         )  # fmt: skip
         return output
@@ -103,7 +104,7 @@ class TritonBackend(StepBackend):
         triton_kernels.attend_backward_kernel[(len(query),)](
             grad_output, output, unread if factors is None else factors, weights,
             keys, values, lengths, grad_projected, grad_scores, grad_query,
-            alpha_of(sources.alpha, keys.shape).given, grad_output.stride(0),
+            alpha_of(sources.alpha, keys.shape).values, grad_output.stride(0),
             scaled=factors is not None, power=power, **_sizes(keys),
         )  # fmt: skip
         return grad_query

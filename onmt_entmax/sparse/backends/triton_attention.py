@@ -15,11 +15,10 @@ from torch import Tensor
 from triton.runtime import driver
 
 from onmt_entmax.sparse.backends import triton_attention_forward, triton_attention_gradients
+from onmt_entmax.sparse.backends.triton_alphas import alpha_of, kernel_alphas
 from onmt_entmax.sparse.backends.triton_launch import (
-    alpha_of,
     blocks,
     form_of,
-    kernel_alphas,
     on_device_of,
     power_of_two,
 )
@@ -205,7 +204,7 @@ def _shared_arguments(inputs: Inputs, leading: Leading, seed: Tensor) -> dict[st
     if isinstance(inputs.alpha, Tensor):
         alphas = kernel_alphas(inputs.alpha).contiguous()
     else:
-        alphas = alpha_of(inputs.alpha, query.shape).given
+        alphas = alpha_of(inputs.alpha, query.shape).values
     # Three products in TF32 are as exact as one in float32, which no tensor core has.
     exact = query.dtype == torch.float32 and not _may_round_to_tf32()
     form = form_of(inputs.alpha, torch.float32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 import torch
@@ -10,30 +9,30 @@ from torch import Tensor
 
 from onmt_entmax.sparse.arguments import working_type
 from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_kernels
-from onmt_entmax.sparse.backends.triton_curves import NO_POWER
-from onmt_entmax.sparse.backends.triton_launch import (
-    alpha_of,
-    blocks,
-    form_of,
-    on_device_of,
-    power_of_two,
-)
+from onmt_entmax.sparse.backends.triton_alphas import alpha_of
+from onmt_entmax.sparse.backends.triton_curves import NO_POWER, SOFTMAX
+from onmt_entmax.sparse.backends.triton_launch import blocks, form_of, on_device_of, power_of_two
 
-# Bytes of a row that stays in registers, in the type computed in.
+# A row of at most so many bytes, in the type computed in, is short: it stays in registers.
 _REGISTERS = 1 << 15
-# Bytes of a tile of a longer row.
+# Bytes of the tiles by which a long row is read.
 _TILE = 1 << 14
 # Candidates that the list of a long row has room for.
 _ROOM = 1024
-# Scores of a program that solves several short rows.
+# A program solves several short rows, of about so many scores together.
 _SHORT_SCORES = 512
-# The narrowest row of a program.
+# The narrowest tile of short rows.
 _LEAST_WIDTH = 16
 
 
 @cache
-def short_rows(n: int, work: torch.dtype) -> dict[str, int] | None:
-    """Return height, width and warps of a program of short rows, or None for long rows."""
+def short_tile(n: int, work: torch.dtype) -> dict[str, int] | None:
+    """Return the tile of a program of short rows, as arguments of its kernel; None for long rows.
+
+    Args:
+        n: scores of a row.
+        work: the type computed in.
+    """
     width = max(power_of_two(n), _LEAST_WIDTH)
     if width * work.itemsize > _REGISTERS:
         return None
@@ -48,7 +47,11 @@ def _warps(size: int) -> int:
 
 
 def _solve(
-    scores: Tensor, alpha: float | Tensor, result: str, out: Tensor, conjugates: Sequence[Tensor]
+    scores: Tensor,
+    alpha: float | Tensor,
+    result: str,
+    out: Tensor,
+    conjugates: tuple[Tensor, Tensor] | None = None,
 ) -> None:
     """Solve contiguous rows.
 
@@ -57,24 +60,24 @@ def _solve(
         alpha: a number, or ``(..., 1)``.
         result: "probabilities" or "logs".
         out: receives them, ``(..., n)``.
-        conjugates: receive shifted conjugates and maxima, each ``(rows,)``; or empty.
+        conjugates: receive shifted conjugates and maxima, each ``(rows,)``; None: not computed.
     """
     form, alphas = form_of(alpha, scores.dtype), alpha_of(alpha, scores.shape)
     n = scores.shape[-1]
-    rows, short = scores.numel() // n, short_rows(n, form.work)
-    unread = out  # a kernel takes tensors in these places, which it does not touch
-    shifted, maxima = conjugates or (unread, unread)
-    arguments = (scores, out, shifted, maxima, alphas.given, alphas.inner, alphas.count)
+    rows, tile = scores.numel() // n, short_tile(n, form.work)
+    # A kernel takes some tensor for each argument; without conjugates it touches neither.
+    shifted, maxima = conjugates or (out, out)
+    arguments = (scores, out, shifted, maxima, alphas.values, alphas.inner, alphas.count)
     constants = {
         "each_row": alphas.each_row,
         "result": result,
-        "conjugate": bool(conjugates),
+        "conjugate": conjugates is not None,
         **form.constants,
     }
     with on_device_of(scores):
-        if short is not None:
-            grid = (blocks(rows, short["height"]),)
-            triton_kernels.solve_short[grid](*arguments, rows, n, **constants, **short)
+        if tile is not None:
+            grid = (blocks(rows, tile["height"]),)
+            triton_kernels.solve_short[grid](*arguments, rows, n, **constants, **tile)
             return
         listed_columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
         triton_kernels.solve_long[(rows,)](
@@ -87,7 +90,7 @@ def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
     """Return probabilities ``(..., n)`` or their logarithms; see `reference.mapping`."""
     scores = scores.contiguous()
     out = torch.empty_like(scores, dtype=working_type(scores))
-    _solve(scores, alpha, "logs" if logs else "probabilities", out, ())
+    _solve(scores, alpha, "logs" if logs else "probabilities", out)
     return out
 
 
@@ -99,9 +102,9 @@ def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, T
 
 
 def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tuple[Tensor]]:
-    """Return shifted conjugates and maxima, and for `scaled` the probabilities."""
-    p = torch.empty_like(scores)
-    return *solve(scores, alpha, p), (p,)
+    """Return shifted conjugates, maxima, and what `scaled` needs: the probabilities."""
+    probabilities = torch.empty_like(scores)
+    return *solve(scores, alpha, probabilities), (probabilities,)
 
 
 def gradients(
@@ -113,31 +116,29 @@ def gradients(
         probabilities: ``(..., n)``.
         alpha: a number, or ``(..., 1)``.
         gradient: in the probabilities, ``(..., n)``.
-        of_alpha: whether that in alpha is wanted, else None.
+        of_alpha: whether to compute the second; else it is None.
     """
     probabilities, gradient = probabilities.contiguous(), gradient.contiguous()
+    form, alphas = form_of(alpha, probabilities.dtype), alpha_of(alpha, probabilities.shape)
     n = probabilities.shape[-1]
-    rows, alphas = probabilities.numel() // n, alpha_of(alpha, probabilities.shape)
-    form = form_of(alpha, probabilities.dtype)
+    rows, tile = probabilities.numel() // n, short_tile(n, form.work)
     out = torch.empty_like(probabilities)
     in_alpha = probabilities.new_empty(*probabilities.shape[:-1], 1) if of_alpha else None
-    unread = out
     arguments = (
-        probabilities, gradient, out, alphas.given, alphas.inner, alphas.count,
-        unread if in_alpha is None else in_alpha,
+        probabilities, gradient, out, alphas.values, alphas.inner, alphas.count,
+        out if in_alpha is None else in_alpha,  # without `of_alpha`, the kernel does not touch it
     )  # fmt: skip
     constants = {
         "each_row": alphas.each_row,
-        # Jacobian weights of softmax are no special case.
-        "power": max(form.power, NO_POWER.value),
+        # `jacobian_weights` has no case for softmax.
+        "power": NO_POWER.value if form.power == SOFTMAX.value else form.power,
         "of_alpha": of_alpha,
         "work": form.constants["work"],
     }
-    short = short_rows(n, form.work)
     with on_device_of(probabilities):
-        if short is not None:
-            grid = (blocks(rows, short["height"]),)
-            triton_gradient_kernels.gradient_short[grid](*arguments, rows, n, **constants, **short)
+        if tile is not None:
+            grid = (blocks(rows, tile["height"]),)
+            triton_gradient_kernels.gradient_short[grid](*arguments, rows, n, **constants, **tile)
         else:
             width = _TILE // form.work.itemsize // 2  # two tensors are read
             triton_gradient_kernels.gradient_long[(rows,)](

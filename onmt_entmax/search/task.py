@@ -1,0 +1,102 @@
+"""What to search for, by which method, and what to do with the outputs that are found."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import get_args
+
+from onmt_entmax.config import TARGET_SYMBOLS, Checked, TargetSymbols, option
+from onmt_entmax.rules import FLAG, one_of, positive
+from onmt_entmax.search.config import Budget, Method, SearchConfig
+from onmt_entmax.search.sampling import Sampling
+from onmt_entmax.search.utilities import UTILITIES, Utility
+
+
+@dataclass(frozen=True)
+class SearchTask(Checked):
+    """What to search for, with tokens named by their text: the vocabulary is not needed yet."""
+
+    config: SearchConfig = field(default_factory=SearchConfig)
+    """Its constraints may name tokens by id; the fields below are added to them."""
+    method: Method = "beam"
+    """`exact`: a beam search (whose `stop` must not be `first`), then an exact search of sentences
+    whose `n_best` are not proven; `enumerate`: list the support from the most probable sequence
+    down."""
+    budget: Budget = field(default_factory=Budget)
+    """Limits of `exact` and `enumerate`, for one sentence."""
+    mass: float = option(
+        1.0,
+        positive(1),
+        "Probability at which enumerate may stop.",
+        "Search and certificates",
+        "search: enumerate",
+    )
+    """Total probability at which `enumerate` may stop."""
+    verify: bool = option(
+        False,
+        FLAG,
+        "Recompute certified sentences in float64, and count disagreements.",
+        "Search and certificates",
+    )
+    matmul_dtype: str = option(
+        "float32",
+        one_of("float32", "bfloat16"),
+        "Type of products in the LSTMs.",
+        "Search and certificates",
+    )
+    """`bfloat16` is faster on processors that have it, and computes other probabilities."""
+    ban_unknown: bool = False
+    """Whether to ban `<unk>`."""
+    ignore_when_blocking: tuple[str, ...] = ()
+    """Tokens whose n-grams may repeat in spite of `block_ngram_repeat`."""
+    regex: str | None = None
+    """What every output must match, if anything: see `search.expression.parse_expression`."""
+    target_symbols: TargetSymbols | None = option(
+        None,
+        one_of(*get_args(TargetSymbols), off=None),
+        "language: exclude target symbols that neither training targets of the source's language "
+        f"nor the source have; any: exclude none. Default: {TARGET_SYMBOLS}.",
+        "Outputs",
+    )
+    """Which symbols outputs may have. None: `TARGET_SYMBOLS`."""
+    mbr: Utility | None = option(
+        None,
+        one_of(*UTILITIES, off=None),
+        "Write the output of the highest expected utility, among those found.",
+        "Search and certificates",
+    )
+    """Rank the texts that are found by this expected utility; the search then looks for
+    `beam_size` of them."""
+    sampling: Sampling | None = None
+    """Draw `n_best` outputs of each sentence instead of searching."""
+
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each value that does not fit others, and why."""
+        config = self.config
+        has_penalties = config.penalties.change_scores
+        if self.method not in get_args(Method):
+            yield "search", f"must be beam, exact or enumerate, not {self.method!r}"
+        if self.method == "exact" and config.stop == "first":
+            yield "stop", "first goes with search: beam"
+        if self.method == "enumerate" and has_penalties:
+            yield "search", "enumerate lists by probability, without penalties"
+        if self.method == "enumerate" and config.n_best:
+            yield "search", "enumerate lists all: n_best must be 0"
+        if self.mbr is not None and self.method == "exact":
+            yield "mbr", "goes with search: beam or enumerate"
+        if self.mbr is not None and has_penalties:
+            yield "mbr", "is by probability, without penalties"
+        if self.sampling is not None and self._has_search_options():
+            name = "random_sampling_topk" if self.sampling.topk else "random_sampling_topp"
+            yield name, "of a search, random sampling takes n_best and max_length alone"
+
+    def _has_search_options(self) -> bool:
+        """Return whether an option is set that sampling does not read; `beam_size` is ignored."""
+        config = self.config
+        as_sampling_reads_it = SearchConfig(
+            beam_size=config.beam_size, n_best=max(config.n_best, 1), max_length=config.max_length
+        )
+        if config != as_sampling_reads_it:
+            return True
+        if self.method != "beam" or self.verify or self.ban_unknown:
+            return True
+        return self.regex is not None or self.mbr is not None

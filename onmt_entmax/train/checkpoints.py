@@ -1,0 +1,75 @@
+"""The checkpoints of a run while it trains: each is saved once, and the best is named."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.parallel.processes import Processes
+from onmt_entmax.train.calibration import multiplied, restore_output
+from onmt_entmax.train.run_folder import RunFolder, prune, remember_best
+from onmt_entmax.train.state import TrainingState
+
+
+class Checkpoints:
+    """The checkpoints of a run.
+
+    Args:
+        run: the folder to write to.
+        model: whose weights are saved, or their moving average, with a calibrated output.
+        state: of the training.
+        processes: all call each method, and the first one writes.
+    """
+
+    def __init__(
+        self, run: RunFolder, model: SparseNMTModel, state: TrainingState, processes: Processes
+    ) -> None:
+        self._run = run
+        self._model = model
+        self._state = state
+        self._processes = processes
+        # Steps of the last checkpoint, and of the last validation that it knows of.
+        self._saved: tuple[int, int] | None = None
+
+    def save(self) -> None:
+        """Save a checkpoint, unless there is one of this state; name it if it is the best."""
+        state = self._state
+        if self._saved == self._steps():
+            return
+        started = time.monotonic()
+        saved = state.state_dict()  # collective: gathers the random states of all processes
+        if self._processes.writes:
+            counters = state.counters
+            with (
+                state.average.applied() as raw_weights,
+                multiplied(self._model.generator, counters.output_factor) as raw_output,
+            ):
+                saved |= {"raw_weights": raw_weights, "raw_output": raw_output}
+                self._run.save(counters.step, self._model, saved)
+        self._saved = self._steps()
+        state.clock.saved(time.monotonic() - started)
+        # Only now, so that best.json never names a missing checkpoint.
+        if state.selection.best_step == state.counters.step:
+            self.name_best()
+
+    def name_best(self) -> None:
+        """Write best.json, if there is a best checkpoint; delete the one that was the best."""
+        selection, path = self._state.selection, self._run.path
+        if not self._processes.writes or selection.best is None:
+            return
+        if selection.best_step in checkpoint_steps(path):
+            self._run.check()
+            remember_best(path, selection.best_step, selection.measure, selection.best)
+            prune(path, self._run.keep, self._state.counters.step)
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Restore the training state of a checkpoint, which may be of another folder."""
+        restore_output(self._model.generator, saved.get("raw_output"))
+        self._state.load_state_dict(saved)
+        if self._state.counters.step in checkpoint_steps(self._run.path):
+            self._saved = self._steps()
+
+    def _steps(self) -> tuple[int, int]:
+        """Return the steps of the run and of its last validation."""
+        return self._state.counters.step, self._state.counters.validated

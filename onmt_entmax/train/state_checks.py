@@ -1,0 +1,92 @@
+"""Whether a training state can be restored: its file may be damaged or changed by hand.
+
+`state.py` describes the parts of a state.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.config import OptimizerConfig
+from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.train.optimiser import build_optimizer
+
+# Bytes of a state besides the tensors of weights: counters, random states of many processes.
+_MOST_OTHER = 2**26
+# Bytes for each weight: the raw weights and two moments in double precision are 24.
+_MOST_PER_WEIGHT = 64
+# What a part of a state raises when it is read, if it is missing or of another type or size.
+_WRONG_PARTS = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+def largest_state(model: SparseNMTModel) -> int:
+    """Return the largest size in bytes that the file of a model's training state may have."""
+    weights = sum(weight.numel() for weight in model.parameters())
+    return _MOST_PER_WEIGHT * weights + _MOST_OTHER
+
+
+def is_state_of(state: Mapping[str, Any], model: SparseNMTModel, config: OptimizerConfig) -> bool:
+    """Return whether `TrainingState.load_state_dict` can restore a training state.
+
+    Args:
+        state: as a file has it; parts may be missing or of any type.
+        model: that the state is to be of.
+        config: of its optimiser.
+    """
+    try:
+        return (
+            _are_counters([*state["run"].values(), *state["position"].values()])
+            and _are_random_states(state["random"])
+            and _are_moments(state["optimizer"], model, config)
+            and _are_raw(state.get("raw_weights"), [*model.parameters()])
+            and _are_raw(state.get("raw_output"), [model.generator.weight, model.generator.bias])
+        )
+    except _WRONG_PARTS:
+        return False
+
+
+def _are_counters(values: Sequence[object]) -> bool:
+    """Return whether values are numbers, or None where there is none yet."""
+    return all(isinstance(value, int | float | None) for value in values)
+
+
+def _are_random_states(states: Mapping[str, Sequence[Tensor]]) -> bool:
+    """Return whether all processes have a random state that PyTorch takes.
+
+    Those of GPUs are only tried where they are restored: a checkpoint may be read without a GPU.
+    """
+    for state in states["cpu"]:
+        torch.Generator().set_state(state)  # raises if it is none
+    return len(states["cuda"]) == len(states["cpu"]) and all(
+        isinstance(state, Tensor) for state in states["cuda"]
+    )
+
+
+def _are_moments(
+    moments: Mapping[int, Mapping[str, object]], model: SparseNMTModel, config: OptimizerConfig
+) -> bool:
+    """Return whether the optimiser's tensors go with the weights of their numbers.
+
+    The optimiser would take tensors of any shape, and fail in its first step. Those of Adafactor
+    have other shapes than their weights: they are the rows and columns of a moment.
+    """
+    groups = build_optimizer(model, config).param_groups
+    weights = [weight for group in groups for weight in group["params"]]
+    has_shapes_of_weights = config.optim != "adafactor"
+    return all(
+        value.dtype == weights[number].dtype
+        and (not has_shapes_of_weights or value.shape == weights[number].shape)
+        for number, of_weight in moments.items()
+        for value in of_weight.values()
+        if isinstance(value, Tensor) and value.dim() > 0  # not the count of steps
+    )
+
+
+def _are_raw(values: Sequence[Tensor] | None, weights: Sequence[Tensor]) -> bool:
+    """Return whether there are no values, or one for each of these weights."""
+    return values is None or all(
+        value.dtype == weight.dtype and value.shape == weight.shape
+        for value, weight in zip(values, weights, strict=True)
+    )
