@@ -146,7 +146,7 @@ class ValidationConfig:
     calibrate: bool = option(
         False,
         FLAG,
-        "Multiply the output's scores by the number with the smallest loss on corpus valid.",
+        "Multiply the output's scores by the number that fits corpus valid best.",
         "Validation",
         "data: valid",
     )

@@ -1,5 +1,6 @@
 """Predicted tables of strings: their rows are matched with the gold ones by query."""
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -136,13 +137,30 @@ def _first_outputs(table: _Table, gold: Gold) -> Iterator[tuple[Query, Guess]]:
         targets = gold.targets.get(row.query)
         if targets is None:
             raise _no_gold_row(table, row)
-        rank, level = "", ""
+        rank, probability, level = "", "", ""
         if table.detailed:
-            rank, _, level, _ = row.cells[-len(DETAILS) :]
+            rank, probability, level, _ = row.cells[-len(DETAILS) :]
         if rank in ("", "1"):
             # A table may have millions of rows: equal texts are kept once.
             text = targets[0] if row.target == targets[0] else row.target
-            yield row.query, Guess(text, sys.intern(level))
+            yield row.query, Guess(text, sys.intern(level), _probability(table, row, probability))
+
+
+def _probability(table: _Table, row: Row, cell: str) -> float | None:
+    """Return the probability in a cell of a row; None for an empty cell.
+
+    Raises:
+        UserError: it is no number from 0 to 1.
+    """
+    if not cell:
+        return None
+    try:
+        probability = float(cell)
+    except ValueError:
+        probability = math.nan
+    if not 0 <= probability <= 1:
+        raise UserError(f"{table.path}:{row.number}: {cell!r} is no probability from 0 to 1")
+    return probability
 
 
 def _no_gold_row(table: _Table, row: Row) -> UserError:

@@ -9,11 +9,13 @@ _ERROR_RATES = {"symbols": "PER", "characters": "CER", "text": "word errors"}
 
 
 def scores_text(scores: Scores) -> str:
-    """Return accuracies and error rates and, if predictions have certificates, these."""
+    """Return accuracy and error rate and, of predictions with details, two more parts."""
     tables = [_rates_table(scores)]
     if scores.total.levels:
         heading = "certificates: percent of the queries, and of these right"
         tables.append(f"{heading}\n\n{_levels_table(scores)}")
+    if scores.probabilities.number:
+        tables.append(scores.probabilities.text())
     return "\n\n".join(tables)
 
 

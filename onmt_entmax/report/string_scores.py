@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
+from onmt_entmax.report.probabilities import Probabilities
 from onmt_entmax.strings.task import Query
 from onmt_entmax.strings.units import Unit
 
@@ -25,6 +26,8 @@ class Guess:
     text: str
     level: str = ""
     """Of its certificate; empty if the table has none."""
+    probability: float | None = None
+    """From 0 to 1; None if the table has none."""
 
 
 class QueryScore(NamedTuple):
@@ -89,11 +92,13 @@ class Scores:
     Attributes:
         languages: of each language, in order of name.
         total: of all queries.
+        probabilities: of all predictions that have one.
         unit: of the targets.
     """
 
     languages: Mapping[str, QueryCounts]
     total: QueryCounts
+    probabilities: Probabilities
     unit: Unit
 
     @property
@@ -108,12 +113,15 @@ class Scores:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores as JSON has them, as shares of 1."""
-        return {
+        content = {
             "unit": str(self.unit),
             "languages": {name: _content(counts) for name, counts in self.languages.items()},
             "average": {"accuracy": self.accuracy, "error_rate": self.error_rate},
             "all": _content(self.total),
         }
+        if self.probabilities.number:
+            content["probabilities"] = self.probabilities.as_dict()
+        return content
 
 
 def _content(counts: QueryCounts) -> dict[str, Any]:
@@ -144,12 +152,15 @@ def score_strings(
     languages: dict[str, QueryCounts] = {
         name: QueryCounts() for name in sorted({q.language for q in gold})
     }
-    total = QueryCounts()
+    total, probabilities = QueryCounts(), Probabilities()
     for query, targets in gold.items():
-        score = _score(targets, guesses.get(query), unit)
+        guess = guesses.get(query)
+        score = _score(targets, guess, unit)
         languages[query.language].add(score)
         total.add(score)
-    return Scores(languages, total, unit)
+        if guess is not None and guess.probability is not None:
+            probabilities.add(guess.probability, score.is_right)
+    return Scores(languages, total, probabilities, unit)
 
 
 def answered(gold: Mapping[Query, Sequence[str]], guesses: Mapping[Query, Guess]) -> Iterator[bool]:

@@ -1,17 +1,17 @@
 r"""Calibration: multiply the output's scores by the number that fits the development set best.
 
 A network that has seen its training data many times is surer of its outputs than it is right. With
-scores z and right tokens y of the development set, `calibrating_factor` minimises
+scores :math:`z_r` of the development set and right tokens :math:`y_r`, the factor c minimises the
+Brier score (Brier 1950, "Verification of Forecasts Expressed in Terms of Probability")
 
-.. math:: L(c) = \sum_r \Omega^*(c \, z_r) - c \, z_{r, y_r},
+.. math:: B(c) = \frac{1}{n} \sum_r \lVert p_r(c) - e_{y_r} \rVert^2, \qquad
+    p_r(c) = \mathrm{entmax}(c \, z_r).
 
-the Fenchel-Young loss of entmax (Blondel et al. 2020), in one number c > 0. With softmax this is
-temperature scaling, of temperature 1 / c (Guo et al. 2017, "On Calibration of Modern Neural
-Networks"). L is convex, and its derivative is
+It is smallest in expectation at the true probabilities, and finite where a right token has
+probability 0, other than the log-likelihood, by which temperature scaling (of 1 / c) fits softmax
+(Guo et al. 2017, "On Calibration of Modern Neural Networks").
 
-.. math:: L'(c) = \sum_r (p_r(c) - e_{y_r})^\top z_r, \qquad p_r(c) = \mathrm{entmax}(c \, z_r).
-
-No token's rank changes, but the probabilities do, and so does their support: a smaller c makes more
+No token's rank changes, but probabilities do, and so does their support: a smaller c makes more
 tokens possible, and another output can be the most probable one.
 """
 
@@ -27,45 +27,59 @@ from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.sparse import entmax
 
-# Powers of 2 between which the factor is searched, and how often the interval is halved: the factor
-# is exact to 0.1 %, far below what a sample of thousands of tokens tells.
-_LOWEST, _HIGHEST, _HALVINGS = -3, 3, 12
-_MOST_SCORES = 2**25  # 134 MB
+_LARGEST_POWER = 2.0  # factors are from 1/4 to 4
+_PRECISION = 0.01  # of the power of 2: the factor is exact to 1 %
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_MOST_SCORES = 2**24  # 67 MB, and their probabilities as much again
+
+
+def brier_score(probabilities: Tensor, targets: Tensor) -> float:
+    """Return the mean squared distance of probabilities from those of the right tokens alone.
+
+    Args:
+        probabilities: ``(rows, vocab)``.
+        targets: the right tokens, ``(rows,)`` int64.
+    """
+    right = targets.unsqueeze(1)
+    errors = probabilities.scatter_add(1, right, probabilities.new_full(right.shape, -1))
+    return float(errors.square().sum(1).mean(dtype=torch.float64))
 
 
 def calibrating_factor(scores: Tensor, targets: Tensor, alpha: float) -> float:
-    """Return the factor of the scores with the smallest loss, from 1/8 to 8.
+    """Return the factor of the scores with the smallest Brier score, from 1/4 to 4.
 
-    If several factors have it, as where each right token has all probability, it is the smallest.
+    A golden-section search in its logarithm; of several factors with this score it finds the
+    smallest.
 
     Args:
         scores: ``(rows, vocab)``.
         targets: the right tokens, ``(rows,)`` int64.
         alpha: of entmax.
     """
-    # Where all scores are shifted, (p - e) z stays; small scores keep their digits.
-    scores = scores - scores.amax(1, keepdim=True)
-    of_targets = scores.gather(1, targets.unsqueeze(1)).sum(dtype=torch.float64)
 
-    def slope(factor: float) -> float:
-        """Return L'(factor)."""
-        expected = (entmax(factor * scores, alpha) * scores).sum(dtype=torch.float64)
-        return float(expected - of_targets)
+    def score_at(power: float) -> float:
+        """Return the Brier score with the factor 2^power."""
+        return brier_score(entmax(2**power * scores, alpha), targets)
 
-    low, high = float(_LOWEST), float(_HIGHEST)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if slope(2**middle) < 0:
-            low = middle
+    low, high = -_LARGEST_POWER, _LARGEST_POWER
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = score_at(left), score_at(right)
+    while high - low > _PRECISION:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = score_at(left)
         else:
-            high = middle
-    return 2.0**high
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = score_at(right)
+    return float(2 ** ((low + high) / 2))
 
 
 def calibrate(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> float:
     """Return the factor of a model's output layer that fits the targets of the batches.
 
-    Of many targets, every n-th is taken, so that their scores fit in 134 MB.
+    Of many targets, every n-th is taken, so that their scores take 67 MB.
 
     Args:
         model: in evaluation mode; its output layer is not multiplied yet.

@@ -126,6 +126,17 @@ class TestCertificates:
             "none": {"share": 0.2, "accuracy": 0.0},
         }
 
+    def test_probabilities_of_first_outputs_are_compared(
+        self, arguments: tuple[object, ...], tmp_path: Path
+    ) -> None:
+        """0.9 twice and right, 0.8 and right, 0.6 and wrong, 0 and wrong."""
+        figures = scores(tmp_path, *arguments)["probabilities"]
+        assert figures == {
+            "queries": 5,
+            "mean": pytest.approx(3.2 / 5),
+            "calibration_error": pytest.approx((2 * 0.1 + 0.2 + 0.6) / 5),
+        }
+
     def test_first_outputs_count(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
         assert scores(tmp_path, *arguments)["all"]["accuracy"] == pytest.approx(3 / 5)
 

@@ -96,6 +96,12 @@ COLUMNS = ("--columns", "source,target")
         ),
         pytest.param(("cat",), (), "no targets, hence no predictions", id="no targets"),
         pytest.param(
+            ("cat\tk\t1\t1\tonly\t", "gnu\tn\t1\t1.5\tonly\t"),
+            COLUMNS,
+            "p.tsv:2: '1.5' is no probability from 0 to 1",
+            id="no probability",
+        ),
+        pytest.param(
             ("cat\tk",),
             (*COLUMNS, "--source", "x"),
             "--source goes with files of tokens",

@@ -205,12 +205,15 @@ def documented_defaults() -> dict[str, str]:
     return {name: value for name, value in defaults.items() if value and value not in TRAIN.options}
 
 
+def written(default: object) -> str:
+    """Return a default as documents have it."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}" if isinstance(default, int | float) else str(default)
+
+
 def test_the_defaults_are_those_of_the_documents() -> None:
     documented = documented_defaults()
     # Entries of several options, with values that are numbers and words, were found.
     assert {"alpha_init_mean", "alpha_init_std", "valid_bleu_tokenize"} <= documented.keys()
-    declared = {name: TRAIN.options[name].default for name in documented}
-    assert documented == {
-        name: f"{default:g}" if isinstance(default, (int, float)) else str(default)
-        for name, default in declared.items()
-    }
+    assert documented == {name: written(TRAIN.options[name].default) for name in documented}
