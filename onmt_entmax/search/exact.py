@@ -23,10 +23,10 @@ from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
-from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.frontier import Frontier
 from onmt_entmax.search.penalties import Amount
 from onmt_entmax.search.prefixes import Continuations, Sentence
+from onmt_entmax.search.request import Request
 from onmt_entmax.search.state import SearchState, source_lengths
 from onmt_entmax.search.stepper import Stepper
 
@@ -82,14 +82,14 @@ def exact_search(
             start = beam_search(stepper, batch, first, [prefix], [automaton], [banned])[0]
         if is_settled(start, config.n_best):
             return start
-    (forced,) = checked_prefixes([prefix], 1, stepper, config.max_length)
+    request = Request(batch, [prefix], [automaton], [banned])
+    (of_sentence,) = request.of_sentences(stepper, config.max_length)
     (length,) = source_lengths(stepper, batch, config)
-    check_tokens(banned, stepper.vocabulary_size)
     sentence = Sentence(
         number=0,
-        forced=tuple(forced),
-        automaton=automaton,
-        banned=frozenset(banned),
+        forced=of_sentence.forced,
+        automaton=of_sentence.automaton,
+        banned=of_sentence.banned,
         source_length=length,
     )
     search = _ExactSearch(
