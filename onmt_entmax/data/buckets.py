@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from onmt_entmax.data.corpus import Line, Pair
-from onmt_entmax.data.numbered import EncodedPairs, numbered
+from onmt_entmax.data.encoded import EncodedPairs
+from onmt_entmax.data.numbered import NumberedPairs
 from onmt_entmax.data.seeding import with_seed
 from onmt_entmax.data.token_rows import Integers
 from onmt_entmax.data.vocabulary import Vocabularies
@@ -107,8 +108,7 @@ class _Lines:
         self._is_passed = True
         pairs = (self._pair_of(corpus, line) for corpus, line in self._lines)
         # All pairs may be filtered out: a stream of batches takes empty buckets.
-        read_pairs, _has_pairs = with_seed(seed, lambda: numbered(pairs))
-        encoded = read_pairs.encode(self._vocabularies)
+        encoded = with_seed(seed, lambda: NumberedPairs.of(pairs)).encode(self._vocabularies)
         return Bucket(encoded, np.arange(len(encoded.kept)))
 
     def skip(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from onmt_entmax.data.numbered import LanguageTokens
+from onmt_entmax.data.language_tokens import LanguageTokens
 from onmt_entmax.data.vocabulary import Vocabularies
 
 

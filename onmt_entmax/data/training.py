@@ -1,4 +1,4 @@
-"""All that a training reads: its corpora, checked and read once, and their vocabularies.
+"""The data of a training: its corpora, their vocabularies, and the pairs of each epoch.
 
 How often the corpora are read before the first update:
 
@@ -14,53 +14,35 @@ Kept pairs serve all epochs. Others are read again in each epoch, bucket by buck
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
+from onmt_entmax.config import DataConfig, VocabularyConfig
 from onmt_entmax.data.buckets import ReadBucket, kept_buckets, read_buckets
-from onmt_entmax.data.corpus import (
-    CorpusError,
-    Line,
-    Pair,
-    build_pipe,
-    count_pairs,
-    endless_lines,
-    pair_of,
-    read_lines,
-)
+from onmt_entmax.data.corpus import Line, build_pipe, count_pairs, endless_lines, read_lines
 from onmt_entmax.data.development import Development, read_development
+from onmt_entmax.data.first_reading import (
+    Tokens,
+    count_tokens,
+    keep_pairs,
+    training_pair,
+    uncopied_symbols,
+)
 from onmt_entmax.data.mixture import Mixture
-from onmt_entmax.data.numbered import LanguageTokens, NumberedPairs, numbered
-from onmt_entmax.data.seeding import with_seed
+from onmt_entmax.data.numbered import NumberedPairs
 from onmt_entmax.data.seen_tokens import with_seen_tokens
 from onmt_entmax.data.subwords import SUBWORDS
-from onmt_entmax.data.transforms import Pipe
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
 from onmt_entmax.strings.cells import Cells, count_cells
-from onmt_entmax.strings.codec import Codec, frequent_symbols
+from onmt_entmax.strings.codec import Codec
 from onmt_entmax.strings.task import is_language
 
 MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
 _FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
-_CHUNK = 1 << 14  # lines under one seed when tokens are counted
 VALID = "valid"  # the corpus of this name is the development set, as in OpenNMT-py
-
-T = TypeVar("T")
-
-
-class _Tokens(NamedTuple):
-    """The tokens of a training's data."""
-
-    counts: tuple[Counter[str], Counter[str]]
-    """Of source and target."""
-    languages: dict[str, LanguageTokens]
-    """Empty unless every source begins with its language."""
 
 
 class TrainingData:
@@ -106,21 +88,22 @@ class TrainingData:
             count_pairs(config.valid)  # which refuses files that do not fit
         self.specials = _specials(config)
         self.codec = self._codec(vocabulary, vocabularies)
-        pairs = NumberedPairs() if self._can_be_kept() else None
-        tokens = self._first_tokens(pairs)
+        pairs, tokens = self._first_reading()
         self.counts = (Counter(), Counter()) if tokens is None else tokens.counts
         languages = {} if tokens is None else tokens.languages
         self.languages = {name: of_language.source for name, of_language in languages.items()}
-        if vocabularies is not None:
-            unrecorded, self.new_files = vocabularies, dict[Path, str]()
-        else:
-            unrecorded, self.new_files = build_vocabularies(
-                vocabulary, lambda: (tokens or self._count()).counts, self.specials
+        is_continued = vocabularies is not None
+        self.new_files: dict[Path, str] = {}
+        if vocabularies is None:
+            vocabularies, self.new_files = build_vocabularies(
+                vocabulary,
+                lambda: (tokens or count_tokens(config, self.codec)).counts,
+                self.specials,
             )
         # With subwords, other tokens than those of training may write the same letters.
         has_subwords = not SUBWORDS.isdisjoint(self._transforms())
         self.vocabularies = with_seen_tokens(
-            unrecorded, languages, targets=not has_subwords, continued=vocabularies is not None
+            vocabularies, languages, targets=not has_subwords, continued=is_continued
         )
         self._pairs = None if pairs is None else pairs.encode(self.vocabularies)
 
@@ -140,20 +123,10 @@ class TrainingData:
             return Codec.of_vocabulary(task, vocabularies.source)
         if file is not None and Path(file).is_file():
             return Codec.of_vocabulary(task, read_counts(file))
-        return Codec(task, self._frequent_symbols())
-
-    def _frequent_symbols(self) -> frozenset[str]:
-        """Read every pair once; return the source tokens that are not copied."""
-        sources = (
-            source
-            for corpus in self.config.corpora
-            for chunk in self._in_chunks(corpus, self._text_pair, _sources_of)
-            for source in chunk
-        )
-        return frequent_symbols(sources, self.config.task, self.config.copy_frequency)
+        return Codec(task, uncopied_symbols(self.config))
 
     def _can_be_kept(self) -> bool:
-        """Tell whether all epochs have the same pairs, and memory has room for them."""
+        """Return whether all epochs have the same pairs, and memory has room for them."""
         corpora = self.config.corpora
         paths = {path for corpus in corpora for path in (corpus.path_src, corpus.path_tgt)}
         size = sum(Path(path).stat().st_size for path in paths)
@@ -164,90 +137,24 @@ class TrainingData:
         return {name for corpus in self.config.corpora for name in corpus.transforms}
 
     def _begins_with_language(self) -> bool:
-        """Tell whether the first source begins with a language."""
+        """Return whether the first source begins with a language."""
         tokens = next(read_lines(self.config.corpora[0])).source.split()
         return bool(tokens) and is_language(tokens[0])
 
-    def _first_tokens(self, pairs: NumberedPairs | None) -> _Tokens | None:
-        """Return the tokens of the data; None if only a missing vocabulary needs them.
+    def _first_reading(self) -> tuple[NumberedPairs | None, Tokens | None]:
+        """Read every pair once, if that is needed even where vocabularies exist.
 
-        Args:
-            pairs: receives all pairs, if they are to be kept.
-
-        Raises:
-            CorpusError: no pair of a corpus is left.
-        """
-        if pairs is not None:
-            return self._keep(pairs)
-        return self._count() if self._begins_with_language() else None
-
-    def _keep(self, pairs: NumberedPairs) -> _Tokens:
-        """Read every pair once, and add it to `pairs`; return the tokens.
+        Returns:
+            The pairs, if they are kept for all epochs; and the tokens, if they were counted.
 
         Raises:
             CorpusError: no pair of a corpus is left.
         """
-        for corpus in self.config.corpora:
-            has_pairs = list(self._in_chunks(corpus, self._training_pair, pairs.add))
-            _refuse_empty(corpus, any(has_pairs))
-        return _Tokens(pairs.counts(), pairs.by_language() or {})
-
-    def _count(self) -> _Tokens:
-        """Read every pair once; return the tokens.
-
-        Raises:
-            CorpusError: no pair of a corpus is left.
-        """
-        counts = Counter[str](), Counter[str]()
-        languages: dict[str, LanguageTokens] = {}
-        all_named = True  # whether every source begins with a language
-        for corpus in self.config.corpora:
-            corpus_has_pairs = False
-            for pairs, has_pairs in self._in_chunks(corpus, self._training_pair, numbered):
-                corpus_has_pairs = corpus_has_pairs or has_pairs
-                for total, more in zip(counts, pairs.counts(), strict=True):
-                    total.update(more)
-                of_chunk = pairs.by_language()
-                all_named = all_named and of_chunk is not None
-                for language, tokens in (of_chunk or {}).items():
-                    so_far = languages.setdefault(language, LanguageTokens(set(), set()))
-                    so_far.source.update(tokens.source)
-                    so_far.target.update(tokens.target)
-            _refuse_empty(corpus, corpus_has_pairs)
-        return _Tokens(counts, languages if all_named else {})
-
-    def _in_chunks(
-        self,
-        corpus: CorpusConfig,
-        pair_of_line: Callable[[Line, Pipe], Pair | None],
-        read: Callable[[Iterable[Pair | None]], T],
-    ) -> Iterator[T]:
-        """Yield what a function returns for each chunk of a corpus.
-
-        Args:
-            corpus: whose lines are read.
-            pair_of_line: applies the transforms, whose random numbers depend on the chunk alone.
-            read: reads the pairs of a chunk.
-        """
-        pipe, lines = build_pipe(corpus, self.config), read_lines(corpus)
-        for number in itertools.count():
-            chunk = list(itertools.islice(lines, _CHUNK))
-            if not chunk:
-                return
-            pairs = (pair_of_line(line, pipe) for line in chunk)
-            yield with_seed(f"{self.config.seed}/{corpus.name}/{number}", partial(read, pairs))
-
-    def _text_pair(self, line: Line, pipe: Pipe) -> Pair | None:
-        """Return the tokens of a line's texts; None if the pair is left out, see `pair_of`."""
-        return pair_of(line, pipe, self.config, is_train=True)
-
-    def _training_pair(self, line: Line, pipe: Pipe) -> Pair | None:
-        """Return the network's tokens of a line; None if the pair is left out."""
-        pair = self._text_pair(line, pipe)
-        if pair is None:
-            return None
-        source, target, _ = self.codec.encode(*pair)
-        return source, target
+        if self._can_be_kept():
+            return keep_pairs(self.config, self.codec)
+        if self._begins_with_language():
+            return None, count_tokens(self.config, self.codec)
+        return None, None
 
     # --- lines ---
 
@@ -276,20 +183,19 @@ class TrainingData:
 
     def buckets(self, epoch: int) -> Iterator[ReadBucket]:
         """Yield for each bucket of an epoch a function from a seed to its pairs."""
-        size = self.config.bucket_size
+        config, codec = self.config, self.codec
+        size = config.bucket_size
         if self._pairs is not None:
             starts = [0, *itertools.accumulate(self.sizes)]
-            order = (starts[number] + line for number, line in self.mixed(epoch))
+            order = (starts[corpus] + line for corpus, line in self.mixed(epoch))
             rows = np.fromiter(order, np.int64, self.epoch_size)
             return kept_buckets(self._pairs, rows, size)
-        pipes = [
-            build_pipe(corpus, self.config, self.vocabularies) for corpus in self.config.corpora
-        ]
+        pipes = [build_pipe(corpus, config, self.vocabularies) for corpus in config.corpora]
         return read_buckets(
             lines=self._read_epoch(epoch),
             count=self.epoch_size,
             size=size,
-            pair_of=lambda number, line: self._training_pair(line, pipes[number]),
+            pair_of=lambda number, line: training_pair(line, pipes[number], config, codec),
             vocabularies=self.vocabularies,
         )
 
@@ -316,18 +222,3 @@ def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
         sorted({token for source, _ in added for token in source}),
         sorted({token for _, target in added for token in target}),
     )
-
-
-def _sources_of(pairs: Iterable[Pair | None]) -> list[list[str]]:
-    """Return the sources of pairs, without those that are left out."""
-    return [pair[0] for pair in pairs if pair is not None]
-
-
-def _refuse_empty(corpus: CorpusConfig, has_pairs: bool) -> None:
-    """Refuse a corpus without pairs.
-
-    Raises:
-        CorpusError: names the corpus.
-    """
-    if not has_pairs:
-        raise CorpusError(f"corpus {corpus.name!r}: no pair is left after transforms and filters")

@@ -2,7 +2,6 @@
 
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search, stream_search
-from onmt_entmax.search.beam_steps import Request
 from onmt_entmax.search.certificate import Certificate, Hypothesis, SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraint_compiler import ConstraintCompiler
@@ -14,6 +13,7 @@ from onmt_entmax.search.line_constraints import LineConstraints
 from onmt_entmax.search.mbr import Decision, decide
 from onmt_entmax.search.model_stepper import ModelStepper
 from onmt_entmax.search.penalties import Penalties
+from onmt_entmax.search.request import Request
 from onmt_entmax.search.sampling import Sample, Sampling, sample
 from onmt_entmax.search.sequence_ensemble import (
     ListedSequences,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from onmt_entmax.search.beam_steps import Automata, Banned, BeamSearch, Request
+from onmt_entmax.search.beam_steps import BeamSearch
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
+from onmt_entmax.search.request import Automata, Banned, Request
 from onmt_entmax.search.stepper import Stepper
 
 

@@ -7,39 +7,19 @@ what finishes and what is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from onmt_entmax.errors import counted
 from onmt_entmax.search.arrays import Flags, Floats, Ints
-from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.prefixes import Continuations, Sentence, Start
+from onmt_entmax.search.request import Request
 from onmt_entmax.search.state import SearchState, source_lengths
 from onmt_entmax.search.stepper import Stepper
-
-Automata = Sequence[Automaton | None]
-"""For each sentence what its output must satisfy, if anything."""
-
-Banned = Sequence[Collection[int]]
-"""For each sentence token ids that its output may not have."""
-
-
-class Request(NamedTuple):
-    """A batch, and what is asked of the outputs of its sentences."""
-
-    batch: Any
-    """What the stepper's `start` takes; its `len` is the number of sentences."""
-    prefixes: Sequence[Sequence[int]] | None = None
-    """For each sentence the token ids that its output must start with."""
-    automata: Automata | None = None
-    banned: Banned | None = None
-    """Besides the tokens of `SearchConfig.constraints`."""
 
 
 class SentenceStep(NamedTuple):
@@ -124,31 +104,24 @@ class BeamSearch:
         Raises:
             SearchError, ValueError: as `beam_search`.
         """
-        batch, count = request.batch, len(request.batch)
-        stepper, config = self._stepper, self._config
-        prefixes = checked_prefixes(request.prefixes, count, stepper, config.max_length)
-        for name, items in (("automata", request.automata), ("banned", request.banned)):
-            if items is not None and len(items) != count:
-                raise ValueError(f"{name} has {len(items)} for {counted(count, 'sentence')}")
-        automata = request.automata or [None] * count
-        never = [frozenset(tokens) for tokens in request.banned or [()] * count]
-        check_tokens(frozenset().union(*never), stepper.vocabulary_size)
-        lengths = source_lengths(stepper, batch, config)
+        stepper, batch = self._stepper, request.batch
+        of_sentences = request.of_sentences(stepper, self._config.max_length)
+        lengths = source_lengths(stepper, batch, self._config)
         decoder_state = stepper.start(batch)
-        may_start_again = self._first_beam < config.beam_size
+        may_start_again = self._first_beam < self._config.beam_size
         sentences = [
             Sentence(
                 number=self._admitted + row,
-                forced=tuple(prefixes[row]),
-                automaton=automata[row],
-                banned=never[row],
+                forced=of_sentence.forced,
+                automaton=of_sentence.automaton,
+                banned=of_sentence.banned,
                 beam=self._first_beam,
                 source_length=lengths[row],
                 start=Start(decoder_state, row) if may_start_again else None,
             )
-            for row in range(count)
+            for row, of_sentence in enumerate(of_sentences)
         ]
-        self._admitted += count
+        self._admitted += len(sentences)
         self._state.add(decoder_state, sentences)
 
     @torch.inference_mode()

@@ -9,12 +9,11 @@ At any time, every sequence has finished, or starts with a prefix that waits in 
 dropped. The sentence's `Proof` counts what is dropped; at the end, that is the frontier, too.
 """
 
-import heapq
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,9 +23,10 @@ from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
-from onmt_entmax.search.constraints import check_tokens, checked_prefixes
+from onmt_entmax.search.frontier import Frontier
 from onmt_entmax.search.penalties import Amount
 from onmt_entmax.search.prefixes import Continuations, Sentence
+from onmt_entmax.search.request import Request
 from onmt_entmax.search.state import SearchState, source_lengths
 from onmt_entmax.search.stepper import Stepper
 
@@ -82,14 +82,14 @@ def exact_search(
             start = beam_search(stepper, batch, first, [prefix], [automaton], [banned])[0]
         if is_settled(start, config.n_best):
             return start
-    (forced,) = checked_prefixes([prefix], 1, stepper, config.max_length)
+    request = Request(batch, [prefix], [automaton], [banned])
+    (of_sentence,) = request.of_sentences(stepper, config.max_length)
     (length,) = source_lengths(stepper, batch, config)
-    check_tokens(banned, stepper.vocabulary_size)
     sentence = Sentence(
         number=0,
-        forced=tuple(forced),
-        automaton=automaton,
-        banned=frozenset(banned),
+        forced=of_sentence.forced,
+        automaton=of_sentence.automaton,
+        banned=of_sentence.banned,
         source_length=length,
     )
     search = _ExactSearch(
@@ -110,29 +110,8 @@ def is_settled(result: SearchResult, n_best: int) -> bool:
     return certificate.level == "exhaustive" or certificate.proven >= n_best > 0
 
 
-class _Order(NamedTuple):
-    """Which continuations go first: of the frontier, the smallest order."""
-
-    minus_log_prob: float
-    """Of the most probable one."""
-    minus_push: int
-    """Minus the number of the push: among equally probable ones the latest, which are longest, go
-    first. No two are equal."""
-
-
-class _Waiting(NamedTuple):
-    """Continuations of one step that were not followed yet."""
-
-    order: _Order
-    """Must be the first field: a heap compares tuples by it."""
-    continuations: Continuations
-    """All of the step."""
-    positions: Ints
-    """`(left,)` positions of those that wait, the most probable first."""
-
-
 class _ExactSearch:
-    """The search of one sentence, and its frontier.
+    """The search of one sentence.
 
     With a `mass`, hypotheses are listed until they hold it; otherwise the `n_best` are looked for.
 
@@ -161,8 +140,7 @@ class _ExactSearch:
         # A mass of 1 asks for the whole support, of which a part may reach 1 by rounding: no sum
         # may end the search then.
         self._mass = math.inf if mass is not None and mass >= 1 else mass
-        self._frontier: list[_Waiting] = []  # a heap
-        self._pushes = 0
+        self._frontier = Frontier(budget.states)
         self._finished_before: set[tuple[int, ...]] = set()
 
     def run(self, decoder_state: Any) -> SearchResult:
@@ -181,15 +159,15 @@ class _ExactSearch:
             self._take_over(self._before)
         self._expand()
         while self._frontier and not self._enough():
-            _, continuations, positions = heapq.heappop(self._frontier)
+            continuations, positions = self._frontier.pop()
             count = min(self._budget.rows, self._budget.expansions - sentence.rows)
             self._push(continuations, positions[count:])
             chosen = self._promising(continuations, positions[:count])
             state.follow(continuations, chosen)
             if len(chosen):
                 self._expand()
-        for waiting in self._frontier:
-            self._drop(waiting.continuations.log_prob[waiting.positions])
+        for log_prob in self._frontier.log_probs():
+            self._drop(log_prob)
         return self._result()
 
     def _take_over(self, before: SearchResult) -> None:
@@ -229,7 +207,7 @@ class _ExactSearch:
         """Return whether the budget has ended, or no waiting prefix matters; one must wait."""
         if self._sentence.rows >= self._budget.expansions:
             return True
-        log_bound = -self._frontier[0].order.minus_log_prob
+        log_bound = self._frontier.log_bound
         if self._mass is None:
             return bool(self._hopeless(log_bound))
         # Hypotheses are sorted; no waiting prefix can lead to one above these.
@@ -280,18 +258,8 @@ class _ExactSearch:
             continuations: of one step.
             positions: `(n,)` of these prefixes, the most probable first.
         """
-        if len(positions):
-            self._pushes += 1
-            order = _Order(-continuations.log_prob[positions[0]], -self._pushes)
-            heapq.heappush(self._frontier, _Waiting(order, continuations, positions))
-        while self._states() > self._budget.states:
-            worst = self._frontier.pop(self._frontier.index(max(self._frontier)))
-            self._drop(worst.continuations.log_prob[worst.positions])
-            heapq.heapify(self._frontier)
-
-    def _states(self) -> int:
-        """Return how many decoder states the frontier keeps."""
-        return sum(len(waiting.continuations.parents.prefix) for waiting in self._frontier)
+        for log_prob in self._frontier.push(continuations, positions):
+            self._drop(log_prob)
 
     def _drop(self, log_prob: Floats, cut: bool = False) -> None:
         """Add prefixes `(n,)` to D: they will not be followed."""

@@ -1,20 +1,14 @@
 """Steps of a search with any of OpenNMT-py's decoders, which keep their state inside the module.
 
 The state is taken out after each step, so that a search can select rows, and go back to earlier
-ones. What the decoder reads of a source is the same for all rows of its sentence, and kept once:
-
-    source          owner of each row       of_rows, for one step
-    sentence 0      row 0: 0                source of sentence 0
-    sentence 1      row 1: 0                source of sentence 0
-    sentence 2      row 2: 2                source of sentence 2
+ones. What the decoder reads of a source is kept once for each sentence, see `decoder_sources.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -22,80 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from onmt_entmax.search.decoder_sources import DecoderSource, DecoderSources
 from onmt_entmax.search.stepper import OutputFunction, Step
 
 # What a Transformer's layer has computed of the source, by the names in its cache.
 _OF_SOURCE = ("memory_keys", "memory_values")
-
-
-@dataclass(frozen=True)
-class DecoderSource:
-    """What a decoder reads of the source, once for each sentence and not for each row."""
-
-    memory_bank: Tensor
-    """`(source length, sentences, hidden)`"""
-    lengths: Tensor
-    """`(sentences,)`"""
-    src: Tensor | None = None
-    """`(source length, sentences, 1)` ids, for a Transformer"""
-    cache: dict[str, dict[str, Tensor]] = field(default_factory=dict)
-    """Keys and values of a Transformer's layers, `(sentences, heads, source length, size)`; empty
-    before its first step"""
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    @property
-    def is_of_transformer(self) -> bool:
-        """Whether a Transformer reads it, and not a recurrent decoder."""
-        return self.src is not None
-
-    def rows(self, owner: Tensor) -> DecoderSource:
-        """Return the source of each row, or of chosen sentences.
-
-        Args:
-            owner: `(rows,)` sentence of each row, on the CPU.
-        """
-        if torch.equal(owner, torch.arange(len(self))):
-            return self
-        index = owner.to(self.lengths.device)
-
-        def pick(tensor: Tensor, dim: int) -> Tensor:
-            if len(self) > 1:
-                return tensor.index_select(dim, index)
-            # All rows are of the one sentence: views of it, without a copy.
-            return tensor.expand([len(owner) if d == dim else -1 for d in range(tensor.dim())])
-
-        return DecoderSource(
-            memory_bank=pick(self.memory_bank, 1),
-            lengths=pick(self.lengths, 0),
-            src=None if self.src is None else pick(self.src, 1),
-            cache={
-                layer: {name: pick(tensor, 0) for name, tensor in tensors.items()}
-                for layer, tensors in self.cache.items()
-            },
-        )
-
-
-@dataclass(frozen=True)
-class RowSources:
-    """The sources of some rows; states whose rows have the same sources share one object."""
-
-    source: DecoderSource
-    owner: Tensor
-    """`(rows,)` position in `source` of each row's sentence, on the CPU"""
-
-    @cached_property
-    def of_rows(self) -> DecoderSource:
-        """The source of each row, copied when the first step needs it."""
-        return self.source.rows(self.owner)
-
-    def compact(self) -> RowSources:
-        """Return the same without the sources of sentences that no row belongs to."""
-        used, owner = torch.unique(self.owner, return_inverse=True)
-        if len(used) == len(self.source):
-            return self
-        return RowSources(self.source.rows(used), owner)
 
 
 @dataclass(frozen=True)
@@ -104,7 +29,7 @@ class DecoderState:
 
     inside: dict[str, Any]
     """The decoder's own `state`, without what is in `sources`."""
-    sources: RowSources
+    sources: DecoderSources
     length: int = 0
     """Tokens taken so far, `bos` included."""
 
@@ -134,7 +59,7 @@ class OpenNMTDecoding:
         """
         inside = _copy_dicts(state)
         source = DecoderSource(bank, lengths, inside.pop("src", None))
-        return DecoderState(inside, RowSources(source, torch.arange(len(lengths))))
+        return DecoderState(inside, DecoderSources(source, torch.arange(len(lengths))))
 
     def step(self, state: DecoderState, tokens: Tensor) -> Step:
         """Append `tokens` `(rows,)` int64 to the rows."""
@@ -173,7 +98,7 @@ class OpenNMTDecoding:
         # At the first step each sentence has one row: keep keys and values once for each sentence.
         # From now on the decoder reads only the size of the memory bank.
         source = replace(before.source, memory_bank=before.source.memory_bank[:1], cache=cache)
-        return DecoderState(inside, RowSources(source, before.sources.owner), length)
+        return DecoderState(inside, DecoderSources(source, before.sources.owner), length)
 
     def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
         """Return the state of `rows` `(new rows,)` int64, on the CPU.
@@ -187,7 +112,7 @@ class OpenNMTDecoding:
         decoder.map_state(lambda tensor, dim: tensor.index_select(dim, index))
         inside = _copy_dicts(decoder.state)
         inside.pop("src")
-        return replace(state, inside=inside, sources=_select_sources(state.sources, rows))
+        return replace(state, inside=inside, sources=state.sources.select(rows))
 
     def join(self, states: Sequence[DecoderState]) -> DecoderState:
         """Return one state of all rows of recurrent states.
@@ -213,21 +138,7 @@ class OpenNMTDecoding:
             [sources.owner + start for sources, start in zip(compact, starts, strict=True)]
         )
         length = max(state.length for state in states)
-        return DecoderState(inside, RowSources(source, owner), length)
-
-
-def _select_sources(sources: RowSources, rows: Tensor) -> RowSources:
-    """Return the sources of `rows` `(new rows,)` int64."""
-    owner = sources.owner[rows]
-    if torch.equal(owner, sources.owner):
-        return sources
-    source = sources.source
-    if source.is_of_transformer and not source.cache:
-        # A Transformer's first step needs one row for each sentence (see `_take_state`).
-        return RowSources(source.rows(owner), torch.arange(len(owner)))
-    selected = RowSources(source, owner)
-    # Copying the sources that are left pays once half of the sentences have gone.
-    return selected.compact() if 2 * len(torch.unique(owner)) <= len(source) else selected
+        return DecoderState(inside, DecoderSources(source, owner), length)
 
 
 def _remove_source_cache(inside: dict[str, Any]) -> dict[str, dict[str, Tensor]]:

@@ -18,15 +18,12 @@ certificate.py explains proofs; F are the finished hypotheses.
 
 from __future__ import annotations
 
-import sys
-from bisect import insort
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from onmt_entmax.search.arrays import (
     Flags,
@@ -37,7 +34,7 @@ from onmt_entmax.search.arrays import (
     rank_within,
 )
 from onmt_entmax.search.automaton import SATISFIED, VIOLATED, RowAutomata
-from onmt_entmax.search.certificate import Hypothesis, SearchResult
+from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_tokens
 from onmt_entmax.search.exclusion import Exclusion
@@ -45,7 +42,8 @@ from onmt_entmax.search.expansion import expand, with_candidates
 from onmt_entmax.search.log_probs import check_size
 from onmt_entmax.search.penalties import Amount, Count
 from onmt_entmax.search.prefixes import Continuations, Prefix, Rows, Sentence
-from onmt_entmax.search.stepper import SearchError, Stepper, no_support
+from onmt_entmax.search.ranking import Ranking
+from onmt_entmax.search.stepper import Stepper, no_support
 
 
 def source_lengths(stepper: Stepper, batch: Any, config: SearchConfig) -> Sequence[int]:
@@ -70,8 +68,7 @@ class SearchState:
         special = {*config.constraints.banned, *stepper.excluded, stepper.bos, stepper.eos}
         check_tokens(special, stepper.vocabulary_size)
         self._stepper, self._config = stepper, config
-        returns_all = config.all_found or config.n_best == 0
-        self._most_returned = sys.maxsize if returns_all else config.n_best
+        self._ranking = Ranking(config)
         no_rows = np.empty(0, dtype=np.int64)
         self.rows = Rows(
             decoder_state=None,
@@ -215,41 +212,7 @@ class SearchState:
             sentence, log_prob = self.sentences[rows.sentence[row]], float(finish[row])
             sentence.proof.finish(log_prob)
             length, last_attention = int(rows.length[row]), continuations.attention[row]
-            self._rank_hypothesis(sentence, rows.prefix[row], log_prob, length, last_attention)
-
-    def _rank_hypothesis(
-        self,
-        sentence: Sentence,
-        prefix: Prefix,
-        log_prob: float,
-        length: int,
-        last_attention: Tensor | None,
-    ) -> None:
-        """Add a finished hypothesis to the best of its sentence, if it is one of these.
-
-        Args:
-            sentence: the sentence.
-            prefix: the hypothesis without its end symbol.
-            log_prob: of the hypothesis with its end symbol.
-            length: of the prefix.
-            last_attention: `(source length,)` of the end symbol's step.
-        """
-        penalties, best = self._config.penalties, sentence.best
-        attention, score = None, log_prob
-        if penalties.covers:
-            attention = prefix.all_attention(last_attention)
-            if attention is None:
-                raise SearchError("a coverage penalty needs a model with attention")
-        if penalties.change_scores:
-            score = penalties.score(log_prob, length, attention, sentence.source_length)
-        is_full = len(best) >= self._most_returned
-        if is_full and (score, log_prob) <= (best[-1].score, best[-1].log_prob):
-            return
-        if attention is None:  # collected only now, since most hypotheses are not kept
-            attention = prefix.all_attention(last_attention)
-        hypothesis = Hypothesis(prefix.tokens(), log_prob, score, attention)
-        insort(best, hypothesis, key=lambda other: (-other.score, -other.log_prob))
-        del best[self._most_returned :]
+            self._ranking.add(sentence, rows.prefix[row], log_prob, length, last_attention)
 
     def cut(self, continuations: Continuations) -> Flags:
         """Return which rows `(rows,)` the length limit cuts, and remember the best as unfinished.
@@ -263,17 +226,9 @@ class SearchState:
             satisfied = self._automata.distance(rows.sentence, rows.automaton_state) == 0
             remembered = at_limit & (continuations.options.continuations > 0) & satisfied
             for row in np.flatnonzero(remembered).tolist():
-                self._remember_unfinished(row)
+                sentence = self.sentences[rows.sentence[row]]
+                self._ranking.add_unfinished(sentence, rows.prefix[row], float(rows.log_prob[row]))
         return at_limit
-
-    def _remember_unfinished(self, row: int) -> None:
-        """Make a live prefix its sentence's `unfinished` if it is more probable than that."""
-        sentence = self.sentences[self.rows.sentence[row]]
-        prefix, log_prob = self.rows.prefix[row], float(self.rows.log_prob[row])
-        best = sentence.unfinished
-        if best is None or log_prob > best.log_prob:
-            attention = prefix.all_attention(None)
-            sentence.unfinished = Hypothesis(prefix.tokens(), log_prob, log_prob, attention)
 
     def follow(self, continuations: Continuations, chosen: Ints) -> None:
         """Make the continuations at `chosen`, positions of candidates `(n,)`, the live prefixes."""

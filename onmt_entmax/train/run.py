@@ -34,6 +34,7 @@ from onmt_entmax.train.run_data import read_data, trained_cells
 from onmt_entmax.train.run_folder import RunFolder, alone
 from onmt_entmax.train.run_network import starting_network
 from onmt_entmax.train.shared import connected, shared_updates
+from onmt_entmax.train.state import Resumed
 from onmt_entmax.train.trainer import Outcome, Trainer
 
 # Between the seeds of two processes: far, since the seeds that people choose are often neighbours.
@@ -86,36 +87,28 @@ def run_training(
         if processes.rank > 0:  # each process draws its own dropout masks
             torch.manual_seed(run.seed + _SEEDS_APART * processes.rank)
         evaluate = None if data.valid is None else make_evaluate(corpora, validation, tell)
-        following = next_command(folder, corpora)
-        log = None
+        next_step = next_command(folder, corpora)
         if processes.writes:
             clean_folder(run, corpora, resumed, tell)
-            log = Log(
-                run=folder,
-                first=0 if resumed is None else resumed.step,
-                config=training,
-                alpha=model.generator_alpha,
-                tensorboard=run.tensorboard,
-            )
-        with nullcontext() if log is None else closing(log):
-            cells = trained_cells(corpora, resumed, tell) if processes.writes else {}
+            cells = trained_cells(corpora, resumed, tell)
             if cells:
                 other_files[CELLS] = cells_text(cells).encode()
-            saves = RunFolder(
-                path=folder,
-                config=model,
-                vocabularies=corpora.vocabularies,
-                options=record,
-                keep=run.keep_checkpoint,
-                others=other_files,
-                unchanged=unchanged,
-            )
+        log = _open_log(run, model, training, resumed) if processes.writes else None
+        with nullcontext() if log is None else closing(log):
             trainer = Trainer(
                 model=network,
                 batches=TrainingBatches(corpora, data.num_workers),
                 config=training,
                 evaluate=evaluate,
-                run=saves,
+                run=RunFolder(
+                    path=folder,
+                    config=model,
+                    vocabularies=corpora.vocabularies,
+                    options=record,
+                    keep=run.keep_checkpoint,
+                    others=other_files,
+                    unchanged=unchanged,
+                ),
                 log=log,
                 processes=processes,
             )
@@ -129,7 +122,7 @@ def run_training(
         tell(f"continue with the same command and -train_from {folder}")
         return 128 + outcome.signal  # as shells have it
     _tell_result(folder, outcome, validation, tell)
-    tell(f"next: {following}")
+    tell(f"next: {next_step}")
     return 0
 
 
@@ -139,6 +132,19 @@ def _with_products_of(device: torch.device, training: TrainingConfig, tell: Tell
         return training
     tell("warning: matmul_dtype: tf32 is of GPUs; float32 on the CPU")
     return replace(training, matmul_dtype="float32")
+
+
+def _open_log(
+    run: RunConfig, model: ModelConfig, training: TrainingConfig, resumed: Resumed | None
+) -> Log:
+    """Return the log of a run, which continues that of the checkpoint; close it."""
+    return Log(
+        run=Path(run.save_model),
+        first=0 if resumed is None else resumed.step,
+        config=training,
+        alpha=model.generator_alpha,
+        tensorboard=run.tensorboard,
+    )
 
 
 def _tell_result(folder: Path, outcome: Outcome, validation: ValidationConfig, tell: Tell) -> None:

@@ -183,13 +183,13 @@ class Trainer:
         Without a development set nothing is measured, and `valid_epochs` says when to save.
 
         Args:
-            planned: see `Validation.judge`.
+            planned: see `Validation.run`.
         """
         self.monitor.read(everything=True)
         self.state.counters.validated = self.state.counters.step
         if self.validation is None:
             return self._config.valid_epochs is not None
-        return self.validation.judge(planned)
+        return self.validation.run(planned)
 
     def _save(self) -> None:
         """Save the state after all updates so far, unless it is saved already."""

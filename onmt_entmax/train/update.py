@@ -1,15 +1,15 @@
 """One update: the gradient of some batches, then a step of the optimiser.
 
 Two functions compute everything, on a CPU and on a GPU: `Update._add_gradient` and `Update._step`.
-Sizes, learning rates and measurements are tensors, so that nothing waits for the GPU, and CUDA
-graphs (see `graphs`) can replay the functions for batches that are padded to few shapes (see
+Sizes and measurements are tensors, as learning rates are, so that nothing waits for the GPU, and
+CUDA graphs (see `graphs`) can replay the functions for batches that are padded to few shapes (see
 `padded`).
 """
 
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch
@@ -17,6 +17,7 @@ from onmt_entmax.data.shapes import Shape, Shapes
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.train.graphs import Recorder
+from onmt_entmax.train.optimiser_step import OptimizerStep
 from onmt_entmax.train.padded import pad_batch, padded_outputs, views
 from onmt_entmax.train.reports import Report
 
@@ -57,7 +58,6 @@ class Update:
         measured: ``(6,)``, in the order of `Report` without its norm: sums since the last step,
             then a signal and seconds, see `report_signal` and `report_seconds`. Processes sum them
             in place.
-        finite: 0-dim tensor, 0 if the last step was left out, else 1.
         recorder: its CUDA graphs.
     """
 
@@ -70,18 +70,20 @@ class Update:
         shapes: Shapes | None,
     ) -> None:
         self._model = model
-        self._optimizer = optimizer
         self._config = config
         self._source_pad, self._target_pad = pads
         self._shapes = shapes
         self._device = device_of(model)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        # Fused ones read learning rate and finiteness on the device, so that a graph can hold them.
-        self._fused = all(group.get("fused") for group in optimizer.param_groups)
+        self._optimizer_step = OptimizerStep(
+            optimizer,
+            self.parameters,
+            config.optimizer.max_grad_norm,
+            keep_addresses=shapes is not None,
+        )
         self._report = self.parameters[0].new_zeros(len(Report._fields))
         self.measured = torch.zeros_like(self._report[:-1])
         self._size = self._report.new_zeros(())  # what the loss is divided by
-        self.finite = self._report.new_zeros(())
         self._inputs: dict[Shape, Tensor] = {}  # memory of padded batches
         # Numbers that a graph holds fixed: each module with the name of its attribute. `alpha` is
         # that of sparse mappings; layers keep their dropout as `dropout`, nn.Dropout as `p`.
@@ -93,19 +95,11 @@ class Update:
         ]
         self._last_settings: tuple[object, ...] | None = None  # at the step before
         self.recorder = Recorder(self._device, config.cuda_graphs if shapes else "off")
-        if shapes is not None:
-            self._keep_addresses()
 
-    def _keep_addresses(self) -> None:
-        """Let gradients and learning rates stay where they are, as graphs need."""
-        for parameter in self.parameters:
-            parameter.grad = torch.zeros_like(parameter)
-        if self._fused:
-            for group in self._optimizer.param_groups:
-                group["lr"] = torch.zeros((), device=self._device)
-                group["capturable"] = self._device.type == "cuda"
-            # No warning that the first step runs outside a graph.
-            self._optimizer._warned_capturable_if_run_uncaptured = True
+    @property
+    def finite(self) -> Tensor:
+        """0-dim, 0 if the last step was left out since it was not finite, else 1."""
+        return self._optimizer_step.finite
 
     def report_signal(self, number: int) -> None:
         """Report that this process has received a signal."""
@@ -173,12 +167,8 @@ class Update:
             ``(7,)`` on the model's device, in the order of `Report`. The next call overwrites it.
         """
         self._last_settings = self._current_settings()
-        for group, rate in zip(self._optimizer.param_groups, learning_rates, strict=False):
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
-        if self._fused:
+        self._optimizer_step.set_rates(learning_rates)
+        if self._optimizer_step.fused:
             self.recorder.call("the optimiser", self._step, self._state)
         else:
             self._step()
@@ -211,39 +201,18 @@ class Update:
         self._model.decoder.state.clear()
 
     def _step(self) -> None:
-        """Clip the gradient, let the optimiser make its step, fill the report, clear the rest."""
-        gradients = [p.grad for p in self.parameters if p.grad is not None]
-        norm = nn.utils.get_total_norm(gradients)
-        if self._config.optimizer.max_grad_norm > 0:
-            nn.utils.clip_grads_with_norm_(
-                self.parameters, self._config.optimizer.max_grad_norm, norm
-            )
-        loss = self.measured[_LOSS]
-        self.finite.copy_((loss + norm).isfinite())
-        if self._fused:  # leaves out the step by itself, without waiting for the device
-            self._optimizer.found_inf = (1 - self.finite).float()  # type: ignore[attr-defined]
-        if self._fused or bool(self.finite):
-            self._optimizer.step()
+        """Let the optimiser take its step, fill the report, clear the measurements."""
+        norm = self._optimizer_step.take(self.measured[_LOSS])
         self._report[:-1] = self.measured
         self._report[-1] = norm  # the last field of `Report`
         self.measured.zero_()
-        if self._shapes is None:
-            self._optimizer.zero_grad()
-        else:
-            torch._foreach_zero_(gradients)
 
     # --- what they change, for comparisons ---
 
     def _sums(self) -> list[Tensor]:
         """Return what `_add_gradient` changes."""
-        return [*(p.grad for p in self.parameters if p.grad is not None), self.measured]
+        return [*self._optimizer_step.gradients(), self.measured]
 
     def _state(self) -> list[Tensor]:
         """Return what `_step` changes."""
-        tensors = [
-            value
-            for moments in self._optimizer.state.values()
-            for value in moments.values()
-            if isinstance(value, Tensor)
-        ]
-        return [*self.parameters, *tensors, *self._sums(), self._report, self.finite]
+        return [*self._optimizer_step.changed(), self.measured, self._report]

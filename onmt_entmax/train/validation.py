@@ -30,7 +30,7 @@ class Validation:
         config: measure of the best model, and the schedule of the learning rate.
         state: of the training.
         log: None in all processes but the first.
-        processes: all call `judge`, and the first one evaluates.
+        processes: all call `run`, and the first one evaluates.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Validation:
         self._log = log
         self._processes = processes
 
-    def judge(self, planned: bool) -> bool:
+    def run(self, planned: bool) -> bool:
         """Evaluate the model; return whether it is the best so far.
 
         Args:

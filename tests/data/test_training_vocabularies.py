@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
-from onmt_entmax.data import numbered, training
+from onmt_entmax.data import first_reading, numbered, training
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import Vocabularies
 from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, write_corpus
@@ -29,7 +29,7 @@ class TestLanguages:
     ) -> None:
         """Set the size up to which corpora are kept, and read in chunks shorter than a corpus."""
         monkeypatch.setattr(training, "MAX_BYTES", request.param)
-        monkeypatch.setattr(training, "_CHUNK", 2)
+        monkeypatch.setattr(first_reading, "_CHUNK", 2)
         monkeypatch.setattr(numbered, "_CHUNK", 2)
 
     @pytest.fixture

@@ -84,7 +84,7 @@ class OurContender(Contender):
     """Training steps of our model."""
 
     def loss_of(self, batch: Batch) -> OutputLoss:
-        """Return the loss of a batch, as `Trainer.loss`."""
+        """Return the loss of a batch, as `Update.loss`."""
         hidden, target = self.model.hidden_states(batch)
         loss: OutputLoss = self.model.generator.loss(hidden, target, self.pad)
         return loss

@@ -1,0 +1,69 @@
+"""The tokens that training saw in each language, if every source begins with its language."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmt_entmax.data.numbered import NumberedPairs
+from onmt_entmax.data.token_rows import TokenRows
+from onmt_entmax.strings.task import is_language
+
+
+class LanguageTokens(NamedTuple):
+    """The tokens that training saw in one language.
+
+    Attributes:
+        source: of its sources, without the language itself.
+        target: of its targets.
+    """
+
+    source: set[str]
+    target: set[str]
+
+
+def tokens_by_language(pairs: NumberedPairs) -> dict[str, LanguageTokens] | None:
+    """Return the tokens of each language; None unless every source begins with one.
+
+    The first token of a source is its language. For each side, a table of languages by tokens is
+    filled with all lines at once, and its rows are the sets.
+    """
+    source, source_tokens = pairs.source.rows(), pairs.source.tokens()
+    target, target_tokens = pairs.target.rows(), pairs.target.tokens()
+    kept = np.diff(source.starts) > 0  # filtered pairs are empty
+    first_numbers = source.ids[source.starts[:-1][kept]]
+    # Numbers of the tokens that are languages, and the row of each pair among these.
+    languages, inverse = np.unique(first_numbers, return_inverse=True)
+    if not all(map(is_language, source_tokens[languages])):
+        return None
+    language_of_pair = inverse.astype(np.int32)
+    in_source = _seen(source, kept, language_of_pair, (len(languages), len(source_tokens)))
+    in_target = _seen(target, kept, language_of_pair, (len(languages), len(target_tokens)))
+    in_source[np.arange(len(languages)), languages] = False  # the language itself
+    return {
+        source_tokens[language]: LanguageTokens(
+            source=set(source_tokens[in_source[row]]),
+            target=set(target_tokens[in_target[row]]),
+        )
+        for row, language in enumerate(languages)
+    }
+
+
+def _seen(
+    lines: TokenRows,
+    kept: NDArray[np.bool_],
+    language_of_pair: NDArray[np.int32],
+    shape: tuple[int, int],
+) -> NDArray[np.bool_]:
+    """Return which tokens the lines of each language have.
+
+    Args:
+        lines: of one side, as numbers of tokens.
+        kept: `(lines,)`, False for those of filtered pairs, which are empty.
+        language_of_pair: `(kept pairs,)` row of the language of each.
+        shape: `(languages, tokens)` of the result.
+    """
+    seen = np.zeros(shape, np.bool_)
+    lengths = np.diff(lines.starts)[kept]
+    seen[np.repeat(language_of_pair, lengths), lines.ids] = True
+    return seen
