@@ -27,7 +27,7 @@ from onmt_entmax.options.corpora import read_corpora, without_unread_transforms
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import COMMAND_LINE, Options
-from onmt_entmax.options.rivals import FUNCTIONS, SIDES
+from onmt_entmax.options.rivals import ENTMAX_PARTS, SIDES
 from onmt_entmax.options.train_misfits import misfits
 from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
 from onmt_entmax.strings.task import (
@@ -121,10 +121,10 @@ def _resolved(options: Options) -> Options:
     if values["enc_rnn_size"] != values["dec_rnn_size"]:
         raise options.error("enc_rnn_size", f"must equal dec_rnn_size, {values['dec_rnn_size']}")
     values["rnn_size"] = values["dec_rnn_size"]
-    for name in FUNCTIONS:
-        alpha = ATTENTION_ALPHAS[values[f"{name}_function"]]
+    for part in ENTMAX_PARTS:
+        alpha = ATTENTION_ALPHAS[values[f"{part}_function"]]
         if alpha is not None:
-            values[f"{name}_alpha"] = alpha
+            values[f"{part}_alpha"] = alpha
     has_other_limit = values["train_epochs"] or values["max_seconds"]
     if has_other_limit and not options.given("train_steps"):
         values["train_steps"] = None
