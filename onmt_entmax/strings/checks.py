@@ -13,8 +13,8 @@ from itertools import chain, islice
 from unicodedata import is_normalized
 
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.column_names import named_columns
 from onmt_entmax.strings.copying import PLACEHOLDERS
-from onmt_entmax.strings.headings import named_columns
 from onmt_entmax.strings.scripts import mixtures
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import Query, StringTask

@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import takewhile
+from typing import NamedTuple
 
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.column_names import named_columns
 from onmt_entmax.strings.delimiters import guess_delimiter
-from onmt_entmax.strings.headings import is_heading, named_columns
+from onmt_entmax.strings.headings import is_heading
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 
@@ -48,12 +50,7 @@ def guess_layout(
         TableError: the columns are unclear, or the table is empty.
     """
     lines = [line for line in sample if line.strip()]
-    if not lines:
-        raise TableError(f"{name}: no rows")
-    if len(lines) == 1 and "\r" in lines[0]:
-        raise TableError(
-            f"{name}: its lines end with CR alone, as on old Macs; save it with LF or CR LF"
-        )
+    _refuse_no_lines(lines, name)
     delimiter = guess_delimiter(lines)
     table = readable_cells(Layout((), delimiter), lines)
     if not table:
@@ -66,45 +63,61 @@ def guess_layout(
     elif task is None and named:
         chosen = named
     else:
-        chosen = _columns_before_empty_ones(table, named, task, name, usual)
+        chosen = _columns_before_empty_ones(table, _Hints(name, named, task, usual))
     has_heading = bool(named) or is_heading(first, below, chosen)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
 
 
-def _columns_before_empty_ones(
-    table: Sequence[Sequence[str]],
-    named: Sequence[str],
-    task: StringTask | None,
-    name: str,
-    usual: Sequence[str],
-) -> tuple[str, ...]:
-    """Return the columns of a table; if they are unclear, last ones without any text are left out.
+def _refuse_no_lines(lines: Sequence[str], name: str) -> None:
+    """Refuse a table without lines, or whose lines end with CR, which makes them one.
 
-    Args:
-        table: cells of its rows.
-        named: columns that the first row names; empty if it names none.
-        task: of a model; None: the columns are guessed.
-        name: of the file, for errors.
-        usual: see `guess_layout`.
+    Raises:
+        TableError: names the file.
+    """
+    if not lines:
+        raise TableError(f"{name}: no rows")
+    if len(lines) == 1 and "\r" in lines[0]:
+        raise TableError(
+            f"{name}: its lines end with CR alone, as on old Macs; save it with LF or CR LF"
+        )
+
+
+class _Hints(NamedTuple):
+    """What tells the columns of a table besides its rows; see `guess_layout`."""
+
+    name: str
+    """Of the file, for errors"""
+    named: Sequence[str]
+    """Columns that the first row names; empty if it names none"""
+    task: StringTask | None
+    usual: Sequence[str]
+
+    def columns_of(self, table: Sequence[Sequence[str]]) -> tuple[str, ...]:
+        """Return the columns of a table: those of the task if there is one, else a guess.
+
+        Raises:
+            TableError: the columns are unclear.
+        """
+        if self.task is not None:
+            return _columns_for_task(self.task, self.named, _width(table), self.name)
+        # Without the first row, since a heading must not decide them.
+        return _guess_columns(table[1:] or table, self.name, self.usual)
+
+
+def _columns_before_empty_ones(table: Sequence[Sequence[str]], hints: _Hints) -> tuple[str, ...]:
+    """Return the columns of a table; if they are unclear, last ones without any text are left out.
 
     Raises:
         TableError: the columns are unclear.
     """
-
-    def columns_of(cells: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        if task is not None:
-            return _columns_for_task(task, named, _width(cells), name)
-        # Without the first row, since a heading must not decide them.
-        return _guess_columns(cells[1:] or cells, name, usual)
-
     try:
-        return columns_of(table)
+        return hints.columns_of(table)
     except TableError as error:
         rows = [cells for cells in table if len(cells) == _width(table)]
         for left_out in range(1, 1 + _empty_last_columns(rows)):
             with suppress(TableError):
-                columns = columns_of([cells[:-left_out] for cells in rows])
+                columns = hints.columns_of([cells[:-left_out] for cells in rows])
                 return (*columns, *[LEFT_OUT] * left_out)
         raise error from None
 
