@@ -69,7 +69,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     tables.add_argument(
         "predicted", nargs="*", type=Path, metavar="PREDICTED", help="tables of `predict`"
     )
-    tables.add_argument("--model", type=Path, help="says columns and units")
+    tables.add_argument(
+        "--model", type=Path, help="says units, and the columns that --columns does not name"
+    )
     tables.add_argument(
         "--columns",
         help="such as source,target,tags,language,- (default: a heading names them, or they are "
