@@ -34,12 +34,14 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.audit_parts import part_folders, parts_of
 from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, script_lines
 from onmt_entmax.cli.checked_parts import WRITTEN, check_part, read_rows_of
-from onmt_entmax.cli.tables import SplitFile, read_tables, refuse_bad_rows
+from onmt_entmax.cli.split_files import SplitFile
+from onmt_entmax.cli.table_options import checked_columns
+from onmt_entmax.cli.tables import read_tables, refuse_bad_rows
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.inflector import Inventory, Question
 from onmt_entmax.rules import whole
-from onmt_entmax.strings.tables import Row, checked_columns
+from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
 
 

@@ -47,6 +47,7 @@ from onmt_entmax.cli.predicted_files import table_files
 from onmt_entmax.cli.predicted_rows import OutputLayout
 from onmt_entmax.cli.predicted_tables import rows_and_bad_rows, with_layout
 from onmt_entmax.cli.predicted_work import work_of
+from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (
     is_stream,
@@ -57,7 +58,7 @@ from onmt_entmax.files import (
 from onmt_entmax.files.continued import Continued, alone
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
-from onmt_entmax.strings.tables import Row, checked_columns
+from onmt_entmax.strings.tables import Row
 from onmt_entmax.transducer import Transducer
 
 WINDOW = 2048  # queries that are predicted, and written, together

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from onmt_entmax.cli.pair_files import SIDES
 from onmt_entmax.cli.planning import check_plan, planning_options
+from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.cli.table_configuration import HALLUCINATED
-from onmt_entmax.cli.tables import SplitFile
 from onmt_entmax.cli.training_file import CONFIGURATION, keep_configuration
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import followed, refuse_overwriting

@@ -42,9 +42,10 @@ from onmt_entmax.cli.next_commands import page_commands
 from onmt_entmax.cli.preparation import prepare
 from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_options
 from onmt_entmax.cli.sigmorphon_folder import ALL, SETTINGS, choose_languages
-from onmt_entmax.cli.tables import SplitFile, read_tables, with_languages
+from onmt_entmax.cli.split_files import SplitFile, with_languages
+from onmt_entmax.cli.table_options import checked_columns
+from onmt_entmax.cli.tables import read_tables
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import INFLECTION, LEFT_OUT, SOURCE, TAGS, TARGET
 
 _TRAINING_SPLITS = ["train", "dev"]

@@ -22,12 +22,7 @@ from onmt_entmax.strings.task import (
     TARGET,
     Query,
     StringTask,
-    TaskError,
-    check_columns,
 )
-
-ALIASES = {"lemma": SOURCE, "form": TARGET}
-"""Other names of columns in `--columns` and `--separator`."""
 
 
 class TableError(UserError):
@@ -191,26 +186,6 @@ def rows_of(
             is_heading_ahead = False
             continue
         yield layout.row(number, line, task, language=language, needs_target=needs_target)
-
-
-def checked_columns(text: str, needed: Sequence[str] = (SOURCE,)) -> tuple[str, ...]:
-    """Return the columns that `--columns` names; lemma and form are source and target.
-
-    Args:
-        text: names between commas; none if it is empty.
-        needed: columns that must be there.
-
-    Raises:
-        TableError: a column is unknown, twice there or missing.
-    """
-    if not text:
-        return ()
-    columns = tuple(ALIASES.get(name, name) for name in map(str.strip, text.split(",")))
-    try:
-        check_columns(columns, needed)
-    except TaskError as error:
-        raise TableError(f"--{error}") from None
-    return columns
 
 
 def readable_cells(layout: Layout, lines: Iterable[str]) -> list[tuple[str, ...]]:
