@@ -1,8 +1,8 @@
 """Read the options of `train`: check them, and split them into the configurations of modules.
 
-`train_table.py` declares them, `train_equals.py` replaces options of OpenNMT-py that are others
-here, `corpora.py` reads the entries of `data`, and `train_misfits.py` says which options do not fit
-each other.
+`train_table.py` declares them, `train_replacements.py` replaces options of OpenNMT-py that are
+others here, `corpora.py` reads the entries of `data`, and `train_misfits.py` says which options do
+not fit each other.
 """
 
 import os
@@ -28,8 +28,8 @@ from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
 from onmt_entmax.options.rivals import ENTMAX_PARTS, SIDES
-from onmt_entmax.options.train_equals import with_equals
 from onmt_entmax.options.train_misfits import misfits
+from onmt_entmax.options.train_replacements import with_replacements
 from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
 from onmt_entmax.strings.task import StringTask, TaskError, is_language
 from onmt_entmax.strings.task_record import recorded_task
@@ -66,7 +66,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    options = with_equals(read_options(training_options(), arguments))
+    options = with_replacements(read_options(training_options(), arguments))
     if not set(options["data"]) - {VALID}:
         raise options.error("data", "needs a corpus besides valid")
     corpora = read_corpora(options)

@@ -1,4 +1,4 @@
-"""Options of OpenNMT-py's `train` that are replaced here, or have no effect; each with a note."""
+"""Replace options of OpenNMT-py's `train` that are others here, and note those without effect."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ _READ_BY = {
 }
 
 
-def with_equals(options: Options) -> Options:
+def with_replacements(options: Options) -> Options:
     """Return the options with those of OpenNMT-py replaced that have another value or name here.
 
     Args:
