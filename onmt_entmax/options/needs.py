@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.config import Option
 from onmt_entmax.options.result import Options
-from onmt_entmax.options.stock import UNREAD
+from onmt_entmax.options.stock import NOTED_IF_UNREAD
 
 # Values by which an option is off: no penalty, and attention that is not sparse.
 _OFF = ("none", "softmax")
 
 
-class _Condition(NamedTuple):
+class Condition(NamedTuple):
     """An option that another one needs."""
 
     name: str
@@ -36,10 +36,10 @@ class _Condition(NamedTuple):
         return bool(value) and value not in _OFF
 
 
-def _conditions(needs: str) -> list[_Condition]:
+def conditions_of(needs: str) -> list[Condition]:
     """Return the conditions that `Option.needs` names."""
     parts = (text.partition(": ") for text in needs.split(" or "))
-    return [_Condition(name, value) for name, _, value in parts]
+    return [Condition(name, value) for name, _, value in parts]
 
 
 def without_unread(options: Mapping[str, Option], read: Options) -> Options:
@@ -59,7 +59,7 @@ def without_unread(options: Mapping[str, Option], read: Options) -> Options:
     for name, option in options.items():
         if not _is_unread(option, values[name], values):
             continue
-        if name not in UNREAD:
+        if name not in NOTED_IF_UNREAD:
             raise read.error(name, f"is only read with {option.needs}")
         read.notes.ignored.append(f"{name} (needs {option.needs})")
         values[name] = option.default
@@ -70,4 +70,4 @@ def _is_unread(option: Option, value: Any, values: Mapping[str, Any]) -> bool:
     """Tell whether a value that is not the default lacks the other options that it needs."""
     if not option.needs or value == option.default:
         return False
-    return not any(condition.holds(values) for condition in _conditions(option.needs))
+    return not any(condition.holds(values) for condition in conditions_of(option.needs))

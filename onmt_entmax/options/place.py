@@ -13,7 +13,7 @@ from onmt_entmax.files.parsing import Layout
 from onmt_entmax.options.names import look_up
 from onmt_entmax.options.result import Notes
 from onmt_entmax.options.rivals import NOT_SET, SIDES
-from onmt_entmax.options.stock import EQUAL, IGNORED, NEAREST, REFUSED
+from onmt_entmax.options.stock import EQUAL_VALUES, IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.values import OptionError, read_value
 
 
@@ -70,10 +70,10 @@ def _read_option(
         if option.default not in (None, ""):
             notes.ignored.append(f"{name} (empty)")
         return {name: option.default}
-    if isinstance(value, str) and (name, value) in EQUAL:
+    if isinstance(value, str) and (name, value) in EQUAL_VALUES:
         # Another spelling of a value.
-        notes.replaced.append(f"{name} {value} as {EQUAL[name, value]}")
-        return {name: EQUAL[name, value]}
+        notes.replaced.append(f"{name} {value} as {EQUAL_VALUES[name, value]}")
+        return {name: EQUAL_VALUES[name, value]}
     if name in REFUSED and not _is_default(option, value):
         # What the option asks for is not supported.
         raise OptionError(f"{where}: {name}: not supported: {REFUSED[name]}")
