@@ -53,27 +53,28 @@ def _normalised(cell: str) -> str:
 def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> tuple[str, ...]:
     """Return the columns that a heading names, `-` for unnamed ones; nothing for another row.
 
-    A heading names the source, and the target or the tags. No row below has its words in the column
-    of tags or, without tags, in the unnamed columns.
+    No row below has the heading's words in the column of tags or, without tags, in the unnamed
+    columns.
 
     Args:
         first: cells of the first row.
         below: cells of the others.
     """
-    columns = _columns_by_names(first)
-    if SOURCE not in columns or not {TARGET, TAGS} & set(columns):
-        return ()
+    columns = columns_by_names(first)
     if not below and TAGS not in columns:  # a single pair may be `word` and `form`
         return ()
     compared = TAGS if TAGS in columns else LEFT_OUT
     for position, column in enumerate(columns):
         if column == compared and stands_below(first[position], position, below):
             return ()
-    return tuple(columns)
+    return columns
 
 
-def _columns_by_names(cells: Sequence[str]) -> list[str]:
-    """Return the column that each cell names, `-` if none; each column is named at most once."""
+def columns_by_names(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return the column that each cell names, `-` if none; each column is named at most once.
+
+    Nothing, unless they name the source, and the target or the tags, as a heading does.
+    """
     names = list(map(_normalised, cells))
     columns = [LEFT_OUT] * len(names)
     for column in _NAMES:
@@ -81,7 +82,8 @@ def _columns_by_names(cells: Sequence[str]) -> list[str]:
         if position is not None:
             columns[position] = column
             names[position] = ""  # it names no further column
-    return columns
+    is_heading = SOURCE in columns and not {TARGET, TAGS}.isdisjoint(columns)
+    return tuple(columns) if is_heading else ()
 
 
 def _position_of(column: str, names: Sequence[str]) -> int | None:
