@@ -117,14 +117,19 @@ class Layout:
             task.tags_of(values.get(TAGS, "")),
             values.get(LANGUAGE_COLUMN, language),
         )
+        problem = self._problem(query, target, task, needs_target)
+        return BadRow(number, problem, line) if problem else Row(number, query, target, cells)
+
+    def _problem(self, query: Query, target: str, task: StringTask, needs_target: bool) -> str:
+        """Return why a row cannot be read; nothing if it can."""
         problem = _problem_of_query(query, task)
         if not problem and needs_target:
             problem = _named(TARGET, task.target.problem(target))
         if problem:
-            return BadRow(number, problem, line)
-        if LANGUAGE_COLUMN in values and query.language.split() != [query.language]:
-            return BadRow(number, f"{LANGUAGE_COLUMN} is {query.language!r}, not one word", line)
-        return Row(number, query, target, cells)
+            return problem
+        if LANGUAGE_COLUMN in self.columns and query.language.split() != [query.language]:
+            return f"{LANGUAGE_COLUMN} is {query.language!r}, not one word"
+        return ""
 
     def without(self, names: Collection[str]) -> Layout:
         """Return the layout with columns left out."""
