@@ -34,7 +34,7 @@ from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
 from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.report.records import is_blank, output_of
 from onmt_entmax.report.writers import one_line, with_summary
-from onmt_entmax.search.utilities import UTILITIES
+from onmt_entmax.search.utilities import UTILITIES, Utility
 
 
 def aligned_records(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
@@ -109,11 +109,11 @@ def _average(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dic
     return records[0] if is_blank(records[0]) else combined(records, weights)
 
 
-def _decide(utility: str, record: dict[str, Any], best: str, decisions: MbrCounts) -> str:
+def _decide(utility: Utility, record: dict[str, Any], best: str, decisions: MbrCounts) -> str:
     """Return the output of the highest expected utility; add the decision to the record.
 
     Args:
-        utility: its name.
+        utility: to maximise.
         record: of the average.
         best: its most probable output, which is returned if there are no texts to decide between.
         decisions: counts them.

@@ -12,7 +12,7 @@ from onmt_entmax.config import Option
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import Layout, parse_yaml
 from onmt_entmax.options.flags import read_flags
-from onmt_entmax.options.names import look_up, note_renamed, under_names_here
+from onmt_entmax.options.names import look_up, note_renamed, renamed_options
 from onmt_entmax.options.needs import without_unread
 from onmt_entmax.options.place import read_place
 from onmt_entmax.options.result import COMMAND_LINE, Notes, Options
@@ -28,12 +28,12 @@ class _Place:
 
     Attributes:
         written: the values as they are written, by the names there.
-        here: those that are read, by the names of the options here.
-        values: of these options, checked and in their types.
+        renamed: those that are read, by the names of this package's options.
+        values: the same, checked and in their types.
     """
 
     written: Mapping[str, Any]
-    here: Mapping[str, Any]
+    renamed: Mapping[str, Any]
     values: Mapping[str, Any]
 
 
@@ -58,7 +58,7 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     flags = _read_words(options, words, notes)
     file = _read_file(options, path, flags.values, notes) if path else _NO_FILE
     for place in (flags, file):
-        note_renamed(place.written, place.here, notes)
+        note_renamed(place.written, place.renamed, notes)
     origin = dict.fromkeys(file.values, str(path)) | dict.fromkeys(flags.values, COMMAND_LINE)
     defaults = {name: option.default for name, option in options.items()}
     values = {**defaults, **file.values, **flags.values, "config": path}
@@ -77,8 +77,8 @@ def _read_words(options: Mapping[str, Option], words: Mapping[str, Any], notes: 
     Raises:
         OptionError: names the first option that is wrong.
     """
-    here = under_names_here(words, f"{COMMAND_LINE}: -")
-    return _Place(words, here, read_place(options, here, COMMAND_LINE, notes))
+    renamed = renamed_options(words, f"{COMMAND_LINE}: -")
+    return _Place(words, renamed, read_place(options, renamed, COMMAND_LINE, notes))
 
 
 def _read_file(
@@ -98,14 +98,14 @@ def _read_file(
     """
     layout = Layout()
     written = read_yaml(path, layout)
-    here = under_names_here(written, f"{path}: ")
-    for name in here:  # also of those that flags replace, which may be misspelt
+    renamed = renamed_options(written, f"{path}: ")
+    for name in renamed:  # also of those that flags replace, which may be misspelt
         look_up(name, options, f"{path}: ", in_file=True)
-    conflict = batch_type_conflict(here, flags)
+    conflict = batch_type_conflict(renamed, flags)
     if conflict is not None:
         notes.warnings.append(f"{COMMAND_LINE}: {conflict}")
     replaced = {*flags, *replaced_by(flags)}
-    unreplaced = {name: value for name, value in here.items() if name not in replaced}
+    unreplaced = {name: value for name, value in renamed.items() if name not in replaced}
     values = without_rivals(read_place(options, unreplaced, path, notes, layout), flags)
     notes.repeated += layout.repeats
     return _Place(written, unreplaced, values)
