@@ -25,39 +25,24 @@ are in OUT too.
 """
 
 import argparse
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from onmt_entmax.checkpoint import checkpoint_steps, load
+from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.audit_parts import part_folders, parts_of
 from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, script_lines
-from onmt_entmax.cli.children import run_command
-from onmt_entmax.cli.pair_files import pair_texts
-from onmt_entmax.cli.table_configuration import configuration, training_by_rows
-from onmt_entmax.cli.table_pairs import as_pair
-from onmt_entmax.cli.tables import SplitFile, read_tables, refuse_bad_rows
-from onmt_entmax.cli.task_settings import task_line
-from onmt_entmax.cli.training_file import CONFIGURATION
+from onmt_entmax.cli.checked_parts import WRITTEN, check_part, read_rows_of
+from onmt_entmax.cli.split_files import SplitFile
+from onmt_entmax.cli.table_options import checked_columns
+from onmt_entmax.cli.tables import read_tables, refuse_bad_rows
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import read_lines, refuse_overwriting, write_files
-from onmt_entmax.files.parsing import parse_json
+from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.inflector import Inventory, Question
-from onmt_entmax.report.reading import read_report
-from onmt_entmax.rules import Rule, whole
-from onmt_entmax.strings.tables import Row, checked_columns
+from onmt_entmax.rules import whole
+from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
-
-# Files of a part, besides its model.
-_WRITTEN = (
-    *("train.src", "train.tgt", "dev.src", "dev.tgt", CONFIGURATION),
-    *("dev.out", "dev.report.jsonl", "dev.report.jsonl.summary.json", "scores.jsonl"),
-)
-_LOG_PROB = Rule(float, off=None)
-_LISTED = 10  # admitted forms of a row
 
 
 @dataclass(frozen=True)
@@ -80,83 +65,6 @@ class _Outputs:
         )
 
 
-def check_part(
-    folder: Path,
-    train: Sequence[Row],
-    held_out: Sequence[Row],
-    task: StringTask,
-    options: argparse.Namespace,
-    training_flags: Sequence[str] = (),
-) -> None:
-    """Train on some rows, and decode and score others; what is done already stays.
-
-    Args:
-        folder: of the part: receives all files and the model.
-        train: rows of the other parts.
-        held_out: rows of this part.
-        task: of the rows.
-        options: `model`, which did not see the table, or None; and `updates` of a training.
-        training_flags: of `onmt-entmax train`, in place of what the configuration says.
-
-    Raises:
-        UserError: the folder has parts of another table.
-    """
-    contents = _files_of_part(folder, train, held_out, task, options)
-    for path, text in contents.items():
-        if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
-            raise UserError(
-                f"{path}: of another table, --language, --seed, --folds or --updates; "
-                "name another --out"
-            )
-    if not all(path.exists() for path in contents):
-        write_files(contents)
-    if not options.model:
-        if (folder / "scores.jsonl").exists():  # written last
-            return
-        _train(folder, training_flags)
-    # Outputs and scores of a named model are made anew: those that are there may be of another.
-    source = ("-model", options.model or folder / "model", "-src", folder / "dev.src")
-    run_command(
-        "translate", *source, "-output", folder / "dev.out", "-n_best", _LISTED,
-        "-beam_size", _LISTED, "-exactness_report", folder / "dev.report.jsonl",
-    )  # fmt: skip
-    run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
-
-
-def _files_of_part(
-    folder: Path,
-    train: Sequence[Row],
-    held_out: Sequence[Row],
-    task: StringTask,
-    options: argparse.Namespace,
-) -> dict[Path, str]:
-    """Return the contents of the files of a part; without a training, those of its own rows."""
-    rows = {"dev": held_out} if options.model else {"train": train, "dev": held_out}
-    contents = pair_texts(
-        {
-            folder / split: [as_pair(row, task) for row in split_rows]
-            for split, split_rows in rows.items()
-        }
-    )
-    if not options.model:
-        contents[folder / CONFIGURATION] = configuration(
-            folder,
-            training_by_rows(len(train), updates=options.updates),
-            rows=len(train),
-            languages=1,
-            commands=[],
-            task=[task_line(task)],
-        )
-    return contents
-
-
-def _train(folder: Path, flags: Sequence[str]) -> None:
-    """Train the model of a part, or go on where its training stopped."""
-    model = folder / "model"
-    resumed = ["-train_from", model] if model.exists() and checkpoint_steps(model) else []
-    run_command("train", "-config", folder / CONFIGURATION, *flags, *resumed)
-
-
 def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> list[AuditedRow]:
     """Return all rows, each checked by the model of the other parts; of equal rows, the first.
 
@@ -167,14 +75,8 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
     rows, task = _read_rows(options)
     checked: list[AuditedRow] = []
     for part in parts_of(rows, options):
-        check_part(part.folder, part.train, part.held_out, task, options, training_flags)
-        number = len(part.held_out)
-        reports = read_report(part.folder / "dev.report.jsonl", number)
-        scores = read_scores(part.folder / "scores.jsonl", number)
-        for row, copies, record, score in zip(
-            part.held_out, part.copies, reports, scores, strict=True
-        ):
-            checked.append(AuditedRow(row, task, score, record, copies))
+        check_part(part, task, options, training_flags)
+        checked += read_rows_of(part, task)
     return sorted(checked, key=lambda audited: audited.row.number)
 
 
@@ -212,26 +114,6 @@ def _as_known(row: Row, inventory: Inventory, options: argparse.Namespace) -> Ro
     return row._replace(query=Query(known.lemma, known.tags, known.language))
 
 
-def read_scores(path: Path, count: int) -> list[float | None]:
-    """Return the log-probabilities that `score` wrote; None: impossible.
-
-    Raises:
-        UserError: the file cannot be read, or is not that of `count` lines.
-    """
-    scores: list[float | None] = []
-    for number, line in enumerate(read_lines(path), 1):
-        record: Any = None
-        with suppress(UserError):
-            record = parse_json(line)
-        if not isinstance(record, dict) or not _LOG_PROB.fits(record.get("log_prob", "")):
-            raise UserError(f"{path}:{number}: cut or damaged; delete the file, and run again")
-        scores.append(record["log_prob"])
-    if len(scores) != count:
-        lines = f"{counted(len(scores), 'line')}, not {count:,}"
-        raise UserError(f"{path}: cut or damaged, {lines}; delete the file, and run again")
-    return scores
-
-
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
@@ -259,7 +141,7 @@ def main(arguments: Sequence[str]) -> int:
     """Write the suspects; return the exit status."""
     options = parse_arguments(arguments)
     paths = _Outputs.of(options.out)
-    of_parts = [folder / name for folder in part_folders(options) for name in _WRITTEN]
+    of_parts = [folder / name for folder in part_folders(options) for name in WRITTEN]
     refuse_overwriting([options.file], [*vars(paths).values(), *of_parts])
     checked = audit(options)
     suspects, variants = excluded_rows(checked)
@@ -272,14 +154,26 @@ def main(arguments: Sequence[str]) -> int:
         uncertain = sorted(checked, key=lambda audited: audited.certainty)[: options.ask]
         lines[paths.ask] = [audited.line() for audited in uncertain]
     write_files({path: "".join(f"{line}\n" for line in rows) for path, rows in lines.items()})
-    of_table = f"of {counted(len(checked), 'row')}"
-    print(f"{paths.suspects}: {len(suspects):,} {of_table} are excluded")
-    if variants:
-        print(
-            f"{paths.variants}: {len(variants):,} more, whose cells have the model's best form too"
-        )
-    if lines[paths.scripts]:
-        print(f"{paths.scripts}: {len(lines[paths.scripts]):,} {of_table} mix scripts")
-    if options.ask:
-        print(f"{paths.ask}: the {counted(len(lines[paths.ask]), 'row')} of least certainty")
+    _tell(paths, {path: len(rows) for path, rows in lines.items()}, len(checked))
     return 0
+
+
+def _tell(paths: _Outputs, sizes: Mapping[Path, int], rows: int) -> None:
+    """Print what the files have.
+
+    Args:
+        paths: of the files.
+        sizes: lines of each file; that of `--ask` may be missing.
+        rows: of the table.
+    """
+    of_table = f"of {counted(rows, 'row')}"
+    print(f"{paths.suspects}: {sizes[paths.suspects]:,} {of_table} are excluded")
+    if sizes[paths.variants]:
+        print(
+            f"{paths.variants}: {sizes[paths.variants]:,} more, whose cells have the model's best "
+            "form too"
+        )
+    if sizes[paths.scripts]:
+        print(f"{paths.scripts}: {sizes[paths.scripts]:,} {of_table} mix scripts")
+    if paths.ask in sizes:
+        print(f"{paths.ask}: the {counted(sizes[paths.ask], 'row')} of least certainty")

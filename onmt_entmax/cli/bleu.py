@@ -35,11 +35,11 @@ import argparse
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.bleu_scores import scores_record, scores_table
 from onmt_entmax.cli.bleu_texts import check_lengths, read_references, read_systems
 from onmt_entmax.cli.bleu_tuning import tune
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
@@ -48,51 +48,10 @@ from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
 from onmt_entmax.report.coverage import coverage, coverage_text
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.system_comparison import Measure, SystemScore, compare
-from onmt_entmax.report.tables import aligned_table
+from onmt_entmax.report.system_comparison import compare
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
-
-
-def table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
-    """Return a table with a row for each system, and the signatures."""
-    heading = ["system", *(measure.name for measure in measures)]
-    rows = [
-        [name, *(_cell(measure.scores[number]) for measure in measures)]
-        for number, name in enumerate(systems)
-    ]
-    aligned = aligned_table([heading, *rows], left=len(heading))
-    signatures = [f"{measure.name}: {measure.signature}" for measure in measures]
-    return "\n".join([aligned, "", *signatures])
-
-
-def _cell(score: SystemScore) -> str:
-    """Return a score with its confidence interval and p-value, if it has them."""
-    text = f"{score.value:.2f}"
-    if score.half_width is not None:
-        text += f" +- {score.half_width:.2f}"
-    if score.p_value is not None:
-        text += f" (p {score.p_value:.4f})"
-    return text
-
-
-def as_json(
-    systems: Sequence[str], measures: Sequence[Measure], detokenized: str | None
-) -> dict[str, Any]:
-    """Return the content of the JSON file: scores by system and measure, and signatures."""
-    content: dict[str, Any] = {"detokenized": detokenized} if detokenized else {}
-    content["systems"] = {
-        name: {measure.name: _known_fields(measure.scores[number]) for measure in measures}
-        for number, name in enumerate(systems)
-    }
-    content["signatures"] = {measure.name: measure.signature for measure in measures}
-    return content
-
-
-def _known_fields(score: SystemScore) -> dict[str, float]:
-    """Return the fields of a score that it has, such as a p-value if it was compared."""
-    return {name: value for name, value in vars(score).items() if value is not None}
 
 
 def run(options: argparse.Namespace) -> str:
@@ -119,8 +78,8 @@ def _compare(options: argparse.Namespace) -> str:
             list(texts.items()), references, metrics, options.resamples, options.nbest
         )
         names = list(texts)
-        content = as_json(names, measures, options.detokenize)
-        parts = [table(names, measures)]
+        content = scores_record(names, measures, options.detokenize)
+        parts = [scores_table(names, measures)]
         if options.report:
             name, metric = metrics[0]
             best_texts = texts[names[0]][:: options.nbest]

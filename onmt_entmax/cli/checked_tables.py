@@ -18,7 +18,7 @@ from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.predicted_tables import PredictedTable, rows_and_bad_rows
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import replaced_when_done
-from onmt_entmax.strings.headings import may_be_heading
+from onmt_entmax.strings.column_names import may_name_source
 from onmt_entmax.strings.tables import BadRow, Layout, Row
 from onmt_entmax.transducer import Transducer
 
@@ -108,7 +108,7 @@ class _Reading:
                 bad += 1
                 self._add_bad(table, row)
                 continue
-            if rows == 0 and not table.layout.heading and may_be_heading(row.query.source):
+            if rows == 0 and not table.layout.heading and may_name_source(row.query.source):
                 self.warnings.append(
                     f"{table.name}:{row.number}: {row.query.source!r} may be a heading; "
                     "it is read as a row"

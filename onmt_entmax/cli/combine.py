@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.weight_options import SEVERAL_PATHS, shares
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
@@ -33,10 +34,7 @@ from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
 from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.report.records import is_blank, output_of
 from onmt_entmax.report.writers import one_line, with_summary
-from onmt_entmax.search.utilities import UTILITIES
-
-# An option that takes several paths, and may be repeated.
-SEVERAL: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
+from onmt_entmax.search.utilities import UTILITIES, Utility
 
 
 def aligned_records(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
@@ -57,33 +55,11 @@ def aligned_records(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
         yield present
 
 
-def shares(weights: Sequence[float], count: int, noun: str) -> list[float]:
-    """Return `--weights`, divided by their sum.
-
-    Args:
-        weights: any positive numbers.
-        count: how many there must be.
-        noun: what each is the weight of, such as `report`.
-
-    Raises:
-        UserError: they are not `count` positive numbers.
-    """
-    if len(weights) != count:
-        number = counted(len(weights), "number")
-        raise UserError(f"--weights has {number} for {counted(count, noun)}")
-    if 0 in weights:
-        raise UserError(f"--weights has 0: leave out this {noun} and its weight")
-    total = sum(weights)
-    if not (all(weight > 0 for weight in weights) and total < float("inf")):
-        raise UserError("--weights must be positive numbers, whose sum a float can hold")
-    return [weight / total for weight in weights]
-
-
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--reports", **SEVERAL, required=True, help="exactness reports of `translate`")
+    add("--reports", **SEVERAL_PATHS, required=True, help="exactness reports of `translate`")
     add("--weights", type=float, nargs="+", help="one for each report (default: equal)")
     add(
         "--output",
@@ -109,27 +85,20 @@ def main(arguments: Sequence[str]) -> int:
     written = [options.output, *with_summary(options.report)]
     refuse_overwriting(options.reports, written)
     counts, decisions = CertificateCounts(), MbrCounts()
-    with replaced_when_done(written) as (output, *others):
-        # Without --report there is neither of these; a report to a stream has no summary.
-        optional_files = iter(others)
-        report, summary_file = next(optional_files, None), next(optional_files, None)
+    with replaced_when_done(written) as (output, *reports):
         for records in aligned_records(options.reports):
             record = _average(records, options.weights)
             count_record(counts, record)
             line = output_of(record)[0]
             if options.mbr and not is_blank(record):
-                decision = decide_record(options.mbr, record)
-                if decision is not None:  # there are texts to decide between
-                    decisions.add(decision, line)
-                    record["mbr"] = as_dict(decision)
-                    line = decision.texts[0]
+                line = _decide(options.mbr, record, line, decisions)
             print(one_line(line), file=output)
-            if report is not None:
-                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=report)
+            if reports:
+                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=reports[0])
         summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
-        if summary_file is not None:
+        for file in reports[1:]:  # the summary; none if the report goes to a stream
             averaged = {"reports": list(map(str, options.reports)), "weights": options.weights}
-            summary_file.write(json_text(summary | averaged))
+            file.write(json_text(summary | averaged))
     print(f"{options.output}: {counted(summary['sentences'], 'sentence')}")
     print(*rate_lines(summary), sep="\n")
     return 0
@@ -138,3 +107,20 @@ def main(arguments: Sequence[str]) -> int:
 def _average(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dict[str, Any]:
     """Return the average of the records of one sentence; of a blank line, its record."""
     return records[0] if is_blank(records[0]) else combined(records, weights)
+
+
+def _decide(utility: Utility, record: dict[str, Any], best: str, decisions: MbrCounts) -> str:
+    """Return the output of the highest expected utility; add the decision to the record.
+
+    Args:
+        utility: to maximise.
+        record: of the average.
+        best: its most probable output, which is returned if there are no texts to decide between.
+        decisions: counts them.
+    """
+    decision = decide_record(utility, record)
+    if decision is None:
+        return best
+    decisions.add(decision, best)
+    record["mbr"] = as_dict(decision)
+    return decision.texts[0]

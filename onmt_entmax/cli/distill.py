@@ -16,37 +16,64 @@ The folder OUT.work holds queries and predictions. The same command continues th
 model that is done; with another --prob or --draw it selects from the same predictions again.
 """
 
-from __future__ import annotations
-
 import argparse
-import hashlib
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.checkpoint import find_model, load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.children import run_command
-from onmt_entmax.cli.combine import SEVERAL, shares
+from onmt_entmax.cli.distill_work import Work, settings_of
 from onmt_entmax.cli.distilled_pairs import new_queries, pseudo_labels
 from onmt_entmax.cli.pair_files import SIDES, pair_texts
+from onmt_entmax.cli.weight_options import SEVERAL_PATHS, shares
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import (
-    count_lines,
-    followed,
-    json_text,
-    read_lines,
-    read_object,
-    refuse_overwriting,
-    write_files,
-    write_text,
-)
+from onmt_entmax.files import json_text, read_lines, refuse_overwriting, write_files, write_text
 from onmt_entmax.inflector import refuse_other_models
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.languages import language_of_line
 from onmt_entmax.strings.task import INFLECTION, Query
+
+
+def distill(options: argparse.Namespace) -> None:
+    """Make queries, predict them with each model, average the predictions, and keep pairs.
+
+    Raises:
+        UserError: a folder has no model of inflection, `OUT.work` has other predictions, or there
+            are no queries or no pairs.
+        subprocess.CalledProcessError: a command failed, and has said why.
+    """
+    pairs = [Path(f"{options.out}.{side}") for side in SIDES]
+    work = Work.of(options.out, len(options.models))
+    training = [options.train, options.train.with_suffix(".tgt")]
+    refuse_overwriting(training, [*pairs, *work.files()])
+    models = list(map(find_model, options.models))
+    refuse_other_models(list(map(load, models)))
+    settings = settings_of(models, options)
+    if not work.is_begun(settings):
+        write_queries(options, work.queries)
+        # Last: without it, the next run writes the queries again.
+        write_text(work.record, json_text(settings))
+    for model, report, output in zip(models, work.reports, work.outputs, strict=True):
+        if work.is_predicted(report):
+            print(f"{report}: {model} is done already")
+        else:
+            _predict(model, work.queries, report, output, beam=options.beam)
+    weights = ["--weights", *options.weights] if options.weights else []
+    run_command(
+        "combine", "--reports", *work.reports, *weights,
+        "--output", work.combined_output, "--report", work.combined_report,
+    )  # fmt: skip
+    write_pairs(work.combined_report, options)
+
+
+def _predict(model: Path, queries: Path, report: Path, output: Path, beam: int) -> None:
+    """Predict the queries with one model."""
+    run_command(
+        "translate", "-model", model, "-src", queries, "-beam_size", beam, "-n_best", beam,
+        "-output", output, "-exactness_report", report,
+    )  # fmt: skip
 
 
 def write_queries(options: argparse.Namespace, out: Path) -> None:
@@ -92,141 +119,6 @@ def write_pairs(report: Path, options: argparse.Namespace) -> None:
     print(f"{options.out}.{{src,tgt}}: {counted(len(pairs), 'pair')}")
 
 
-@dataclass(frozen=True)
-class _Work:
-    """The files of the folder OUT.work.
-
-    Attributes:
-        queries: for all models.
-        record: what the predictions depend on.
-        reports: exactness reports, one for each model.
-        outputs: predictions, one file for each model.
-        combined_report: of the average.
-        combined_output: of the average.
-    """
-
-    queries: Path
-    record: Path
-    reports: Sequence[Path]
-    outputs: Sequence[Path]
-    combined_report: Path
-    combined_output: Path
-
-    @classmethod
-    def of(cls, out: Path, models: int) -> _Work:
-        """Return the files for the pairs OUT.src and OUT.tgt."""
-        folder = out.with_name(f"{out.name}.work")
-        reports = [folder / f"{number}.jsonl" for number in range(1, models + 1)]
-        return cls(
-            queries=folder / "queries.src",
-            record=folder / "distill.json",
-            reports=reports,
-            outputs=[report.with_suffix(".pred") for report in reports],
-            combined_report=folder / "combined.jsonl",
-            combined_output=folder / "combined.pred",
-        )
-
-    def files(self) -> list[Path]:
-        """Return all files."""
-        combined = [self.combined_output, self.combined_report]
-        return [self.queries, self.record, *self.reports, *self.outputs, *combined]
-
-
-def distill(options: argparse.Namespace) -> None:
-    """Make queries, predict them with each model, average the predictions, and keep pairs.
-
-    Raises:
-        UserError: a folder has no model of inflection, `OUT.work` has other predictions, or there
-            are no queries or no pairs.
-        subprocess.CalledProcessError: a command failed, and has said why.
-    """
-    pairs = [Path(f"{options.out}.{side}") for side in SIDES]
-    work = _Work.of(options.out, len(options.models))
-    training = [options.train, options.train.with_suffix(".tgt")]
-    refuse_overwriting(training, [*pairs, *work.files()])
-    models = list(map(find_model, options.models))
-    refuse_other_models(list(map(load, models)))
-    _begin(work, _settings(models, options), options)
-    for model, report, output in zip(models, work.reports, work.outputs, strict=True):
-        _predict(model, work.queries, report, output, beam=options.beam)
-    weights = ["--weights", *options.weights] if options.weights else []
-    run_command(
-        "combine", "--reports", *work.reports, *weights,
-        "--output", work.combined_output, "--report", work.combined_report,
-    )  # fmt: skip
-    write_pairs(work.combined_report, options)
-
-
-def _predict(model: Path, queries: Path, report: Path, output: Path, beam: int) -> None:
-    """Predict the queries with one model, unless an interrupted run has.
-
-    Raises:
-        UserError: the report of that run is cut or damaged.
-    """
-    if report.exists():
-        _check_report(report, queries)
-        print(f"{report}: {model} is done already")
-        return
-    run_command(
-        "translate", "-model", model, "-src", queries, "-beam_size", beam, "-n_best", beam,
-        "-output", output, "-exactness_report", report,
-    )  # fmt: skip
-
-
-def _settings(models: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the predictions depend on, as JSON has it."""
-    weights = [model / "model.safetensors" for model in models]
-    return {
-        "train": _digest(options.train),
-        "models": [
-            [str(followed(model)), _digest(path)]
-            for model, path in zip(models, weights, strict=True)
-        ],
-        "each": options.each,
-        "seed": options.seed,
-        "beam": options.beam,
-    }
-
-
-def _digest(path: Path) -> str:
-    """Return a digest of a file; empty without a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-
-
-def _begin(work: _Work, settings: Mapping[str, Any], options: argparse.Namespace) -> None:
-    """Write the queries, unless an interrupted run has.
-
-    Raises:
-        UserError: the folder has queries or predictions of other settings.
-    """
-    if not work.record.exists():
-        write_queries(options, work.queries)
-        # Last: without it, the next run writes the queries again.
-        write_text(work.record, json_text(settings))
-        return
-    recorded = read_object(work.record)
-    if recorded != settings:
-        other = sorted(name for name in settings if settings[name] != recorded.get(name))
-        raise UserError(
-            f"{work.record.parent}: its predictions are for other values of {', '.join(other)}; "
-            "delete it or give another --out"
-        )
-
-
-def _check_report(report: Path, queries: Path) -> None:
-    """Check that a report has a line for each query.
-
-    Raises:
-        UserError: it is cut or damaged.
-    """
-    lines, needed = count_lines(report), count_lines(queries)
-    if lines != needed:
-        raise UserError(
-            f"{report}: cut or damaged, {counted(lines, 'line')}, not {needed:,}; delete it, and "
-            "run again"
-        )
-
-
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line.
 
@@ -236,7 +128,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
-    add("--models", **SEVERAL, required=True, help="run or model folders")
+    add("--models", **SEVERAL_PATHS, required=True, help="run or model folders")
     add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
     add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
     count, share = whole(1, 10_000), positive(1)

@@ -65,11 +65,23 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--json", type=Path, help="write the scores here too (accuracy from 0 to 1)"
     )
+    _add_tables(parser)
+    _add_tokens(parser)
+    options = parser.parse_args(arguments)
+    if options.predicted:
+        _check_tables(options)
+    else:
+        _check_tokens(options)
+    return options
+
+
+def _add_tables(parser: argparse.ArgumentParser) -> None:
+    """Add the options of predicted tables."""
     tables = parser.add_argument_group("predicted tables")
     tables.add_argument(
         "predicted", nargs="*", type=Path, metavar="PREDICTED", help="tables of `predict`"
     )
-    tables.add_argument("--model", type=Path, help="says columns and units")
+    tables.add_argument("--model", type=Path, help="says units, and columns without --columns")
     tables.add_argument(
         "--columns",
         help="such as source,target,tags,language,- (default: a heading names them, or they are "
@@ -82,6 +94,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="COLUMN=TEXT",
         help='between symbols, such as "target= " (default: guessed)',
     )
+
+
+def _add_tokens(parser: argparse.ArgumentParser) -> None:
+    """Add the options of files of tokens."""
     tokens = parser.add_argument_group("files of tokens, a word a line")
     tokens.add_argument("--source", type=Path, help="source file of `prepare sigmorphon`")
     tokens.add_argument("--predictions", type=Path, help="one predicted target a line")
@@ -93,12 +109,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="N predicted targets for each source line",
     )
     tokens.add_argument("--report", type=Path, help="-exactness_report of the predictions")
-    options = parser.parse_args(arguments)
-    if options.predicted:
-        _check_tables(options)
-    else:
-        _check_tokens(options)
-    return options
 
 
 def _check_tables(options: argparse.Namespace) -> None:

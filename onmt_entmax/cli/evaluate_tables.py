@@ -7,7 +7,7 @@ from pathlib import Path
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.messages import warn
-from onmt_entmax.cli.tables import separators_of
+from onmt_entmax.cli.table_options import checked_columns, separators_of
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.gold_tables import Gold, guessed_task, read_gold
 from onmt_entmax.report.guess_tables import Predicted, read_predicted
@@ -15,7 +15,6 @@ from onmt_entmax.report.mcnemar import Difference, comparison, comparison_text
 from onmt_entmax.report.same_queries import named_together, refuse_other_queries
 from onmt_entmax.report.score_tables import scores_text
 from onmt_entmax.report.string_scores import Scores, answered, score_strings
-from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import (
     LANGUAGE,
     SOURCE,

@@ -11,7 +11,7 @@ from onmt_entmax.cli.predicted_files import STDIN, STDIN_NAME
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, text_lines
 from onmt_entmax.inflector import Inflector, Question
-from onmt_entmax.strings.headings import named_columns
+from onmt_entmax.strings.column_names import named_columns
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS, split_tags
 
 

@@ -59,6 +59,21 @@ def prediction_commands(
     return commands
 
 
+def page_commands(out: Path) -> list[str]:
+    """Return the commands that write a page of the dev set's outputs, with certificates.
+
+    Args:
+        out: the folder that `prepare` fills; the model is trained in it.
+    """
+    names = "model dev.src dev.out dev.report.jsonl dev.html".split()
+    model, source, output, report, page = (shlex.quote(str(out / name)) for name in names)
+    return [
+        f"translate -model {model} -src {source} -output {output} -n_best 5 "
+        f"-exactness_report {report}",
+        f"report -model {model} -report {report} -output {page}",
+    ]
+
+
 def _predicted_together(tables: Sequence[Table], output: Path) -> list[tuple[list[Path], Path]]:
     """Return the tables of each command, and its output.
 

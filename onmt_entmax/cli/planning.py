@@ -1,16 +1,14 @@
-"""Plan a training for a time: `--minutes` of `prepare` measures networks on this machine.
+"""Plan a training for a time, which `prepare` is given with `--minutes`.
 
-`plans` has the rule that chooses one of them.
+`measured_networks` measures how fast networks train here, and `plans` has the rule that chooses
+one of them.
 """
-
-from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
+from onmt_entmax.cli.measured_networks import MeasuredNetworks
 from onmt_entmax.cli.plans import (
     HALLUCINATED_PASSES,
     Network,
@@ -19,14 +17,8 @@ from onmt_entmax.cli.plans import (
     choose_validations,
 )
 from onmt_entmax.cli.training_file import CONFIGURATION
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError
 from onmt_entmax.rules import positive
-
-if TYPE_CHECKING:  # slow to import
-    from onmt_entmax.options.train import TrainingSetup
-    from onmt_entmax.train.timing import Stopwatch, Timed
-
-_SECONDS = 20.0  # in which networks are measured
 
 
 def planning_options(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +53,7 @@ def plan_for(
     options: argparse.Namespace,
     networks: Sequence[Network],
     more_options: Sequence[str] = (),
-    hallucinate: Callable[[], int] = lambda: 0,
+    hallucinate: Callable[[], int] | None = None,
 ) -> Plan:
     """Measure networks, choose one, and say so.
 
@@ -70,97 +62,29 @@ def plan_for(
         networks: to choose from, smaller ones first.
         more_options: of `train`, which the configuration does not have yet.
         hallucinate: adds pairs to the training data and returns how many, which may be 0; it is
-            called only if they are worth the passes that they cost.
+            called only if they are worth the passes that they cost. None: there are none to add.
     """
-    measurement = _Measurement.of(options, networks, more_options)
-    rows, seconds = measurement.watch.examples, 60 * options.minutes
+    on_gpu = ["-gpu_ranks", "0"] if options.gpu else []
+    arguments = ["-config", str(options.out / CONFIGURATION), *more_options, *on_gpu]
+    measured = MeasuredNetworks.measure(networks, arguments, gpu=options.gpu)
+    rows, seconds = measured.examples, 60 * options.minutes
     # The network first, since only its decoding is measured.
-    choice = choose_network(rows, seconds, measurement.speeds)
-    hallucinated = hallucinate() if choice.passes >= HALLUCINATED_PASSES else 0
-    if hallucinated:
-        choice = choose_network(rows + hallucinated, seconds, measurement.speeds)
-    loss_speed, decode_speed = measurement.validation_speeds(choice.network)
-    validations = choose_validations(
-        measurement.watch.development_pairs, seconds, loss_speed, decode_speed
-    )
+    choice = choose_network(rows, seconds, measured.speeds)
+    hallucinated = 0
+    if hallucinate is not None and choice.passes >= HALLUCINATED_PASSES:
+        hallucinated = hallucinate()
+        choice = choose_network(rows + hallucinated, seconds, measured.speeds)
+    loss_speed, decode_speed = measured.validation_speeds(choice.network)
     plan = Plan(
         options.minutes,
         choice,
-        validations,
+        choose_validations(measured.development_pairs, seconds, loss_speed, decode_speed),
         gpu=options.gpu,
         measured=[
-            *measurement.lines(),
+            *measured.lines(),
             f"and, with the chosen network, decoded {decode_speed:,.0f} pairs/s",
         ],
         hallucinated=hallucinated,
     )
     print(*plan.lines, sep="\n", file=sys.stderr)
     return plan
-
-
-@dataclass(frozen=True)
-class _Measurement:
-    """The networks that were measured on this machine.
-
-    Attributes:
-        watch: measures on the corpora.
-        setups: the training of each network.
-        speeds: examples a second of each network for which there was time, in order.
-    """
-
-    watch: Stopwatch
-    setups: Mapping[Network, TrainingSetup]
-    speeds: Mapping[Network, float]
-
-    @classmethod
-    def of(
-        cls, options: argparse.Namespace, networks: Sequence[Network], more_options: Sequence[str]
-    ) -> _Measurement:
-        """Measure how fast networks train.
-
-        Args:
-            options: `gpu` and `out`, a folder with data and a configuration.
-            networks: to measure, smaller ones first.
-            more_options: of `train`, which the configuration does not have yet.
-        """
-        import torch  # slow to import, as the next lines are
-
-        from onmt_entmax.options.train import training_setup
-        from onmt_entmax.train.timing import Stopwatch
-
-        path = str(options.out / CONFIGURATION)
-        on_gpu = ["-gpu_ranks", "0"] if options.gpu else []
-        setups = {
-            network: training_setup(["-config", path, *more_options, *on_gpu, *network.options])
-            for network in networks
-        }
-        device = "GPU" if options.gpu else "CPU"
-        measured = f"{counted(len(networks), 'network')} on this machine's {device}"
-        print(f"measuring {measured} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
-        setup = setups[networks[0]]  # all have the same corpora
-        watch = Stopwatch(
-            setup.data, setup.vocabulary, torch.device("cuda" if options.gpu else "cpu")
-        )
-        speeds = watch.training_speeds(list(map(_timed, setups.values())), _SECONDS)
-        # `zip` ends with the networks for which there was time.
-        return cls(watch, setups, dict(zip(networks, speeds, strict=False)))
-
-    def validation_speeds(self, network: Network) -> tuple[float, float]:
-        """Return the pairs a second whose loss is computed, and that are decoded."""
-        setup = self.setups[network]
-        return self.watch.validation_speeds(_timed(setup), setup.validation)
-
-    def lines(self) -> list[str]:
-        """Return what was measured, for people."""
-        unmeasured = [network for network in self.setups if network not in self.speeds]
-        return [
-            *(f"{speed:,.0f} examples/s: {network}" for network, speed in self.speeds.items()),
-            *(f"not measured in the time: {network}" for network in unmeasured),
-        ]
-
-
-def _timed(setup: TrainingSetup) -> Timed:
-    """Return the part of a training that is measured."""
-    from onmt_entmax.train.timing import Timed  # slow to import
-
-    return Timed(setup.data, setup.model, setup.training)

@@ -47,8 +47,10 @@ from onmt_entmax.cli.predicted_files import table_files
 from onmt_entmax.cli.predicted_rows import OutputLayout
 from onmt_entmax.cli.predicted_tables import rows_and_bad_rows, with_layout
 from onmt_entmax.cli.predicted_work import work_of
+from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (
+    followed,
     is_stream,
     refuse_overwriting,
     replaced_when_done,
@@ -57,7 +59,7 @@ from onmt_entmax.files import (
 from onmt_entmax.files.continued import Continued, alone
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
-from onmt_entmax.strings.tables import Row, checked_columns
+from onmt_entmax.strings.tables import Row
 from onmt_entmax.transducer import Transducer
 
 WINDOW = 2048  # queries that are predicted, and written, together
@@ -211,8 +213,7 @@ def main(arguments: Sequence[str]) -> int:
         files = table_files(options.tables, options.output, folder / "table")
         outputs = [file.output for file in files]
         refuse_overwriting([file.path for file in files], [*outputs, options.skip_bad])
-        if options.skip_bad is not None and options.skip_bad in outputs:
-            raise UserError(f"{options.skip_bad}: is to be written twice; name two files")
+        _refuse_one_file(options.skip_bad, outputs)
         transducer = Transducer(
             [options.model, *options.ensemble],
             n_best=0 if options.all else options.n_best,
@@ -224,3 +225,15 @@ def main(arguments: Sequence[str]) -> int:
         tables = [with_layout(file, transducer, columns, options.language) for file in files]
         predict(check_tables(tables, transducer, options.skip_bad), transducer, options)
     return 0
+
+
+def _refuse_one_file(skip_bad: Path | None, outputs: Sequence[Path | None]) -> None:
+    """Refuse to write bad rows and predictions to one file, whatever its names.
+
+    Raises:
+        UserError: names the file.
+    """
+    if skip_bad is None:
+        return
+    if followed(skip_bad) in {followed(output) for output in outputs if output is not None}:
+        raise UserError(f"{skip_bad}: is to be written twice; name two files")

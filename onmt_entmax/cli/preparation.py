@@ -151,7 +151,7 @@ def prepare(
     if note:
         print(note)
     if settings is not None and options.minutes:
-        plan = planned(data.pairs["train"], len(data.invented), task, options)
+        plan = _planned(data.pairs["train"], len(data.invented), task, options)
         text = settings.text(len(data.invented) + plan.hallucinated, planned_training(plan))
         write_files({options.out / CONFIGURATION: text})
     if proposed:
@@ -207,7 +207,7 @@ def _contents(
     return contents
 
 
-def planned(
+def _planned(
     pairs: Sequence[tuple[str, str]], invented: int, task: StringTask, options: argparse.Namespace
 ) -> Plan:
     """Return a plan for `--minutes`; write hallucinated pairs, if it has some.

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from onmt_entmax.cli.pair_files import SIDES
 from onmt_entmax.cli.planning import check_plan, planning_options
+from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.cli.table_configuration import HALLUCINATED
-from onmt_entmax.cli.tables import SplitFile
 from onmt_entmax.cli.training_file import CONFIGURATION, keep_configuration
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import followed, refuse_overwriting
@@ -66,6 +66,10 @@ def check_options(options: argparse.Namespace, trains: bool) -> None:
 def check_outputs(files: Sequence[SplitFile], options: argparse.Namespace) -> None:
     """Refuse to write a file that is read, or one file twice.
 
+    Args:
+        files: that are read.
+        options: `out` and `skip_bad`, which are written.
+
     Raises:
         UserError: names the file.
     """
@@ -74,4 +78,6 @@ def check_outputs(files: Sequence[SplitFile], options: argparse.Namespace) -> No
     outputs.append(options.out / CONFIGURATION)
     refuse_overwriting([file.path for file in files], [*outputs, options.skip_bad])
     if options.skip_bad is not None and followed(options.skip_bad) in map(followed, outputs):
-        raise UserError(f"--skip-bad {options.skip_bad}: has another content; name another file")
+        raise UserError(
+            f"--skip-bad {options.skip_bad}: prepare writes other lines there; name another file"
+        )

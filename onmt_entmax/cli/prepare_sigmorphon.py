@@ -34,34 +34,98 @@ Such models make other errors than left-to-right ones: see `onmt-entmax combine`
 """
 
 import argparse
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.next_commands import page_commands
 from onmt_entmax.cli.preparation import prepare
 from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_options
 from onmt_entmax.cli.sigmorphon_folder import ALL, SETTINGS, choose_languages
-from onmt_entmax.cli.tables import SplitFile, read_tables, with_languages
+from onmt_entmax.cli.split_files import SplitFile, with_languages
+from onmt_entmax.cli.table_options import checked_columns
+from onmt_entmax.cli.tables import read_tables
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import INFLECTION, LEFT_OUT, SOURCE, TAGS, TARGET
 
+_TRAINING_SPLITS = ["train", "dev"]
 
-def choose_files(options: argparse.Namespace) -> tuple[list[SplitFile], str]:
-    """Return the files, those of training first, and a note on languages that are left out.
+
+def main(arguments: Sequence[str]) -> int:
+    """Prepare the data; return the exit status."""
+    options = _parsed(arguments)
+    columns = _checked_columns(options.columns)
+    files, note = _files_of_folder(options) if options.data else (_named_files(options), "")
+    check_outputs(files, options)
+    tables, task = read_tables(files, columns, {SOURCE: "", TARGET: ""}, INFLECTION.columns)
+    if not task.has_tags:
+        raise UserError(
+            f"{tables[0].path}: {tables[0].layout}; no tags, as a lemma, its form and the form's "
+            "tags; prepare table takes other tables"
+        )
+    prepare(tables, task, options, note, page_commands(options.out))
+    return 0
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options, with `language`: of all tables, if the user named it; else None.
 
     Raises:
-        UserError: a language or file is missing, or a file's name says no language.
+        UserError: names options that exclude each other.
     """
-    if options.data:
-        return _files_of_folder(options)
+    parser = argument_parser(__doc__)
+    add = parser.add_argument
+    add("--data", type=Path, help="folder of <language>-train-<setting>, <language>-dev, ...")
+    for split in SPLITS:
+        add(f"--{split}", type=Path, nargs="+", default=[], help=f"files of the {split} set")
+    add("--columns", default="", help="such as lemma,tags,form,- (default: guessed)")
+    add("--setting", choices=SETTINGS, help="without it, files are named <language>-train")
+    # One option, in the plural for a folder of several languages, and in the singular for tables.
+    add(
+        "--languages",
+        "--language",
+        nargs="+",
+        default=[ALL],
+        help="names, or all (default); without --data, the one language of the files",
+    )
+    add("--splits", nargs="+", choices=SPLITS, default=_TRAINING_SPLITS, help="default train dev")
+    common_options(parser)
+    options = parser.parse_args(arguments)
+    names_tables = any(getattr(options, split) for split in SPLITS)
+    if bool(options.data) == names_tables:
+        raise UserError("expected either --data, or some of --train, --dev and --test")
+    if names_tables and (options.setting or options.splits != _TRAINING_SPLITS):
+        raise UserError("--setting and --splits choose among the files of --data")
+    is_named = names_tables and options.languages != [ALL]
+    # `with_languages` refuses several.
+    options.language = " ".join(options.languages) if is_named else None
+    return options
+
+
+def _checked_columns(text: str) -> tuple[str, ...]:
+    """Return the columns of `--columns`; none if it is empty.
+
+    Raises:
+        UserError: they are not those of an inflection.
+    """
+    columns = checked_columns(text, (SOURCE, TARGET))
+    if columns and sorted({*columns, LEFT_OUT}) != sorted([SOURCE, TARGET, TAGS, LEFT_OUT]):
+        raise UserError("--columns: expected lemma, form and tags, each once, and -")
+    return columns
+
+
+def _named_files(options: argparse.Namespace) -> list[SplitFile]:
+    """Return the files of `--train`, `--dev` and `--test`, each with its language.
+
+    Raises:
+        UserError: the name of a file says no language, and the user named none.
+    """
     files = [SplitFile(split, path) for split in SPLITS for path in getattr(options, split)]
-    return with_languages(files, options.language, needs_language=True), ""
+    return with_languages(files, options.language, needs_language=True)
 
 
 def _files_of_folder(options: argparse.Namespace) -> tuple[list[SplitFile], str]:
-    """Return the files of `--data`, and a note on languages that are left out.
+    """Return the files of `--data`, those of training first, and a note on omitted languages.
 
     Raises:
         UserError: a language or file is missing.
@@ -83,68 +147,3 @@ def _files_of_folder(options: argparse.Namespace) -> tuple[list[SplitFile], str]
         return files, ""
     lacking = " or no ".join(sorted(required))
     return files, f"left out, no {lacking}: {', '.join(chosen.left_out)}"
-
-
-def page_commands(out: Path) -> list[str]:
-    """Return the commands that write a page of the dev set's outputs, with certificates."""
-    names = "model dev.src dev.out dev.report.jsonl dev.html".split()
-    model, source, output, report, page = (shlex.quote(str(out / name)) for name in names)
-    return [
-        f"translate -model {model} -src {source} -output {output} -n_best 5 "
-        f"-exactness_report {report}",
-        f"report -model {model} -report {report} -output {page}",
-    ]
-
-
-def _check(options: argparse.Namespace, columns: Sequence[str], all_splits: Sequence[str]) -> None:
-    """Refuse options that exclude each other.
-
-    Args:
-        options: of the command line.
-        columns: that the user named.
-        all_splits: the default of `--splits`.
-
-    Raises:
-        UserError: names the options.
-    """
-    if bool(options.data) == any(getattr(options, split) for split in SPLITS):
-        raise UserError("expected either --data, or some of --train, --dev and --test")
-    if not options.data and (options.setting or options.splits != all_splits):
-        raise UserError("--setting and --splits choose among the files of --data")
-    if columns and sorted({*columns, LEFT_OUT}) != sorted([SOURCE, TARGET, TAGS, LEFT_OUT]):
-        raise UserError("--columns: expected lemma, form and tags, each once, and -")
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Prepare the data; return the exit status."""
-    parser = argument_parser(__doc__)
-    add = parser.add_argument
-    add("--data", type=Path, help="folder of <language>-train-<setting>, <language>-dev, ...")
-    for split in SPLITS:
-        add(f"--{split}", type=Path, nargs="+", default=[], help=f"files of the {split} set")
-    add("--columns", default="", help="such as lemma,tags,form,- (default: guessed)")
-    add("--setting", choices=SETTINGS, help="without it, files are named <language>-train")
-    add(
-        "--languages",
-        "--language",
-        nargs="+",
-        default=[ALL],
-        help="names, or all (default); without --data, the one language of the files",
-    )
-    add("--splits", nargs="+", choices=SPLITS, default=["train", "dev"], help="default train dev")
-    common_options(parser)
-    options = parser.parse_args(arguments)
-    columns = checked_columns(options.columns, (SOURCE, TARGET))
-    _check(options, columns, parser.get_default("splits"))
-    named = not options.data and options.languages != [ALL]
-    options.language = " ".join(options.languages) if named else None
-    files, note = choose_files(options)
-    check_outputs(files, options)
-    tables, task = read_tables(files, columns, {SOURCE: "", TARGET: ""}, INFLECTION.columns)
-    if not task.has_tags:
-        raise UserError(
-            f"{tables[0].path}: {tables[0].layout}; no tags, as a lemma, its form and the form's "
-            "tags; prepare table takes other tables"
-        )
-    prepare(tables, task, options, note, page_commands(options.out))
-    return 0

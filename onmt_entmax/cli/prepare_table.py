@@ -36,6 +36,7 @@ have many rows of a word and change words at their ends, and says so; --hallucin
 out.
 """
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -43,19 +44,37 @@ from typing import Any
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.preparation import prepare
 from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_options
-from onmt_entmax.cli.tables import SplitFile, read_tables, separators_of, with_languages
+from onmt_entmax.cli.split_files import SplitFile, with_languages
+from onmt_entmax.cli.table_options import checked_columns, separators_of
+from onmt_entmax.cli.tables import read_tables
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.tables import checked_columns
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TARGET
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prepare the data; return the exit status."""
+    options = _parser().parse_args(arguments)
+    columns = checked_columns(options.columns, (SOURCE, TARGET))
+    has_languages = LANGUAGE_COLUMN in columns
+    if options.language and has_languages:
+        raise UserError("--language names the language of all rows; a column has it too")
+    files = [SplitFile(split, path) for split in SPLITS for path in getattr(options, split)]
+    if not has_languages:
+        files = with_languages(files, options.language)
+    check_outputs(files, options)
+    tables, task = read_tables(files, columns, separators_of(options.separator))
+    prepare(tables, task, options)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    for split, needed in (("train", True), ("dev", True), ("test", False)):
-        more: dict[str, Any] = {"required": True} if needed else {"default": []}
-        add(f"--{split}", type=Path, nargs="+", help=f"tables of the {split} set", **more)
+    files: dict[str, Any] = {"type": Path, "nargs": "+"}
+    add("--train", required=True, help="tables of the train set", **files)
+    add("--dev", required=True, help="tables of the dev set", **files)
+    add("--test", default=[], help="tables of the test set", **files)
     add("--columns", default="", help="such as source,target,tags,- (default: guessed)")
     add(
         "--separator",
@@ -66,14 +85,4 @@ def main(arguments: Sequence[str]) -> int:
     )
     add("--language", help="of all rows")
     common_options(parser)
-    options = parser.parse_args(arguments)
-    columns = checked_columns(options.columns, (SOURCE, TARGET))
-    if options.language and LANGUAGE_COLUMN in columns:
-        raise UserError("--language names the language of all rows; a column has it too")
-    files = [SplitFile(split, path) for split in SPLITS for path in getattr(options, split)]
-    if LANGUAGE_COLUMN not in columns:
-        files = with_languages(files, options.language)
-    check_outputs(files, options)
-    tables, task = read_tables(files, columns, separators_of(options.separator))
-    prepare(tables, task, options)
-    return 0
+    return parser

@@ -54,7 +54,7 @@ def invented_pairs(
     """
     by_language: dict[str, list[Pair]] = {}
     for source, target in pairs:
-        marks, units = task.divided(source.split())
+        marks, units = task.marks_and_units(source.split())
         language = next(filter(is_language, marks), "")
         pair = Pair(tuple(marks), tuple(units), tuple(target.split()))
         by_language.setdefault(language, []).append(pair)

@@ -1,52 +1,32 @@
 """Read tables of strings from files, for `prepare` and `audit`.
 
-Three steps, each of which leaves its arguments as they are: `with_languages` gives each `SplitFile`
-a language (where no column has it), `read_tables` makes `Table`s of the files, and
-`refuse_bad_rows` ends the command if some rows cannot be read; `warn_of_bad_rows` goes on without
-them.
+`read_tables` makes `Table`s of `SplitFile`s, and `refuse_bad_rows` ends the command if some rows
+cannot be read; `warn_of_bad_rows` goes on without them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.cli.bad_rows import LISTED, bad_row_line, bad_row_text, bad_rows_summary
 from onmt_entmax.cli.messages import warn
+from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.cli.table_layouts import (
     cells_by_column,
     guessed_separators,
     layout_like,
     task_of,
 )
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
-from onmt_entmax.rules import shown
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
-from onmt_entmax.strings.languages import language_of_file
-from onmt_entmax.strings.tables import ALIASES, BadRow, Layout, Row, rows_of
-from onmt_entmax.strings.task import INFLECTION, SOURCE, TAGS, TARGET, StringTask
+from onmt_entmax.strings.tables import BadRow, Layout, Row, rows_of
+from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, StringTask
 
 COVERED = "test"
 """The split whose tables may lack the target"""
-
-
-@dataclass(frozen=True)
-class SplitFile:
-    """The file of a table.
-
-    Attributes:
-        split: such as `train`.
-        path: of the file.
-        language: of its rows; empty if a column has it, or if the tables have none.
-        language_is_guessed: whether the name of the file says the language.
-    """
-
-    split: str
-    path: Path
-    language: str = ""
-    language_is_guessed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,65 +44,6 @@ class Table(SplitFile):
     covered: bool
     rows: list[Row]
     bad: list[BadRow]
-
-
-def separators_of(texts: Sequence[str]) -> dict[str, str]:
-    """Return the separators of `--separator COLUMN=TEXT`.
-
-    Raises:
-        UserError: a text has another form.
-    """
-    separators = {}
-    for text in texts:
-        name, equals, separator = text.partition("=")
-        column = ALIASES.get(name, name)
-        if not equals or column not in (SOURCE, TARGET, TAGS):
-            raise UserError(
-                f"--separator {text!r}: expected source=, target= or tags= and what stands between "
-                'symbols, such as "target= "'
-            )
-        separators[column] = separator
-    return separators
-
-
-def with_languages(
-    files: Sequence[SplitFile], language: str | None, needs_language: bool = False
-) -> list[SplitFile]:
-    """Return the files with their languages, where no column has these.
-
-    Without `language`, the name of each file says its own. If the names of all training files say
-    the same, it may be no language at all, and files get none unless they need one.
-
-    Args:
-        files: of all splits, those of training first.
-        language: of all of them, if the user named it.
-        needs_language: whether all rows must have one.
-
-    Raises:
-        UserError: the name of a file says no language, or the language is no word.
-    """
-    if language is not None:
-        if language.split() != [language]:
-            raise UserError(f"--language {shown(language)}: must be one word without spaces")
-        return [replace(file, language=language) for file in files]
-    training = [file for file in files if file.split == files[0].split]
-    names = {language_of_file(file.path.name) for file in training}
-    if len(names) < 2 and not needs_language:
-        return list(files)
-    named = [
-        replace(file, language=language_of_file(file.path.name), language_is_guessed=True)
-        for file in files
-    ]
-    unnamed = [file for file in named if file.language.split() != [file.language]]
-    if unnamed:
-        more = f" and {counted(len(unnamed) - 1, 'file')} more" if unnamed[1:] else ""
-        column = "" if needs_language else ", or name a column of languages with --columns"
-        raise UserError(
-            f"{unnamed[0].path}{more}: the name of the file says no language (one word, as in "
-            f"deu_train.tsv); rename it{column}; if all tables are of one language, --language "
-            "names it"
-        )
-    return named
 
 
 class _Sampled(NamedTuple):

@@ -47,7 +47,9 @@ def _copy_frequency(
     """
     frequency, reason = chosen, ""
     if frequency is None:
-        units = [(task.divided(source.split())[1], target.split()) for source, target in pairs]
+        units = [
+            (task.marks_and_units(source.split())[1], target.split()) for source, target in pairs
+        ]
         frequency = useful_frequency(units, alike=task.source == task.target)
         reason = f", since {'most' if frequency else 'too few'} targets have the rare symbols"
     if frequency:

@@ -7,7 +7,7 @@ from typing import Any
 from onmt_entmax.config import Option
 from onmt_entmax.options.names import look_up
 from onmt_entmax.options.result import COMMAND_LINE, Notes
-from onmt_entmax.options.stock import ALONE
+from onmt_entmax.options.stock import BARE_FLAGS
 from onmt_entmax.options.values import OptionError
 
 
@@ -68,9 +68,9 @@ def _flag_value(
     option = look_up(name, options, f"{COMMAND_LINE}: -")
     if option.rule.kind is bool and not words:
         return True
-    if name in ALONE and not words:
-        notes.replaced.append(f"-{name} without a value as -{name} {ALONE[name]}")
-        return ALONE[name]
+    if name in BARE_FLAGS and not words:
+        notes.replaced.append(f"-{name} without a value as -{name} {BARE_FLAGS[name]}")
+        return BARE_FLAGS[name]
     if option.many:
         return words
     if len(words) != 1:

@@ -5,7 +5,7 @@ from typing import Any
 
 from onmt_entmax.config import CorpusConfig, Option, declared
 from onmt_entmax.options.declared import is_mapping_as_text, stock_names
-from onmt_entmax.options.stock import EQUAL, IGNORED, REFUSED, RENAMED
+from onmt_entmax.options.stock import EQUAL_VALUES, IGNORED, REFUSED, RENAMED
 
 
 def schema(options: Mapping[str, Option]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _property(name: str, option: Option) -> dict[str, Any]:
         value["additionalProperties"] = _mapping(keys, _properties(keys))
     elif name in REFUSED:
         value = {"const": option.default, "deprecated": True}
-    equal = [word for key, word in EQUAL if key == name]
+    equal = [word for key, word in EQUAL_VALUES if key == name]
     if equal:
         value = {"anyOf": [value, {"enum": equal, "deprecated": True}]}
     if is_mapping_as_text(option):

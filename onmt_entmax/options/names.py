@@ -54,8 +54,8 @@ def _command_of(name: str) -> str | None:
     return "translate" if name in stock_names("translate") else None
 
 
-def under_names_here(content: Mapping[Any, Any], where: str) -> dict[str, Any]:
-    """Return the values of a place under the names of the options here.
+def renamed_options(content: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    """Return the values of a place by the names of this package's options.
 
     One name may stand for the options of both sides. Where two names of an option are given, a
     value wins over an empty one.

@@ -13,7 +13,7 @@ from onmt_entmax.files.parsing import Layout
 from onmt_entmax.options.names import look_up
 from onmt_entmax.options.result import Notes
 from onmt_entmax.options.rivals import NOT_SET, SIDES
-from onmt_entmax.options.stock import EQUAL, IGNORED, NEAREST, REFUSED
+from onmt_entmax.options.stock import EQUAL_VALUES, IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.values import OptionError, read_value
 
 
@@ -36,52 +36,85 @@ def read_place(
     Raises:
         OptionError: names the first option that is wrong.
     """
-    in_file = layout is not None
-    place: dict[str, Any] = {}
-    for name, value in content.items():
-        option = look_up(name, options, f"{where}: ", in_file)
-        if name not in options or name in IGNORED:
-            if value != option.default:
-                notes.ignored.append(name)
-        else:
-            place |= _read_option(name, option, value, where, in_file, notes)
-    _warn_of_sides(place, where, {} if layout is None else layout.lines, notes)
-    return place
+    return _PlaceReader(options, where, notes, layout).read(content)
 
 
-def _read_option(
-    name: str, option: Option, value: Any, where: str, in_file: bool, notes: Notes
-) -> dict[str, Any]:
-    """Return an option as `{name: value}`; `{}` if something close takes its place.
+class _PlaceReader:
+    """Reads the options of one place; see `read_place` for the arguments."""
 
-    Args:
-        name: of the option.
-        option: of the name.
-        value: as YAML reads it, or the words after a flag.
-        where: names the place.
-        in_file: whether the place is a YAML file.
-        notes: receives what is ignored or replaced.
+    def __init__(
+        self, options: Mapping[str, Option], where: str, notes: Notes, layout: Layout | None
+    ) -> None:
+        self._options = options
+        self._where = where
+        self._notes = notes
+        self._in_file = layout is not None
+        self._lines = {} if layout is None else layout.lines
 
-    Raises:
-        OptionError: the option is not supported, or the value does not fit.
-    """
-    if in_file and not option.required and _is_empty(option, value):
-        # A key without a value: the default.
-        if option.default not in (None, ""):
-            notes.ignored.append(f"{name} (empty)")
-        return {name: option.default}
-    if isinstance(value, str) and (name, value) in EQUAL:
-        # Another spelling of a value.
-        notes.replaced.append(f"{name} {value} as {EQUAL[name, value]}")
-        return {name: EQUAL[name, value]}
-    if name in REFUSED and not _is_default(option, value):
-        # What the option asks for is not supported.
-        raise OptionError(f"{where}: {name}: not supported: {REFUSED[name]}")
-    if name in NEAREST and not _is_default(option, value):
-        # Something close is done, whatever the value.
-        notes.replaced.append(f"{name} as {NEAREST[name]}")
-        return {}
-    return {name: read_value(option, value, f"{where}: {name}")}
+    def read(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options, read and checked.
+
+        Raises:
+            OptionError: names the first option that is wrong.
+        """
+        place: dict[str, Any] = {}
+        for name, value in content.items():
+            option = look_up(name, self._options, f"{self._where}: ", self._in_file)
+            if name not in self._options or name in IGNORED:
+                if value != option.default:
+                    self._notes.ignored.append(name)
+            else:
+                place |= self._read_option(name, option, value)
+        self._warn_of_sides(place)
+        return place
+
+    def _read_option(self, name: str, option: Option, value: Any) -> dict[str, Any]:
+        """Return an option as `{name: value}`; `{}` if something close takes its place.
+
+        Args:
+            name: of the option.
+            option: of the name.
+            value: as YAML reads it, or the words after a flag.
+
+        Raises:
+            OptionError: the option is not supported, or the value does not fit.
+        """
+        if self._in_file and not option.required and _is_empty(option, value):
+            # A key without a value: the default.
+            if option.default not in (None, ""):
+                self._notes.ignored.append(f"{name} (empty)")
+            return {name: option.default}
+        if isinstance(value, str) and (name, value) in EQUAL_VALUES:
+            # Another spelling of a value.
+            equal = EQUAL_VALUES[name, value]
+            self._notes.replaced.append(f"{name} {value} as {equal}")
+            return {name: equal}
+        if name in REFUSED and not _is_default(option, value):
+            # What the option asks for is not supported.
+            raise OptionError(f"{self._where}: {name}: not supported: {REFUSED[name]}")
+        if name in NEAREST and not _is_default(option, value):
+            # Something close is done, whatever the value.
+            self._notes.replaced.append(f"{name} as {NEAREST[name]}")
+            return {}
+        return {name: read_value(option, value, f"{self._where}: {name}")}
+
+    def _warn_of_sides(self, place: Mapping[str, Any]) -> None:
+        """Warn of an option of one side that the option of both sides replaces.
+
+        Args:
+            place: options that were read.
+        """
+        line_of = {name: f" (line {number})" for name, number in self._lines.items()}
+        for both, sides in SIDES.items():
+            size = place.get(both, NOT_SET)
+            if size == NOT_SET:
+                continue
+            for side in sides:
+                if place.get(side, size) != size:
+                    self._notes.warnings.append(
+                        f"{self._where}: {both}: {size}{line_of.get(both, '')} replaces "
+                        f"{side}: {place[side]}{line_of.get(side, '')}; delete one"
+                    )
 
 
 def _is_empty(option: Option, value: Any) -> bool:
@@ -94,27 +127,3 @@ def _is_default(option: Option, value: Any) -> bool:
     with suppress(OptionError):
         return bool(read_value(option, value, "") == option.default)
     return False
-
-
-def _warn_of_sides(
-    place: Mapping[str, Any], where: str, lines: Mapping[str, int], notes: Notes
-) -> None:
-    """Warn of an option of one side that the option of both sides, in the same place, replaces.
-
-    Args:
-        place: options that were read.
-        where: names the place.
-        lines: those of the options in a YAML file.
-        notes: receives the warnings.
-    """
-    line_of = {name: f" (line {number})" for name, number in lines.items()}
-    for both, sides in SIDES.items():
-        size = place.get(both, NOT_SET)
-        if size == NOT_SET:
-            continue
-        for side in sides:
-            if place.get(side, size) != size:
-                notes.warnings.append(
-                    f"{where}: {both}: {size}{line_of.get(both, '')} replaces "
-                    f"{side}: {place[side]}{line_of.get(side, '')}; delete one"
-                )

@@ -5,23 +5,21 @@ unknown names and wrong values are errors.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from onmt_entmax.config import Option
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import Layout, parse_yaml
 from onmt_entmax.options.flags import read_flags
-from onmt_entmax.options.names import look_up, note_renamed, under_names_here
+from onmt_entmax.options.names import look_up, note_renamed, renamed_options
+from onmt_entmax.options.needs import without_unread
 from onmt_entmax.options.place import read_place
 from onmt_entmax.options.result import COMMAND_LINE, Notes, Options
-from onmt_entmax.options.rivals import changed_batch_size, replaced_by, without_rivals
-from onmt_entmax.options.stock import UNREAD
+from onmt_entmax.options.rivals import batch_type_conflict, replaced_by, without_rivals
 from onmt_entmax.options.values import OptionError
 
 _LARGEST_FILE = 1 << 20  # bytes
-# No penalty, and attention that is not sparse: nothing that other options could set.
-_WORDS_FOR_OFF = ("none", "softmax")
 
 
 @dataclass(frozen=True)
@@ -30,12 +28,12 @@ class _Place:
 
     Attributes:
         written: the values as they are written, by the names there.
-        here: those that are read, by the names of the options here.
-        values: of these options, checked and in their types.
+        renamed: those that are read, by the names of this package's options.
+        values: the same, checked and in their types.
     """
 
     written: Mapping[str, Any]
-    here: Mapping[str, Any]
+    renamed: Mapping[str, Any]
     values: Mapping[str, Any]
 
 
@@ -60,11 +58,12 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     flags = _read_words(options, words, notes)
     file = _read_file(options, path, flags.values, notes) if path else _NO_FILE
     for place in (flags, file):
-        note_renamed(place.written, place.here, notes)
+        note_renamed(place.written, place.renamed, notes)
     origin = dict.fromkeys(file.values, str(path)) | dict.fromkeys(flags.values, COMMAND_LINE)
     defaults = {name: option.default for name, option in options.items()}
     values = {**defaults, **file.values, **flags.values, "config": path}
-    return _without_unread(options, Options(values, origin, notes))
+    _refuse_missing(options, values)
+    return without_unread(options, Options(values, origin, notes))
 
 
 def _read_words(options: Mapping[str, Option], words: Mapping[str, Any], notes: Notes) -> _Place:
@@ -78,8 +77,8 @@ def _read_words(options: Mapping[str, Option], words: Mapping[str, Any], notes: 
     Raises:
         OptionError: names the first option that is wrong.
     """
-    here = under_names_here(words, f"{COMMAND_LINE}: -")
-    return _Place(words, here, read_place(options, here, COMMAND_LINE, notes))
+    renamed = renamed_options(words, f"{COMMAND_LINE}: -")
+    return _Place(words, renamed, read_place(options, renamed, COMMAND_LINE, notes))
 
 
 def _read_file(
@@ -99,85 +98,27 @@ def _read_file(
     """
     layout = Layout()
     written = read_yaml(path, layout)
-    here = under_names_here(written, f"{path}: ")
-    for name in here:  # also of those that flags replace, which may be misspelt
+    renamed = renamed_options(written, f"{path}: ")
+    for name in renamed:  # also of those that flags replace, which may be misspelt
         look_up(name, options, f"{path}: ", in_file=True)
-    warning = changed_batch_size(here, flags)
-    if warning is not None:
-        notes.warnings.append(f"{COMMAND_LINE}: {warning}")
+    conflict = batch_type_conflict(renamed, flags)
+    if conflict is not None:
+        notes.warnings.append(f"{COMMAND_LINE}: {conflict}")
     replaced = {*flags, *replaced_by(flags)}
-    unreplaced = {name: value for name, value in here.items() if name not in replaced}
+    unreplaced = {name: value for name, value in renamed.items() if name not in replaced}
     values = without_rivals(read_place(options, unreplaced, path, notes, layout), flags)
     notes.repeated += layout.repeats
     return _Place(written, unreplaced, values)
 
 
-def _without_unread(options: Mapping[str, Option], read: Options) -> Options:
-    """Return the options with the defaults of those that lack what they need; note these.
-
-    The order of the options counts: one that has gone back to its default no longer serves those
-    after it.
-
-    Args:
-        options: those of the command.
-        read: their values.
-
-    Raises:
-        OptionError: a required option has no value, or the user set one that nothing reads.
-    """
-    values = dict(read.values)
-    for name, option in options.items():
-        _refuse_missing(name, option, values)
-        if _is_unread(option, values[name], values):
-            _refuse_unread(name, option, read)
-            read.notes.ignored.append(f"{name} (needs {option.needs})")
-            values[name] = option.default
-    return replace(read, values=values)
-
-
-def _refuse_missing(name: str, option: Option, values: Mapping[str, Any]) -> None:
+def _refuse_missing(options: Mapping[str, Option], values: Mapping[str, Any]) -> None:
     """Raise an OptionError if a required option has no value."""
-    if not option.required or values[name]:
-        return
     path = values["config"]
-    hint = "" if path else f"; give -{name}, or -config FILE with it"
-    raise OptionError(f"{path or COMMAND_LINE}: {name}: this option is required{hint}")
-
-
-def _refuse_unread(name: str, option: Option, options: Options) -> None:
-    """Raise an OptionError for an option that nothing reads, unless OpenNMT-py ignores it too."""
-    if name not in UNREAD:
-        raise options.error(name, f"is only read with {option.needs}")
-
-
-def _is_unread(option: Option, value: Any, values: Mapping[str, Any]) -> bool:
-    """Tell whether a value that is not the default lacks the other options that it needs."""
-    return bool(option.needs) and value != option.default and not _holds(option.needs, values)
-
-
-def _holds(condition: str, values: Mapping[str, Any]) -> bool:
-    """Tell whether the condition of an option's `needs` holds.
-
-    Args:
-        condition: one or more parts, of which one must hold, with "or" between them: `tgt`,
-            `search: exact` or, of an option whose value is a mapping, `data: valid`.
-        values: of all options.
-    """
-    return any(_part_holds(part, values) for part in condition.split(" or "))
-
-
-def _part_holds(part: str, values: Mapping[str, Any]) -> bool:
-    """Tell whether an option is on, has the value of the part, or is a mapping with this key.
-
-    Off are `_WORDS_FOR_OFF`, and what Python counts as false.
-    """
-    name, _, expected = part.partition(": ")
-    value = values[name]
-    if isinstance(value, dict):
-        return expected in value
-    if expected:
-        return bool(value == expected)
-    return bool(value) and value not in _WORDS_FOR_OFF
+    hint = "; give -{}, or -config FILE with it" if path is None else ""
+    for name, option in options.items():
+        if option.required and not values[name]:
+            text = f"{name}: this option is required{hint.format(name)}"
+            raise OptionError(f"{path or COMMAND_LINE}: {text}")
 
 
 def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:

@@ -26,8 +26,9 @@ SIDES = {
     "rnn_size": ("enc_rnn_size", "dec_rnn_size"),
     "word_vec_size": ("src_word_vec_size", "tgt_word_vec_size"),
 }
-# Options `NAME_function`; each reads its `NAME_alpha` with the value `entmax` alone.
-FUNCTIONS = ("generator", "global_attention", *(f"{kind}_attention" for kind in KINDS))
+# Parts of a network with the options `PART_function`, such as softmax, and `PART_alpha`, which is
+# only read with the function `entmax`.
+ENTMAX_PARTS = ("generator", "global_attention", *(f"{kind}_attention" for kind in KINDS))
 
 
 def replaced_by(later: Mapping[str, Any]) -> set[str]:
@@ -38,9 +39,9 @@ def replaced_by(later: Mapping[str, Any]) -> set[str]:
             replaced |= second
         if not second.isdisjoint(later):
             replaced |= first
-    for name in FUNCTIONS:
-        if later.get(f"{name}_function", "entmax") != "entmax":
-            replaced.add(f"{name}_alpha")
+    for part in ENTMAX_PARTS:
+        if later.get(f"{part}_function", "entmax") != "entmax":
+            replaced.add(f"{part}_alpha")
     return replaced
 
 
@@ -59,8 +60,11 @@ def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict
     return left
 
 
-def changed_batch_size(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> str | None:
-    """Return a message if a later place changes what `batch_size` of an earlier one counts."""
+def batch_type_conflict(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> str | None:
+    """Return a message if a later `batch_type` gives an earlier `batch_size` another unit.
+
+    It counts sentences or tokens: 64 sentences would become 64 tokens.
+    """
     before = earlier.get("batch_type", "sents")
     after = later.get("batch_type", before)
     if after == before or "batch_size" not in earlier or "batch_size" in later:

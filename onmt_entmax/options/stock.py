@@ -89,7 +89,7 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
 }
 
 # Values, and those that mean the same here.
-EQUAL: Mapping[tuple[str, str], str] = {
+EQUAL_VALUES: Mapping[tuple[str, str], str] = {
     ("optim", "fusedadam"): "adam",
     ("generator_function", "log_softmax"): "softmax",
     ("reset_optim", "keep_states"): "none",  # states are kept, with the options given now
@@ -97,7 +97,7 @@ EQUAL: Mapping[tuple[str, str], str] = {
 }
 
 # Hints for values that are refused.
-VALUES: Mapping[str, str] = {
+VALUE_HINTS: Mapping[str, str] = {
     "lm": "language models are not supported; use OpenNMT-py for them",
     "transformer_lm": "language models are not supported; use OpenNMT-py for them",
     "ggnn": "graph encoders are not supported; use OpenNMT-py for them",
@@ -113,10 +113,10 @@ VALUES: Mapping[str, str] = {
 }
 
 # OpenNMT-py does not read these either without what they need: a note, not an error.
-UNREAD = frozenset(
+NOTED_IF_UNREAD = frozenset(
     "alpha beta coverage_penalty early_stopping early_stopping_criteria ignore_when_blocking "
     "phrase_table random_sampling_temp tensorboard_log_dir".split()
 )
 
 # Values of flags that may stand alone.
-ALONE: Mapping[str, str] = {"gpu": "0"}
+BARE_FLAGS: Mapping[str, str] = {"gpu": "0"}

@@ -1,8 +1,8 @@
 """Read the options of `train`: check them, and split them into the configurations of modules.
 
-`train_table.py` declares them, `corpora.py` reads the entries of `data`, and `train_misfits.py`
-says which options do not fit each other. Options of OpenNMT-py without an equal here are replaced
-or ignored, with a note.
+`train_table.py` declares them, `train_replacements.py` replaces options of OpenNMT-py that are
+others here, `corpora.py` reads the entries of `data`, and `train_misfits.py` says which options do
+not fit each other.
 """
 
 import os
@@ -26,23 +26,13 @@ from onmt_entmax.files import no_such_file, read_lines
 from onmt_entmax.options.corpora import read_corpora, without_unread_transforms
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.reader import read_options
-from onmt_entmax.options.result import COMMAND_LINE, Options
-from onmt_entmax.options.rivals import FUNCTIONS, SIDES
+from onmt_entmax.options.result import Options
+from onmt_entmax.options.rivals import ENTMAX_PARTS, SIDES
 from onmt_entmax.options.train_misfits import misfits
+from onmt_entmax.options.train_replacements import with_replacements
 from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
-from onmt_entmax.strings.task import (
-    StringTask,
-    TaskError,
-    is_language,
-)
+from onmt_entmax.strings.task import StringTask, TaskError, is_language
 from onmt_entmax.strings.task_record import recorded_task
-
-# Options of the network that only one kind of it reads, by the name of the kind.
-_READ_BY = {
-    "recurrent decoder": "rnn_type input_feed bridge context_gate global_attention".split(),
-    "Transformer": "heads transformer_ff attention_dropout self_attn_type max_relative_positions "
-    "aan_useffn pos_ffn_activation_fn".split(),
-}
 
 # Fields of the network with one value, and of the training with a value for each part of it.
 _SCHEDULES = ("dropout", "attention_dropout")
@@ -76,7 +66,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    options = _with_equals(read_options(training_options(), arguments))
+    options = with_replacements(read_options(training_options(), arguments))
     if not set(options["data"]) - {VALID}:
         raise options.error("data", "needs a corpus besides valid")
     corpora = read_corpora(options)
@@ -121,10 +111,10 @@ def _resolved(options: Options) -> Options:
     if values["enc_rnn_size"] != values["dec_rnn_size"]:
         raise options.error("enc_rnn_size", f"must equal dec_rnn_size, {values['dec_rnn_size']}")
     values["rnn_size"] = values["dec_rnn_size"]
-    for name in FUNCTIONS:
-        alpha = ATTENTION_ALPHAS[values[f"{name}_function"]]
+    for part in ENTMAX_PARTS:
+        alpha = ATTENTION_ALPHAS[values[f"{part}_function"]]
         if alpha is not None:
-            values[f"{name}_alpha"] = alpha
+            values[f"{part}_alpha"] = alpha
     has_other_limit = values["train_epochs"] or values["max_seconds"]
     if has_other_limit and not options.given("train_steps"):
         values["train_steps"] = None
@@ -195,59 +185,6 @@ def _gpu(options: Options) -> int | None:
     if len(ranks) > 1 and options["world_size"] > len(ranks):
         return 0  # the ranks of one of several machines
     return ranks[0] if ranks else None
-
-
-def _with_equals(options: Options) -> Options:
-    """Return the options with those of OpenNMT-py replaced or ignored that have an equal here."""
-    values = dict(options.values)
-    values |= _full_precision(options)
-    values |= _selection_for_criteria(options)
-    values |= _overwrite_as_a_flag(options)
-    _note_other_networks(options)
-    return replace(options, values=values)
-
-
-def _full_precision(options: Options) -> dict[str, Any]:
-    """Return what replaces half precision: 32-bit weights, with tf32 products on a GPU; note it."""
-    if options["model_dtype"] != "fp16":
-        return {}
-    if not options["gpu_ranks"] or options.given("matmul_dtype"):
-        options.notes.replaced.append("model_dtype fp16 as 32-bit floats")
-        return {"model_dtype": "fp32"}
-    options.notes.replaced.append("model_dtype fp16 as 32-bit floats with matmul_dtype tf32")
-    return {"model_dtype": "fp32", "matmul_dtype": "tf32"}
-
-
-def _selection_for_criteria(options: Options) -> dict[str, Any]:
-    """Return the selection that replaces criteria of early stopping; note it."""
-    criteria = options["early_stopping_criteria"]
-    if not criteria or options.given("selection"):
-        return {"early_stopping_criteria": []}
-    selection = "token_accuracy" if criteria == ["accuracy"] else "loss"
-    words = " ".join(map(str, criteria))
-    options.notes.replaced.append(f"early_stopping_criteria {words} as selection {selection}")
-    return {"early_stopping_criteria": [], "selection": selection}
-
-
-def _overwrite_as_a_flag(options: Options) -> dict[str, Any]:
-    """Return the default of `overwrite` if a file gives it; note it.
-
-    In a file of OpenNMT-py it is about vocabularies, and must not delete checkpoints.
-    """
-    if not options["overwrite"] or options.origin["overwrite"] == COMMAND_LINE:
-        return {}
-    options.notes.ignored.append("overwrite (only as a flag)")
-    return {"overwrite": False}
-
-
-def _note_other_networks(options: Options) -> None:
-    """Note the options of the kind of network that is not trained."""
-    defaults = training_options()
-    is_transformer = options["decoder_type"] == "transformer"
-    other_kind = "recurrent decoder" if is_transformer else "Transformer"
-    for name in _READ_BY[other_kind]:
-        if options.given(name) and options[name] != defaults[name].default:
-            options.notes.ignored.append(f"{name} (of a {other_kind})")
 
 
 def _vectors(options: Options) -> dict[str, str | None]:

@@ -42,23 +42,17 @@ ALPHAS: Mapping[str, float | None] = {
 # Of a Transformer's attention, alpha may also be learned.
 ATTENTION_ALPHAS: Mapping[str, Any] = {**ALPHAS, LEARNED: LEARNED, SHARED: SHARED}
 
+# Headings of the short help, in its order; some have only fields of `config/`, which name them too.
 _SPARSE = "Sparse attention and output"
-TOPICS = (
-    _SPARSE,
-    "Validation",
-    "Limits and speed",
-    "Smoothing",
-    RUN,
-    "Corpora and batches",
-    "Model",
-    "Optimiser",
-)
+_DATA = "Corpora and batches"
+_MODEL = "Model"
+TOPICS = (_SPARSE, "Validation", "Limits and speed", "Smoothing", RUN, _DATA, _MODEL, "Optimiser")
+_TRANSFORMER = "Attention of a Transformer"  # `--help-all` alone lists these
 _TEXT = Rule(str)
 
 
 def _attention_options() -> dict[str, Option]:
     """Return the options of each attention of a Transformer: its function, and its alpha."""
-    topic = "Attention of a Transformer"
     options: dict[str, Option] = {}
     for kind in KINDS:
         function = f"{kind}_attention_function"
@@ -66,11 +60,11 @@ def _attention_options() -> dict[str, Option]:
             "softmax",
             one_of(*ATTENTION_ALPHAS),
             f"Attention of the {kind}.",
-            topic,
+            _TRANSFORMER,
             needs="decoder_type: transformer",
         )
         options[f"{kind}_attention_alpha"] = Option(
-            1.5, ALPHA, "Its alpha.", topic, needs=f"{function}: entmax"
+            1.5, ALPHA, "Its alpha.", _TRANSFORMER, needs=f"{function}: entmax"
         )
     return options
 
@@ -100,13 +94,13 @@ OPTIONS = {
         None,
         Rule(dict),
         "What the tokens are, in YAML: columns and separators of the tables; see docs.",
-        "Corpora and batches",
+        _DATA,
     ),
     "target_order": Option(
         LEFT_TO_RIGHT,
         one_of(LEFT_TO_RIGHT, RIGHT_TO_LEFT),
         "right_to_left: the network writes the last token of a target first.",
-        "Corpora and batches",
+        _DATA,
     ),
     "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of all random numbers; -1 is 0.", RUN),
     "gpu_ranks": Option(
@@ -134,25 +128,25 @@ OPTIONS = {
         [],
         TRANSFORMS,
         "Transforms of all corpora, such as onmt_tokenize filtertoolong.",
-        "Corpora and batches",
+        _DATA,
     ),
     "layers": Option(
         -1,
         replace(FEW, off=-1),
         "Layers of encoder and decoder; -1: enc_layers, dec_layers.",
-        "Model",
+        _MODEL,
     ),
     "rnn_size": Option(
         -1,
         replace(SIZE, off=-1),
         "Size of the states; -1: enc_rnn_size, dec_rnn_size.",
-        "Model",
+        _MODEL,
     ),
     "word_vec_size": Option(
         -1,
         replace(SIZE, off=-1),
         "Size of embeddings; -1: src_ and tgt_word_vec_size.",
-        "Model",
+        _MODEL,
     ),
     "enc_rnn_size": Option(500, SIZE, "Size of the encoder's states."),
     "dec_rnn_size": Option(500, SIZE, "Size of the decoder's states."),
@@ -170,5 +164,6 @@ def training_options() -> dict[str, Option]:
         ModelConfig,
         OptimizerConfig,
     )
-    in_order = OPTIONS | fields
-    return options_of(train_opts, in_order | OPTIONS)  # also where a field has the same name
+    # A field such as `generator_alpha` is computed from the option of the same name, in OPTIONS.
+    others = {name: option for name, option in fields.items() if name not in OPTIONS}
+    return options_of(train_opts, OPTIONS | others)

@@ -1,16 +1,14 @@
 """Read the options of `translate`: check them, and turn them into a search task and files.
 
-`translate_table.py` declares them. Options of OpenNMT-py without an equal here are replaced or
-ignored, with a note.
+`translate_table.py` declares them, and `translate_replacements.py` replaces options of OpenNMT-py
+that are others here.
 """
 
 import os
-import shlex
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.config import ConfigError, declared
 from onmt_entmax.data.phrase_table import read_phrase_table
@@ -18,8 +16,9 @@ from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.files import is_stream, no_such_file, refuse_overwriting
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.reader import read_options
-from onmt_entmax.options.result import Notes, Options
-from onmt_entmax.options.translate_table import OPTIONS, translation_options
+from onmt_entmax.options.result import Options
+from onmt_entmax.options.translate_replacements import draws_samples, with_replacements
+from onmt_entmax.options.translate_table import translation_options
 from onmt_entmax.report.writers import with_summary
 from onmt_entmax.search import (
     Budget,
@@ -32,8 +31,6 @@ from onmt_entmax.search import (
 from onmt_entmax.search.expression import ExpressionError
 from onmt_entmax.search.expression_parser import parse_expression
 
-# Of a search: OpenNMT-py's random sampling does not read them either.
-_PENALTIES = ("length_penalty", "alpha", "coverage_penalty", "beta")
 # Options that name an input file.
 _READ = ("config", "src", "tgt", "phrase_table", "constraints", *SUBWORD_FILES)
 
@@ -69,7 +66,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    options = _without_opennmts(read_options(translation_options(), arguments))
+    options = with_replacements(read_options(translation_options(), arguments))
     task = _task(options)
     for name in ("src", "tgt", "constraints"):
         if options[name] and not os.path.isfile(options[name]):
@@ -126,54 +123,6 @@ def _phrases(options: Options) -> dict[str, str] | None:
     return read_phrase_table(Path(table)) if table else {}
 
 
-def _without_opennmts(options: Options) -> Options:
-    """Return options in which those of OpenNMT-py without an equal here are replaced or noted."""
-    values = dict(options.values)
-    values |= _batches_of_sentences(values, options.notes)
-    _note_unread_targets(values, options.notes)
-    if _samples(options):
-        values |= _without_search(options)
-    return replace(options, values=values)
-
-
-def _batches_of_sentences(values: Mapping[str, Any], notes: Notes) -> dict[str, Any]:
-    """Return the options that replace a batch size in tokens, and note it."""
-    if values["batch_type"] != "tokens":
-        return {}
-    size = OPTIONS["batch_size"].default
-    notes.replaced.append(f"batch_type tokens as batch_size {size} sentences")
-    return {"batch_type": "sents", "batch_size": size}
-
-
-def _note_unread_targets(values: Mapping[str, Any], notes: Notes) -> None:
-    """Note that `tgt` has no effect without `tgt_prefix`, and the command that scores it."""
-    if not values["tgt"] or values["tgt_prefix"]:
-        return
-    models = ["-model", *values["model"]]
-    files = ["-src", values["src"], "-tgt", values["tgt"], "-output", "scores.jsonl"]
-    command = shlex.join(["onmt-entmax", "score", *models, *files])
-    notes.ignored.append(f"tgt (without tgt_prefix; for its probabilities: {command})")
-
-
-def _without_search(options: Options) -> dict[str, Any]:
-    """Return the defaults of options of a search that random sampling does not read; note them."""
-    defaults: dict[str, Any] = {}
-    for name in _PENALTIES:
-        if options[name] != OPTIONS[name].default:
-            options.notes.ignored.append(f"{name} (of a search)")
-            defaults[name] = OPTIONS[name].default
-    n_best = options["n_best"]
-    if options.given("beam_size") and options["beam_size"] not in (1, n_best):
-        options.notes.replaced.append(f"beam_size in random sampling as n_best {n_best} samples")
-        defaults["beam_size"] = OPTIONS["beam_size"].default
-    return defaults
-
-
-def _samples(options: Options) -> bool:
-    """Tell whether outputs are drawn at random, not searched for."""
-    return bool(options["random_sampling_topk"] or options["random_sampling_topp"])
-
-
 def _path(options: Options, name: str) -> Path | None:
     """Return the file that an option names, or None."""
     return None if options[name] is None else Path(options[name])
@@ -185,7 +134,7 @@ def _task(options: Options) -> SearchTask:
     Raises:
         OptionError: options exclude each other.
     """
-    sampling = _sampling(options) if _samples(options) else None
+    sampling = _sampling(options) if draws_samples(options) else None
     longest = options["max_length"]
     if options["min_length"] > longest:
         raise options.error("min_length", f"is above max_length, {longest}")

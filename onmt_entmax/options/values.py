@@ -8,7 +8,7 @@ from onmt_entmax.config import Option
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files.parsing import ParseError, parse_yaml
 from onmt_entmax.options.declared import is_mapping_as_text
-from onmt_entmax.options.stock import VALUES
+from onmt_entmax.options.stock import VALUE_HINTS
 from onmt_entmax.rules import Rule, shown
 
 
@@ -108,8 +108,8 @@ def _hint(rule: Rule, value: Any) -> str:
     if not isinstance(value, str):
         # Of `save_model: 2024`, a folder that YAML reads as a number.
         return "; put it between quotes" if rule.kind is str and value is not None else ""
-    if value in VALUES:
-        return f"; {VALUES[value]}"
+    if value in VALUE_HINTS:
+        return f"; {VALUE_HINTS[value]}"
     if rule.kind is dict:
         return "; name corpora under data, with path_src and path_tgt of each"
     return nearest(value, rule.names)

@@ -13,8 +13,8 @@ from itertools import chain, islice
 from unicodedata import is_normalized
 
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.column_names import columns_by_names
 from onmt_entmax.strings.copying import PLACEHOLDERS
-from onmt_entmax.strings.headings import named_columns
 from onmt_entmax.strings.scripts import mixtures
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import Query, StringTask
@@ -201,9 +201,7 @@ def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 def _names_columns(row: Row) -> bool:
     """Whether the cells of a row are names of columns; line 1 was checked when it was read."""
-    # An empty row below says that this one is not alone in its table; `lemma`, `form` is a heading
-    # only then.
-    return row.number > 1 and bool(named_columns(row.cells, below=[()]))
+    return row.number > 1 and bool(columns_by_names(row.cells))
 
 
 def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:

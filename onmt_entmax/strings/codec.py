@@ -1,6 +1,6 @@
 """Between the tokens of texts and those of the network.
 
-The target of a right-to-left model is turned around, and rare symbols are placeholders.
+The target of a right-to-left model is reversed, and rare symbols are placeholders.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Codec:
         """Return the placeholders of a source."""
         if not self.task.copies:
             return NO_COPIES
-        _, units = self.task.divided(source)
+        _, units = self.task.marks_and_units(source)
         return copies_of(units, self.frequent, self.placeholders)
 
     def encode(
@@ -52,16 +52,16 @@ class Codec:
         """
         copies = self.copies(source)
         if copies.symbols:
-            marks, units = self.task.divided(source)
+            marks, units = self.task.marks_and_units(source)
             source, target = [*marks, *copies.hide(units)], copies.hide(target)
-        return list(source), self.turned(target), copies
+        return list(source), self._reordered(target), copies
 
     def decode(self, target: Sequence[str], copies: Copies = NO_COPIES) -> list[str]:
         """Return the tokens of a text that the network wrote, the inverse of `encode`."""
-        tokens = self.turned(target)
+        tokens = self._reordered(target)
         return copies.show(tokens) if copies.symbols else tokens
 
-    def turned(self, target: Sequence[str]) -> list[str]:
+    def _reordered(self, target: Sequence[str]) -> list[str]:
         """Return target tokens in the network's order, or back in that of the text."""
         return list(reversed(target)) if self.task.right_to_left else list(target)
 
@@ -82,7 +82,7 @@ def frequent_symbols(
     counts: Counter[str] = Counter()
     marks: set[str] = set()
     for source in sources:
-        source_marks, units = task.divided(source)
+        source_marks, units = task.marks_and_units(source)
         marks.update(source_marks)
         counts.update(set(units))
     clashing = counts.keys() & set(PLACEHOLDERS)

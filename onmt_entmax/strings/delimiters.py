@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
-from onmt_entmax.strings.headings import named_columns
+from onmt_entmax.strings.column_names import named_columns
 from onmt_entmax.strings.tables import Layout, readable_cells
 
 # Symbols between spaces, such as phones, are at most so long on average; words are longer.
@@ -25,13 +26,12 @@ def guess_delimiter(lines: Sequence[str]) -> str:
     for sign, table in tables.items():
         if table and named_columns(table[0], table[1:]):
             return sign
-    commas, semicolons = (all(sign in line for line in lines) for sign in ",;")
-    if not (semicolons and _semicolons_divide_columns(tables[";"])):
-        return "," if commas else "\t"
-    if not (commas and tables[","]):
-        return ";"
-    # Both, as in `draw;drew;pos=V,tense=PST`: columns are equally many in more of the rows.
-    return "," if _share_of_width(tables[","]) >= _share_of_width(tables[";"]) else ";"
+    candidates = [sign for sign in tables if all(sign in line for line in lines)]
+    if ";" in candidates and not _semicolons_divide_columns(tables[";"]):
+        candidates.remove(";")
+    # Of both, as in `draw;drew;pos=V,tense=PST`, the one that divides more rows into equally many
+    # columns; the comma, which is first, of equal ones.
+    return max(candidates, key=lambda sign: _share_of_width(tables[sign]), default="\t")
 
 
 def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:
@@ -40,14 +40,14 @@ def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:
     Tags alone do not make rows of one width, and in `draw drew V;PST`, whose columns no tabs
     divide, the first cell is several words.
     """
-    words = sum(" " not in cells[0].strip() for cells in table)
-    return 2 * words > len(table) and _share_of_width(table) > _SHARE_OF_WIDTH
+    single_words = sum(" " not in cells[0].strip() for cells in table)
+    return 2 * single_words > len(table) and _share_of_width(table) > _SHARE_OF_WIDTH
 
 
 def _share_of_width(table: Sequence[Sequence[str]]) -> float:
-    """Return the share of the rows that have as many cells as most have."""
+    """Return the share of the rows that have as many cells as most have; 0 without rows."""
     widths = Counter(map(len, table))
-    return max(widths.values()) / len(table)
+    return max(widths.values()) / len(table) if table else 0.0
 
 
 def guess_separator(texts: Sequence[str]) -> str:
@@ -56,7 +56,7 @@ def guess_separator(texts: Sequence[str]) -> str:
     Most texts must have at least two symbols, which are short on average.
     """
     divided = [text.split(" ") for text in texts if text]
-    symbols = [symbol for symbols_of_text in divided for symbol in symbols_of_text]
+    symbols = list(chain.from_iterable(divided))
     if not symbols:
         return ""
     several = sum(len(symbols_of_text) > 1 for symbols_of_text in divided)

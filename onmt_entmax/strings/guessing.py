@@ -1,28 +1,20 @@
 """Guess the layout of a table by its first rows; what was guessed is said."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import takewhile
+from typing import NamedTuple
 
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.column_names import named_columns
 from onmt_entmax.strings.delimiters import guess_delimiter
-from onmt_entmax.strings.headings import is_heading, named_columns
+from onmt_entmax.strings.guessed_columns import guess_columns, width_of
+from onmt_entmax.strings.headings import is_heading
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 
 SAMPLE = 2000
 """Rows that a guess looks at"""
-
-# What most tags of a table look like, tried in this order.
-_LIKE_TAGS = (
-    r".*;.*",  # V;PST
-    r"\w+=.*",  # tense=PST
-    r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+",  # PST, or N|PL
-)
-# Of the column of tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
-_USUAL_POSITIONS = (1, 2)
 
 
 def guess_layout(
@@ -48,12 +40,7 @@ def guess_layout(
         TableError: the columns are unclear, or the table is empty.
     """
     lines = [line for line in sample if line.strip()]
-    if not lines:
-        raise TableError(f"{name}: no rows")
-    if len(lines) == 1 and "\r" in lines[0]:
-        raise TableError(
-            f"{name}: its lines end with CR alone, as on old Macs; save it with LF or CR LF"
-        )
+    _refuse_no_lines(lines, name)
     delimiter = guess_delimiter(lines)
     table = readable_cells(Layout((), delimiter), lines)
     if not table:
@@ -66,45 +53,61 @@ def guess_layout(
     elif task is None and named:
         chosen = named
     else:
-        chosen = _columns_before_empty_ones(table, named, task, name, usual)
+        chosen = _columns_before_empty_ones(table, _Hints(name, named, task, usual))
     has_heading = bool(named) or is_heading(first, below, chosen)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
 
 
-def _columns_before_empty_ones(
-    table: Sequence[Sequence[str]],
-    named: Sequence[str],
-    task: StringTask | None,
-    name: str,
-    usual: Sequence[str],
-) -> tuple[str, ...]:
-    """Return the columns of a table; if they are unclear, last ones without any text are left out.
+def _refuse_no_lines(lines: Sequence[str], name: str) -> None:
+    """Refuse a table without lines, or whose lines end with CR, which makes them one.
 
-    Args:
-        table: cells of its rows.
-        named: columns that the first row names; empty if it names none.
-        task: of a model; None: the columns are guessed.
-        name: of the file, for errors.
-        usual: see `guess_layout`.
+    Raises:
+        TableError: names the file.
+    """
+    if not lines:
+        raise TableError(f"{name}: no rows")
+    if len(lines) == 1 and "\r" in lines[0]:
+        raise TableError(
+            f"{name}: its lines end with CR alone, as on old Macs; save it with LF or CR LF"
+        )
+
+
+class _Hints(NamedTuple):
+    """What tells the columns of a table besides its rows; see `guess_layout`."""
+
+    name: str
+    """Of the file, for errors"""
+    named: Sequence[str]
+    """Columns that the first row names; empty if it names none"""
+    task: StringTask | None
+    usual: Sequence[str]
+
+    def columns_of(self, table: Sequence[Sequence[str]]) -> tuple[str, ...]:
+        """Return the columns of a table: those of the task if there is one, else a guess.
+
+        Raises:
+            TableError: the columns are unclear.
+        """
+        if self.task is not None:
+            return _columns_for_task(self.task, self.named, width_of(table), self.name)
+        # Without the first row, since a heading must not decide them.
+        return guess_columns(table[1:] or table, self.name, self.usual)
+
+
+def _columns_before_empty_ones(table: Sequence[Sequence[str]], hints: _Hints) -> tuple[str, ...]:
+    """Return the columns of a table; if they are unclear, last ones without any text are left out.
 
     Raises:
         TableError: the columns are unclear.
     """
-
-    def columns_of(cells: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        if task is not None:
-            return _columns_for_task(task, named, _width(cells), name)
-        # Without the first row, since a heading must not decide them.
-        return _guess_columns(cells[1:] or cells, name, usual)
-
     try:
-        return columns_of(table)
+        return hints.columns_of(table)
     except TableError as error:
-        rows = [cells for cells in table if len(cells) == _width(table)]
+        rows = [cells for cells in table if len(cells) == width_of(table)]
         for left_out in range(1, 1 + _empty_last_columns(rows)):
             with suppress(TableError):
-                columns = columns_of([cells[:-left_out] for cells in rows])
+                columns = hints.columns_of([cells[:-left_out] for cells in rows])
                 return (*columns, *[LEFT_OUT] * left_out)
         raise error from None
 
@@ -124,7 +127,7 @@ def _refuse_other_width(table: Sequence[Sequence[str]], columns: Sequence[str], 
     if any(len(cells) == len(columns) for cells in table):
         return
     raise TableError(
-        f"{name}: {counted(_width(table), 'column')}, such as {' | '.join(table[0])!r}; "
+        f"{name}: {counted(width_of(table), 'column')}, such as {' | '.join(table[0])!r}; "
         f"--columns names {len(columns)}: {', '.join(columns)}"
     )
 
@@ -163,72 +166,3 @@ def _columns_for_task(
 def _without(columns: Sequence[str], name: str) -> tuple[str, ...]:
     """Return columns without those of a name."""
     return tuple(column for column in columns if column != name)
-
-
-def _width(table: Sequence[Sequence[str]]) -> int:
-    """Return the number of columns of most rows; of several, the largest."""
-    widths = Counter(map(len, table))
-    return max(widths, key=lambda width: (widths[width], width))
-
-
-def _guess_columns(
-    table: Sequence[Sequence[str]], name: str, usual: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the columns of a table.
-
-    Args:
-        table: cells of its rows, without a heading.
-        name: of the file, for errors.
-        usual: columns of a table whose guess is unclear, if it has as many.
-
-    Raises:
-        TableError: the columns are unclear.
-    """
-    width = _width(table)
-    rows = [cells for cells in table if len(cells) == width]
-    if width == 2:
-        return (SOURCE, TARGET)
-    position = _tags_position(rows) if width > 2 else None
-    if position in _USUAL_POSITIONS:
-        columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
-        columns.insert(position, TAGS)
-        return tuple(columns)
-    if width == len(usual) and position is None:  # no tags elsewhere contradict the usual columns
-        return tuple(usual)
-    raise TableError(f"{name}: {_why_unclear(rows)}")
-
-
-def _why_unclear(rows: Sequence[Sequence[str]]) -> str:
-    """Return what keeps the columns of a table from being guessed, by a row of it."""
-    first = rows[0]
-    if len(first) == 1:
-        example = next((text for (text,) in rows if not text.startswith((";", "#"))), first[0])
-        return (
-            f"no tabs, commas or semicolons divide columns, as in {example!r}; write a tab between "
-            "them, and remove comments"
-        )
-    return (
-        f"unclear what its {len(first)} columns are, such as {' | '.join(first)!r}; name them, "
-        "such as --columns source,target,tags,- (- leaves a column out)"
-    )
-
-
-def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
-    """Return which column has tags: the only one that mostly looks like them.
-
-    A usual position counts first, then another. None if there is none, or several.
-    """
-    elsewhere = None
-    for pattern in _LIKE_TAGS:
-        likely = [
-            position
-            for position, column in enumerate(zip(*rows, strict=True))
-            if 2 * sum(bool(re.fullmatch(pattern, cell)) for cell in column) > len(rows)
-        ]
-        if len(likely) != 1:
-            continue
-        (position,) = likely
-        if position in _USUAL_POSITIONS:
-            return position
-        elsewhere = position
-    return elsewhere

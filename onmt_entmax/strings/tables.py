@@ -22,12 +22,7 @@ from onmt_entmax.strings.task import (
     TARGET,
     Query,
     StringTask,
-    TaskError,
-    check_columns,
 )
-
-ALIASES = {"lemma": SOURCE, "form": TARGET}
-"""Other names of columns in `--columns` and `--separator`."""
 
 
 class TableError(UserError):
@@ -122,14 +117,19 @@ class Layout:
             task.tags_of(values.get(TAGS, "")),
             values.get(LANGUAGE_COLUMN, language),
         )
+        problem = self._problem(query, target, task, needs_target)
+        return BadRow(number, problem, line) if problem else Row(number, query, target, cells)
+
+    def _problem(self, query: Query, target: str, task: StringTask, needs_target: bool) -> str:
+        """Return why a row cannot be read; nothing if it can."""
         problem = _problem_of_query(query, task)
         if not problem and needs_target:
             problem = _named(TARGET, task.target.problem(target))
         if problem:
-            return BadRow(number, problem, line)
-        if LANGUAGE_COLUMN in values and query.language.split() != [query.language]:
-            return BadRow(number, f"{LANGUAGE_COLUMN} is {query.language!r}, not one word", line)
-        return Row(number, query, target, cells)
+            return problem
+        if LANGUAGE_COLUMN in self.columns and query.language.split() != [query.language]:
+            return f"{LANGUAGE_COLUMN} is {query.language!r}, not one word"
+        return ""
 
     def without(self, names: Collection[str]) -> Layout:
         """Return the layout with columns left out."""
@@ -191,26 +191,6 @@ def rows_of(
             is_heading_ahead = False
             continue
         yield layout.row(number, line, task, language=language, needs_target=needs_target)
-
-
-def checked_columns(text: str, needed: Sequence[str] = (SOURCE,)) -> tuple[str, ...]:
-    """Return the columns that `--columns` names; lemma and form are source and target.
-
-    Args:
-        text: names between commas; none if it is empty.
-        needed: columns that must be there.
-
-    Raises:
-        TableError: a column is unknown, twice there or missing.
-    """
-    if not text:
-        return ()
-    columns = tuple(ALIASES.get(name, name) for name in map(str.strip, text.split(",")))
-    try:
-        check_columns(columns, needed)
-    except TaskError as error:
-        raise TableError(f"--{error}") from None
-    return columns
 
 
 def readable_cells(layout: Layout, lines: Iterable[str]) -> list[tuple[str, ...]]:

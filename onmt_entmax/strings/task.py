@@ -145,12 +145,12 @@ class StringTask:
 
     def decode_source(self, tokens: Sequence[str]) -> Query:
         """Return the query of source tokens, the inverse of `encode_source`."""
-        marks, units = self.divided(tokens)
+        marks, units = self.marks_and_units(tokens)
         language = marks[0].removeprefix(LANGUAGE) if marks and is_language(marks[0]) else ""
         tags = tuple(decode_tag(token) for token in marks if is_tag(token))
         return Query(self.source.decode(units), tags, language)
 
-    def divided(self, tokens: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    def marks_and_units(self, tokens: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """Return the marks and the units of source tokens; words of a text have no marks."""
         if self.source.kind == "text":
             return (), tokens

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import audit
+from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.strings.tables import Row
-from tests.cli.audit_parts import Part, parts_of_audits
+from tests.cli.audit_parts import parts_of_audits
 from tests.cli.tables import write_table
 from tests.in_process import exit_status
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import audit
+from onmt_entmax.cli.checked_parts import read_scores
 from onmt_entmax.errors import UserError
 
 
@@ -29,9 +29,9 @@ from onmt_entmax.errors import UserError
 def test_scores_that_are_cut_are_one_line(tmp_path: Path, scores: str, message: str) -> None:
     (tmp_path / "scores.jsonl").write_text(scores)
     with pytest.raises(UserError, match=f"^{tmp_path}/{message}"):
-        audit.read_scores(tmp_path / "scores.jsonl", 2)
+        read_scores(tmp_path / "scores.jsonl", 2)
 
 
 def test_scores_are_numbers_or_null(tmp_path: Path) -> None:
     (tmp_path / "scores.jsonl").write_text('{"log_prob": -1.5}\n{"log_prob": null}\n')
-    assert audit.read_scores(tmp_path / "scores.jsonl", 2) == [-1.5, None]
+    assert read_scores(tmp_path / "scores.jsonl", 2) == [-1.5, None]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import audit
+from onmt_entmax.cli import audit, checked_parts
+from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
@@ -84,7 +85,8 @@ def test_the_training_of_a_part_gets_the_flags(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = []
-    monkeypatch.setattr(audit, "run_command", lambda *words: commands.append(words))
+    monkeypatch.setattr(checked_parts, "run_command", lambda *words: commands.append(words))
     options = Namespace(model=None, updates=40)
-    audit.check_part(tmp_path, ROWS[:9], ROWS[9:], INFLECTION, options, ("-layers", "1"))
+    part = Part(tmp_path, train=ROWS[:9], held_out=ROWS[9:], copies=[1] * len(ROWS[9:]))
+    checked_parts.check_part(part, INFLECTION, options, ("-layers", "1"))
     assert commands[0] == ("train", "-config", tmp_path / "train.yaml", "-layers", "1")

@@ -10,7 +10,7 @@ import pytest
 
 from tools.bench.peer_systems.eole import Eole
 from tools.bench.peer_systems.system import Data
-from tools.bench.peer_systems.yoyodyne import Yoyodyne, divided
+from tools.bench.peer_systems.yoyodyne import Yoyodyne, marks_and_units
 
 
 def write_data(folder: Path, source: str, target: str) -> Data:
@@ -28,7 +28,7 @@ def write_data(folder: Path, source: str, target: str) -> Data:
 
 
 def test_marks_are_apart_from_units() -> None:
-    marks, units = divided("lang=deu +N +ACC(PL) + a")
+    marks, units = marks_and_units("lang=deu +N +ACC(PL) + a")
     assert marks == ["lang=deu", "+N", "+ACC(PL)"]
     assert units == ["+", "a"]
 

@@ -197,6 +197,16 @@ class TestColumnsAndUnitsOfAModel:
         assert figures["unit"] == "symbols between ' '"
         assert figures["all"]["accuracy"] == 1
 
-    def test_are_not_given_as_options(self, words: list[object]) -> None:
+    def test_are_those_of_the_option_columns_if_it_is_given(
+        self, words: list[object], tmp_path: Path
+    ) -> None:
+        """Without `--columns`, the sources would be `p a` and `p`, which are not the same."""
+        gold = write_table(tmp_path / "turned.tsv", "p a\ta")
+        predicted = write_table(tmp_path / "p.tsv", "p\ta")
+        *_, model = words
+        options = ["--reference", gold, "--model", model, "--columns", "target,source"]
+        assert scores(tmp_path, predicted, *options)["all"]["error_rate"] == 1 / 2
+
+    def test_exclude_the_option_separator(self, words: list[object]) -> None:
         options = ["--separator", "target= "]
         assert "the model says so" in refusal(evaluate.main, [*words, *options])

@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from onmt_entmax.cli import import_onmt
-from onmt_entmax.cli.foreign_checkpoint import vocabularies_of
+from onmt_entmax.cli.foreign_checkpoint import ImportingError, vocabularies_of
+from onmt_entmax.cli.foreign_options import model_config, options_of, split_off_paths
 from onmt_entmax.model import SparseNMTModel, build_model
 
 Checkpoint = dict[str, Any]
@@ -38,7 +39,7 @@ def fake(**options: object) -> Checkpoint:
 
 def convert(content: Checkpoint) -> SparseNMTModel:
     """Return the model of a checkpoint in memory."""
-    config = import_onmt.model_config(import_onmt.options_of(content))
+    config = model_config(options_of(content))
     return import_onmt.model_of(content, config, vocabularies_of(content))
 
 
@@ -49,8 +50,8 @@ def test_no_path_of_a_checkpoint_is_kept() -> None:
     paths = {"tgt_subword_model": "/home/me/.ssh/id_rsa", "src_vocab": "/home/me/v"}
     corpora = {"c": {"path_src": "/home/me/x", "path_tgt": "y", "transforms": ["bpe"]}}
     mapping = {"src_onmttok_kwargs": "{'sp_model_path': '/home/me/key'}", "src_subword_nbest": 3}
-    options = import_onmt.options_of(fake(**paths, **mapping, data=corpora))
-    others, left_out = import_onmt.split_off_paths(options)
+    options = options_of(fake(**paths, **mapping, data=corpora))
+    others, left_out = split_off_paths(options)
     assert "/home" not in repr(others)
     assert (others["transforms"], others["src_subword_nbest"]) == (["bpe"], 3)
     assert left_out["tgt_subword_model"] == paths["tgt_subword_model"]
@@ -84,7 +85,7 @@ def test_no_path_of_a_checkpoint_is_kept() -> None:
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(options: dict[str, object], message: str) -> None:
-    with pytest.raises(import_onmt.ImportingError, match=message) as caught:
+    with pytest.raises(ImportingError, match=message) as caught:
         convert(fake(**options))
     assert "\n" not in str(caught.value)
 
@@ -95,7 +96,7 @@ def test_what_is_not_supported_is_refused_by_name(options: dict[str, object], me
 def checkpoint_with_weights() -> Checkpoint:
     """Return a checkpoint in memory, with the weights of a tiny model."""
     content = fake(layers=1, rnn_size=4, word_vec_size=2)
-    config = import_onmt.model_config(import_onmt.options_of(content))
+    config = model_config(options_of(content))
     weights = build_model(config, vocabularies_of(content)).state_dict()
     for name, weight in weights.items():
         if name.startswith("generator."):  # which OpenNMT-py keeps apart, under other names
@@ -164,7 +165,7 @@ def test_a_whole_checkpoint_is_converted() -> None:
 def test_damaged_and_hostile_contents_are_refused_in_one_line(
     make: Callable[[], Checkpoint], message: str
 ) -> None:
-    with pytest.raises(import_onmt.ImportingError, match=message) as caught:
+    with pytest.raises(ImportingError, match=message) as caught:
         convert(make())
     assert "\n" not in str(caught.value)
 
@@ -172,19 +173,17 @@ def test_damaged_and_hostile_contents_are_refused_in_one_line(
 def test_source_features_are_refused() -> None:
     content = fake()
     content["vocab"]["src"].fields.append(("pos", None))
-    with pytest.raises(import_onmt.ImportingError, match="source features are not supported"):
+    with pytest.raises(ImportingError, match="source features are not supported"):
         vocabularies_of(content)
 
 
 def test_a_vocabulary_without_a_special_token_is_refused() -> None:
     content = fake()
     content["vocab"]["tgt"].fields[0][1].vocab.itos.remove("</s>")
-    with pytest.raises(
-        import_onmt.ImportingError, match=r"target: the special token '</s>' is missing"
-    ):
+    with pytest.raises(ImportingError, match=r"target: the special token '</s>' is missing"):
         vocabularies_of(content)
 
 
 def test_a_checkpoint_without_vocabularies_is_refused() -> None:
-    with pytest.raises(import_onmt.ImportingError, match="no src vocabulary"):
+    with pytest.raises(ImportingError, match="no src vocabulary"):
         vocabularies_of({"vocab": {}})

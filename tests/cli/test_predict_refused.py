@@ -93,6 +93,17 @@ def test_an_input_is_never_overwritten(
     assert Path("words.tsv").read_text() == "ab\n"
 
 
+@pytest.mark.parametrize("name", ["out.tsv", "link.tsv"])
+def test_bad_rows_and_predictions_are_not_written_to_one_file(
+    phones_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("words.tsv"), "ab")
+    os.symlink("out.tsv", "link.tsv")
+    arguments = [phones_model, "words.tsv", "--output", "out.tsv", "--skip-bad", name]
+    assert f"{name}: is to be written twice" in refusal(predict.main, arguments)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

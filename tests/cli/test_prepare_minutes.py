@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.cli import planning
+from onmt_entmax.cli import measured_networks
 from onmt_entmax.options.train import TrainingSetup
 from onmt_entmax.train import timing
 from tests.cli.planning import (
@@ -164,6 +164,6 @@ def test_the_sizes_that_the_user_names_are_kept(minutes: list[object]) -> None:
 @pytest.mark.usefixtures("working_folder")
 def test_a_plan_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a moment instead of twenty seconds."""
-    monkeypatch.setattr(planning, "_SECONDS", 0.01)
+    monkeypatch.setattr(measured_networks, "_SECONDS", 0.01)
     setup = prepared(INFLECTION, "--minutes", 3, "--size", 16)
     assert (setup.training.max_seconds, setup.model.rnn_size) == (180, 16)

@@ -79,7 +79,7 @@ def test_the_other_rows_are_prepared() -> None:
         ),
         pytest.param(
             "--skip-bad out/train.src",
-            "--skip-bad out/train.src: has another content; name",
+            "--skip-bad out/train.src: prepare writes other lines there; name",
             id="bad rows to training text",
         ),
         pytest.param(

@@ -30,7 +30,8 @@ from pathlib import Path
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.cli.tables import SplitFile, read_tables, with_languages
+from onmt_entmax.cli.split_files import SplitFile, with_languages
+from onmt_entmax.cli.tables import read_tables
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import LANGUAGE, Query, StringTask

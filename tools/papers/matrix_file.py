@@ -14,7 +14,7 @@ from typing import Any
 
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.options.reader import read_yaml
-from onmt_entmax.options.rivals import changed_batch_size, without_rivals
+from onmt_entmax.options.rivals import batch_type_conflict, without_rivals
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import CERTIFICATES, TRANSFORMERS
 
@@ -226,7 +226,7 @@ def _training_options(
     """
     options = base
     for change in changes:
-        message = changed_batch_size(options, change)
+        message = batch_type_conflict(options, change)
         if message is not None:
             raise UserError(f"{path}: {where}: {message}")
         options = {**without_rivals(options, change), **change}

@@ -52,13 +52,13 @@ class Yoyodyne(System):
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, delimiter="\t", lineterminator="\n")
             for source, target in zip(sources, targets, strict=True):
-                marks, units = divided(source)
+                marks, units = marks_and_units(source)
                 writer.writerow([" ".join(units), target, " ".join(marks)])
 
     @property
     def _has_marks(self) -> bool:
         """Whether sources have a language or tags."""
-        return bool(divided(self.data.lines("train", "src")[0])[0])
+        return bool(marks_and_units(self.data.lines("train", "src")[0])[0])
 
     def _model(self) -> dict[str, Any]:
         """Return the part of the configuration for the network."""
@@ -185,6 +185,6 @@ class YoyodynePointer(Yoyodyne):
         return model
 
 
-def divided(source: str) -> tuple[Sequence[str], Sequence[str]]:
+def marks_and_units(source: str) -> tuple[Sequence[str], Sequence[str]]:
     """Return the marks (language and tags) and the units of a source."""
-    return INFLECTION.divided(source.split())
+    return INFLECTION.marks_and_units(source.split())

@@ -1,0 +1,58 @@
+"""The scores that `bleu` prints, and writes as JSON."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from onmt_entmax.report.system_comparison import Measure, SystemScore
+from onmt_entmax.report.tables import aligned_table
+
+
+def scores_table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
+    """Return a table with a row for each system, and the signatures.
+
+    Args:
+        systems: their names.
+        measures: each with a score for every system.
+    """
+    heading = ["system", *(measure.name for measure in measures)]
+    rows = [
+        [name, *(_cell(measure.scores[number]) for measure in measures)]
+        for number, name in enumerate(systems)
+    ]
+    aligned = aligned_table([heading, *rows], left=len(heading))
+    signatures = [f"{measure.name}: {measure.signature}" for measure in measures]
+    return "\n".join([aligned, "", *signatures])
+
+
+def _cell(score: SystemScore) -> str:
+    """Return a score with its confidence interval and p-value, if it has them."""
+    text = f"{score.value:.2f}"
+    if score.half_width is not None:
+        text += f" +- {score.half_width:.2f}"
+    if score.p_value is not None:
+        text += f" (p {score.p_value:.4f})"
+    return text
+
+
+def scores_record(
+    systems: Sequence[str], measures: Sequence[Measure], detokenized: str | None
+) -> dict[str, Any]:
+    """Return the content of the JSON file: scores by system and measure, and signatures.
+
+    Args:
+        systems: their names.
+        measures: each with a score for every system.
+        detokenized: language by whose rules translations were joined to text; None: they were not.
+    """
+    content: dict[str, Any] = {"detokenized": detokenized} if detokenized else {}
+    content["systems"] = {
+        name: {measure.name: _known_fields(measure.scores[number]) for measure in measures}
+        for number, name in enumerate(systems)
+    }
+    content["signatures"] = {measure.name: measure.signature for measure in measures}
+    return content
+
+
+def _known_fields(score: SystemScore) -> dict[str, float]:
+    """Return the fields of a score that it has, such as a p-value if it was compared."""
+    return {name: value for name, value in vars(score).items() if value is not None}

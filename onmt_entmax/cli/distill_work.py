@@ -1,0 +1,114 @@
+"""The folder OUT.work of `distill`, which an interrupted run leaves and the next one continues."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import count_lines, followed, read_object
+
+
+@dataclass(frozen=True)
+class Work:
+    """The files of the folder.
+
+    Attributes:
+        queries: for all models.
+        record: what the predictions depend on.
+        reports: exactness reports, one for each model.
+        outputs: predictions, one file for each model.
+        combined_report: of the average.
+        combined_output: of the average.
+    """
+
+    queries: Path
+    record: Path
+    reports: Sequence[Path]
+    outputs: Sequence[Path]
+    combined_report: Path
+    combined_output: Path
+
+    @classmethod
+    def of(cls, out: Path, models: int) -> Work:
+        """Return the files for the pairs OUT.src and OUT.tgt."""
+        folder = out.with_name(f"{out.name}.work")
+        reports = [folder / f"{number}.jsonl" for number in range(1, models + 1)]
+        return cls(
+            queries=folder / "queries.src",
+            record=folder / "distill.json",
+            reports=reports,
+            outputs=[report.with_suffix(".pred") for report in reports],
+            combined_report=folder / "combined.jsonl",
+            combined_output=folder / "combined.pred",
+        )
+
+    def files(self) -> list[Path]:
+        """Return all files."""
+        combined = [self.combined_output, self.combined_report]
+        return [self.queries, self.record, *self.reports, *self.outputs, *combined]
+
+    def is_begun(self, settings: Mapping[str, Any]) -> bool:
+        """Tell whether an interrupted run has written the queries.
+
+        Args:
+            settings: of this run, as `settings_of` returns them.
+
+        Raises:
+            UserError: the folder has queries or predictions of other settings.
+        """
+        if not self.record.exists():
+            return False
+        recorded = read_object(self.record)
+        if recorded != settings:
+            other = sorted(name for name in settings if settings[name] != recorded.get(name))
+            raise UserError(
+                f"{self.record.parent}: its predictions are for other values of "
+                f"{', '.join(other)}; delete it or give another --out"
+            )
+        return True
+
+    def is_predicted(self, report: Path) -> bool:
+        """Tell whether an interrupted run has predicted the queries with a report's model.
+
+        Raises:
+            UserError: the report is cut or damaged.
+        """
+        if not report.exists():
+            return False
+        lines, needed = count_lines(report), count_lines(self.queries)
+        if lines != needed:
+            raise UserError(
+                f"{report}: cut or damaged, {counted(lines, 'line')}, not {needed:,}; delete it, "
+                "and run again"
+            )
+        return True
+
+
+def settings_of(models: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
+    """Return what the predictions depend on, as JSON has it.
+
+    Args:
+        models: their folders.
+        options: `train`, `each`, `seed` and `beam`.
+    """
+    weights = [model / "model.safetensors" for model in models]
+    return {
+        "train": _digest(options.train),
+        "models": [
+            [str(followed(model)), _digest(path)]
+            for model, path in zip(models, weights, strict=True)
+        ],
+        "each": options.each,
+        "seed": options.seed,
+        "beam": options.beam,
+    }
+
+
+def _digest(path: Path) -> str:
+    """Return a digest of a file; empty without a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""

@@ -1,0 +1,90 @@
+"""The networks that a plan chooses from, measured on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from onmt_entmax.cli.plans import Network
+from onmt_entmax.errors import counted
+
+if TYPE_CHECKING:  # slow to import
+    from onmt_entmax.options.train import TrainingSetup
+    from onmt_entmax.train.timing import Stopwatch, Timed
+
+_SECONDS = 20.0  # in which networks are measured
+
+
+@dataclass(frozen=True)
+class MeasuredNetworks:
+    """Networks and how fast they train.
+
+    Attributes:
+        stopwatch: measures on the corpora.
+        setups: the training of each network.
+        speeds: examples a second of each network for which there was time, in order.
+    """
+
+    stopwatch: Stopwatch
+    setups: Mapping[Network, TrainingSetup]
+    speeds: Mapping[Network, float]
+
+    @classmethod
+    def measure(
+        cls, networks: Sequence[Network], arguments: Sequence[str], *, gpu: bool
+    ) -> MeasuredNetworks:
+        """Measure how fast networks train; say so.
+
+        Args:
+            networks: smaller ones first.
+            arguments: of `train`, without those of a network.
+            gpu: whether to measure on the GPU.
+        """
+        import torch  # slow to import, as the next lines are
+
+        from onmt_entmax.options.train import training_setup
+        from onmt_entmax.train.timing import Stopwatch
+
+        setups = {network: training_setup([*arguments, *network.options]) for network in networks}
+        device = torch.device("cuda" if gpu else "cpu")
+        measured = (
+            f"{counted(len(networks), 'network')} on this machine's {'GPU' if gpu else 'CPU'}"
+        )
+        print(f"measuring {measured} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
+        setup = setups[networks[0]]  # all have the same corpora
+        stopwatch = Stopwatch(setup.data, setup.vocabulary, device)
+        speeds = stopwatch.training_speeds(list(map(_timed, setups.values())), _SECONDS)
+        # `zip` ends with the networks for which there was time.
+        return cls(stopwatch, setups, dict(zip(networks, speeds, strict=False)))
+
+    @property
+    def examples(self) -> int:
+        """Number of pairs of the training data."""
+        return self.stopwatch.examples
+
+    @property
+    def development_pairs(self) -> int:
+        """Number of pairs of the development set."""
+        return self.stopwatch.development_pairs
+
+    def validation_speeds(self, network: Network) -> tuple[float, float]:
+        """Return the pairs a second whose loss is computed, and that are decoded."""
+        setup = self.setups[network]
+        return self.stopwatch.validation_speeds(_timed(setup), setup.validation)
+
+    def lines(self) -> list[str]:
+        """Return what was measured, for people."""
+        unmeasured = [network for network in self.setups if network not in self.speeds]
+        return [
+            *(f"{speed:,.0f} examples/s: {network}" for network, speed in self.speeds.items()),
+            *(f"not measured in the time: {network}" for network in unmeasured),
+        ]
+
+
+def _timed(setup: TrainingSetup) -> Timed:
+    """Return the part of a training that is measured."""
+    from onmt_entmax.train.timing import Timed  # slow to import
+
+    return Timed(setup.data, setup.model, setup.training)

@@ -1,0 +1,99 @@
+"""The model card (README.md) of an exported folder; people complete its task and licence."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from onmt_entmax.checkpoint import LoadedModel, read_best
+from onmt_entmax.errors import printable
+from onmt_entmax.model import count_parameters
+from onmt_entmax.strings.task import RIGHT_TO_LEFT, is_language
+from onmt_entmax.version import __version__
+
+TRAINING_OPTIONS = (
+    "optim",
+    "learning_rate",
+    "decay_method",
+    "warmup_steps",
+    "max_grad_norm",
+    "adam_beta2",
+    "batch_size",
+    "batch_type",
+    "accum_count",
+    "train_steps",
+    "train_epochs",
+    "max_seconds",
+    "dropout",
+    "attention_dropout",
+    "label_smoothing",
+    "attention_warmup_steps",
+    "average_decay",
+    "calibrate",
+    "selection",
+    "seed",
+)
+"""Options of the training that the folders of `export` and `import-onmt` keep; none is a path"""
+
+
+def model_card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
+    """Return the text of a model card.
+
+    Args:
+        name: of the new folder.
+        loaded: the model.
+        dtype: precision of the exported weights.
+        options: of the exported folder.
+    """
+    config = loaded.config
+    source, target = loaded.vocabularies.source, loaded.vocabularies.target
+    order = ""
+    if options.get("target_order") == RIGHT_TO_LEFT:
+        order = "\nIt writes from right to left; the commands print from left to right."
+    return f"""\
+# {name}
+
+A sequence-to-sequence model of onmt_entmax: {config.encoder_type} encoder, {config.decoder_type} \
+decoder, {count_parameters(loaded.model):,}
+weights in {dtype}, {config.attention_text}, output alpha {config.generator_alpha:g}, \
+vocabularies of
+{len(source):,} source and {len(target):,} target tokens.{order}
+
+- Task, languages and training data: *to be completed*
+- Licence: *to be completed*
+
+## Use
+
+```
+onmt-entmax verify {name}
+onmt-entmax {_command(name, loaded, options)}
+```
+
+## Training
+
+| | |
+|---|---|
+{_training_table(loaded, options)}
+
+Trained with onmt_entmax {loaded.package_version}, exported with {__version__} and PyTorch \
+{torch.__version__}.
+"""
+
+
+def _command(name: str, loaded: LoadedModel, options: Mapping[str, Any]) -> str:
+    """Return the command that uses a model of this kind; see `model_card`."""
+    if any(map(is_language, loaded.vocabularies.source.tokens)):
+        return f"inflect --model {name} LANGUAGE LEMMA TAGS"
+    if options.get("task"):
+        return f"predict {name} TABLE --output PREDICTED"
+    return f"translate -model {name} -src FILE -output FILE"
+
+
+def _training_table(loaded: LoadedModel, options: Mapping[str, Any]) -> str:
+    """Return the rows of a table of the training: its best measure, if known, and its options."""
+    rows = {name: options[name] for name in TRAINING_OPTIONS if options.get(name) is not None}
+    best = read_best(loaded.folder.parent)
+    if best is not None and loaded.folder.name == f"step_{best.step}":
+        measure = {"updates": best.step, f"{best.metric} (dev)": f"{best.value:.6g}"}
+        rows = measure | rows
+    return "\n".join(printable(f"| {name} | {value} |") for name, value in rows.items())

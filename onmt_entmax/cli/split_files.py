@@ -1,0 +1,66 @@
+"""The files of tables that `prepare` and `audit` read: their splits and their languages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.rules import shown
+from onmt_entmax.strings.languages import language_of_file
+
+
+@dataclass(frozen=True)
+class SplitFile:
+    """The file of a table.
+
+    Attributes:
+        split: such as `train`.
+        path: of the file.
+        language: of its rows; empty if a column has it, or if the tables have none.
+        language_is_guessed: whether the name of the file says the language.
+    """
+
+    split: str
+    path: Path
+    language: str = ""
+    language_is_guessed: bool = False
+
+
+def with_languages(
+    files: Sequence[SplitFile], language: str | None, needs_language: bool = False
+) -> list[SplitFile]:
+    """Return the files with their languages, where no column has these.
+
+    Without `language`, the name of each file says its own. If the names of all training files say
+    the same, it may be no language at all, and files get none unless they need one.
+
+    Args:
+        files: of all splits, those of training first.
+        language: of all of them, if the user named it.
+        needs_language: whether all rows must have one.
+
+    Raises:
+        UserError: the name of a file says no language, or the language is no word.
+    """
+    if language is not None:
+        if language.split() != [language]:
+            raise UserError(f"--language {shown(language)}: must be one word without spaces")
+        return [replace(file, language=language) for file in files]
+    training = [file for file in files if file.split == files[0].split]
+    names = {language_of_file(file.path.name) for file in training}
+    if len(names) < 2 and not needs_language:
+        return list(files)
+    named = [
+        replace(file, language=language_of_file(file.path.name), language_is_guessed=True)
+        for file in files
+    ]
+    unnamed = [file for file in named if file.language.split() != [file.language]]
+    if unnamed:
+        more = f" and {counted(len(unnamed) - 1, 'file')} more" if unnamed[1:] else ""
+        column = "" if needs_language else ", or name a column of languages with --columns"
+        raise UserError(
+            f"{unnamed[0].path}{more}: the name of the file says no language (one word, as in "
+            f"deu_train.tsv); rename it{column}; if all tables are of one language, --language "
+            "names it"
+        )
+    return named

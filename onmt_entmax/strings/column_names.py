@@ -1,0 +1,119 @@
+"""What people call the columns of a table, and headings made of such names.
+
+Words of a language may be names of columns, too: a table of English has `form` and `forms`. So
+where there are tags or unnamed columns, no row below may have the heading's words in these.
+"""
+
+import re
+from collections.abc import Sequence
+
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, SOURCE, TAGS, TARGET
+
+# In lower case. Not among them: `_WORD`, the source, or the target of a table with another source.
+_NAMES = {
+    SOURCE: (
+        "source", "lemma", "lexeme", "headword", "base", "base form", "citation form",
+        "dictionary form", "input", "grapheme", "graphemes", "orthography", "spelling", "src",
+    ),
+    TARGET: (
+        "target", "form", "inflected", "inflected form", "inflection", "word form", "wordform",
+        "surface", "surface form", "output", "phoneme", "phonemes", "phones", "pronunciation",
+        "transcription", "ipa", "tgt",
+    ),
+    TAGS: (
+        "tags", "tag", "features", "feature", "feats", "msd", "unimorph", "morphology",
+        "morphological tags", "morphological features", "morphosyntactic description",
+    ),
+    LANGUAGE_COLUMN: ("language", "lang", "iso"),
+}  # fmt: skip
+_COLUMN_OF = {name: column for column, names in _NAMES.items() for name in names}
+_WORD = "word"
+# Of two cells that name one column, such as `lemma` and `base`, the one with one of these counts.
+_SUREST = {SOURCE: ("source", "lemma"), TARGET: ("target", "form"), TAGS: ("tags",)}
+_DIVIDERS_OF_TAGS = re.compile(r"[;,=|]")
+_DIVIDERS_OF_WORDS = re.compile(r"[\s_-]+")
+
+
+def column_of(cell: str) -> str | None:
+    """Return the column that a cell of a heading names, also in the plural; None: it names none."""
+    name = _normalised(cell)
+    return _COLUMN_OF.get(name) or _COLUMN_OF.get(name.removesuffix("s"))
+
+
+def may_name_source(cell: str) -> bool:
+    """Tell whether a cell may be a heading's name of the source, such as `word` or `lemma`."""
+    return _normalised(cell) == _WORD or column_of(cell) == SOURCE
+
+
+def _normalised(cell: str) -> str:
+    """Return a cell as it would stand in `_NAMES`: in lower case, with spaces between words."""
+    return _DIVIDERS_OF_WORDS.sub(" ", cell.strip()).casefold()
+
+
+def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> tuple[str, ...]:
+    """Return the columns that a heading names, `-` for unnamed ones; nothing for another row.
+
+    No row below has the heading's words in the column of tags or, without tags, in the unnamed
+    columns.
+
+    Args:
+        first: cells of the first row.
+        below: cells of the others.
+    """
+    columns = columns_by_names(first)
+    if not below and TAGS not in columns:  # a single pair may be `word` and `form`
+        return ()
+    compared = TAGS if TAGS in columns else LEFT_OUT
+    for position, column in enumerate(columns):
+        if column == compared and stands_below(first[position], position, below):
+            return ()
+    return columns
+
+
+def columns_by_names(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return the column that each cell names, `-` if none; each column is named at most once.
+
+    Nothing, unless they name the source, and the target or the tags, as a heading does.
+    """
+    names = list(map(_normalised, cells))
+    columns = [LEFT_OUT] * len(names)
+    for column in _NAMES:
+        position = _position_of(column, names)
+        if position is not None:
+            columns[position] = column
+            names[position] = ""  # it names no further column
+    is_heading = SOURCE in columns and not {TARGET, TAGS}.isdisjoint(columns)
+    return tuple(columns) if is_heading else ()
+
+
+def _position_of(column: str, names: Sequence[str]) -> int | None:
+    """Return which of the names in a heading is a column's.
+
+    Of several, it is the only one in `_SUREST`. `word` is the source or the target if no other name
+    is.
+
+    Args:
+        column: such as `source`.
+        names: of the cells, normalised; empty for those of columns that are known.
+
+    Returns:
+        A position, or None if there is none, or no single one.
+    """
+    positions = [position for position, name in enumerate(names) if column_of(name) == column]
+    if not positions and column in (SOURCE, TARGET):
+        positions = [position for position, name in enumerate(names) if name == _WORD]
+    elif len(positions) > 1:
+        surest = _SUREST.get(column, ())
+        positions = [position for position in positions if names[position] in surest]
+    return positions[0] if len(positions) == 1 else None
+
+
+def stands_below(cell: str, position: int, below: Sequence[Sequence[str]]) -> bool:
+    """Tell whether a row has a word of a heading's cell in the same column."""
+    words = _words(cell)
+    return any(words & _words(row[position]) for row in below if position < len(row))
+
+
+def _words(cell: str) -> set[str]:
+    """Return the words of a cell in lower case; several tags are several words."""
+    return {word.strip() for word in _DIVIDERS_OF_TAGS.split(cell.casefold())} - {""}

@@ -1,0 +1,86 @@
+"""Guess the columns of a table that nobody named, by the column that looks like tags."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from onmt_entmax.strings.tables import TableError
+from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET
+
+# What most tags of a table look like, tried in this order.
+_LIKE_TAGS = (
+    r".*;.*",  # V;PST
+    r"\w+=.*",  # tense=PST
+    r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+",  # PST, or N|PL
+)
+# Of the column of tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
+_USUAL_POSITIONS = (1, 2)
+
+
+def width_of(table: Sequence[Sequence[str]]) -> int:
+    """Return the number of columns of most rows; of several, the largest."""
+    widths = Counter(map(len, table))
+    return max(widths, key=lambda width: (widths[width], width))
+
+
+def guess_columns(
+    table: Sequence[Sequence[str]], name: str, usual: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the columns of a table.
+
+    Args:
+        table: cells of its rows, without a heading.
+        name: of the file, for errors.
+        usual: columns of a table whose guess is unclear, if it has as many.
+
+    Raises:
+        TableError: the columns are unclear.
+    """
+    width = width_of(table)
+    rows = [cells for cells in table if len(cells) == width]
+    if width == 2:
+        return (SOURCE, TARGET)
+    position = _tags_position(rows) if width > 2 else None
+    if position in _USUAL_POSITIONS:
+        columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
+        columns.insert(position, TAGS)
+        return tuple(columns)
+    if width == len(usual) and position is None:  # no tags elsewhere contradict the usual columns
+        return tuple(usual)
+    raise TableError(f"{name}: {_why_unclear(rows)}")
+
+
+def _why_unclear(rows: Sequence[Sequence[str]]) -> str:
+    """Return what keeps the columns of a table from being guessed, by a row of it."""
+    first = rows[0]
+    if len(first) == 1:
+        example = next((text for (text,) in rows if not text.startswith((";", "#"))), first[0])
+        return (
+            f"no tabs, commas or semicolons divide columns, as in {example!r}; write a tab between "
+            "them, and remove comments"
+        )
+    return (
+        f"unclear what its {len(first)} columns are, such as {' | '.join(first)!r}; name them, "
+        "such as --columns source,target,tags,- (- leaves a column out)"
+    )
+
+
+def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
+    """Return which column has tags: the only one that mostly looks like them.
+
+    A usual position counts first, then another. None if there is none, or several.
+    """
+    elsewhere = None
+    for pattern in _LIKE_TAGS:
+        likely = [
+            position
+            for position, column in enumerate(zip(*rows, strict=True))
+            if 2 * sum(bool(re.fullmatch(pattern, cell)) for cell in column) > len(rows)
+        ]
+        if len(likely) != 1:
+            continue
+        (position,) = likely
+        if position in _USUAL_POSITIONS:
+            return position
+        elsewhere = position
+    return elsewhere
