@@ -1,7 +1,7 @@
 """Measure how fast networks train and decode on this machine, to plan a training.
 
-`cli/measured_networks.py` calls it for `prepare --minutes`. Networks are compared, so their updates take
-turns: other work on the machine slows all of them alike.
+`cli/measured_networks.py` calls it for `prepare --minutes`. Networks are compared, so their updates
+take turns: other work on the machine slows all of them alike.
 """
 
 import copy
