@@ -15,9 +15,9 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.strings.units import decode_word
 from onmt_entmax.translator import Translator
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 
-WITHOUT_TAGS = words(("lang=ady", "a"), "a")
+WITHOUT_TAGS = vocabularies_of(("lang=ady", "a"), "a")
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,7 @@ def untagged(request: pytest.FixtureRequest, tmp_path: Path) -> Inflector:
     """A model of a language without tags, ady."""
     vocabularies = WITHOUT_TAGS
     if request.param == "beside another language":
-        tokens = words(("lang=ady", "lang=x", "+V", "a"), "a").source.tokens
+        tokens = vocabularies_of(("lang=ady", "lang=x", "+V", "a"), "a").source.tokens
         seen = {"lang=ady": frozenset("a"), "lang=x": frozenset({"+V", "a"})}
         vocabularies = Vocabularies(Vocabulary(tuple(tokens), seen), WITHOUT_TAGS.target)
     return Inflector([write_model(tmp_path / "model", 3, vocabularies, end=3)])

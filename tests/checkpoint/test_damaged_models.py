@@ -10,7 +10,7 @@ import pytest
 from onmt_entmax.checkpoint import load, read_training_state
 from onmt_entmax.files.checksums import write_list
 from tests.checkpoint.refusals import change_config, refusal
-from tests.models import SMALL
+from tests.models import BRNN
 
 CONTENT = ["config.yaml", "vocab.json", "model.safetensors", "training/state.pt"]
 FILES = [*CONTENT, "SHA256SUMS"]
@@ -58,7 +58,7 @@ def test_a_folder_without_a_list_loads_with_a_warning(folder: Path) -> None:
     (folder / "SHA256SUMS").unlink()
     change_config(folder, lambda content: content["model"].update(tag_head=None), listed=False)
     with pytest.warns(UserWarning, match="model: has no SHA256SUMS: its files are not checked"):
-        assert load(folder).config == SMALL
+        assert load(folder).config == BRNN
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import remember_best
 from tests.cli.exporting import export, texts
 from tests.in_process import refusal, success
-from tests.models import SMALL, VOCABULARIES
+from tests.models import BRNN, VOCABULARIES
 
 
 class Exported(NamedTuple):
@@ -101,7 +101,7 @@ TABLE = {
 @pytest.fixture
 def of_a_table(tmp_path: Path) -> Path:
     """The model folder of a table; `exported` beside it is its export."""
-    save(tmp_path / "model", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, TABLE)
+    save(tmp_path / "model", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, TABLE)
     export(tmp_path / "model", tmp_path / "exported")
     return tmp_path / "model"
 
@@ -146,9 +146,9 @@ def subwords(request: pytest.FixtureRequest, tmp_path: Path) -> Subwords:
         "save_model": str(tmp_path / "run"),
         "src_subword_type": "bpe",
     }
-    model = build_model(SMALL, VOCABULARIES)
+    model = build_model(BRNN, VOCABULARIES)
     options, files = with_subword_files(options)  # as training saves them
-    save(tmp_path / "run" / "step_3", model, SMALL, VOCABULARIES, options, others=files)
+    save(tmp_path / "run" / "step_3", model, BRNN, VOCABULARIES, options, others=files)
     remember_best(tmp_path / "run", 3, "bleu", 31.25)
     export(tmp_path / "run", tmp_path / "exported")
     return Subwords(tmp_path / "exported", source, target)
@@ -210,10 +210,10 @@ def test_what_cannot_be_exported_is_refused(
     tmp_path: Path, options: dict[str, str], dtype: list[str], message: str
 ) -> None:
     options = {name: value.replace("{folder}", str(tmp_path)) for name, value in options.items()}
-    model = build_model(SMALL, VOCABULARIES)
+    model = build_model(BRNN, VOCABULARIES)
     with torch.no_grad():
         model.generator.bias[0] = 1e6
-    save(tmp_path / "model", model, SMALL, VOCABULARIES, options)
+    save(tmp_path / "model", model, BRNN, VOCABULARIES, options)
     assert message in refusal(main, [tmp_path / "model", tmp_path / "out", *dtype])
     assert not (tmp_path / "out").exists()
 
@@ -224,7 +224,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
-    save(tmp_path / "model", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})
+    save(tmp_path / "model", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
     (tmp_path / "out").mkdir()
     message = refusal(main, [tmp_path / "model", tmp_path / "out"])
     assert "exists already; name a new folder" in message
@@ -243,8 +243,8 @@ def test_a_folder_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_best_json_is_one_line(tmp_path: Path, best: str, source: str) -> None:
-    model = build_model(SMALL, VOCABULARIES)
-    save(tmp_path / "run" / "step_3", model, SMALL, VOCABULARIES, {})
+    model = build_model(BRNN, VOCABULARIES)
+    save(tmp_path / "run" / "step_3", model, BRNN, VOCABULARIES, {})
     (tmp_path / "run" / "best.json").write_text(best)
     assert "best.json: " in refusal(main, [tmp_path / source, tmp_path / "out"])
     assert not (tmp_path / "out").exists()

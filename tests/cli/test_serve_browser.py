@@ -13,7 +13,7 @@ import pytest
 from onmt_entmax.answering import Answering
 from tests.cli.serving import TASK, address_of, copy_with_cells, running_server
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.report.browser import Browser
 from tests.string_models import PHONES, task_options, write_phones
 
@@ -181,7 +181,7 @@ def assert_fits_phones(browser: Browser) -> None:
 @pytest.fixture(scope="module")
 def turkish_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of pronunciations in a language of which the page knows a word, kitap."""
-    vocabularies = words(("lang=turkish", *"kitap"), PHONES)
+    vocabularies = vocabularies_of(("lang=turkish", *"kitap"), PHONES)
     options = task_options(("language", "source", "target"), {"target": " "})
     folder = tmp_path_factory.mktemp("turkish") / "model"
     return write_model(folder, 3, vocabularies, options=options)

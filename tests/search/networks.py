@@ -9,9 +9,9 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.search import ModelStepper
-from tests.models import words
+from tests.models import vocabularies_of
 
-VOCABULARIES = words("abcd", "xy")
+VOCABULARIES = vocabularies_of("abcd", "xy")
 SMALL: dict[str, Any] = {
     "rnn_size": 8,
     "src_word_vec_size": 8,
