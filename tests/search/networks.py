@@ -12,7 +12,7 @@ from onmt_entmax.search import ModelStepper
 from tests.models import vocabularies_of
 
 VOCABULARIES = vocabularies_of("abcd", "xy")
-SMALL: dict[str, Any] = {
+SMALL_SIZES: dict[str, Any] = {
     "rnn_size": 8,
     "src_word_vec_size": 8,
     "tgt_word_vec_size": 8,
@@ -77,7 +77,7 @@ def network(
         changes: other options of the network.
     """
     torch.manual_seed(seed)
-    config = ModelConfig(**{**SMALL, **DECODERS[kind], **changes}, generator_alpha=alpha)
+    config = ModelConfig(**{**SMALL_SIZES, **DECODERS[kind], **changes}, generator_alpha=alpha)
     model = build_model(config, VOCABULARIES).eval()
     with torch.no_grad():
         model.generator.bias[VOCABULARIES.target.eos] += 2.0  # so that outputs end soon
