@@ -6,9 +6,9 @@ import torch
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.model import build_model
-from tests.models import small, words
+from tests.models import small, vocabularies_of
 
-VOCABULARIES = words("ab", "xyz")
+VOCABULARIES = vocabularies_of("ab", "xyz")
 
 
 def write_model_of(folder: Path, *likely: str) -> Path:

@@ -9,9 +9,9 @@ import torch
 from onmt_entmax.checkpoint import save
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import build_model
-from tests.models import small, words
+from tests.models import small, vocabularies_of
 
-VOCABULARIES = words(("lang=english", "lang=german", "+V", "+PST", *"ab▁"), "ab▁")
+VOCABULARIES = vocabularies_of(("lang=english", "lang=german", "+V", "+PST", *"ab▁"), "ab▁")
 
 
 def write_model(

@@ -7,7 +7,7 @@ from pathlib import Path
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.strings.copying import PLACEHOLDERS
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.string_models import task_options
 
 LANGUAGES = ("lang=x", "lang=y", "lang=z")
@@ -40,7 +40,7 @@ def write_letters(
         options: other options of the model.
     """
     task = task_options(["source", "target", "tags"], **options)
-    vocabularies = words([*LANGUAGES, "+V", *LETTERS], LETTERS)
+    vocabularies = vocabularies_of([*LANGUAGES, "+V", *LETTERS], LETTERS)
     model = write_model(folder, seed, vocabularies, end=1, options=task)
     return _record_symbols(model, seen)
 
@@ -49,7 +49,7 @@ def write_copying_letters(folder: Path, seed: int) -> Path:
     """Write a model that copies symbols, too: its source vocabulary lacks the letter d."""
     task = task_options(["source", "target", "tags"], copy_frequency=2)
     placeholders = PLACEHOLDERS[:2]
-    vocabularies = words(
+    vocabularies = vocabularies_of(
         [*LANGUAGES, "+V", *LETTERS[:-1], *placeholders], [*LETTERS, *placeholders]
     )
     return _record_symbols(write_model(folder, seed, vocabularies, end=1, options=task), SEEN)

@@ -9,8 +9,8 @@ from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 
 
-def words(source: Iterable[str], target: Iterable[str]) -> Vocabularies:
-    """Return vocabularies of these tokens, after the special ones."""
+def vocabularies_of(source: Iterable[str], target: Iterable[str]) -> Vocabularies:
+    """Return vocabularies of the special tokens, followed by these."""
     return Vocabularies(
         Vocabulary((*SOURCE_SPECIALS, *source)), Vocabulary((*TARGET_SPECIALS, *target))
     )
@@ -28,8 +28,8 @@ def small_transformer(**changes: Any) -> ModelConfig:
     return small(**{**kinds, "heads": 2, "transformer_ff": 8, **changes})
 
 
-# Of the tests of networks and model folders.
-SMALL = ModelConfig(
+# Configurations for tests of networks and of model folders.
+BRNN = ModelConfig(
     encoder_type="brnn", rnn_size=8, src_word_vec_size=6, tgt_word_vec_size=6, dropout=0.0
 )
 TRANSFORMER = small_transformer(
@@ -41,30 +41,30 @@ LEARNED = replace(
     decoder_attention_alpha="learned",
     context_attention_alpha="learned",
 )
-SHARED = replace(
-    SMALL,
+SHARED_EMBEDDINGS = replace(
+    BRNN,
     src_word_vec_size=8,
     tgt_word_vec_size=8,
     share_embeddings=True,
     share_decoder_embeddings=True,
 )
-VOCABULARIES = words("abcdef", "uvwxyz")
+VOCABULARIES = vocabularies_of("abcdef", "uvwxyz")
 BATCH = make_batch(
     [Example([2, 3, 4], [5, 6], 0), Example([7, 3], [4], 1), Example([5], [9, 8, 7, 4], 2)],
     VOCABULARIES,
 )
 CONFIGS = {
-    "brnn": SMALL,
-    "rnn": replace(SMALL, encoder_type="rnn"),
-    "mean": replace(SMALL, encoder_type="mean", src_word_vec_size=8),
-    "gru": replace(SMALL, rnn_type="GRU"),
-    "bridge": replace(SMALL, bridge=True),
-    "bridge of a GRU": replace(SMALL, bridge=True, rnn_type="GRU"),
-    "gate": replace(SMALL, context_gate="both"),
-    "no input feeding": replace(SMALL, input_feed=False),
-    "no attention": replace(SMALL, global_attention="none"),
-    "sparse": replace(SMALL, global_attention_alpha=1.5, generator_alpha=2.0),
-    "positions": replace(SMALL, position_encoding=True),
+    "brnn": BRNN,
+    "rnn": replace(BRNN, encoder_type="rnn"),
+    "mean": replace(BRNN, encoder_type="mean", src_word_vec_size=8),
+    "gru": replace(BRNN, rnn_type="GRU"),
+    "bridge": replace(BRNN, bridge=True),
+    "bridge of a GRU": replace(BRNN, bridge=True, rnn_type="GRU"),
+    "gate": replace(BRNN, context_gate="both"),
+    "no input feeding": replace(BRNN, input_feed=False),
+    "no attention": replace(BRNN, global_attention="none"),
+    "sparse": replace(BRNN, global_attention_alpha=1.5, generator_alpha=2.0),
+    "positions": replace(BRNN, position_encoding=True),
     "transformer": TRANSFORMER,
     "sparse transformer": replace(
         TRANSFORMER,

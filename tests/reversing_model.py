@@ -21,8 +21,16 @@ def load_without_warning() -> LoadedModel:
         return load(FOLDER)
 
 
-def with_small_scores(model: LoadedModel) -> LoadedModel:
-    """Return the model with softmax of small scores, so that many outputs are possible."""
+def with_smaller_scores(model: LoadedModel) -> LoadedModel:
+    """Return the model with scores so much smaller that more outputs are possible: up to 1,181."""
+    network = copy.deepcopy(model.model)
+    with torch.no_grad():
+        network.generator.weight /= 1.3
+    return replace(model, model=network)
+
+
+def with_softmax_output(model: LoadedModel) -> LoadedModel:
+    """Return the model with softmax of small scores, under which every output is possible."""
     network = copy.deepcopy(model.model)
     with torch.no_grad():
         network.generator.weight /= 3

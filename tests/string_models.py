@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 
 PHONES = ("p", "lʷ", "a", "j")
 LETTERS = "abcd"
@@ -40,4 +40,4 @@ def write_phones(folder: Path, seed: int, end: float = 2, **more: Any) -> Path:
         The folder.
     """
     options = task_options(separators={"target": " "}, **more)
-    return write_model(folder, seed, words(LETTERS, PHONES), end, options)
+    return write_model(folder, seed, vocabularies_of(LETTERS, PHONES), end, options)

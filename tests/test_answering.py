@@ -12,7 +12,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 from onmt_entmax.transducer import Output, Prediction, Transducer
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.string_models import PHONES, task_options, write_phones
 
 LISTED = 4  # outputs of an answer
@@ -72,7 +72,8 @@ class TestSymbolsOfASource:
     @pytest.fixture
     def answering(self, tmp_path: Path) -> Answering:
         options = task_options(separators={"source": "-", "target": " "})
-        folder = write_model(tmp_path / "model", 3, words(("ts", "a"), PHONES), options=options)
+        vocabularies = vocabularies_of(("ts", "a"), PHONES)
+        folder = write_model(tmp_path / "model", 3, vocabularies, options=options)
         return Answering(folder, TASK)
 
     def test_are_described(self, answering: Answering) -> None:
@@ -94,7 +95,7 @@ class TestTagsWithoutLanguages:
     @pytest.fixture
     def answering(self, tmp_path: Path) -> Answering:
         options = task_options(("source", "target", "tags"), {"tags": "|"})
-        vocabularies = words(("+V", "+PST", *"ab"), "ab")
+        vocabularies = vocabularies_of(("+V", "+PST", *"ab"), "ab")
         return Answering(write_model(tmp_path / "model", 3, vocabularies, options=options), TASK)
 
     def test_are_read(self, answering: Answering) -> None:
@@ -116,7 +117,7 @@ class TestTagsWithoutLanguages:
 class TestLanguagesWithoutTags:
     @pytest.fixture
     def answering(self, tmp_path: Path) -> Answering:
-        vocabularies = words(("lang=tur", "lang=x", *"kitap"), PHONES)
+        vocabularies = vocabularies_of(("lang=tur", "lang=x", *"kitap"), PHONES)
         options = task_options(("language", "source", "target"), {"target": " "})
         return Answering(write_model(tmp_path / "model", 3, vocabularies, options=options), TASK)
 
@@ -192,13 +193,14 @@ def test_models_of_one_vocabulary_have_pictures(tmp_path: Path) -> None:
 
 
 def test_models_of_different_tasks_are_refused(tmp_path: Path) -> None:
-    other = write_model(tmp_path / "other", 3, words("abcd", PHONES), options=task_options())
+    vocabularies = vocabularies_of("abcd", PHONES)
+    other = write_model(tmp_path / "other", 3, vocabularies, options=task_options())
     with pytest.raises(UserError, match="different tasks; target"):
         Answering([write_phones(tmp_path / "phones", 3), other], TASK)
 
 
 def test_copied_symbols_are_named(tmp_path: Path) -> None:
-    vocabularies = words(("a", "<copy1>"), ("a", "<copy1>"))
+    vocabularies = vocabularies_of(("a", "<copy1>"), ("a", "<copy1>"))
     options = task_options(copy_frequency=2)
     answering = Answering(write_model(tmp_path / "model", 3, vocabularies, options=options), TASK)
     assert answering.answer({"source": "aö"})["record"]["copied"] == {"character ö": 1}
@@ -210,7 +212,7 @@ def test_copied_symbols_are_named(tmp_path: Path) -> None:
 def test_long_sources_are_refused(tmp_path: Path, separators: dict[str, str], longest: int) -> None:
     options = task_options(separators=separators)
     answering = Answering(
-        write_model(tmp_path / "model", 3, words("a", "a"), options=options), TASK
+        write_model(tmp_path / "model", 3, vocabularies_of("a", "a"), options=options), TASK
     )
     assert answering.description()["longest"]["source"] == longest
     with pytest.raises(UserError, match=f"^source: longer than {longest} characters$"):

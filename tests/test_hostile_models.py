@@ -15,7 +15,7 @@ from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
-from tests.models import SMALL, TRANSFORMER, VOCABULARIES
+from tests.models import BRNN, TRANSFORMER, VOCABULARIES
 
 HUGE = 10**400
 RULES = {name: option.rule for name, option in declared(ModelConfig).items()}
@@ -26,7 +26,7 @@ RULES = {name: option.rule for name, option in declared(ModelConfig).items()}
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Save a recurrent model and a Transformer."""
     folders = {}
-    for kind, config in (("rnn", SMALL), ("transformer", TRANSFORMER)):
+    for kind, config in (("rnn", BRNN), ("transformer", TRANSFORMER)):
         folders[kind] = tmp_path_factory.mktemp("models") / kind
         save(folders[kind], build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     return folders

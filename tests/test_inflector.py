@@ -1,9 +1,10 @@
-"""`Inflector`: answers of small models and their warnings, and queries that are refused."""
+"""`Inflector`: inflections by small models, their JSON, and queries that are refused."""
 
 import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -15,9 +16,9 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.strings.units import decode_word
 from onmt_entmax.translator import Translator
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 
-WITHOUT_TAGS = words(("lang=ady", "a"), "a")
+WITHOUT_TAGS = vocabularies_of(("lang=ady", "a"), "a")
 
 
 @pytest.fixture(scope="module")
@@ -31,38 +32,38 @@ def inflector(model: Path) -> Inflector:
     return Inflector([model])
 
 
-# --- answers ---------------------------------------------------------------------------------
+# --- one form --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def answer(inflector: Inflector) -> Inflection:
+def inflection(inflector: Inflector) -> Inflection:
     return inflector.inflect("german", "a b", "V;PST")
 
 
 @pytest.fixture(scope="module")
 def translation(model: Path) -> Answer:
-    """What translating the tokens of the same query gives."""
+    """The translation of the same query's tokens."""
     task = SearchTask(SearchConfig(beam_size=5))
     (translated,) = Translator.from_folders([model], task).answers(["lang=german +V +PST a ▁ b"])
     return translated
 
 
-def test_a_form_is_what_translating_the_source_gives(
-    answer: Inflection, translation: Answer
+def test_a_form_is_the_translation_of_the_tokens(
+    inflection: Inflection, translation: Answer
 ) -> None:
-    (form,) = answer.forms
+    (form,) = inflection.forms
     assert form.text == decode_word(translation.hypotheses[0].text.split())
     assert form.prob == pytest.approx(translation.hypotheses[0].hypothesis.prob, abs=1e-6)
 
 
-def test_a_certificate_is_that_of_translating_the_source(
-    answer: Inflection, translation: Answer
+def test_a_certificate_is_that_of_the_translation(
+    inflection: Inflection, translation: Answer
 ) -> None:
-    assert answer.certificate.level == translation.result.certificate.level
+    assert inflection.certificate.level == translation.result.certificate.level
 
 
-def test_tags_may_be_a_list(inflector: Inflector, answer: Inflection) -> None:
-    assert inflector.inflect("german", "a b", ["V", "PST"]) == answer
+def test_tags_may_be_a_list(inflector: Inflector, inflection: Inflection) -> None:
+    assert inflector.inflect("german", "a b", ["V", "PST"]) == inflection
 
 
 def test_without_a_model_it_names_the_pretrained_one() -> None:
@@ -72,7 +73,7 @@ def test_without_a_model_it_names_the_pretrained_one() -> None:
 
 @pytest.fixture
 def unfinished(tmp_path: Path) -> Inflection:
-    """An answer without a form: the only one of its model never ends."""
+    """The inflection by a model whose forms never end."""
     endless = write_model(tmp_path / "endless", 1, end=-100)
     return Inflector([endless], max_length=5).inflect("german", "ab", "V")
 
@@ -89,34 +90,39 @@ def test_a_form_that_never_ends_is_warned_of(unfinished: Inflection) -> None:
     assert unfinished.warnings == ("no form ended within the length limit",)
 
 
+# --- several forms ---------------------------------------------------------------------------
+
 QUESTIONS = [Question("german", lemma, ("V",)) for lemma in ("a", "b", "ab", "ba", "bb")]
 
 
+class Listings(NamedTuple):
+    """The inflections of `QUESTIONS`: with one form, as by default, and with all possible ones."""
+
+    best: list[Inflection]
+    complete: list[Inflection]
+
+
 @pytest.fixture(scope="module")
-def listings(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Inflection, Inflection]]:
-    """Answers with one form, as by default, and with all possible forms; some have only one."""
+def listings(tmp_path_factory: pytest.TempPathFactory) -> Listings:
+    """Some of the questions have only one possible form."""
     folder = write_model(tmp_path_factory.mktemp("few") / "model", 3, end=4)
-    everything = list(Inflector([folder], n_best=0).answers(QUESTIONS))
-    assert {answer.level for answer in everything} == {"only", "exhaustive"}
-    return list(zip(Inflector([folder]).answers(QUESTIONS), everything, strict=True))
+    complete = list(Inflector([folder], n_best=0).answers(QUESTIONS))
+    assert {inflection.level for inflection in complete} == {"only", "exhaustive"}
+    return Listings(list(Inflector([folder]).answers(QUESTIONS)), complete)
 
 
-def test_one_form_is_listed_by_default(listings: list[tuple[Inflection, Inflection]]) -> None:
-    assert [len(best.forms) for best, _ in listings] == [1] * len(QUESTIONS)
+def test_one_form_is_listed_by_default(listings: Listings) -> None:
+    assert [len(inflection.forms) for inflection in listings.best] == [1] * len(QUESTIONS)
 
 
-def test_only_is_said_of_all_possible_forms_not_of_those_listed(
-    listings: list[tuple[Inflection, Inflection]],
-) -> None:
-    for best, everything in listings:
-        assert best.only == (len(everything.forms) == 1)
+def test_only_is_said_of_all_possible_forms_not_of_those_listed(listings: Listings) -> None:
+    is_only = [len(inflection.forms) == 1 for inflection in listings.complete]
+    assert [inflection.only for inflection in listings.best] == is_only
 
 
-def test_the_level_does_not_depend_on_the_number_of_forms_listed(
-    listings: list[tuple[Inflection, Inflection]],
-) -> None:
-    for best, everything in listings:
-        assert best.level == everything.level
+def test_the_level_does_not_depend_on_the_number_of_forms_listed(listings: Listings) -> None:
+    levels = [inflection.level for inflection in listings.complete]
+    assert [inflection.level for inflection in listings.best] == levels
 
 
 # --- as a transducer -------------------------------------------------------------------------
@@ -124,31 +130,35 @@ def test_the_level_does_not_depend_on_the_number_of_forms_listed(
 
 @pytest.fixture(scope="module")
 def unsure(tmp_path_factory: pytest.TempPathFactory) -> Inflector:
-    """An inflector with several forms for a query."""
-    return Inflector(write_model(tmp_path_factory.mktemp("inflector") / "model", 4, end=4))
+    """An inflector that lists three forms, none of them with more than half of the probability."""
+    return Inflector(write_model(tmp_path_factory.mktemp("unsure") / "model", 22, end=0), n_best=3)
 
 
-def test_an_inflector_is_a_transducer(unsure: Inflector) -> None:
-    """It transduces a lemma with its tags and language."""
-    form = unsure.inflect("german", "ab", "V;PST").forms[0]
-    assert unsure.predict("ab", "V;PST", "german").text == form.text
-    score = unsure.score("ab", form.text, "V;PST", "german")
-    assert score == pytest.approx(form.log_prob, abs=1e-5)
+def test_an_inflector_predicts_as_a_transducer(unsure: Inflector) -> None:
+    outputs = unsure.predict("ab", "V;PST", "german").outputs
+    assert outputs == unsure.inflect("german", "ab", "V;PST").forms
+    assert len(outputs) == 3
 
 
-# --- answers as JSON -------------------------------------------------------------------------
+def test_an_inflector_scores_as_a_transducer(unsure: Inflector) -> None:
+    for form in unsure.inflect("german", "ab", "V;PST").forms:
+        score = unsure.score("ab", form.text, "V;PST", "german")
+        assert score == pytest.approx(form.log_prob, abs=1e-5)
+
+
+# --- inflections as JSON ---------------------------------------------------------------------
 
 
 @pytest.fixture
 def several(model: Path) -> Inflection:
-    """An answer with several forms, the last of which is impossible."""
-    answer = Inflector([model], n_best=3).inflect("german", "ab", "V;PST")
-    assert len(answer.forms) > 1
-    return replace(answer, forms=(*answer.forms, Form("b", -math.inf, 0.0)))
+    """An inflection with several forms, to which an impossible one is added."""
+    inflection = Inflector([model], n_best=3).inflect("german", "ab", "V;PST")
+    assert len(inflection.forms) > 1
+    return replace(inflection, forms=(*inflection.forms, Form("b", -math.inf, 0.0)))
 
 
 @pytest.mark.parametrize("name", ["unfinished", "several"])
-def test_an_answer_survives_json(name: str, request: pytest.FixtureRequest) -> None:
+def test_an_inflection_survives_json(name: str, request: pytest.FixtureRequest) -> None:
     """JSON has neither infinity nor NaN."""
     content = request.getfixturevalue(name).to_dict()
     assert json.loads(json.dumps(content, allow_nan=False)) == content
@@ -168,10 +178,10 @@ def test_the_logarithm_of_an_impossible_form_is_null(several: Inflection) -> Non
 
 @pytest.fixture(params=["only language", "beside another language"])
 def untagged(request: pytest.FixtureRequest, tmp_path: Path) -> Inflector:
-    """A model of a language without tags, ady."""
+    """An inflector of a language without tags, ady."""
     vocabularies = WITHOUT_TAGS
     if request.param == "beside another language":
-        tokens = words(("lang=ady", "lang=x", "+V", "a"), "a").source.tokens
+        tokens = vocabularies_of(("lang=ady", "lang=x", "+V", "a"), "a").source.tokens
         seen = {"lang=ady": frozenset("a"), "lang=x": frozenset({"+V", "a"})}
         vocabularies = Vocabularies(Vocabulary(tuple(tokens), seen), WITHOUT_TAGS.target)
     return Inflector([write_model(tmp_path / "model", 3, vocabularies, end=3)])
@@ -182,8 +192,8 @@ def test_languages_without_tags_are_listed(untagged: Inflector) -> None:
 
 
 def test_a_language_without_tags_is_queried_without(untagged: Inflector) -> None:
-    answer = untagged.inflect("ady", "a", "")
-    assert (answer.question.tags, answer.warnings) == ((), ())
+    inflection = untagged.inflect("ady", "a", "")
+    assert (inflection.question.tags, inflection.warnings) == ((), ())
 
 
 def test_an_empty_text_has_no_tags(untagged: Inflector) -> None:

@@ -7,7 +7,7 @@ import pytest
 from onmt_entmax import Inflector
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from tests.inflection_models import VOCABULARIES, write_model
-from tests.models import words
+from tests.models import vocabularies_of
 
 NORMAL = "the lemma is not in Unicode's normal form {}, in which training has {}: normalise it"
 COMPOSED, DECOMPOSED = NORMAL.format("NFC", "ä"), NORMAL.format("NFD", "U+0308, o")
@@ -82,7 +82,7 @@ def test_a_lemma_in_other_letters_is_named(
     tmp_path: Path, lemma: str, warnings: tuple[str, ...]
 ) -> None:
     source = ("lang=german", "+V", "a", "b", "x", "o", "ä", "\u0308")
-    folder = write_model(tmp_path / "model", 3, words(source, "ab"), end=3)
+    folder = write_model(tmp_path / "model", 3, vocabularies_of(source, "ab"), end=3)
     answer = Inflector([folder]).inflect("german", lemma, "V")
     # The model is random: its form may have fewer scripts than the lemma.
     texts = tuple(text for text in answer.warnings if "its lemma" not in text)
@@ -91,7 +91,8 @@ def test_a_lemma_in_other_letters_is_named(
 
 def test_a_form_in_other_scripts_is_named_with_the_number_of_others(tmp_path: Path) -> None:
     """If the lemma is in Latin, forms in Cyrillic count, and so do forms that mix both."""
-    folder = write_model(tmp_path / "model", 4, words(("lang=x", "+V", "a", "б"), "aб"), end=1)
+    vocabularies = vocabularies_of(("lang=x", "+V", "a", "б"), "aб")
+    folder = write_model(tmp_path / "model", 4, vocabularies, end=1)
     answer = Inflector([folder], n_best=10, beam_size=10).inflect("x", "aa", "V")
     with_cyrillic = [form.text for form in answer.forms if "б" in form.text]
     mixed = [text for text in with_cyrillic if "a" in text]

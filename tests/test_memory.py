@@ -10,7 +10,7 @@ import torch
 from onmt_entmax.exhaustion import TooLargeError, check_free, exhaustion, named_exhaustion
 from onmt_entmax.memory import refuse_too_large
 from tests.commands import fail
-from tests.models import SMALL, VOCABULARIES
+from tests.models import BRNN, VOCABULARIES
 from tests.toy import write_config
 
 PRIMITIVE = "could not create a primitive"  # of oneDNN
@@ -84,14 +84,14 @@ def test_memory_is_refused_if_the_system_says_that_it_is_not_free(
 
 
 def test_a_network_beyond_any_memory_is_refused() -> None:
-    huge = dataclasses.replace(SMALL, rnn_size=10**6)
+    huge = dataclasses.replace(BRNN, rnn_size=10**6)
     message = r"the network of about [\d,]+ weights: .*make rnn_size"
     with pytest.raises(TooLargeError, match=message):
         refuse_too_large(huge, VOCABULARIES)
 
 
 def test_a_small_network_is_not_refused() -> None:
-    refuse_too_large(SMALL, VOCABULARIES, copies=4)
+    refuse_too_large(BRNN, VOCABULARIES, copies=4)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from onmt_entmax.nn.attention import ATTENTIONS, EntmaxGlobalAttention
 from onmt_entmax.opennmt import GlobalAttention
 from onmt_entmax.reordering import with_tokens_in_order
 from onmt_entmax.sparse import entmax, entmax_loss
-from tests.models import BATCH, CONFIGS, SHARED, SMALL, VOCABULARIES
+from tests.models import BATCH, BRNN, CONFIGS, SHARED_EMBEDDINGS, VOCABULARIES
 
 
 @pytest.mark.parametrize("attn_type", ["dot", "general", "mlp"])
@@ -59,7 +59,7 @@ def test_every_kind_of_model_learns(name: str) -> None:
 
 
 def test_target_tokens_are_counted_with_the_end_symbols() -> None:
-    model = build_model(SMALL, VOCABULARIES)
+    model = build_model(BRNN, VOCABULARIES)
     result = model.generator.loss(*model.hidden_states(BATCH), VOCABULARIES.target.pad)
     assert result.tokens == 2 + 1 + 4 + 3
 
@@ -106,14 +106,14 @@ def reordered(vocabulary: Vocabulary) -> Vocabulary:
 
 
 JOINT = Vocabularies(VOCABULARIES.target, VOCABULARIES.target)
-TIED = dataclasses.replace(SHARED, share_embeddings=False)
+TIED = dataclasses.replace(SHARED_EMBEDDINGS, share_embeddings=False)
 
 
 @pytest.mark.parametrize(
     ("config", "joint"),
     [
         *(pytest.param(config, False, id=name) for name, config in CONFIGS.items()),
-        pytest.param(SHARED, True, id="shared"),
+        pytest.param(SHARED_EMBEDDINGS, True, id="shared"),
         pytest.param(TIED, False, id="tied"),
     ],
 )
@@ -146,22 +146,24 @@ class TestTokensInAnotherOrder:
 
 
 def test_shared_embeddings_are_one_tensor() -> None:
-    model = build_model(SHARED, JOINT)
+    model = build_model(SHARED_EMBEDDINGS, JOINT)
     table = model.encoder.embeddings.word_lut.weight
     assert model.decoder.embeddings.word_lut.weight is table
     assert model.generator.weight is table
 
 
 def test_shared_embeddings_are_counted_once() -> None:
-    separate = dataclasses.replace(SHARED, share_embeddings=False, share_decoder_embeddings=False)
+    separate = dataclasses.replace(
+        SHARED_EMBEDDINGS, share_embeddings=False, share_decoder_embeddings=False
+    )
     saved = count_parameters(build_model(separate, JOINT)) - count_parameters(
-        build_model(SHARED, JOINT)
+        build_model(SHARED_EMBEDDINGS, JOINT)
     )
     assert saved == 2 * 8 * len(JOINT.target)  # two more tables of vectors of size 8
 
 
 def test_a_frozen_encoder_keeps_its_embeddings_trained() -> None:
-    model = build_model(dataclasses.replace(SMALL, freeze_encoder=True), VOCABULARIES)
+    model = build_model(dataclasses.replace(BRNN, freeze_encoder=True), VOCABULARIES)
     trained = {name for name, p in model.named_parameters() if p.requires_grad}
     assert "encoder.embeddings.make_embedding.emb_luts.0.weight" in trained
     assert not [name for name in trained if name.startswith("encoder.rnn")]
@@ -169,7 +171,7 @@ def test_a_frozen_encoder_keeps_its_embeddings_trained() -> None:
 
 def test_tied_weights_are_initialised_as_an_output_layer() -> None:
     config = dataclasses.replace(
-        SMALL, tgt_word_vec_size=8, share_decoder_embeddings=True, param_init=0.0
+        BRNN, tgt_word_vec_size=8, share_decoder_embeddings=True, param_init=0.0
     )
     model = build_model(config, VOCABULARIES)
     assert model.generator.weight is model.decoder.embeddings.word_lut.weight
@@ -192,7 +194,7 @@ def test_a_model_has_the_class_of_its_attention(monkeypatch: pytest.MonkeyPatch)
             self.attn_type = attn_type
 
     monkeypatch.setitem(ATTENTIONS, "other", Other)
-    config = dataclasses.replace(SMALL, global_attention_alpha=1.3)
+    config = dataclasses.replace(BRNN, global_attention_alpha=1.3)
     object.__setattr__(config, "global_attention", "other")  # which no option may be yet
     attention = build_model(config, VOCABULARIES).decoder.attn
     assert isinstance(attention, Other)

@@ -13,7 +13,7 @@ from onmt_entmax.files.checksums import write_list
 from onmt_entmax.search import SearchTask
 from onmt_entmax.strings.cells import Cells, cells_text
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.string_models import write_phones
 
 
@@ -30,7 +30,7 @@ def answering_of(
         cells: recorded by the folder.
     """
     marks = [f"lang={name}" for name in languages.split()] + [f"+{tag}" for tag in tags.split()]
-    model = write_model(folder, 3, words((*marks, *letters), letters))
+    model = write_model(folder, 3, vocabularies_of((*marks, *letters), letters))
     (model / CELLS).write_text(cells_text(cells), encoding="utf-8")
     write_list(model)
     return Answering(model, SearchTask())

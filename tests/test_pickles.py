@@ -16,7 +16,7 @@ from onmt_entmax.model import build_model
 from onmt_entmax.parallel.messages import packed, unpacked
 from tests.commands import ROOT
 from tests.evil import Evil
-from tests.models import SMALL, VOCABULARIES
+from tests.models import BRNN, VOCABULARIES
 
 PACKAGE = ROOT / "onmt_entmax"
 
@@ -35,7 +35,7 @@ def test_such_a_message_does_harm_if_it_is_unpickled(tmp_path: Path) -> None:
 
 
 def test_a_training_state_runs_nothing(tmp_path: Path) -> None:
-    save(tmp_path / "model", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {}, {"a": 1})
+    save(tmp_path / "model", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {}, {"a": 1})
     torch.save({"run": Evil(tmp_path / "harm")}, tmp_path / "model" / STATE)
     write_list(tmp_path / "model")
     with pytest.raises(CheckpointError, match="cut short or damaged"):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -33,22 +34,50 @@ sys.exit(status or [name for name in threads if "gloo" in name] or 0)
 """
 
 
-def test_two_processes_are_one_process_with_the_same_batches(tmp_path: Path) -> None:
-    """What two processes began, one continues, to the same weights as if it had been alone."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    succeed("train.py", "-config", write_config(tmp_path, **settings(one, world_size=2)))
-    config = write_config(tmp_path, **settings(two))
-    script = tmp_path / "train.py"
+class Runs(NamedTuple):
+    """Trainings of the same batches by one process and by two.
+
+    Attributes:
+        config: of both; it names the folder of the second.
+        one: the run folder of one process.
+        two: the run folder of two processes.
+        errors: what the two processes wrote to the standard error.
+    """
+
+    config: Path
+    one: Path
+    two: Path
+    errors: str
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    folder = tmp_path_factory.mktemp("processes")
+    one, two = folder / "one", folder / "two"
+    succeed("train.py", "-config", write_config(folder, **settings(one, world_size=2)))
+    config = write_config(folder, **settings(two))
+    script = folder / "train.py"
     script.write_text(_TRAIN)
     command = torchrun(2, "-config", config, script=str(script))
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("validation  step 20/20") == 1
-    assert_close(weights(one, 20), weights(two, 20))
-    longer = ["-config", config, "-train_steps", 30, "-world_size", 2]
-    for run in (two, one):
+    return Runs(config, one, two, done.stderr)
+
+
+def test_two_processes_train_the_weights_of_one_with_the_same_batches(runs: Runs) -> None:
+    assert_close(weights(runs.one, 20), weights(runs.two, 20))
+
+
+def test_one_of_two_processes_reports(runs: Runs) -> None:
+    assert runs.errors.count("validation  step 20/20") == 1
+
+
+def test_one_process_continues_what_two_began(runs: Runs) -> None:
+    """To the same weights as what one began."""
+    longer = ["-config", runs.config, "-train_steps", 30, "-world_size", 2]
+    for run in (runs.two, runs.one):
         succeed("train.py", *longer, "-train_from", run, "-save_model", run)
-    assert_close(weights(one, 30), weights(two, 30))
+    assert_close(weights(runs.one, 30), weights(runs.two, 30))
 
 
 # --- refused starts --------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import hashlib
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -81,13 +82,31 @@ def test_without_the_pretrained_model_a_command_says_what_to_do(
     assert f"{NAME}: the pretrained model is missing" in line
 
 
-def test_a_model_that_was_fetched_is_the_pretrained_one(
-    archive: Path, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+class Fetched(NamedTuple):
+    """The folder of a model that was fetched, and what was printed."""
+
+    folder: Path
+    printed: str
+
+
+@pytest.fixture
+def fetched(archive: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> Fetched:
+    """Its checksum was named in capital letters."""
     checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert exit_status(fetch_model.main, [archive.as_uri(), "--sha256", checksum.upper()]) == 0
-    assert capsys.readouterr().out.startswith(f"{cache / NAME}: fetched")
-    assert pretrained() == cache / NAME
+    return Fetched(cache / NAME, capsys.readouterr().out)
+
+
+def test_a_fetch_names_the_folder(fetched: Fetched) -> None:
+    assert fetched.printed.startswith(f"{fetched.folder}: fetched")
+
+
+def test_a_model_that_was_fetched_is_the_pretrained_one(fetched: Fetched) -> None:
+    assert pretrained() == fetched.folder
+
+
+@pytest.mark.usefixtures("fetched")
+def test_a_model_that_was_fetched_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_status(inflect.main, QUERY) == 0
     assert capsys.readouterr().out.startswith("english\tab\tV;PST\t1\t")
 

@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -120,20 +121,58 @@ def translate_with_two_processes(*options: object) -> subprocess.CompletedProces
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
 
 
-def test_two_processes_write_what_one_writes(trained: Path, tmp_path: Path) -> None:
-    source = write_source(tmp_path, LINES)
-    one, two = tmp_path / "one", tmp_path / "two"
-    printed = succeed("translate.py", *translate_options(trained, source, one))
-    done = translate_with_two_processes(*translate_options(trained, source, two))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("sentences") == 1
-    assert done.stdout in printed
-    assert two.read_bytes() == one.read_bytes()
-    assert Path(f"{two}.jsonl").read_bytes() == Path(f"{one}.jsonl").read_bytes()
-    summaries = [json.loads(Path(f"{path}.jsonl.summary.json").read_text()) for path in (one, two)]
-    for summary in summaries:
-        assert summary.pop("seconds") >= 0
-    assert summaries[0] == summaries[1]
+class Translation(NamedTuple):
+    """The output of a translation, beside which its report is, and what was printed."""
+
+    output: Path
+    printed: str
+
+    def report(self, ending: str = "") -> bytes:
+        return Path(f"{self.output}.jsonl{ending}").read_bytes()
+
+    def summary(self) -> dict[str, Any]:
+        """Return the summary without the time that it took."""
+        content: dict[str, Any] = json.loads(self.report(".summary.json"))
+        del content["seconds"]
+        return content
+
+
+class TestTwoProcesses:
+    @pytest.fixture(scope="class")
+    def folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        return tmp_path_factory.mktemp("shared")
+
+    @pytest.fixture(scope="class")
+    def source(self, folder: Path) -> Path:
+        return write_source(folder, LINES)
+
+    @pytest.fixture(scope="class")
+    def alone(self, trained: Path, folder: Path, source: Path) -> Translation:
+        """The translation by one process."""
+        output = folder / "one"
+        printed = succeed("translate.py", *translate_options(trained, source, output))
+        return Translation(output, printed)
+
+    @pytest.fixture(scope="class")
+    def shared(self, trained: Path, folder: Path, source: Path) -> Translation:
+        """The translation by two processes; what they print on the standard output."""
+        output = folder / "two"
+        done = translate_with_two_processes(*translate_options(trained, source, output))
+        assert done.returncode == 0, done.stderr
+        return Translation(output, done.stdout)
+
+    def test_write_the_output_of_one(self, shared: Translation, alone: Translation) -> None:
+        assert shared.output.read_bytes() == alone.output.read_bytes()
+
+    def test_write_the_report_of_one(self, shared: Translation, alone: Translation) -> None:
+        assert shared.report() == alone.report()
+
+    def test_write_the_summary_of_one(self, shared: Translation, alone: Translation) -> None:
+        assert shared.summary() == alone.summary()
+
+    def test_print_what_one_prints_once(self, shared: Translation, alone: Translation) -> None:
+        assert shared.printed.count("sentences") == 1
+        assert shared.printed in alone.printed
 
 
 class TestAnErrorInAnotherProcess:

@@ -18,7 +18,7 @@ from onmt_entmax.search import Hypothesis, LineConstraints, SearchConfig, Search
 from onmt_entmax.suggester import Suggester
 from tests.commands import json_lines
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.subword_models import KINDS, TEXTS, write_subword_config
 
 MARKS = ("▁", "@@", "￭")
@@ -129,7 +129,7 @@ class TestEverythingThatReadsTargets:
 @pytest.fixture(scope="module")
 def ambiguous(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random model whose tokens write `ab` in two ways: as `a@@ b` and as `ab`."""
-    vocabularies = words(("a@@", "b", "ab"), ("a@@", "b", "ab"))
+    vocabularies = vocabularies_of(("a@@", "b", "ab"), ("a@@", "b", "ab"))
     names = ["src_subword_model", "tgt_subword_model"]
     options = {"transforms": ["bpe"], **{name: name for name in names}}
     path = tmp_path_factory.mktemp("divisions") / "model"

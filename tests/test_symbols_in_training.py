@@ -11,7 +11,7 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.options.train import training_setup
 from tests.in_process import refusal
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.toy import TRAINING_PAIRS, write_config
 
 SYMBOLS = ["<s>", "</s>", "<blank>"]
@@ -50,7 +50,7 @@ def test_a_text_whose_transforms_divide_symbols_is_one_like_others(tmp_path: Pat
 
 def test_switchout_never_writes_symbols() -> None:
     """It replaces words by others of the vocabulary at random."""
-    vocabularies = words("ab", "xyz")
+    vocabularies = vocabularies_of("ab", "xyz")
     options = Namespace(switchout_temperature=0.0)
     pipe = build_transforms(["switchout"], options, vocabularies)
     (transform,) = pipe.transforms

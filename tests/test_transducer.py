@@ -12,7 +12,7 @@ from onmt_entmax import Query, Transducer
 from onmt_entmax.strings.task import TRANSLATION
 from onmt_entmax.transducer import Prediction, TransducerError
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.string_models import LETTERS, PHONES, UNKNOWN, task_options, write_phones
 
 LONGEST = 3
@@ -99,7 +99,7 @@ class TestWords:
 
     @pytest.fixture
     def transducer(self, tmp_path: Path) -> Transducer:
-        folder = write_model(tmp_path / "m", 3, words(("ein", "Haus"), ("a", "house")))
+        folder = write_model(tmp_path / "m", 3, vocabularies_of(("ein", "Haus"), ("a", "house")))
         return Transducer(folder, n_best=0, beam_size=50, max_length=2)
 
     def test_are_the_units_of_translation(self, transducer: Transducer) -> None:
@@ -151,7 +151,7 @@ def test_a_score_of_both_directions_is_the_mean_of_probabilities(
 def test_models_of_other_symbols_are_averaged_by_whole_texts(model: Path, tmp_path: Path) -> None:
     """The other model can write x, too."""
     options = task_options(separators={"target": " "})
-    other = write_model(tmp_path / "other", 4, words(LETTERS, (*PHONES, "x")), 2, options)
+    other = write_model(tmp_path / "other", 4, vocabularies_of(LETTERS, (*PHONES, "x")), 2, options)
     both = Transducer([model, other], n_best=3, beam_size=50, max_length=2)
     for output in both.predict("abd").outputs:
         if UNKNOWN not in output.text:
@@ -160,7 +160,7 @@ def test_models_of_other_symbols_are_averaged_by_whole_texts(model: Path, tmp_pa
 
 
 def test_models_of_different_tasks_are_refused(model: Path, tmp_path: Path) -> None:
-    characters = write_model(tmp_path / "m", 3, words(LETTERS, "ab"), 2, task_options())
+    characters = write_model(tmp_path / "m", 3, vocabularies_of(LETTERS, "ab"), 2, task_options())
     with pytest.raises(TransducerError, match=r"different tasks; target: symbols between ' '"):
         Transducer([model, characters])
 

@@ -19,7 +19,7 @@ from onmt_entmax.search import SearchConfig, SearchTask, score_targets
 from onmt_entmax.strings.copying import PLACEHOLDERS
 from onmt_entmax.translator import Translator
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.string_models import UNKNOWN, task_options
 
 KNOWN = "ab"  # source letters that are not copied
@@ -31,7 +31,7 @@ LONGEST = 2
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random model; its target vocabulary has `x`, the source vocabulary has not."""
-    vocabularies = words((*KNOWN, *COPIES), (*KNOWN, "x", *COPIES))
+    vocabularies = vocabularies_of((*KNOWN, *COPIES), (*KNOWN, "x", *COPIES))
     folder = tmp_path_factory.mktemp("copies") / "model"
     return write_model(folder, 11, vocabularies, end=0, options=task_options(copy_frequency=2))
 
@@ -139,7 +139,7 @@ def test_a_placeholder_itself_is_no_text(folder: Path) -> None:
 
 
 def test_a_placeholder_that_the_source_lacks_is_no_output(tmp_path: Path) -> None:
-    vocabularies = words(("a", *PLACEHOLDERS[:2]), ("a", *PLACEHOLDERS[:2]))
+    vocabularies = vocabularies_of(("a", *PLACEHOLDERS[:2]), ("a", *PLACEHOLDERS[:2]))
     options = task_options(separators={"source": " ", "target": " "}, copy_frequency=2)
     transducer = Transducer(
         write_model(tmp_path / "model", 8, vocabularies, end=1, options=options)

@@ -24,8 +24,9 @@ from tests.reversing_model import (
     LINES,
     in_another_order,
     load_without_warning,
-    with_small_scores,
+    with_smaller_scores,
     with_softmax_attention,
+    with_softmax_output,
 )
 
 
@@ -70,14 +71,20 @@ def test_verification_is_of_the_same_request(
 ) -> None:
     """Each line has a prefix or a constraint that its most probable output does not satisfy."""
     config = SearchConfig(n_best=2, max_length=12)
-    translator = Translator([model], SearchTask(config, method=method, verify=True))
+    task = SearchTask(config, method=method, verify=True)
+    translator = Translator([with_smaller_scores(model)], task)
     constraints = [
         LineConstraints(),
-        LineConstraints(required=(("a b",),)),
+        LineConstraints(required=(("d d",),)),
         LineConstraints(avoid=("b",)),
     ]
-    answers = translator.answers(LINES[:3], prefixes=["a", "", "a"], constraints=constraints)
-    certified = [answer for answer in answers if answer.result.certificate.level != "none"]
+    lines, prefixes = ["f e d", "f e d", "b b a"], ["d f", "", "a"]
+    answers = translator.answers(lines, prefixes=prefixes, constraints=constraints)
+    certified = [
+        answer
+        for answer in answers
+        if answer.hypotheses and answer.result.certificate.level != "none"
+    ]
     assert len(certified) > 1
     assert all(answer.verification.agrees for answer in certified)
 
@@ -109,7 +116,7 @@ def test_what_is_not_certified_is_not_verified(model: LoadedModel) -> None:
 def test_an_exact_search_goes_on_until_every_rank_is_proven(model: LoadedModel) -> None:
     """A beam search ends when the best output is proven."""
     config = SearchConfig(beam_size=4, n_best=3, max_length=8, stop="optimal")
-    flat = with_small_scores(model)
+    flat = with_softmax_output(model)
     (by_beam,) = Translator([flat], SearchTask(config)).answers(LINES[:1])
     certificate = by_beam.result.certificate
     assert (certificate.level, certificate.proven) == ("optimal", 1)
@@ -158,7 +165,7 @@ class TestSamples:
     @pytest.fixture
     def translator(self, model: LoadedModel) -> Translator:
         task = SearchTask(SearchConfig(n_best=3, max_length=8), sampling=Sampling(topk=-1))
-        return Translator([with_small_scores(model)], task)
+        return Translator([with_softmax_output(model)], task)
 
     def texts(self, translator: Translator, lines: list[str], size: int = 64) -> list[list[str]]:
         """Return the samples of each line, translated in batches of a size."""
@@ -181,7 +188,7 @@ def test_replaced_words_make_texts_of_several_sequences(
 ) -> None:
     """A text may then have all probability that is not listed; the record says how much."""
     task = SearchTask(SearchConfig(beam_size=2, max_length=8))
-    translator = Translator([with_small_scores(model)], task, unknown=unknown)
+    translator = Translator([with_softmax_output(model)], task, unknown=unknown)
     (answer,) = translator.answers(LINES[:1])
     assert answer.result.certificate.level != "exhaustive"
     assert answer.merged is merged

@@ -147,8 +147,8 @@ class TestReports:
         self, records: list[RecordPair]
     ) -> None:
         for plain, replaced in records:
-            whole = plain["certificate"] == "exhaustive" and plain["finished"] <= 3
-            assert ("slack" in replaced) != whole
+            is_listed_whole = plain["certificate"] == "exhaustive" and plain["finished"] <= 3
+            assert ("slack" in replaced) != is_listed_whole
 
     def test_have_the_same_certificates(self, records: list[RecordPair]) -> None:
         def without_texts(record: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.model import build_model
-from tests.models import SMALL, VOCABULARIES
+from tests.models import BRNN, VOCABULARIES
 
 
 @pytest.fixture(scope="module")
@@ -16,8 +16,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "model"
     save(
         folder,
-        build_model(SMALL, VOCABULARIES),
-        SMALL,
+        build_model(BRNN, VOCABULARIES),
+        BRNN,
         VOCABULARIES,
         options={"seed": 1},
         training_state={"step": 3},

@@ -10,7 +10,7 @@ import pytest
 from onmt_entmax.checkpoint import load, read_training_state
 from onmt_entmax.files.checksums import write_list
 from tests.checkpoint.refusals import change_config, refusal
-from tests.models import SMALL
+from tests.models import BRNN
 
 CONTENT = ["config.yaml", "vocab.json", "model.safetensors", "training/state.pt"]
 FILES = [*CONTENT, "SHA256SUMS"]
@@ -26,14 +26,14 @@ def read_all(folder: Path) -> None:
 def test_every_flipped_bit_is_noticed(folder: Path, name: str) -> None:
     """Twenty bits of each file, each by itself; without a flipped bit, all is read."""
     path, generator = folder / name, random.Random(name)
-    whole = path.read_bytes()
+    content = path.read_bytes()
     for _ in range(20):
-        bit = generator.randrange(8 * len(whole))
-        flipped = bytearray(whole)
+        bit = generator.randrange(8 * len(content))
+        flipped = bytearray(content)
         flipped[bit // 8] ^= 1 << bit % 8
         path.write_bytes(flipped)
         assert str(folder) in refusal(lambda: read_all(folder))
-    path.write_bytes(whole)
+    path.write_bytes(content)
     read_all(folder)
 
 
@@ -44,8 +44,8 @@ def test_damage_that_is_listed_is_one_line_that_names_the_file(
 ) -> None:
     """The list of checksums was written after the damage, so that it does not show it."""
     path = folder / name
-    whole = path.read_bytes()
-    contents = {"half": whole[: len(whole) // 2], "garbage": b"\x00\xff\xfe", "nothing": b""}
+    content = path.read_bytes()
+    contents = {"half": content[: len(content) // 2], "garbage": b"\x00\xff\xfe", "nothing": b""}
     path.unlink()
     if damage in contents:
         path.write_bytes(contents[damage])
@@ -58,7 +58,7 @@ def test_a_folder_without_a_list_loads_with_a_warning(folder: Path) -> None:
     (folder / "SHA256SUMS").unlink()
     change_config(folder, lambda content: content["model"].update(tag_head=None), listed=False)
     with pytest.warns(UserWarning, match="model: has no SHA256SUMS: its files are not checked"):
-        assert load(folder).config == SMALL
+        assert load(folder).config == BRNN
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import RunFolder
 from tests.checkpoint.refusals import refusal
 from tests.commands import ROOT
-from tests.models import BATCH, CONFIGS, SMALL, VOCABULARIES
+from tests.models import BATCH, BRNN, CONFIGS, VOCABULARIES
 
 OPTIONS = {"data": {"c": {"path_src": "ä"}}}
 
@@ -45,7 +45,7 @@ def test_all_files_have_the_same_permissions(saved: Path) -> None:
 
 
 def test_a_model_without_a_training_state_says_so(tmp_path: Path) -> None:
-    save(tmp_path / "m", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})
+    save(tmp_path / "m", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
     assert "no training state" in refusal(lambda: read_training_state(tmp_path / "m"))
 
 
@@ -57,20 +57,20 @@ def test_an_error_without_a_message_is_told_by_its_name(
 
     monkeypatch.setattr(safetensors.torch, "save_file", fail)
     with pytest.raises(FileError, match=r"cannot be written \(RuntimeError\)$"):
-        save(tmp_path / "m", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})
+        save(tmp_path / "m", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
 
 
 def test_if_a_checkpoint_is_deleted_while_it_is_read_the_best_of_now_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As beside a training that keeps one checkpoint: here it saves the next one meanwhile."""
-    run = RunFolder(tmp_path, SMALL, VOCABULARIES, {}, keep=1)
-    run.save(1, build_model(SMALL, VOCABULARIES), {})
+    run = RunFolder(tmp_path, BRNN, VOCABULARIES, {}, keep=1)
+    run.save(1, build_model(BRNN, VOCABULARIES), {})
     read_checked = weights.read_checked
 
     def read_too_late(folder: Path, name: str, at_most: int) -> bytes:
         if name == "model.safetensors" and folder.name == "step_1":
-            run.save(2, build_model(SMALL, VOCABULARIES), {})
+            run.save(2, build_model(BRNN, VOCABULARIES), {})
         return read_checked(folder, name, at_most)
 
     monkeypatch.setattr(weights, "read_checked", read_too_late)

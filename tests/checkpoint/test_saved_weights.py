@@ -13,7 +13,7 @@ from onmt_entmax.checkpoint import load, save
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
 from tests.checkpoint.refusals import refusal
-from tests.models import SMALL, VOCABULARIES
+from tests.models import BRNN, VOCABULARIES
 
 State = dict[str, Tensor]
 """Weights by name."""
@@ -33,13 +33,13 @@ def change_weights(folder: Path, change: Callable[[State], object]) -> Path:
 
 def test_weights_that_are_views_of_one_block_are_saved(tmp_path: Path) -> None:
     """On a GPU, cuDNN keeps the weights of an LSTM in one block of memory."""
-    model = build_model(SMALL, VOCABULARIES)
+    model = build_model(BRNN, VOCABULARIES)
     weights = list(model.encoder.rnn.parameters())
     block = torch.cat([weight.detach().flatten() for weight in weights])
     parts = block.split([weight.numel() for weight in weights])
     for weight, part in zip(weights, parts, strict=True):
         weight.data = part.view_as(weight)
-    save(tmp_path / "model", model, SMALL, VOCABULARIES, {})
+    save(tmp_path / "model", model, BRNN, VOCABULARIES, {})
     assert weights[1].untyped_storage().data_ptr() == block.untyped_storage().data_ptr()
     loaded = load(tmp_path / "model").model.state_dict()
     for name, weight in model.state_dict().items():
@@ -63,7 +63,7 @@ def rename_shared(weights: State, names: Iterable[str]) -> None:
     "names", [(TABLE,), (OUTPUT,), (TABLE, OUTPUT)], ids=["embeddings", "output layer", "both"]
 )
 def test_shared_weights_have_either_name_or_both(tmp_path: Path, names: tuple[str, ...]) -> None:
-    config = replace(SMALL, share_decoder_embeddings=True, tgt_word_vec_size=SMALL.rnn_size)
+    config = replace(BRNN, share_decoder_embeddings=True, tgt_word_vec_size=BRNN.rnn_size)
     model = build_model(config, VOCABULARIES)
     save(tmp_path / "m", model, config, VOCABULARIES, {})
     change_weights(tmp_path / "m", lambda weights: rename_shared(weights, names))

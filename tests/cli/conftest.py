@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax import Transducer
+from onmt_entmax import SearchConfig, SearchTask, Transducer, Translator
 from onmt_entmax.strings.cells import cells_text
 from tests.cli.paradigms import CELLS
 from tests.cli.predicting import SOURCES
+from tests.cli.translating import UnsureLine
 from tests.commands import ROOT
 from tests.inflection_models import write_model
 from tests.string_models import write_phones
@@ -40,6 +41,22 @@ def toy_run(trained: Path) -> Path:
 def toy_source(trained: Path) -> str:
     """The development text of that model."""
     return (trained / "valid.src").read_text()
+
+
+@pytest.fixture(scope="session")
+def unsure_lines(toy_run: Path, toy_source: str) -> list[UnsureLine]:
+    """Lines of that text with at least four possible outputs; most have one. The least sure first.
+
+    How sure the model is depends a little on the machine that trained it, so they are searched for.
+    """
+    task = SearchTask(SearchConfig(n_best=0), method="enumerate")
+    unsure = []
+    for answer in Translator.from_folders(toy_run, task).answers(toy_source.splitlines()):
+        outputs = {output.text: output.hypothesis.prob for output in answer.hypotheses}
+        if len(outputs) >= 4:
+            unsure.append(UnsureLine(answer.source, outputs))
+    assert len(unsure) >= 2
+    return sorted(unsure, key=lambda line: line.best_probability)
 
 
 @pytest.fixture(scope="session")

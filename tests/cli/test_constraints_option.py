@@ -1,39 +1,41 @@
 """`translate` under lexical constraints and regular expressions, and their bad input.
 
-The model is small enough to enumerate all of its outputs. So the outputs that must be found are
-those of all outputs that satisfy the constraint.
+All outputs of the model can be enumerated. Those that must be found under a constraint are those
+of them that satisfy it.
 """
 
 import io
 import json
 import re
-import warnings
 from contextlib import redirect_stderr
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from onmt_entmax import SearchTask, Translator
-from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.cli.translate import main
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import LineConstraints, SearchConfig
-from tests.commands import ROOT, json_lines
+from tests.commands import json_lines
+from tests.reversing_model import (
+    FOLDER,
+    load_without_warning,
+    with_smaller_scores,
+    writing_right_to_left,
+)
 
-# Trained to reverse its source, of letters a to f: the best output for `a b c` is `c b a`.
-MODEL = ROOT / "tests" / "data" / "model_1.0"
+# Of the model that reverses its source: the best output for `a b c` is `c b a`.
 SOURCES = ["a b c", "f e d", "b b a"]
 
 
 @pytest.fixture(scope="module")
 def model() -> LoadedModel:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the folder has no checksums
-        return load(MODEL)
+    """The model with smaller scores: 12, 44 and 1,181 outputs of the sources are possible."""
+    return with_smaller_scores(load_without_warning())
 
 
 def enumerator(model: LoadedModel, **changes: object) -> Translator:
@@ -93,6 +95,8 @@ def constrained(
         for outputs in all_outputs
     ]
     first, _, last = map(Constrained, answers, satisfying)
+    assert 0 < len(first.expected) < len(all_outputs[0])
+    assert 0 < len(last.expected) < len(all_outputs[2])
     return [first, last]
 
 
@@ -168,10 +172,9 @@ def test_an_expression_of_the_task_joins_those_of_lines(without_e: list[Answer])
 
 
 @pytest.fixture(scope="module")
-def backwards(model: LoadedModel) -> Translator:
-    """The model as one that writes its output from the end: its best for `a b c` is `a b c`."""
-    task = replace(model.task, right_to_left=True)
-    return Translator([replace(model, task=task)], SearchTask())
+def backwards() -> Translator:
+    """The model as one that writes its output from the end: its only one for `a b c` is `a b c`."""
+    return Translator([writing_right_to_left(load_without_warning())], SearchTask())
 
 
 @pytest.mark.parametrize(
@@ -202,7 +205,7 @@ def command(folder: Path, constraints: str, *options: str) -> list[str]:
     """Write sources and constraints; return the arguments of `translate`."""
     (folder / "in").write_text("".join(f"{source}\n" for source in SOURCES))
     (folder / "constraints").write_text(constraints)
-    arguments = ["-model", MODEL, "-src", folder / "in", "-constraints", folder / "constraints"]
+    arguments = ["-model", FOLDER, "-src", folder / "in", "-constraints", folder / "constraints"]
     arguments += ["-output", folder / "out", "-exactness_report", folder / "report"]
     return [*map(str, arguments), *options]
 

@@ -15,7 +15,7 @@ from onmt_entmax.strings.task import INFLECTION
 from tests.commands import succeed
 from tests.in_process import refusal
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 
 SOURCES = [
     "lang=english +V +PST a b",
@@ -36,7 +36,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "train.src").write_text("".join(f"{line}\n" for line in SOURCES))
     write_model(folder / "forward", 1)
     write_model(folder / "backward", 2, options={"target_order": "right_to_left"})
-    write_model(folder / "words", 3, words("ab", "ab"))
+    write_model(folder / "words", 3, vocabularies_of("ab", "ab"))
     return folder
 
 

@@ -8,13 +8,12 @@ import torch
 
 from onmt_entmax.checkpoint import CheckpointError, find_model, load, save, with_subword_files
 from onmt_entmax.cli import translate
-from onmt_entmax.cli.export import main
 from onmt_entmax.files.checksums import differences
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import remember_best
 from tests.cli.exporting import export, texts
-from tests.in_process import refusal, success
-from tests.models import SMALL, VOCABULARIES
+from tests.in_process import success
+from tests.models import BRNN, VOCABULARIES
 
 
 class Exported(NamedTuple):
@@ -44,12 +43,6 @@ def test_an_exported_model_translates_alike(
     assert after.read_text() == before.read_text() != ""
 
 
-def test_a_folder_in_that_of_the_model_is_refused(toy_run: Path) -> None:
-    inner = find_model(toy_run) / "x"
-    assert "is in the folder of the model" in refusal(main, [toy_run, inner])
-    assert not inner.exists()
-
-
 def test_exported_weights_are_those_of_the_run_rounded(exported: Exported) -> None:
     weights = load(exported.folder).model.state_dict()
     for name, weight in load(exported.run).model.state_dict().items():
@@ -66,15 +59,20 @@ def test_exported_weights_are_those_of_the_run_rounded(exported: Exported) -> No
     ],
     indirect=["exported"],
 )
-def test_rounded_weights_take_half_the_space(exported: Exported, least: float, most: float) -> None:
+def test_weights_of_16_bits_take_half_the_space(
+    exported: Exported, least: float, most: float
+) -> None:
     size = (exported.folder / "model.safetensors").stat().st_size
-    whole = (find_model(exported.run) / "model.safetensors").stat().st_size
-    assert least <= size / whole <= most
+    size_of_run = (find_model(exported.run) / "model.safetensors").stat().st_size
+    assert least <= size / size_of_run <= most
 
 
 def test_an_exported_folder_has_what_others_need_and_nothing_else(exported: Exported) -> None:
     names = sorted(path.name for path in exported.folder.iterdir())
     assert names == ["README.md", "SHA256SUMS", "config.yaml", "model.safetensors", "vocab.json"]
+
+
+def test_an_exported_folder_has_its_checksums(exported: Exported) -> None:
     assert differences(exported.folder) == []
 
 
@@ -99,22 +97,22 @@ TABLE = {
 
 
 @pytest.fixture
-def of_a_table(tmp_path: Path) -> Path:
-    """The model folder of a table; `exported` beside it is its export."""
-    save(tmp_path / "model", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, TABLE)
+def exported_table(tmp_path: Path) -> Path:
+    """The exported folder of a model of tables."""
+    save(tmp_path / "model", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, TABLE)
     export(tmp_path / "model", tmp_path / "exported")
-    return tmp_path / "model"
+    return tmp_path / "exported"
 
 
-def test_an_exported_model_of_a_table_reads_and_writes_the_same_tokens(of_a_table: Path) -> None:
-    task = load(of_a_table).task
+def test_an_exported_model_of_tables_has_the_task_of_its_options(exported_table: Path) -> None:
+    task = load(exported_table).task
     assert task.copies
     assert task.target.separator == " "
-    assert load(of_a_table.with_name("exported")).task == task
+    assert task.right_to_left
 
 
-def test_the_card_of_a_model_of_a_table_names_predict(of_a_table: Path) -> None:
-    card = of_a_table.with_name("exported").joinpath("README.md").read_text()
+def test_the_card_of_a_model_of_tables_names_predict(exported_table: Path) -> None:
+    card = (exported_table / "README.md").read_text()
     assert "onmt-entmax predict exported TABLE --output PREDICTED" in card
 
 
@@ -146,9 +144,9 @@ def subwords(request: pytest.FixtureRequest, tmp_path: Path) -> Subwords:
         "save_model": str(tmp_path / "run"),
         "src_subword_type": "bpe",
     }
-    model = build_model(SMALL, VOCABULARIES)
+    model = build_model(BRNN, VOCABULARIES)
     options, files = with_subword_files(options)  # as training saves them
-    save(tmp_path / "run" / "step_3", model, SMALL, VOCABULARIES, options, others=files)
+    save(tmp_path / "run" / "step_3", model, BRNN, VOCABULARIES, options, others=files)
     remember_best(tmp_path / "run", 3, "bleu", 31.25)
     export(tmp_path / "run", tmp_path / "exported")
     return Subwords(tmp_path / "exported", source, target)
@@ -181,70 +179,3 @@ def test_a_changed_subword_model_is_refused(subwords: Subwords) -> None:
     (subwords.exported / "src_subword_model.codes").write_text("other merges")
     with pytest.raises(CheckpointError, match=r"src_subword_model.codes: its content is not what"):
         load(subwords.exported)
-
-
-# --- what cannot be exported ---
-
-
-@pytest.mark.parametrize(
-    ("options", "dtype", "message"),
-    [
-        pytest.param(
-            {}, ["--dtype", "float16"], "is too large for float16; export as bfloat16", id="weight"
-        ),
-        pytest.param(
-            {"src_subword_model": "{folder}/gone.codes"},
-            [],
-            "is not a file of this folder",
-            id="missing subword model",
-        ),
-        pytest.param(
-            {"src_onmttok_kwargs": "{'bpe_model_path': '/home/somebody/bpe.codes'}"},
-            [],
-            "src_onmttok_kwargs: bpe_model_path: name it in src_subword_model",
-            id="path in a mapping",
-        ),
-    ],
-)
-def test_what_cannot_be_exported_is_refused(
-    tmp_path: Path, options: dict[str, str], dtype: list[str], message: str
-) -> None:
-    options = {name: value.replace("{folder}", str(tmp_path)) for name, value in options.items()}
-    model = build_model(SMALL, VOCABULARIES)
-    with torch.no_grad():
-        model.generator.bias[0] = 1e6
-    save(tmp_path / "model", model, SMALL, VOCABULARIES, options)
-    assert message in refusal(main, [tmp_path / "model", tmp_path / "out", *dtype])
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "no such model folder" in refusal(main, [tmp_path / "nothing", tmp_path / "out"])
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
-    save(tmp_path / "model", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})
-    (tmp_path / "out").mkdir()
-    message = refusal(main, [tmp_path / "model", tmp_path / "out"])
-    assert "exists already; name a new folder" in message
-
-
-@pytest.mark.parametrize("source", ["run", "run/step_3"])
-@pytest.mark.parametrize(
-    "best",
-    [
-        pytest.param("{", id="half"),
-        pytest.param("[]", id="list"),
-        pytest.param('{"step": 3}', id="no metric"),
-        pytest.param('{"step": 3, "metric": "bleu", "value": "x"}', id="text as value"),
-        pytest.param('{"step": 3, "metric": 1, "value": 1}', id="number as metric"),
-        pytest.param('{"step": 3, "metric": "bleu", "value": [1]}', id="list as value"),
-    ],
-)
-def test_a_damaged_best_json_is_one_line(tmp_path: Path, best: str, source: str) -> None:
-    model = build_model(SMALL, VOCABULARIES)
-    save(tmp_path / "run" / "step_3", model, SMALL, VOCABULARIES, {})
-    (tmp_path / "run" / "best.json").write_text(best)
-    assert "best.json: " in refusal(main, [tmp_path / source, tmp_path / "out"])
-    assert not (tmp_path / "out").exists()

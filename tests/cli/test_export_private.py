@@ -13,7 +13,7 @@ from onmt_entmax.files.checksums import differences, write_list
 from onmt_entmax.model import build_model
 from tests.cli.exporting import export, texts
 from tests.in_process import refusal
-from tests.models import SMALL, VOCABULARIES
+from tests.models import BRNN, VOCABULARIES
 
 # --- named by the folder ---
 
@@ -63,7 +63,7 @@ def stranger(named: Named, private: Path, tmp_path: Path) -> Path:
     name = named.name.replace("{private}", str(private))
     options = {"transforms": ["bpe"], "src_subword_model": name}
     folder = tmp_path / "model"
-    save(folder, build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, options)
+    save(folder, build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, options)
     if named.is_link:
         (folder / name).symlink_to(private)
     write_list(folder)
@@ -100,8 +100,8 @@ def test_verifying_names_a_link_out_of_the_folder(named: Named, stranger: Path) 
 def test_a_link_out_of_a_model_folder_is_refused(
     tmp_path: Path, name: str, read: Callable[[Path], object]
 ) -> None:
-    model = build_model(SMALL, VOCABULARIES)
-    save(tmp_path / "model", model, SMALL, VOCABULARIES, {}, {"steps": 3})
+    model = build_model(BRNN, VOCABULARIES)
+    save(tmp_path / "model", model, BRNN, VOCABULARIES, {}, {"steps": 3})
     (tmp_path / "model" / name).rename(tmp_path / "elsewhere")
     (tmp_path / "model" / name).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError, match=f"{name}.*: is a link out of the folder, to .*elsewhere"):
@@ -109,7 +109,7 @@ def test_a_link_out_of_a_model_folder_is_refused(
 
 
 def test_links_within_a_folder_and_to_it_are_followed(tmp_path: Path) -> None:
-    save(tmp_path / "model", build_model(SMALL, VOCABULARIES), SMALL, VOCABULARIES, {})
+    save(tmp_path / "model", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
     (tmp_path / "model" / "vocab.json").rename(tmp_path / "model" / "words.json")
     (tmp_path / "model" / "vocab.json").symlink_to("words.json")
     write_list(tmp_path / "model")
@@ -122,8 +122,8 @@ def test_links_within_a_folder_and_to_it_are_followed(tmp_path: Path) -> None:
 
 def test_a_file_that_no_transform_reads_is_not_exported(tmp_path: Path) -> None:
     options = {"transforms": ["filtertoolong"], "src_subword_model": "key.txt"}
-    model, files = build_model(SMALL, VOCABULARIES), {"key.txt": b"PRIVATE KEY"}
-    save(tmp_path / "model", model, SMALL, VOCABULARIES, options, others=files)
+    model, files = build_model(BRNN, VOCABULARIES), {"key.txt": b"PRIVATE KEY"}
+    save(tmp_path / "model", model, BRNN, VOCABULARIES, options, others=files)
     export(tmp_path / "model", tmp_path / "out")
     assert b"PRIVATE KEY" not in texts(tmp_path / "out")
     assert load(tmp_path / "out").options["transforms"] == ["filtertoolong"]

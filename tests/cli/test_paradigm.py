@@ -17,7 +17,7 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from tests.cli.paradigms import run_paradigm
 from tests.in_process import exit_status, refusal
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 
 Record = dict[str, Any]
 
@@ -143,7 +143,7 @@ def test_a_language_without_tags_has_no_paradigm_but_a_command_that_inflects(
     tmp_path: Path,
 ) -> None:
     """The error names that command."""
-    model = write_model(tmp_path / "model", 4, words(("lang=ady", "a"), "a"), end=4)
+    model = write_model(tmp_path / "model", 4, vocabularies_of(("lang=ady", "a"), "a"), end=4)
     error = refusal(paradigm.main, ["ady", "a", "--model", model])
     assert "training data for ady has no tags" in error
     command = shlex.split(error[error.index("onmt-entmax inflect") : error.index(" prints")])

@@ -9,7 +9,7 @@ from onmt_entmax.inflector import Inflection, Question
 from onmt_entmax.paradigm import WarningCounts
 from tests.cli.paradigms import WHOLE_SUPPORT, Writer, Written
 from tests.inflection_models import VOCABULARIES, write_model
-from tests.models import words
+from tests.models import vocabularies_of
 
 KINDS = ("table", "csv", "json", "html", "hunspell", "keyman", "att")
 LISTS = ("hunspell", "keyman", "att")
@@ -41,7 +41,7 @@ DECOMPOSED = Lemma(
 @pytest.fixture(scope="module")
 def umlaut_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model whose training had ä."""
-    vocabularies = words((*VOCABULARIES.source.tokens[2:], "ä"), "abä")
+    vocabularies = vocabularies_of((*VOCABULARIES.source.tokens[2:], "ä"), "abä")
     return write_model(tmp_path_factory.mktemp("umlaut") / "model", 4, vocabularies, end=4)
 
 

@@ -12,7 +12,7 @@ from tests.cli.predicting import SOURCES, predicted
 from tests.cli.tables import write_table
 from tests.commands import ENVIRONMENT, ROOT, succeed
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.string_models import LETTERS, PHONES, task_options
 
 
@@ -93,7 +93,7 @@ def test_models_are_averaged(
     phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = write_model(
-        tmp_path / "other", 4, words(LETTERS, (*PHONES, "x")), 0,
+        tmp_path / "other", 4, vocabularies_of(LETTERS, (*PHONES, "x")), 0,
         task_options(separators={"target": " "}),
     )  # fmt: skip
     table = write_table(tmp_path / "words.tsv", "ab")

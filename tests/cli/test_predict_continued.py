@@ -18,8 +18,8 @@ from tests.cli.tables import write_table
 from tests.commands import run
 from tests.string_models import write_phones
 
-# A script that predicts in windows of two rows, and dies while it writes the third window: the
-# heading and two windows are complete.
+# A script that predicts in windows of two rows, and kills itself after it has written the heading,
+# two windows, and half a line of the third one.
 DYING = """
 import os, signal, sys
 from onmt_entmax.cli import predict
@@ -133,7 +133,7 @@ def test_a_continued_prediction_leaves_no_other_file(
 
 
 class Work(NamedTuple):
-    """What differs from the prediction that was killed."""
+    """A model and options, one of which, or the table, is not that of the killed prediction."""
 
     model: Path
     options: tuple[object, ...] = ()
@@ -163,7 +163,7 @@ def other_products(phones_model: Path) -> Work:
 
 @pytest.fixture(params=["other_table", "other_model", "other_beam", "other_products"])
 def other_work(request: pytest.FixtureRequest) -> Work:
-    """What differs, by the name of its fixture."""
+    """Each of the fixtures above."""
     work: Work = request.getfixturevalue(request.param)
     return work
 
@@ -171,9 +171,9 @@ def other_work(request: pytest.FixtureRequest) -> Work:
 def test_other_work_starts_anew_and_says_so(
     other_work: Work, interrupted: Prediction, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    table, output = interrupted
     capsys.readouterr()
-    words = (interrupted.table, "--output", interrupted.output, *other_work.options)
-    assert predicted(other_work.model, *words) == 0
+    assert predicted(other_work.model, table, "--output", output, *other_work.options) == 0
     printed = capsys.readouterr().err
     assert "begun with another model, table or options; starts anew" in printed
     assert "continued" not in printed
@@ -188,16 +188,17 @@ def test_other_work_keeps_nothing_of_the_output(
     assert output.read_bytes() == expected
 
 
-def test_a_damaged_record_starts_anew(
-    phones_model: Path, interrupted: Prediction, capsys: pytest.CaptureFixture[str]
+def test_with_a_damaged_record_a_prediction_starts_anew(
+    phones_model: Path, interrupted: Prediction, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The record claims more bytes of output than there are."""
     table, output = interrupted
-    (state,) = output.parent.glob(".*.json")
-    content = json.loads(state.read_text())
-    state.write_text(json.dumps({**content, "bytes": 10**6}))
+    (record,) = output.parent.glob(".*.json")
+    content = json.loads(record.read_text())
+    record.write_text(json.dumps({**content, "bytes": 10**6}))
     assert predicted(phones_model, table, "--output", output) == 0
     assert "starts anew" in capsys.readouterr().err
-    assert len(output.read_text().splitlines()) == 8
+    assert output.read_bytes() == predicted_at_once(phones_model, table, tmp_path)
 
 
 # --- after Ctrl-C ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from tests.cli.predicting import predicted
 from tests.cli.tables import write_table
 from tests.in_process import exit_status, refusal
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tests.string_models import task_options
 
 
@@ -20,7 +20,7 @@ def inflection(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = ("lang=english", "lang=german", "+V", "+PST", *"ab▁")
     options = task_options(["source", "tags", "target"], target_order="right_to_left")
     folder = tmp_path_factory.mktemp("inflection") / "model"
-    return write_model(folder, 8, words(source, "ab▁"), 0, options)
+    return write_model(folder, 8, vocabularies_of(source, "ab▁"), 0, options)
 
 
 def test_an_absent_target_stands_where_training_has_it(

@@ -15,7 +15,7 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
 from tests.in_process import exit_status, refusal
-from tests.search.networks import DECODERS, SMALL, VOCABULARIES, network
+from tests.search.networks import DECODERS, SMALL_SIZES, VOCABULARIES, network
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def run(tmp_path: Path) -> Path:
     """A folder with a model and its report of a few sentences."""
     for number in range(2):
         model = network("input-feeding", 1.5, 8 + number, double=False)
-        config = ModelConfig(**{**SMALL, **DECODERS["input-feeding"]}, generator_alpha=1.5)
+        config = ModelConfig(**{**SMALL_SIZES, **DECODERS["input-feeding"]}, generator_alpha=1.5)
         save(tmp_path / f"model{number}", model, config, VOCABULARIES, {})
     task = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=10))
     translator = Translator.from_folders([tmp_path / "model0"], task)

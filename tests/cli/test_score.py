@@ -16,9 +16,9 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.commands import json_lines
 from tests.in_process import exit_status, refusal
-from tests.models import small, small_transformer, words
+from tests.models import small, small_transformer, vocabularies_of
 
-VOCABULARIES = words("ab", "xyz")
+VOCABULARIES = vocabularies_of("ab", "xyz")
 
 Record = dict[str, Any]
 
@@ -55,7 +55,7 @@ def scored(folder: Path, *models: Path, source: list[str], target: list[str]) ->
 @pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
 def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> None:
     """Joiners at the end of a text are lost, so such outputs have other tokens."""
-    letters = words(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
+    letters = vocabularies_of(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
     kwargs = "{'mode': 'char', 'joiner_annotate': True}"
     options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
     options |= {"target_order": order, "transforms": ["onmt_tokenize"]}
@@ -199,7 +199,7 @@ class TestTokensThatNoOutputHas:
 
 # --- ensembles ---
 
-OTHER_ORDER = words("ba", "zxy")
+OTHER_ORDER = vocabularies_of("ba", "zxy")
 
 
 @pytest.mark.parametrize("second", [VOCABULARIES, OTHER_ORDER], ids=["same ids", "other ids"])
@@ -261,7 +261,7 @@ def test_lines_that_do_not_correspond_are_refused(
 
 def test_models_of_different_target_vocabularies_are_refused(tmp_path: Path) -> None:
     write_model(tmp_path / "model", 0)
-    write_model(tmp_path / "other", 0, words("ab", "xyw"))
+    write_model(tmp_path / "other", 0, vocabularies_of("ab", "xyw"))
     write_lines(tmp_path / "src", ["a"])
     write_lines(tmp_path / "tgt", ["x"])
     check_refusal(tmp_path, "the target vocabulary of model", "model", "other")

@@ -16,7 +16,7 @@ from onmt_entmax.report.writers import Answer
 from onmt_entmax.translator import Translator
 from tests.cli.serving import TASK, VERB, WORD, copy_with_verb_cells, page_client
 from tests.inflection_models import write_model
-from tests.models import words
+from tests.models import vocabularies_of
 
 SUBWORD_OPTIONS = {
     "transforms": ["filtertoolong", "onmt_tokenize"],
@@ -29,7 +29,7 @@ SUBWORD_OPTIONS = {
 def sentence_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of sentences, which are divided into characters."""
     folder = tmp_path_factory.mktemp("sentences") / "model"
-    return write_model(folder, 5, words("abé", "xy"), options=SUBWORD_OPTIONS)
+    return write_model(folder, 5, vocabularies_of("abé", "xy"), options=SUBWORD_OPTIONS)
 
 
 # --- answers ---
@@ -92,7 +92,7 @@ def test_unknown_subwords_of_a_sentence_are_named(sentence_model: Path) -> None:
 def test_letters_of_other_scripts_and_normal_forms_are_named_as_by_inflect(
     tmp_path: Path, lemma: str, count: int
 ) -> None:
-    vocabularies = words(("lang=x", "+V", "a", "ä", "б"), "aб")
+    vocabularies = vocabularies_of(("lang=x", "+V", "a", "ä", "б"), "aб")
     model = write_model(tmp_path / "model", 4, vocabularies, end=1)
     query = {"language": "x", "source": lemma, "tags": "V"}
     warnings = Answering(model, TASK).answer(query)["record"]["warnings"]

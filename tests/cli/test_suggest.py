@@ -14,9 +14,9 @@ from onmt_entmax.model import build_model
 from onmt_entmax.suggester import TextSuggestion
 from onmt_entmax.suggester import suggest as suggestions
 from tests.in_process import exit_status, refusal
-from tests.models import small, words
+from tests.models import small, vocabularies_of
 
-VOCABULARIES = words("ab", "xyz")
+VOCABULARIES = vocabularies_of("ab", "xyz")
 
 
 def write_model(folder: Path, alpha: float = 1.5, options: dict[str, object] | None = None) -> Path:

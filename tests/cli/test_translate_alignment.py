@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.translating import Translated, translate
+from tests.cli.translating import Translated, UnsureLine, translate
 
 N_BEST = 2  # outputs of each line, one below the other
 
@@ -25,16 +25,20 @@ def best_links(translated: Translated) -> list[Link]:
 
 
 @pytest.fixture(scope="module")
-def aligned(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Translated:
-    """Two lines and a blank one between them, with their alignments."""
+def aligned(
+    toy_run: Path, unsure_lines: list[UnsureLine], tmp_path_factory: pytest.TempPathFactory
+) -> Translated:
+    """A line with several outputs, a blank one and one of a sure output, with their alignments."""
     options = ["-n_best", N_BEST, "-beam_size", 4, "-report_align"]
-    return translate(toy_run, tmp_path_factory.mktemp("aligned"), "a b c\n\nd e\n", *options)
+    text = f"{unsure_lines[0].source}\n\nd e\n"
+    return translate(toy_run, tmp_path_factory.mktemp("aligned"), text, *options)
 
 
 def test_alignments_are_written_beside_the_outputs(aligned: Translated) -> None:
     """Each target token has a link."""
     lines = (aligned.folder / "out.align").read_text().splitlines()
     assert len(lines) == 3 * N_BEST
+    assert "" not in lines[:N_BEST]
     assert lines[N_BEST : 2 * N_BEST] == [""] * N_BEST  # of the blank line
     for line, text in zip(lines, aligned.lines, strict=True):
         links = [tuple(map(int, pair.split("-"))) for pair in line.split()]

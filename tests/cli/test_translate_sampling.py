@@ -7,7 +7,7 @@ import pytest
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.search import Decision, decide
-from tests.cli.translating import Record, Translated, translate
+from tests.cli.translating import Record, Translated, UnsureLine, translate
 
 # --- minimum Bayes risk ---
 
@@ -16,11 +16,15 @@ N_BEST = 2
 
 @pytest.fixture(scope="module", params=["beam", "enumerate"])
 def decided(
-    request: pytest.FixtureRequest, toy_run: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    toy_run: Path,
+    unsure_lines: list[UnsureLine],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Translated:
-    """Two lines and a blank one between them, by minimum Bayes risk."""
+    """Two lines with several outputs and a blank one between them, by minimum Bayes risk."""
     options = ["-mbr", "edit_distance", "-search", request.param, "-n_best", N_BEST]
-    return translate(toy_run, tmp_path_factory.mktemp("mbr"), "a b c\n\nd e\n", *options)
+    text = f"{unsure_lines[0].source}\n\n{unsure_lines[1].source}\n"
+    return translate(toy_run, tmp_path_factory.mktemp("mbr"), text, *options)
 
 
 def decision_of(record: Record) -> Decision:
@@ -35,7 +39,7 @@ def decision_of(record: Record) -> Decision:
 def test_the_ranking_is_that_of_minimum_bayes_risk(decided: Translated, place: int) -> None:
     """All that the search found are candidates."""
     record = decided.records[place]
-    assert len(record["hypotheses"]) == record["finished"]
+    assert len(record["hypotheses"]) == record["finished"] > 1
     decision = decision_of(record)
     ranking = record["mbr"]["ranking"]
     assert [entry["text"] for entry in ranking] == list(decision.texts)
@@ -101,8 +105,9 @@ def test_a_report_of_samples_has_no_certificates_to_read(sampled: Translated) ->
         next(read_report(sampled.folder / "report.jsonl"))
 
 
-def test_distinct_samples_do_not_repeat(toy_run: Path, tmp_path: Path) -> None:
+def test_distinct_samples_do_not_repeat(
+    toy_run: Path, unsure_lines: list[UnsureLine], tmp_path: Path
+) -> None:
     options = [*SAMPLING, "-random_sampling_distinct"]
-    (record,) = translate(toy_run, tmp_path, "d e\n", *options).records
-    texts = [sample["text"] for sample in record["samples"]]
-    assert len(set(texts)) == len(texts)
+    (record,) = translate(toy_run, tmp_path, f"{unsure_lines[0].source}\n", *options).records
+    assert len({sample["text"] for sample in record["samples"]}) == 3

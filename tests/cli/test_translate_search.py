@@ -1,11 +1,12 @@
 """`translate`: options of the search, which prove outputs, list them or exclude others."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from onmt_entmax.cli import translate as command
-from tests.cli.translating import Translated, arguments_of, translate
+from tests.cli.translating import Translated, UnsureLine, arguments_of, translate
 from tests.in_process import refusal
 
 # --- exact search and enumeration ---
@@ -25,22 +26,79 @@ def test_no_greedy_output_is_more_probable_than_that_of_exact_search(
         assert best["prob"] >= first["prob"] - 1e-6  # of two batches, rounded apart
 
 
-def test_enumeration_lists_the_support(toy_run: Path, tmp_path: Path) -> None:
-    enumerated = translate(toy_run, tmp_path, "a b c\nd e\n", "-search", "enumerate")
+def test_enumeration_lists_the_support(
+    toy_run: Path, unsure_lines: list[UnsureLine], tmp_path: Path
+) -> None:
+    text = f"{unsure_lines[0].source}\n{unsure_lines[1].source}\n"
+    enumerated = translate(toy_run, tmp_path, text, "-search", "enumerate")
     for record in enumerated.records:
         assert record["certificate"] == "exhaustive"
-        assert len(record["hypotheses"]) == record["finished"]
+        assert len(record["hypotheses"]) == record["finished"] > 1
         mass = sum(hypothesis["prob"] for hypothesis in record["hypotheses"])
         assert mass == pytest.approx(1, abs=1e-5)  # a sum in float32
 
 
-def test_enumeration_may_end_at_a_mass(toy_run: Path, tmp_path: Path) -> None:
+def test_enumeration_may_end_at_a_mass(
+    toy_run: Path, unsure_lines: list[UnsureLine], tmp_path: Path
+) -> None:
+    least_sure = unsure_lines[0]
     options = ("-search", "enumerate", "-mass", 0.5)
-    enumerated = translate(toy_run, tmp_path, "a b c\nd e\n", *options)
-    assert all(record["mass"] >= 0.5 for record in enumerated.records)
+    (record,) = translate(toy_run, tmp_path, f"{least_sure.source}\n", *options).records
+    assert record["mass"] >= 0.5
+    assert record["finished"] < len(least_sure.outputs)
 
 
 # --- prefixes ---
+
+
+class OtherBeginning(NamedTuple):
+    """A source line, and a token with which possible outputs begin, but not the best one."""
+
+    source: str
+    token: str
+
+
+@pytest.fixture(scope="module")
+def other_beginning(unsure_lines: list[UnsureLine]) -> OtherBeginning:
+    for line in unsure_lines:
+        best, *others = (text.split()[:1] for text in line.outputs)
+        for beginning in others:
+            if beginning and beginning != best:
+                return OtherBeginning(line.source, *beginning)
+    raise AssertionError("all possible outputs of a line begin alike")
+
+
+@pytest.fixture(scope="module")
+def forced(
+    toy_run: Path, other_beginning: OtherBeginning, tmp_path_factory: pytest.TempPathFactory
+) -> Translated:
+    """Two lines, the first with this prefix, the second without one."""
+    folder = tmp_path_factory.mktemp("forced")
+    (folder / "prefixes").write_text(f"{other_beginning.token}\n\n")
+    options = ("-tgt", folder / "prefixes", "-tgt_prefix", "-n_best", 2)
+    return translate(toy_run, folder, f"{other_beginning.source}\nd e\n", *options)
+
+
+def test_outputs_begin_with_their_prefix(
+    forced: Translated, other_beginning: OtherBeginning
+) -> None:
+    hypotheses = forced.records[0]["hypotheses"]
+    assert {hypothesis["text"].split()[0] for hypothesis in hypotheses} == {other_beginning.token}
+
+
+def test_a_line_without_a_prefix_has_the_same_output(
+    forced: Translated, toy_run: Path, tmp_path: Path
+) -> None:
+    free = translate(toy_run, tmp_path, "d e\n", "-n_best", 2)
+    assert forced.lines[2:] == free.lines
+
+
+def test_an_impossible_prefix_has_no_output(toy_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "prefixes").write_text("f f f f\n")
+    options = ("-tgt", tmp_path / "prefixes", "-tgt_prefix")
+    translated = translate(toy_run, tmp_path, "a b c\n", *options)
+    assert translated.lines == [""]
+    assert translated.records[0]["hypotheses"] == []
 
 
 @pytest.fixture
@@ -49,16 +107,6 @@ def prefixes(tmp_path: Path) -> Path:
     path = tmp_path / "prefixes"
     path.write_text("b\n\n")
     return path
-
-
-def test_outputs_begin_with_their_prefixes(toy_run: Path, prefixes: Path, tmp_path: Path) -> None:
-    free = translate(toy_run, tmp_path, "a b c\nd e\n")
-    forced = translate(toy_run, tmp_path, "a b c\nd e\n", "-tgt", prefixes, "-tgt_prefix")
-    assert free.lines[0].startswith("c")
-    first, _ = forced.records
-    assert all(hypothesis["text"].startswith("b") for hypothesis in first["hypotheses"])
-    assert not forced.lines[0].startswith("c")  # blank, if the model excludes the prefix
-    assert forced.lines[1] == free.lines[1]
 
 
 def test_a_target_without_tgt_prefix_is_not_read(
@@ -115,16 +163,21 @@ REWARD, RATIO = 0.7, 1.4
 
 @pytest.fixture(scope="module", params=["beam", "exact"])
 def rewarded(
-    request: pytest.FixtureRequest, toy_run: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    toy_run: Path,
+    unsure_lines: list[UnsureLine],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Translated:
-    """Three lines, with a length reward."""
+    """Three lines, of which two have several outputs, with a length reward."""
     options = ["-beam_size", 4, "-n_best", 3, "-search", request.param, "-verify"]
     options += ["-length_reward", REWARD, "-length_ratio", RATIO]
-    return translate(toy_run, tmp_path_factory.mktemp("reward"), "a b c\nd e\na\n", *options)
+    text = f"{unsure_lines[0].source}\n{unsure_lines[1].source}\na\n"
+    return translate(toy_run, tmp_path_factory.mktemp("reward"), text, *options)
 
 
 def test_a_length_reward_counts_tokens_as_the_report_does(rewarded: Translated) -> None:
     """With the end symbol, up to the source's length times the ratio."""
+    assert len(rewarded.records[0]["hypotheses"]) > 1
     for record in rewarded.records:
         for hypothesis in record["hypotheses"]:
             length = len(hypothesis.get("tokens", hypothesis["text"]).split()) + 1

@@ -10,16 +10,16 @@ from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import RunFolder, remember_best
 from tests.in_process import exit_status
-from tests.models import SMALL, VOCABULARIES
+from tests.models import BRNN, VOCABULARIES
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A run of three checkpoints, of which the second is the best."""
-    folder = RunFolder(tmp_path / "run", SMALL, VOCABULARIES, {})
+    folder = RunFolder(tmp_path / "run", BRNN, VOCABULARIES, {})
     for step in (1, 2, 3):
         torch.manual_seed(step)
-        folder.save(step, build_model(SMALL, VOCABULARIES), {"step": step})
+        folder.save(step, build_model(BRNN, VOCABULARIES), {"step": step})
     remember_best(folder.path, 2, "loss", 0.5)
     return folder.path
 

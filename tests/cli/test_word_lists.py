@@ -62,8 +62,8 @@ def test_a_dictionary_says_how_many_forms_stand_apart() -> None:
 def test_a_keyman_list_leaves_out_what_its_lines_cannot_hold() -> None:
     (table,) = odd_words("keyman").files(Path("o")).values()
     *rows, comment = table.splitlines()
-    held = sorted(["м’яч", "a-b", "4a/b", "x\u0301", "of it", " led"])
-    assert [row.split("\t") for row in rows] == [[word, "111", "m\\tn"] for word in held]
+    sorted_words = sorted(["м’яч", "a-b", "4a/b", "x\u0301", "of it", " led"])
+    assert [row.split("\t") for row in rows] == [[word, "111", "m\\tn"] for word in sorted_words]
     assert "3 of 9 forms, which Keyman cannot read as a word, are left out" in comment
 
 

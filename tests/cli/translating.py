@@ -28,6 +28,22 @@ class Translated(NamedTuple):
         return [record["hypotheses"][0] for record in self.records if record["hypotheses"]]
 
 
+class UnsureLine(NamedTuple):
+    """A source line for which a model has several outputs.
+
+    Attributes:
+        source: its tokens, between spaces.
+        outputs: all possible ones, the best first, with their probabilities.
+    """
+
+    source: str
+    outputs: dict[str, float]
+
+    @property
+    def best_probability(self) -> float:
+        return max(self.outputs.values())
+
+
 def written_to(folder: Path, printed: str) -> Translated:
     """Return the files that the command wrote to a folder."""
     return Translated(

@@ -25,27 +25,71 @@ def piped(name: str, **options: object) -> Reader:
     return Reader(VOCABULARIES, build_transforms([name], Namespace(**options), VOCABULARIES))
 
 
-def test_without_transforms_texts_are_tokens_between_spaces() -> None:
-    reader = Reader(VOCABULARIES)
-    assert reader.preprocess("a  b", " b") == (["a", "b"], ["b"])
-    assert reader.preprocess("  ") == ([], [])
-    assert reader.postprocess(["a", "b"]) == "a b"
-    assert not reader.merges
+# --- without transforms ----------------------------------------------------------------------
 
 
-def test_a_question_has_ids_and_unknown_tokens() -> None:
-    question = Reader(VOCABULARIES).encode(["a", "ж", "b"], 7)
-    assert question.words == ("a", "ж", "b")
-    assert list(question.example.source) == [2, 1, 3]
-    assert (question.example.index, question.example.target) == (7, None)
-    assert question.unknown == ("ж",)
-    assert Reader(VOCABULARIES).encode(["a", "<unk>"]).unknown == ()
+@pytest.fixture
+def plain() -> Reader:
+    """A reader without transforms."""
+    return Reader(VOCABULARIES)
 
 
-def test_transforms_may_drop_a_pair() -> None:
+def test_tokens_of_a_text_are_between_spaces(plain: Reader) -> None:
+    assert plain.preprocess("a  b", " b") == (["a", "b"], ["b"])
+
+
+def test_a_text_of_spaces_has_no_tokens(plain: Reader) -> None:
+    assert plain.preprocess("  ") == ([], [])
+
+
+def test_an_output_has_a_space_between_tokens(plain: Reader) -> None:
+    assert plain.postprocess(["a", "b"]) == "a b"
+
+
+def test_no_two_outputs_have_the_same_text(plain: Reader) -> None:
+    assert not plain.merges
+
+
+def test_a_source_has_the_ids_of_its_tokens(plain: Reader) -> None:
+    """That of an unknown one is the id of `<unk>`."""
+    assert list(plain.encode(["a", "ж", "b"], 7).example.source) == [2, 1, 3]
+
+
+def test_a_source_has_its_number_and_no_target(plain: Reader) -> None:
+    example = plain.encode(["a", "ж", "b"], 7).example
+    assert (example.index, example.target) == (7, None)
+
+
+def test_a_source_keeps_its_words(plain: Reader) -> None:
+    assert plain.encode(["a", "ж", "b"], 7).words == ("a", "ж", "b")
+
+
+@pytest.mark.parametrize(
+    ("words", "unknown"),
+    [
+        pytest.param(["a", "ж", "b"], ("ж",), id="not in the vocabulary"),
+        pytest.param(["a", "<unk>"], (), id="written as unknown"),
+    ],
+)
+def test_a_source_has_its_unknown_words(
+    plain: Reader, words: list[str], unknown: tuple[str, ...]
+) -> None:
+    assert plain.encode(words).unknown == unknown
+
+
+# --- with transforms -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "tokens"),
+    [
+        pytest.param("a", (["a"], ["b"]), id="short enough"),
+        pytest.param("a b", ([], []), id="too long"),
+    ],
+)
+def test_transforms_may_drop_a_pair(source: str, tokens: tuple[list[str], list[str]]) -> None:
     dropping = piped("filtertoolong", src_seq_length=1, tgt_seq_length=1)
-    assert dropping.preprocess("a", "b") == (["a"], ["b"])
-    assert dropping.preprocess("a b", "b") == ([], [])
+    assert dropping.preprocess(source, "b") == tokens
 
 
 class Emptying(Transform):
@@ -55,15 +99,23 @@ class Emptying(Transform):
         return {**pair, "tgt": []}
 
 
-def test_a_pair_with_an_empty_side_is_dropped_where_both_are_needed() -> None:
-    pipe = Pipe.build_from([Emptying(Namespace(seed=-1))])
-    assert pipe.tokens("a", "b", "train", is_train=True, both=True) is None
-    assert pipe.tokens("a", "b", "translate") == (["a"], [])
+@pytest.fixture
+def emptying() -> Pipe:
+    return Pipe.build_from([Emptying(Namespace(seed=-1))])
 
 
-@pytest.mark.usefixtures("pyonmttok")
-def test_transforms_are_undone_on_outputs() -> None:
-    joined = piped(
+def test_a_pair_with_an_empty_side_is_dropped_if_both_are_needed(emptying: Pipe) -> None:
+    assert emptying.tokens("a", "b", "train", is_train=True, both=True) is None
+
+
+def test_a_pair_with_an_empty_side_stays_if_one_is_enough(emptying: Pipe) -> None:
+    assert emptying.tokens("a", "b", "translate") == (["a"], [])
+
+
+@pytest.fixture
+def joining(pyonmttok: Any) -> Reader:
+    """A reader whose tokeniser marks tokens that stood next to others."""
+    return piped(
         "onmt_tokenize",
         src_subword_type="none", tgt_subword_type="none",
         src_subword_model=None, tgt_subword_model=None,
@@ -75,23 +127,41 @@ def test_transforms_are_undone_on_outputs() -> None:
         tgt_onmttok_kwargs={"mode": "aggressive", "joiner_annotate": True},
         gpt2_pretok=False, share_vocab=False,
     )  # fmt: skip
-    assert joined.preprocess("a-b") == (["a", "￭-￭", "b"], [])
-    assert joined.postprocess(["a", "￭-￭", "b"]) == "a-b"
-    assert joined.merges
 
 
-def test_each_unknown_token_becomes_the_most_attended_word() -> None:
-    attention = torch.tensor([[0.1, 0.9, 0.0, 0.0], [0.5, 0.0, 0.2, 0.3], [0.0, 0.0, 0.2, 9.0]])
-    source = ["Haus", "Hof", "Tür"]  # the fourth column is padding
-    for tokens, replaced in (
+def test_transforms_divide_a_text(joining: Reader) -> None:
+    assert joining.preprocess("a-b") == (["a", "￭-￭", "b"], [])
+
+
+def test_transforms_are_undone_on_outputs(joining: Reader) -> None:
+    assert joining.postprocess(["a", "￭-￭", "b"]) == "a-b"
+
+
+def test_several_outputs_may_have_the_same_text_if_transforms_are_undone(joining: Reader) -> None:
+    assert joining.merges
+
+
+# --- unknown words ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tokens", "replaced"),
+    [
         (["<unk>", "<unk>", "<unk>"], ["yard", "Haus", "Tür"]),
         (["a", "<unk>"], ["a", "Haus"]),
         ([], []),
-    ):
-        assert replace_unknown(tokens, source, attention, {"Hof": "yard"}) == replaced
+    ],
+)
+def test_each_unknown_token_becomes_the_most_attended_word(
+    tokens: list[str], replaced: list[str]
+) -> None:
+    """Hof is in the phrase table; the others are copied."""
+    attention = torch.tensor([[0.1, 0.9, 0.0, 0.0], [0.5, 0.0, 0.2, 0.3], [0.0, 0.0, 0.2, 9.0]])
+    source = ["Haus", "Hof", "Tür"]  # the fourth column is padding
+    assert replace_unknown(tokens, source, attention, {"Hof": "yard"}) == replaced
 
 
-def test_a_phrase_table(tmp_path: Path) -> None:
+def test_a_phrase_table_has_the_first_word_for_a_source_word(tmp_path: Path) -> None:
     path = tmp_path / "table"
     path.write_text("Haus|||house\nHaus|||home\n Tür ||| door ||| 0.7\n", encoding="utf-8")
     assert read_phrase_table(path) == {"Haus": "house", "Tür": "door"}
@@ -106,10 +176,13 @@ def test_a_phrase_table(tmp_path: Path) -> None:
         pytest.param(b"\xff|||b\n", "not UTF-8", id="another encoding"),
     ],
 )
-def test_a_table_that_is_none(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_malformed_phrase_table_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "table"
     path.write_bytes(content)
     with pytest.raises(UserError, match=message.replace("|", r"\|")):
         read_phrase_table(path)
+
+
+def test_a_missing_phrase_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file"):
         read_phrase_table(tmp_path / "missing")

@@ -47,13 +47,13 @@ def vocabulary_of(size: int) -> Vocabulary:
     return Vocabulary((*SPECIALS, *(f"t{number}" for number in range(size - len(SPECIALS)))))
 
 
-KNOWN = Vocabularies(*map(vocabulary_of, SIZES))
+VOCABULARIES = Vocabularies(*map(vocabulary_of, SIZES))
 
 
 def model_of(config: ModelConfig, **options: Any) -> SparseNMTModel:
     """Return a model in float64, in training mode, whose weights depend on its options alone."""
     torch.manual_seed(1)
-    return build_model(replace(config, **options), KNOWN).double().train()
+    return build_model(replace(config, **options), VOCABULARIES).double().train()
 
 
 def batch_of(sentences: int, seed: int = 0) -> Batch:
@@ -65,18 +65,18 @@ def batch_of(sentences: int, seed: int = 0) -> Batch:
         return [generator.randrange(len(SPECIALS), vocabulary) for _ in range(length)]
 
     examples = [Example(tokens(SIZES[0], 1), tokens(SIZES[1], 0), n) for n in range(sentences)]
-    return make_batch(examples, KNOWN)
+    return make_batch(examples, VOCABULARIES)
 
 
 def padded(batch: Batch) -> tuple[Tensor, Shape]:
     """Return a batch with padding up to one of the `SHAPES`."""
-    return pad_batch(batch, SHAPES, KNOWN.source.pad, KNOWN.target.pad)
+    return pad_batch(batch, SHAPES, VOCABULARIES.source.pad, VOCABULARIES.target.pad)
 
 
 def packed_loss(model: SparseNMTModel, batch: Batch, smoothing: float = 0.0) -> Tensor:
     """Return the loss of a batch without padding."""
     hidden, target = model.hidden_states(batch)
-    return model.generator.loss(hidden, target, KNOWN.target.pad, smoothing).loss
+    return model.generator.loss(hidden, target, VOCABULARIES.target.pad, smoothing).loss
 
 
 def padded_loss(
@@ -85,7 +85,8 @@ def padded_loss(
     """Return the loss of a batch that `padded` returned."""
     source, target, lengths = views(*batch)
     outputs = padded_outputs(model, source, target, lengths).flatten(0, 1)
-    return model.generator.loss(outputs, target[1:].flatten(), KNOWN.target.pad, smoothing).loss
+    targets, pad = target[1:].flatten(), VOCABULARIES.target.pad
+    return model.generator.loss(outputs, targets, pad, smoothing).loss
 
 
 def gradients(loss: Tensor, model: SparseNMTModel) -> dict[str, Tensor]:

@@ -16,7 +16,7 @@ from tests.nn.output_data import IGNORED, layer_and_data
 from tests.oracles import loss_oracle
 
 
-def mixed(layer: OutputLayer, target: Tensor, smoothing: float) -> Tensor:
+def smoothed_targets(layer: OutputLayer, target: Tensor, smoothing: float) -> Tensor:
     """Return the target distributions ``(rows, V)`` of label smoothing."""
     vocab = len(layer.weight)
     uniform = torch.full((vocab,), 1 / vocab, dtype=torch.float64)
@@ -24,8 +24,8 @@ def mixed(layer: OutputLayer, target: Tensor, smoothing: float) -> Tensor:
     return (1 - smoothing) * nn.functional.one_hot(target, vocab).double() + smoothing * prior
 
 
-def prior_of(vocab: int) -> Tensor:
-    """Return a random distribution ``(V,)`` without every third token."""
+def prior_without_every_third(vocab: int) -> Tensor:
+    """Return a random distribution ``(V,)`` in which every third token has probability 0."""
     prior = torch.rand(vocab, dtype=torch.float64) ** 9
     prior[::3] = 0
     return prior / prior.sum()
@@ -35,14 +35,21 @@ def prior_of(vocab: int) -> Tensor:
 
 
 class Kind(NamedTuple):
-    """A vocabulary, the size of its scores, which decides that of supports, and smoothing."""
+    """A kind of output layer and of its rows.
+
+    Attributes:
+        vocab: number of tokens.
+        scale: standard deviation of the states; the larger, the smaller supports are.
+        smoothing: of the targets.
+        has_prior: whether smoothing is by a prior, else it is uniform.
+        has_near_uniform_rows: whether a third of the rows have small scores, and so large supports.
+    """
 
     vocab: int
     scale: float
     smoothing: float = 0.0
     has_prior: bool = False
     has_near_uniform_rows: bool = False
-    """Whether a third of the rows have small scores, and so large supports."""
 
 
 KINDS = [
@@ -60,32 +67,42 @@ CASES = [
 
 
 class Losses(NamedTuple):
-    """The loss of a layer in chunks of 64 rows, and of all scores at once."""
+    """The loss of a layer in chunks of 64 rows, and the expected one, of all scores at once.
+
+    Gradients are those of 0.7 times the loss, in states, weight and bias.
+
+    Attributes:
+        layer: the output layer.
+        result: its loss and counts, which autograd has recorded.
+        gradients: of the result.
+        without_gradients: the loss and counts, computed without autograd.
+        expected: the loss by `entmax_loss`.
+        expected_gradients: of the expected loss.
+        scores: of the rows whose target counts, ``(rows, V)``.
+        target: of these rows, ``(rows,)``.
+    """
 
     layer: OutputLayer
     result: OutputLoss
     gradients: tuple[Tensor, ...]
-    """Of 0.7 times the loss, in states, weight and bias."""
     without_gradients: OutputLoss
     expected: Tensor
     expected_gradients: tuple[Tensor, ...]
     scores: Tensor
-    """Of the rows whose target counts, ``(rows, V)``."""
     target: Tensor
-    """Of these rows."""
 
 
 @pytest.fixture(scope="module", params=CASES)
 def losses(request: pytest.FixtureRequest) -> Losses:
     alpha, kind = request.param
     layer, hidden, target = layer_and_data(kind.vocab, alpha, kind.scale)
-    layer.prior = prior_of(kind.vocab) if kind.has_prior else None
+    layer.prior = prior_without_every_third(kind.vocab) if kind.has_prior else None
     if kind.has_near_uniform_rows:
         with torch.no_grad():
             hidden[100:200] *= 1e-3
     tensors = (hidden, layer.weight, layer.bias)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear_loss, "_CPU_SCORES", 1)  # the number of rows is the least one
+        patch.setattr(linear_loss, "_CPU_SCORES", 1)  # so that a chunk has the least size
         patch.setattr(linear_loss, "_LEAST_ROWS", 64)
         result = layer.loss(hidden, target, IGNORED, kind.smoothing)
         with torch.no_grad():
@@ -95,7 +112,8 @@ def losses(request: pytest.FixtureRequest) -> Losses:
     gradients = torch.autograd.grad(result.loss * 0.7, tensors)
     counts = target != IGNORED
     scores, classes = layer.scores(hidden)[counts], target[counts]
-    expected = entmax_loss(scores, mixed(layer, classes, kind.smoothing), alpha, reduction="sum")
+    smoothed = smoothed_targets(layer, classes, kind.smoothing)
+    expected = entmax_loss(scores, smoothed, alpha, reduction="sum")
     expected_gradients = torch.autograd.grad(expected * 0.7, tensors)
     return Losses(
         layer=layer,
@@ -144,7 +162,7 @@ definitions = pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, 2.0])
 def test_the_loss_is_the_definition(alpha: float) -> None:
     layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
     is_counted = target != IGNORED
-    one_hot = mixed(layer, target[is_counted], smoothing=0.0)
+    one_hot = smoothed_targets(layer, target[is_counted], smoothing=0.0)
     expected = loss_oracle(layer.scores(hidden)[is_counted].detach(), one_hot, alpha).sum()
     loss = layer.loss(hidden, target, IGNORED).loss
     assert float(loss.detach()) == pytest.approx(float(expected))
@@ -156,7 +174,7 @@ def test_gradients_are_difference_quotients(alpha: float) -> None:
     layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
     counted = torch.ones(len(target), dtype=torch.bool)
     smoothing = 0.1
-    spread = smoothing * prior_of(9)
+    spread = smoothing * prior_without_every_third(9)
 
     def smoothed_loss(*inputs: Tensor) -> Tensor:
         return LinearLoss.apply(*inputs, target, counted, alpha, smoothing, spread)[0]
@@ -169,7 +187,7 @@ def test_masked_rows_count_like_rows_left_out(alpha: float) -> None:
     """On a GPU, ignored rows keep their place, and their states are 0."""
     layer, hidden, target = layer_and_data(50, alpha, 0.1)
     is_counted, smoothing = target != IGNORED, 0.1
-    spread = smoothing * prior_of(50)
+    spread = smoothing * prior_without_every_third(50)
 
     def result(states: Tensor, classes: Tensor, counted: Tensor) -> tuple[Tensor, ...]:
         """Return loss, counts, and the gradients in hidden, weight and bias."""

@@ -12,10 +12,10 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.model import SparseNMTModel
 from tests.nn.padding import (
-    KNOWN,
     RECURRENT,
     SHAPES,
     TRANSFORMER,
+    VOCABULARIES,
     batch_of,
     gradients,
     model_of,
@@ -76,7 +76,7 @@ class TestDropout:
     @pytest.fixture
     def batch(self) -> Batch:
         examples = [Example([4 + n] * 8, [5 + n] * 3, n) for n in range(SHAPES.batch_size)]
-        return make_batch(examples, KNOWN)
+        return make_batch(examples, VOCABULARIES)
 
     @pytest.fixture
     def loss(self, model: SparseNMTModel, batch: Batch) -> float:

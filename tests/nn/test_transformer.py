@@ -26,8 +26,8 @@ def attention(
     """
     torch.manual_seed(0)
     stock = MultiHeadedAttention(heads, 2 * heads, dropout=0.0, max_relative_positions=relative)
-    given = nn.Parameter(torch.tensor(alpha)) if isinstance(alpha, list) else alpha
-    return EntmaxMultiHeadedAttention(stock, given, returns_weights=True).double()
+    alpha_or_parameter = nn.Parameter(torch.tensor(alpha)) if isinstance(alpha, list) else alpha
+    return EntmaxMultiHeadedAttention(stock, alpha_or_parameter, returns_weights=True).double()
 
 
 def mask_of(lengths: list[int]) -> Tensor:

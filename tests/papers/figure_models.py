@@ -6,9 +6,9 @@ import torch
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.model import build_model
-from tests.models import small, words
+from tests.models import small, vocabularies_of
 
-VOCABULARIES = words("abcd", "uvw")
+VOCABULARIES = vocabularies_of("abcd", "uvw")
 SOURCES, TARGETS = ["a b c", "b", "c d a b"], ["u v", "w", "v v u"]
 
 

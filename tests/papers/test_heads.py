@@ -14,12 +14,12 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, load, save
 from onmt_entmax.model import build_model
 from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
-from tests.models import small_transformer, words
+from tests.models import small_transformer, vocabularies_of
 from tests.papers.texts import write_texts
 from tools.papers import heads
 from tools.papers.head_attention import attend, read_trajectory
 
-VOCABULARIES = words(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
+VOCABULARIES = vocabularies_of(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
 SOURCES = ["c", "who is b￭ c ￭?", "c is who ￭.", "b￭ c is c ￭."]
 TARGETS = ["", "u v", "w u", "v v w u"]
 PAIRS = [

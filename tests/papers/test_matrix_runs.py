@@ -16,7 +16,7 @@ from tests.in_process import exit_status, refusal
 from tests.papers.matrices import read_matrix, write_matrix
 from tests.toy import DEVELOPMENT_PAIRS
 from tools.papers import evaluation, results, run_figures, tables
-from tools.papers.matrix import Work
+from tools.papers.matrix import Matrix, Work
 from tools.papers.runner import Runner
 
 RUNS = ("seed-1", "seed-2", "ensemble")
@@ -85,16 +85,32 @@ def test_what_is_done_is_skipped(
     assert capfd.readouterr().err.count("done before") == len(RUNS)
 
 
-def test_another_decoding_needs_no_training(copied: Path, commands: list[list[str]]) -> None:
-    """The training is only resumed, which has nothing left to do."""
+@pytest.fixture
+def decoded_again(copied: Path, commands: list[list[str]]) -> Matrix:
+    """The matrix with another beam, of which the second seed was run again."""
     path = write_variant(copied, "wider.yaml", "translate", beam_size=4)
-    first, second = read_matrix(path).trainings()
-    assert run_figures.figures_of(first) is None
     assert exit_status(tables.main, ["run", str(path), "--seeds", "2"]) == 0
+    return read_matrix(path)
+
+
+def test_another_decoding_resumes_a_training_that_has_nothing_left_to_do(
+    decoded_again: Matrix, commands: list[list[str]]
+) -> None:
+    _, second = decoded_again.trainings()
     train, translate = commands
     assert (train[0], translate[0]) == ("train", "translate")
     assert train[-2:] == ["-train_from", str(second.run_folder)]
+
+
+def test_another_decoding_has_its_options(decoded_again: Matrix) -> None:
+    _, second = decoded_again.trainings()
     assert yaml.safe_load((second.folder / "translate.yaml").read_text())["beam_size"] == 4
+
+
+def test_figures_of_another_decoding_do_not_count(decoded_again: Matrix) -> None:
+    """Those of the first seed, which was not decoded again."""
+    first, second = decoded_again.trainings()
+    assert run_figures.figures_of(first) is None
     assert run_figures.figures_of(second) is not None
 
 

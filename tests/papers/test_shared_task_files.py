@@ -19,13 +19,13 @@ FETCH = [
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two files as in a clone of the repository, whose checksums are known."""
     monkeypatch.chdir(tmp_path)
-    folder, known = Path("clone/task1/surprise"), {}
+    folder, published = Path("clone/task1/surprise"), {}
     folder.mkdir(parents=True)
     for name, rows in CORNISH.items():
         content = b"a\tb\tV\n" * rows
         (folder / name).write_bytes(content)
-        known[name] = (rows, hashlib.sha256(content).hexdigest())
-    monkeypatch.setattr(shared_task, "conll2018", lambda: known)
+        published[name] = shared_task.PublishedFile(rows, hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(shared_task, "conll2018", lambda: published)
     return folder
 
 
@@ -35,7 +35,7 @@ def test_the_list_of_the_shared_task_has_all_files() -> None:
 
 def test_the_list_of_the_shared_task_has_the_number_of_rows() -> None:
     files = shared_task.conll2018()
-    assert {name: files[name][0] for name in CORNISH} == CORNISH
+    assert {name: files[name].rows for name in CORNISH} == CORNISH
 
 
 @pytest.mark.usefixtures("clone")

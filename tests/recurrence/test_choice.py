@@ -45,5 +45,5 @@ def test_other_cells_are_pytorchs(states: torch.Tensor) -> None:
 def test_attention_is_native_where_its_powers_fit(alpha: float, is_native: bool) -> None:
     keys = torch.zeros(3, 5, 4)
     memory = SourceMemory(keys, keys, torch.tensor([5, 2, 1]))
-    found = backend_for(STATES, RowSources(memory, None, alpha))
-    assert found is (NativeBackend if is_native else PyTorchBackend)
+    backend = backend_for(STATES, RowSources(memory, None, alpha))
+    assert backend is (NativeBackend if is_native else PyTorchBackend)

@@ -61,15 +61,25 @@ def test_sentences_of_a_certificate_can_be_hidden(opened: Browser) -> None:
     assert shown(opened) == [0, 1, 3]
 
 
-def test_sentences_can_be_searched(opened: Browser) -> None:
-    """In sources and all hypotheses, with words in any order and symbols without spaces."""
-    assert type_query(opened, "TREE") == [1]
-    assert type_query(opened, "tree der") == [1]
-    assert type_query(opened, "wn") == [0]  # w n, a hypothesis that is not the best
-    assert type_query(opened, "d r a") == [0]
-    assert type_query(opened, "nothing has this") == []
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        pytest.param("TREE", [1], id="in capital letters"),
+        pytest.param("tree der", [1], id="words of output and source, in any order"),
+        pytest.param("wn", [0], id="w n without spaces, not the best hypothesis"),
+        pytest.param("d r a", [0], id="part of a source"),
+        pytest.param("nothing has this", [], id="nothing"),
+        pytest.param("", [0, 1, 2, 3, 4], id="no query"),
+    ],
+)
+def test_sentences_can_be_searched(opened: Browser, query: str, numbers: list[int]) -> None:
+    """In sources and in all hypotheses."""
+    assert type_query(opened, query) == numbers
+
+
+def test_a_search_without_a_result_says_so(opened: Browser) -> None:
+    type_query(opened, "nothing has this")
     assert opened("at('empty').hidden") is False
-    assert type_query(opened, "") == [0, 1, 2, 3, 4]
 
 
 def test_a_search_is_among_the_sentences_that_are_not_hidden(opened: Browser) -> None:

@@ -27,8 +27,8 @@ def random_expression(rng: random.Random, tokens: Sequence[int]) -> Described:
     parts = [_part(rng, tokens) for _ in range(rng.choice([1, 1, 2, 3]))]
     if len(parts) == 1:
         return parts[0]
-    whole = Intersection(tuple(part for part, _ in parts))
-    return whole, lambda output: all(matches(output) for _, matches in parts)
+    intersection = Intersection(tuple(part for part, _ in parts))
+    return intersection, lambda output: all(matches(output) for _, matches in parts)
 
 
 def _part(rng: random.Random, tokens: Sequence[int]) -> Described:

@@ -9,10 +9,10 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.search import ModelStepper
-from tests.models import words
+from tests.models import vocabularies_of
 
-VOCABULARIES = words("abcd", "xy")
-SMALL: dict[str, Any] = {
+VOCABULARIES = vocabularies_of("abcd", "xy")
+SMALL_SIZES: dict[str, Any] = {
     "rnn_size": 8,
     "src_word_vec_size": 8,
     "tgt_word_vec_size": 8,
@@ -77,7 +77,7 @@ def network(
         changes: other options of the network.
     """
     torch.manual_seed(seed)
-    config = ModelConfig(**{**SMALL, **DECODERS[kind], **changes}, generator_alpha=alpha)
+    config = ModelConfig(**{**SMALL_SIZES, **DECODERS[kind], **changes}, generator_alpha=alpha)
     model = build_model(config, VOCABULARIES).eval()
     with torch.no_grad():
         model.generator.bias[VOCABULARIES.target.eos] += 2.0  # so that outputs end soon

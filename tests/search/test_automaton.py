@@ -87,9 +87,9 @@ def shortest_paths(automaton: Automaton, start: int) -> dict[int, Tokens]:
 def test_an_automaton_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onmt_entmax.search.automaton_compiler._MOST_TRANSITIONS", 100)
     words = [str(token) for token in range(2, 12)]
-    wanted = Intersection(tuple(containing([word]) for word in words))
+    too_large = Intersection(tuple(containing([word]) for word in words))
     with pytest.raises(ExpressionError, match="more than 100 transitions"):
-        compile_expression(wanted, dict(zip(words, range(2, 12), strict=True)).get, EOS)
+        compile_expression(too_large, dict(zip(words, range(2, 12), strict=True)).get, EOS)
 
 
 def test_alternatives_that_need_nothing_more_share_a_state() -> None:

@@ -1,6 +1,6 @@
 """Beam search: batches, streams, a first beam of one, and what its bound is about."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -71,25 +71,58 @@ def test_wrong_options_are_refused(wrong: dict[str, Any]) -> None:
         SearchConfig(**wrong)
 
 
-@pytest.mark.parametrize("stop", ["exhaustive", "optimal", "first"])
-@pytest.mark.parametrize("can_join", [True, False])
-def test_a_sentence_unproven_by_one_prefix_starts_again_with_the_full_beam(
-    stop: Stop, can_join: bool
-) -> None:
-    # The most probable first token leads to less probable outputs.
-    garden_path = Fixed({(): {2: 0.5, 3: 0.4, 4: 0.1}, (2,): {4: 0.5, 5: 0.5}})
+# --- sentences that start again with the full beam -------------------------------------------
+
+
+class GardenPath(NamedTuple):
+    """Searches of a sentence that one prefix cannot prove, and of a longer one that it can.
+
+    The most probable first token of the former leads to less probable outputs.
+    """
+
+    stepper: TableStepper
+    stop: Stop
+    unproven: SearchResult
+    longer: SearchResult
+
+
+@pytest.fixture(params=["exhaustive", "optimal", "first"])
+def stop(request: pytest.FixtureRequest) -> Stop:
+    stop: Stop = request.param
+    return stop
+
+
+@pytest.fixture(params=[True, False], ids=["joined", "apart"])
+def garden_path(request: pytest.FixtureRequest, stop: Stop) -> GardenPath:
+    unproven = Fixed({(): {2: 0.5, 3: 0.4, 4: 0.1}, (2,): {4: 0.5, 5: 0.5}})
     longer = Fixed({(): {2: 1.0}, (2,): {3: 1.0}, (2, 3): {4: 1.0}})
     stepper = TableStepper(7)
-    stepper.dense, stepper.can_join = True, can_join
-    results = beam_search(stepper, [garden_path, longer], SearchConfig(beam_size=2, stop=stop))
-    assert [result.hypotheses[0].tokens for result in results] == [(3,), (2, 3, 4)]
-    assert [result.certificate.level for result in results] == ["optimal", "exhaustive"]
-    assert sum(result.rows for result in results) == stepper.rows, "the first try is counted too"
+    stepper.dense, stepper.can_join = True, request.param
+    config = SearchConfig(beam_size=2, stop=stop)
+    return GardenPath(stepper, stop, *beam_search(stepper, [unproven, longer], config))
+
+
+def test_a_sentence_unproven_by_one_prefix_has_the_output_of_the_full_beam(
+    garden_path: GardenPath,
+) -> None:
+    assert garden_path.unproven.hypotheses[0].tokens == (3,)
+    assert garden_path.unproven.certificate.level == "optimal"
+
+
+def test_its_neighbour_goes_on(garden_path: GardenPath) -> None:
+    assert garden_path.longer.hypotheses[0].tokens == (2, 3, 4)
+    assert garden_path.longer.certificate.level == "exhaustive"
+
+
+def test_the_first_try_counts_as_work(garden_path: GardenPath) -> None:
+    """`-stop first` needs no proof, so it begins with the full beam."""
+    stepper, stop, unproven, longer = garden_path
+    assert unproven.rows + longer.rows == stepper.rows
     # One prefix: the start and (2,), then nothing can be proven. Two: the start, (2,) and (3,).
-    assert results[0].rows == (3 if stop == "first" else 2 + 3)
+    assert unproven.rows == (3 if stop == "first" else 2 + 3)
     # Tokens of positive probability: 3 after the start, 2 after (2,), the end after (3,).
     full_beam = 3 + 2 + 1
-    assert results[0].support == (full_beam if stop == "first" else 3 + 2 + full_beam)
+    assert unproven.support == (full_beam if stop == "first" else 3 + 2 + full_beam)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.search import ModelStepper
 from onmt_entmax.search.stepper import SearchError
-from tests.search.networks import SMALL, VOCABULARIES, network, sentences, together
+from tests.search.networks import SMALL_SIZES, VOCABULARIES, network, sentences, together
 
 BATCH = together(sentences(3))
 TOKENS = torch.tensor([4, 5, 4])  # one for each sentence
@@ -22,7 +22,7 @@ class TestProductsInBfloat16:
     @pytest.fixture(scope="class")
     def model(self) -> SparseNMTModel:
         torch.manual_seed(1)
-        config = ModelConfig(**{**SMALL, "encoder_type": "brnn"})
+        config = ModelConfig(**{**SMALL_SIZES, "encoder_type": "brnn"})
         return build_model(config, VOCABULARIES).eval()
 
     @pytest.fixture

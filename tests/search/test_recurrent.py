@@ -12,7 +12,7 @@ from onmt_entmax.model import build_model
 from onmt_entmax.search import ModelStepper, SearchConfig, beam_search
 from onmt_entmax.search.recurrent_decoding import RecurrentState
 from onmt_entmax.search.stepper import SearchError, Step
-from tests.search.networks import SMALL, VOCABULARIES, network, sentences, stepper, together
+from tests.search.networks import SMALL_SIZES, VOCABULARIES, network, sentences, stepper, together
 
 GENERAL: dict[str, Any] = {"encoder_type": "brnn", "global_attention_alpha": 1.5}
 DOT = {"global_attention": "dot", "global_attention_alpha": 1.0, "dec_layers": 1, "enc_layers": 1}
@@ -30,7 +30,8 @@ def pair(
         double: whether weights and steps are in float64.
     """
     torch.manual_seed(1)
-    model = build_model(ModelConfig(**{**SMALL, **changes}, generator_alpha=alpha), VOCABULARIES)
+    config = ModelConfig(**{**SMALL_SIZES, **changes}, generator_alpha=alpha)
+    model = build_model(config, VOCABULARIES)
     model = model.eval().double() if double else model.eval()
     prepared = stepper(model, attention=True)
     with mock.patch.object(model.decoder, "search_step", return_value=None):

@@ -17,15 +17,15 @@ STRINGS = "abcdef"  # a sequence each
 ROUNDING = 1e-12  # more than that of averages of four probabilities
 
 
-class Known(NamedTuple):
-    """A distribution that is completely known, and what a search may list of it."""
+class SearchedModel(NamedTuple):
+    """A model whose distribution is completely known, and what a search may list of it."""
 
     truth: dict[str, float]
     listed: ListedSequences
 
 
 @st.composite
-def known(draw: st.DrawFn) -> Known:
+def searched_models(draw: st.DrawFn) -> SearchedModel:
     """Draw a distribution over six sequences, and a list of some of them.
 
     A search need not be sharp. Its bound on what it has not listed is the largest probability there
@@ -41,7 +41,7 @@ def known(draw: st.DrawFn) -> Known:
     listed = {s: max(0.0, truth[s] - slack) for s in STRINGS if s in shown}
     if above == 0:
         listed = {string: p for string, p in listed.items() if p > 0}
-    return Known(truth, ListedSequences(listed, rest=largest_unlisted + above, slack=slack))
+    return SearchedModel(truth, ListedSequences(listed, rest=largest_unlisted + above, slack=slack))
 
 
 class Average(NamedTuple):
@@ -54,7 +54,7 @@ class Average(NamedTuple):
 @st.composite
 def drawn_averages(draw: st.DrawFn) -> Average:
     """Draw the average of one to four models, with weights."""
-    models = draw(st.lists(known(), min_size=1, max_size=4))
+    models = draw(st.lists(searched_models(), min_size=1, max_size=4))
     count = len(models)
     parts = draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
     weights = [part / sum(parts) for part in parts]

@@ -15,14 +15,14 @@ from onmt_entmax.checkpoint import save
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model
-from tests.models import words
+from tests.models import vocabularies_of
 from tools.bench.search_sides import opennmt_side, our_side
 
 WORDS = 2000  # of each side, s0, s1, ... and t0, t1, ...
 ROUNDING = 1e-5  # of log-probabilities, whose search was in float32
 # What the sides read of the command line of `tools.bench.search`.
 OPTIONS = argparse.Namespace(beam=5, min_length=0, max_length=12, opennmt_batch=20, batch=20)
-VOCABULARIES = words(*([f"{side}{i}" for i in range(WORDS)] for side in "st"))
+VOCABULARIES = vocabularies_of(*([f"{side}{i}" for i in range(WORDS)] for side in "st"))
 
 
 def write_model(folder: Path, spread: float, end: float) -> SparseNMTModel:

@@ -1,6 +1,7 @@
 """Each implementation of entmax, one after the other."""
 
 import os
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -35,6 +36,14 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     if implementation == "PyTorch":
         monkeypatch.setattr(backends, "backend_for", lambda *_: reference)
     yield "cuda" if implementation == "Triton" and torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture
+def no_tracer_warnings() -> Iterator[None]:
+    """Fail if PyTorch warns that a trace may be wrong."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", torch.jit.TracerWarning)
+        yield
 
 
 def forms_of_alpha(alpha: float, rows: Tensor) -> tuple[float | Tensor, ...]:

@@ -1,6 +1,7 @@
 """Gradients for alphas above 2, whose Jacobian weights p ** (2 - alpha) have no bound."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -15,8 +16,7 @@ from tests.sparse.conftest import INTERPRETED
 TARGET = torch.tensor([0, 1, 2])
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="the Triton kernels take alphas up to 2 only")
-# By the fixture `device`, which chooses what works on rows on a CPU: PyTorch, or C++ with each
-# instruction set.
+# The fixture `device` chooses what solves rows on a CPU: PyTorch, or C++ with each instruction set.
 on_each_implementation = pytest.mark.usefixtures("device")
 above_two = pytest.mark.parametrize("alpha", [2.25, 2.5, 3.0, 4.0, 10.0])
 
@@ -29,30 +29,52 @@ def scores_for(alpha: float) -> Tensor:
     return (torch.randn(3, 5, dtype=torch.float64) / (alpha - 1)).requires_grad_()
 
 
-@on_each_implementation
-@above_two
-def test_gradients_in_scores(alpha: float) -> None:
-    z = scores_for(alpha)
-    assert gradcheck(lambda scores: entmax(scores, alpha), z)
-    assert gradcheck(lambda scores: entmax_loss(scores, TARGET, alpha), z)
-    assert gradgradcheck(lambda scores: entmax(scores, alpha), z)
+def alphas_from(alpha: float) -> Tensor:
+    """Return three different alphas ``(3, 1)``, in a leaf."""
+    return (alpha + torch.tensor([[0.0], [0.1], [0.2]], dtype=torch.float64)).requires_grad_()
+
+
+def losses(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    """Return losses ``(3,)`` of scores ``(3, 5)``."""
+    return entmax_loss(scores, TARGET, alpha, reduction="none")
+
+
+# --- against finite differences --------------------------------------------------------------
+
+Differentiated = Callable[[Tensor, float | Tensor], Tensor]
+mapping_and_loss = pytest.mark.parametrize("function", [entmax, losses])
 
 
 @on_each_implementation
 @above_two
-def test_gradients_in_scores_and_alphas(alpha: float) -> None:
-    z = scores_for(alpha)
-    alphas = (alpha + torch.tensor([[0.0], [0.1], [0.2]], dtype=torch.float64)).requires_grad_()
-    assert gradcheck(lambda scores: entmax(scores, alphas), z)
-    assert gradcheck(entmax, (z, alphas))
-    assert gradcheck(lambda scores, alpha: entmax_loss(scores, TARGET, alpha), (z, alphas))
-    assert gradgradcheck(entmax, (z, alphas))
+@mapping_and_loss
+def test_gradients_in_scores(function: Differentiated, alpha: float) -> None:
+    assert gradcheck(lambda scores: function(scores, alpha), scores_for(alpha))
 
 
 @on_each_implementation
 @above_two
-def test_gradients_of_a_loss_that_keeps_the_support_alone(alpha: float) -> None:
-    """The support is a small part of the row."""
+def test_second_gradients_in_scores(alpha: float) -> None:
+    assert gradgradcheck(lambda scores: entmax(scores, alpha), scores_for(alpha))
+
+
+@on_each_implementation
+@above_two
+@mapping_and_loss
+def test_gradients_in_scores_and_alphas(function: Differentiated, alpha: float) -> None:
+    assert gradcheck(function, (scores_for(alpha), alphas_from(alpha)))
+
+
+@on_each_implementation
+@above_two
+def test_second_gradients_in_scores_and_alphas(alpha: float) -> None:
+    assert gradgradcheck(entmax, (scores_for(alpha), alphas_from(alpha)))
+
+
+@on_each_implementation
+@above_two
+def test_gradients_of_a_loss_whose_support_is_a_small_part_of_the_row(alpha: float) -> None:
+    """The loss keeps the support alone for the backward pass."""
     outside = torch.full((3, 200), -5.0, dtype=torch.float64)
     columns = torch.arange(5) * 17
 
@@ -62,33 +84,61 @@ def test_gradients_of_a_loss_that_keeps_the_support_alone(alpha: float) -> None:
     assert gradcheck(loss, scores_for(alpha))
 
 
+# --- against formulas ------------------------------------------------------------------------
+
+
+def gradients_by_formula(p: Tensor, alpha: float, upstream: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients in scores ``(rows, n)`` and in alpha ``(rows, 1)``, in float64.
+
+    With Jacobian weights s = p ** (2 - alpha) and their shares q = s / sum(s), Proposition 1 of
+    Peters, Niculae and Martins (2019) gives ``sum_j s_i q_j (g_i - g_j)`` in scores. Proposition 1
+    of Correia, Niculae and Martins (2019) gives the derivatives in alpha.
+
+    Args:
+        p: probabilities ``(rows, n)``.
+        alpha: of all rows.
+        upstream: g, the gradient in the probabilities ``(rows, n)``.
+    """
+    p, upstream = p.double(), upstream.double()
+    log_s = torch.where(p > 0, (2 - alpha) * p.log(), -math.inf)
+    log_q = log_s.log_softmax(1)
+    # As logarithms, since s may be infinite; (rows, n, n).
+    products = (log_s.unsqueeze(2) + log_q.unsqueeze(1)).exp()
+    differences = upstream.unsqueeze(2) - upstream.unsqueeze(1)
+    # On the diagonal, 0 times a product that may be infinite.
+    in_scores = torch.where(differences == 0, 0.0, products * differences).sum(2)
+    q, entropies = log_q.exp(), -torch.xlogy(p, p)
+    beta, of_entropies = alpha - 1, entropies - q * entropies.sum(1, keepdim=True)
+    derivatives = (p - q) / beta**2 + of_entropies / beta
+    return in_scores, (derivatives * upstream).sum(1, keepdim=True)
+
+
 @on_each_implementation
 @pytest.mark.parametrize(
     ("alpha", "dtype"),
     [(2.25, torch.float32), (3.0, torch.float64), (10.0, torch.float32), (50.0, torch.float64)],
 )
-def test_gradients_equal_the_definition(alpha: float, dtype: torch.dtype) -> None:
-    """Those in alpha do, too, although Jacobian weights reach 1e12 ** (alpha - 2)."""
+def test_gradients_equal_the_formulas(alpha: float, dtype: torch.dtype) -> None:
+    """They do where Jacobian weights reach 1e12 ** (alpha - 2), too."""
     z, upstream = torch.randn(2, 8, 140, dtype=dtype)
+    p = entmax(z / alpha, alpha)
+    p[0] = 0
+    p[0, :9] = torch.tensor([1e-12, 1e-6, *([(1 - 1e-6) / 7] * 7)], dtype=dtype)
     alphas = torch.full((8, 1), alpha, dtype=torch.float64)
-    p = entmax(z / alpha, alphas)
-    p[0, :9] = torch.tensor([1e-12, 1e-6, *([1 / 7] * 7)])
-    # While autograd records, the definition is differentiated; else the implementation works.
-    expected = mapping_gradients(p, alphas, upstream, of_alpha=True)
-    with torch.no_grad():
+    with torch.no_grad():  # else the gradients would be the differentiable ones, of PyTorch
         gradients = mapping_gradients(p, alphas, upstream, of_alpha=True)
-    for gradient, exact in zip(gradients, expected, strict=True):
+    for gradient, exact in zip(gradients, gradients_by_formula(p, alpha, upstream), strict=True):
         # Errors are relative to the largest gradient of the row, which may overflow float32.
         largest = exact.abs().amax(-1, keepdim=True).clamp_min(1e-3)
-        tolerance = 1e-6 if gradient.dtype == torch.float32 else 1e-12
+        tolerance = 1e-6 if dtype == torch.float32 else 1e-12
         close = (gradient.double() - exact).abs() <= tolerance * largest
         in_range = largest < torch.finfo(gradient.dtype).max
         assert close[in_range.expand_as(gradient)].all()
 
 
 @on_each_implementation
-def test_the_gradient_in_alpha_of_small_probabilities() -> None:
-    """It equals differences of decimals, where one Jacobian weight is 1e30 times another."""
+def test_the_gradient_in_alpha_where_one_weight_is_1e30_times_another() -> None:
+    """It equals a difference quotient of decimals."""
     scores, upstream = (0.0, -0.33333333, -0.05), torch.tensor([[0.7, -1.0, 0.2]]).double()
     alpha = torch.tensor([[4.0]], dtype=torch.float64, requires_grad=True)
     row = torch.tensor([scores], dtype=torch.float64)
@@ -100,15 +150,28 @@ def test_the_gradient_in_alpha_of_small_probabilities() -> None:
     assert float(gradient) == pytest.approx(expected, rel=1e-5)
 
 
-@on_each_implementation
-def test_nan_and_infinity_stay_in_their_row() -> None:
-    """In the gradient, too, where a nan of the support's upstream gradient is one of the row."""
-    scores, upstream = torch.randn(2, 4, 30)
+# --- rows that are not finite ----------------------------------------------------------------
+
+
+@pytest.fixture
+def broken_scores() -> Tensor:
+    """Scores ``(4, 30)`` of which row 1 has a nan and row 2 an infinity, in a leaf."""
+    scores = torch.randn(4, 30)
     scores[1, 3], scores[2, 3] = math.nan, math.inf
-    upstream[3, int(scores[3].argmax())] = math.nan
-    z = scores.requires_grad_()
-    alphas = torch.full((4, 1), 3.0)
-    p = entmax(z, alphas)
+    return scores.requires_grad_()
+
+
+@on_each_implementation
+def test_nan_and_infinity_stay_in_their_row(broken_scores: Tensor) -> None:
+    p = entmax(broken_scores, torch.full((4, 1), 3.0))
     assert p.isnan().all(1).tolist() == [False, True, True, False]
-    (gradient,) = torch.autograd.grad(p, z, upstream)
+    assert p.isnan().any(1).tolist() == [False, True, True, False]
+
+
+@on_each_implementation
+def test_an_upstream_nan_in_the_support_stays_in_its_row(broken_scores: Tensor) -> None:
+    p = entmax(broken_scores, torch.full((4, 1), 3.0))
+    upstream = torch.randn(4, 30)
+    upstream[3, int(broken_scores[3].argmax())] = math.nan
+    (gradient,) = torch.autograd.grad(p, broken_scores, upstream)
     assert gradient.isnan().any(1).tolist() == [False, True, True, True]

@@ -30,8 +30,7 @@ from tests.sparse.attention_inputs import (
 from tests.sparse.conftest import CPP
 
 ALPHAS = (1.0, 1.0001, 1.2, 1.33, 1.5, 1.9999, 2.0, 2.5, 3.5, (1.0, 1.7), (1.5, 2.6))
-# Each alpha with two kinds of mask, since 11 alphas are no multiple of 7 kinds, and each kind with
-# several alphas.
+# Each alpha with two kinds of mask, and each kind with several alphas: 11 is no multiple of 7.
 PAIRS = list(zip(ALPHAS * 2, cycle(KINDS)))
 LARGE_SCALE = 30.0
 SCALES = (None, -0.02, LARGE_SCALE, 0.0)
@@ -50,25 +49,40 @@ def rounding_of_weights(alphas: Tensor, scale: float | None, dtype: torch.dtype)
     return 2e-5 if dtype == torch.float32 else 1e-11
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize(("alpha", "kind"), PAIRS)
-def test_equals_the_oracle(alpha: Numbers, kind: str, dtype: torch.dtype) -> None:
+float_types = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+pairs = pytest.mark.parametrize(("alpha", "kind"), PAIRS)
+
+
+@float_types
+@pairs
+def test_weights_equal_the_definition(alpha: Numbers, kind: str, dtype: torch.dtype) -> None:
+    mask = masks(5, 7)[kind]
+    query, key, _ = inputs(3, 2, dtype=dtype)
+    form = alpha_of(alpha, dtype)
+    alphas = torch.as_tensor(form, dtype=torch.float64)
+    for scale in SCALES:
+        weights = entmax_attention_weights(query, key, alpha=form, **options(mask), scale=scale)
+        expected = weights_oracle(query, key, alphas, mask, scale)
+        rounding = rounding_of_weights(alphas, scale, dtype)
+        torch.testing.assert_close(weights.double(), expected, rtol=0, atol=rounding)
+
+
+@float_types
+@pairs
+def test_the_output_equals_the_definition(alpha: Numbers, kind: str, dtype: torch.dtype) -> None:
     mask = masks(5, 7)[kind]
     query, key, value = inputs(3, 2, dtype=dtype)
     form = alpha_of(alpha, dtype)
     alphas = torch.as_tensor(form, dtype=torch.float64)
     for scale in SCALES:
-        expected = weights_oracle(query, key, alphas, mask, scale)
-        weights = entmax_attention_weights(query, key, alpha=form, **options(mask), scale=scale)
         output = entmax_attention(query, key, value, alpha=form, **options(mask), scale=scale)
-        close = rounding_of_weights(alphas, scale, dtype)
-        torch.testing.assert_close(weights.double(), expected, rtol=0, atol=close)
-        torch.testing.assert_close(
-            output.double(), expected @ value.double(), rtol=0, atol=10 * close
-        )
+        expected = weights_oracle(query, key, alphas, mask, scale) @ value.double()
+        # An output is a sum over 7 keys.
+        rounding = 10 * rounding_of_weights(alphas, scale, dtype)
+        torch.testing.assert_close(output.double(), expected, rtol=0, atol=rounding)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@float_types
 @pytest.mark.parametrize(
     ("alpha", "kind"), [pair for pair in PAIRS if pair[1] not in ("none", "causal", "bias")]
 )
@@ -97,7 +111,7 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(alpha: float, mask: Mask, queries: int, keys: int, dtype: torch.dtype) -> Outcome:
-    """Return an outcome with larger and smaller scores in the same call."""
+    """Return an outcome whose three sentences have small, ordinary and large scores."""
     torch.manual_seed(3)
     query, key, value = inputs(3, 2, queries=queries, keys=keys, dtype=dtype)
     query = query * torch.tensor([0.01, 1.0, 6.0], dtype=dtype).view(3, 1, 1, 1)
@@ -137,29 +151,47 @@ def outcome_of(alpha: float, mask: Mask, queries: int, keys: int, dtype: torch.d
 def test_cpp_agrees_with_pytorch(
     alpha: float, kind: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """C++ runs with each instruction set."""
+    """C++ runs with each instruction set, for keys that fill no vector and that fill several."""
     for queries, keys in ((5, 7), (6, 70)):
         mask = masks(queries, keys)[kind]
         fused = outcome_of(alpha, mask, queries, keys, dtype)
         with monkeypatch.context() as patch:
             patch.setattr(backends, "backend_for", lambda *_: reference)
             expected = outcome_of(alpha, mask, queries, keys, dtype)
-        close = 1e-10 if dtype == torch.float64 else 1e-4
-        torch.testing.assert_close(fused, expected, rtol=close, atol=close)
+        tolerance = 1e-10 if dtype == torch.float64 else 1e-4
+        torch.testing.assert_close(fused, expected, rtol=tolerance, atol=tolerance)
 
 
 # --- beside PyTorch's own --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["none", "causal", "padding", "bias"])
-def test_softmax_is_that_of_torch(kind: str) -> None:
-    mask = masks(5, 7)[kind]
+class BesideTorch(NamedTuple):
+    """Softmax attention of the same tensors: ours and PyTorch's."""
+
+    tensors: list[Tensor]
+    ours: Tensor
+    theirs: Tensor
+
+
+@pytest.fixture(params=["none", "causal", "padding", "bias"])
+def softmax(request: pytest.FixtureRequest) -> BesideTorch:
+    mask = masks(5, 7)[request.param]
     tensors = leaves(inputs(3, 2))
     ours = entmax_attention(*tensors, alpha=1.0, **options(mask), scale=0.7)
     theirs = scaled_dot_product_attention(*tensors, **options(mask), scale=0.7)
-    torch.testing.assert_close(ours, theirs)
-    upstream = torch.randn_like(ours)
-    gradients = [torch.autograd.grad(output, tensors, upstream) for output in (ours, theirs)]
+    return BesideTorch(tensors, ours, theirs)
+
+
+def test_softmax_is_that_of_torch(softmax: BesideTorch) -> None:
+    torch.testing.assert_close(softmax.ours, softmax.theirs)
+
+
+def test_gradients_of_softmax_are_those_of_torch(softmax: BesideTorch) -> None:
+    upstream = torch.randn_like(softmax.ours)
+    gradients = [
+        torch.autograd.grad(output, softmax.tensors, upstream)
+        for output in (softmax.ours, softmax.theirs)
+    ]
     torch.testing.assert_close(*gradients)
 
 
@@ -167,7 +199,7 @@ def test_softmax_is_that_of_torch(kind: str) -> None:
 
 
 class TestLeadingDimensionsThatBroadcast:
-    """Two heads and three sentences: queries of all sentences, keys of all heads, values of all."""
+    """Of three sentences and two heads, sentences share queries and values, heads share keys."""
 
     @pytest.fixture
     def alpha(self) -> Tensor:
@@ -178,13 +210,13 @@ class TestLeadingDimensionsThatBroadcast:
         return leaves([torch.randn(1, 2, 5, 4), torch.randn(3, 1, 7, 4), torch.randn(2, 7, 3)])
 
     @pytest.fixture
-    def whole(self, tensors: list[Tensor]) -> list[Tensor]:
+    def expanded(self, tensors: list[Tensor]) -> list[Tensor]:
         return [tensor.expand(3, 2, -1, -1).contiguous() for tensor in tensors]
 
-    def test_give_what_whole_tensors_give(
-        self, tensors: list[Tensor], whole: list[Tensor], alpha: Tensor
+    def test_give_what_expanded_tensors_give(
+        self, tensors: list[Tensor], expanded: list[Tensor], alpha: Tensor
     ) -> None:
-        expected = entmax_attention(*whole, alpha=alpha)
+        expected = entmax_attention(*expanded, alpha=alpha)
         torch.testing.assert_close(entmax_attention(*tensors, alpha=alpha), expected)
 
     def test_have_gradients_of_their_shapes(self, tensors: list[Tensor], alpha: Tensor) -> None:
@@ -193,10 +225,10 @@ class TestLeadingDimensionsThatBroadcast:
         shapes = [tensor.shape for tensor in (*tensors, alpha)]
         assert [gradient.shape for gradient in gradients] == shapes
 
-    def test_may_be_missing(self, whole: list[Tensor], alpha: Tensor) -> None:
-        output = entmax_attention(*whole, alpha=alpha)
-        of_first = [tensor[0, 0] for tensor in whole]
-        torch.testing.assert_close(entmax_attention(*of_first, alpha=1.2), output[0, 0])
+    def test_may_be_missing(self, expanded: list[Tensor], alpha: Tensor) -> None:
+        output = entmax_attention(*expanded, alpha=alpha)
+        first = [tensor[0, 0] for tensor in expanded]  # of the first sentence, the first head
+        torch.testing.assert_close(entmax_attention(*first, alpha=1.2), output[0, 0])
 
 
 class TestStrides:
@@ -236,10 +268,10 @@ mask_shapes = pytest.mark.parametrize("shape", [(3, 1, 5, 1), (5, 1), (7,), (2, 
 def test_masks_broadcast(shape: tuple[int, ...], is_boolean: bool) -> None:
     tensors, numbers = inputs(3, 2), torch.randn(shape)
     mask = numbers > 0.2 if is_boolean else numbers
-    whole = mask.expand(3, 2, 5, 7).contiguous()
-    expected = entmax_attention(*tensors, alpha=1.5, attn_mask=whole)
-    ours = entmax_attention(*tensors, alpha=1.5, attn_mask=mask)
-    torch.testing.assert_close(ours, expected)
+    expanded = mask.expand(3, 2, 5, 7).contiguous()
+    expected = entmax_attention(*tensors, alpha=1.5, attn_mask=expanded)
+    output = entmax_attention(*tensors, alpha=1.5, attn_mask=mask)
+    torch.testing.assert_close(output, expected)
 
 
 @mask_shapes

@@ -44,14 +44,14 @@ def value_and_gradients(
 
 
 @alpha_forms
-def test_whole_graphs(alpha: float | Tensor) -> None:
+def test_a_compiled_graph_gives_the_same(alpha: float | Tensor) -> None:
     compiled = torch.compile(all_functions, fullgraph=True, backend="aot_eager")
     expected = value_and_gradients(all_functions, alpha)
     torch.testing.assert_close(value_and_gradients(compiled, alpha), expected, rtol=1e-4, atol=1e-5)
 
 
 @alpha_forms
-def test_exported_programs(alpha: float | Tensor) -> None:
+def test_an_exported_program_gives_the_same(alpha: float | Tensor) -> None:
     class Module(torch.nn.Module):
         def forward(self, z: Tensor, alphas: Tensor) -> Tensor:
             return all_functions(z, alphas if isinstance(alpha, Tensor) else alpha)
@@ -64,14 +64,14 @@ def test_exported_programs(alpha: float | Tensor) -> None:
 
 
 @alpha_forms
-def test_graphs_of_operations(alpha: float | Tensor) -> None:
+def test_a_graph_of_operations_gives_the_same(alpha: float | Tensor) -> None:
     first, second = torch.randn(2, 3, 10)
     graph = make_fx(lambda z: all_functions(z, alpha), tracing_mode="real")(first)
     torch.testing.assert_close(graph(second), all_functions(second, alpha))
 
 
 @pytest.mark.parametrize("each_row", [False, True], ids=["an alpha", "an alpha for each row"])
-def test_the_operator_obeys_pytorchs_rules(each_row: bool) -> None:
+def test_the_operator_obeys_the_rules_of_pytorch(each_row: bool) -> None:
     z = torch.rand(3, 5, dtype=torch.float64, requires_grad=True)
     alphas = None
     if each_row:
@@ -81,7 +81,7 @@ def test_the_operator_obeys_pytorchs_rules(each_row: bool) -> None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
 @pytest.mark.slow
-def test_inductor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_inductor_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     z = torch.randn(3, 10)
     torch.testing.assert_close(

@@ -1,22 +1,18 @@
-"""Traces by `torch.jit.trace`, TensorBoard's graphs, and exports to ONNX.
+"""Traces by `torch.jit.trace`.
 
 Each is made with one example, and must be right for other values and other lengths.
 """
 
-import importlib.util
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from onmt_entmax import (
-    Entmax,
-    EntmaxLoss,
     entmax,
     entmax_attention,
     entmax_attention_weights,
@@ -31,50 +27,7 @@ from tests.sparse.conftest import forms_of_alpha
 ALPHAS = (1.0, 1.2, 1.5, 2.0, 3.0)
 INDEX = torch.tensor([0, 3, 9])
 
-
-@pytest.fixture(autouse=True)
-def no_tracer_warnings() -> Iterator[None]:
-    """Fail if PyTorch warns that a trace may be wrong."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", torch.jit.TracerWarning)
-        yield
-
-
-class EveryLayer(nn.Module):
-    """A layer of each kind, with an alpha for each head that is learned."""
-
-    def __init__(self, alpha: float) -> None:
-        super().__init__()
-        self.heads = nn.Parameter(torch.tensor([1.0, alpha]))
-        self.mapping, self.criterion = Entmax(alpha), EntmaxLoss(alpha, label_smoothing=0.1)
-
-    def forward(self, z: Tensor) -> Tensor:
-        """Return a number ``(2, rows, 1)`` for each row of scores ``(2, rows, classes)``.
-
-        It depends on every layer: a log-probability plus the mean loss.
-        """
-        attended = entmax_attention(z, z, z, alpha=self.heads, is_causal=True)
-        scores = self.mapping(z) + attended
-        loss = self.criterion(scores.flatten(0, 1), scores.flatten(0, 1).argmax(1))
-        return log_entmax(scores, self.mapping.alpha)[..., :1].clamp_min(-9) + loss
-
-
-class FixedAlpha(nn.Module):
-    """A mapping and attention whose alpha is a constant of the program."""
-
-    def __init__(self, alpha: float) -> None:
-        super().__init__()
-        self.alpha = alpha
-
-    def forward(self, z: Tensor) -> Tensor:
-        """Return a tensor of the shape of the scores ``(2, rows, classes)``."""
-        return entmax(z, self.alpha) * entmax_attention(z, z, z, alpha=self.alpha, is_causal=True)
-
-
-class ToFloat16(nn.Module):
-    def forward(self, z: Tensor) -> Tensor:
-        """Return scores in float16."""
-        return z.half()
+pytestmark = pytest.mark.usefixtures("no_tracer_warnings")
 
 
 def awkward_scores(alpha: float) -> Tensor:
@@ -101,19 +54,20 @@ def test_the_operations_equal_the_definition(alpha: float) -> None:
 
 
 def with_gradients(function: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> list[Tensor]:
-    """Return an output and the gradients of a sum of it, with -inf as 0."""
+    """Return an output, and the gradients in all inputs of a weighted sum of it, with -inf as 0."""
     inputs = tuple(x.clone().requires_grad_() if x.is_floating_point() else x for x in inputs)
     output = function(*inputs)
     finite = torch.where(output.isinf(), 0.0, output)
-    factors = torch.linspace(-1, 1, output.numel(), dtype=output.dtype).view(output.shape).sin()
-    wanted = [x for x in inputs if x.requires_grad]
-    return [output.detach(), *torch.autograd.grad((finite * factors).sum(), wanted)]
+    factors = torch.linspace(-1, 1, output.numel(), dtype=output.dtype).view(output.shape)
+    leaves = [x for x in inputs if x.requires_grad]
+    total = (finite * factors).sum()
+    return [output.detach(), *torch.autograd.grad(total, leaves, materialize_grads=True)]
 
 
 def check_trace(
     function: Callable[..., Tensor], example: tuple[Tensor, ...], other: tuple[Tensor, ...]
 ) -> None:
-    """Trace a function with one example; compare values and gradients for it and for another."""
+    """Trace a function with an example; compare values and gradients for it and other inputs."""
     trace = torch.jit.trace(function, example)
     for inputs in (example, other):
         expected, *expected_gradients = with_gradients(function, inputs)
@@ -122,37 +76,102 @@ def check_trace(
         torch.testing.assert_close(gradients, expected_gradients, rtol=1e-5, atol=2e-6)
 
 
+# --- mappings and entropies ------------------------------------------------------------------
+
+
+def over_columns(z: Tensor, alpha: float) -> Tensor:
+    return entmax(z, alpha, dim=0)
+
+
+def logs_of_float64(z: Tensor, alpha: float) -> Tensor:
+    return log_entmax(z.double(), alpha)
+
+
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_traced_mappings(alpha: float) -> None:
-    example, other = (torch.randn(3, 10),), (torch.randn(7, 41),)
-    check_trace(lambda z: entmax(z, alpha), example, other)
-    check_trace(lambda z: entmax(z, alpha, 0), example, other)
-    check_trace(lambda z: log_entmax(z.double(), alpha), example, other)
+@pytest.mark.parametrize("mapping", [entmax, over_columns, logs_of_float64])
+def test_a_traced_mapping_takes_rows_of_another_length(
+    mapping: Callable[[Tensor, float], Tensor], alpha: float
+) -> None:
+    check_trace(lambda z: mapping(z, alpha), (torch.randn(3, 10),), (torch.randn(7, 41),))
 
 
-def test_traced_entropies_of_learned_alphas() -> None:
+def loss_of_index(z: Tensor, alpha: Tensor) -> Tensor:
+    return entmax_loss(z, INDEX, alpha)
+
+
+@pytest.mark.parametrize("function", [entmax, log_entmax, loss_of_index])
+def test_one_trace_takes_alphas_of_1_up_to_2_and_above(function: Callable[..., Tensor]) -> None:
+    z = torch.randn(3, 10).double()
+    example = torch.tensor([[1.2], [1.5], [2.0]]).double()
+    other = torch.tensor([[1.0], [1.4], [3.0]]).double()
+    check_trace(function, (z, example), (z * 2, other))
+
+
+def test_a_traced_entropy_takes_other_alphas() -> None:
     """An alpha is an input of the trace, not a constant of its example."""
     example = torch.rand(3, 10).softmax(-1), torch.tensor([[1.2], [1.5], [2.0]])
     check_trace(tsallis_entropy, example, (torch.rand(3, 41).softmax(-1), torch.rand(3, 1) + 1.1))
 
 
+# --- losses ----------------------------------------------------------------------------------
+
+
+def smoothed_loss(z: Tensor, target: Tensor, alpha: float) -> Tensor:
+    return entmax_loss(z, target, alpha, label_smoothing=0.1)
+
+
+def weighted_losses(z: Tensor, target: Tensor, alpha: float) -> Tensor:
+    return entmax_loss(z, target, alpha, weight=z.detach()[0].abs(), reduction="none")
+
+
+def loss_of_distributions(z: Tensor, target: Tensor, alpha: float) -> Tensor:
+    return entmax_loss(z, z.detach().softmax(-1), alpha)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 3.0])
+@pytest.mark.parametrize("loss", [smoothed_loss, weighted_losses, loss_of_distributions])
+def test_a_traced_loss_takes_other_rows_and_targets(
+    loss: Callable[[Tensor, Tensor, float], Tensor], alpha: float
+) -> None:
+    """One of the other targets is ignored."""
+    other = torch.randn(5, 12).double(), torch.tensor([0, 3, 11, 2, -100])
+    example = torch.randn(3, 10).double(), INDEX
+    check_trace(lambda z, target: loss(z, target, alpha), example, other)
+
+
+# --- attention -------------------------------------------------------------------------------
+
+
+def attention_inputs(*, batch: int, queries: int, keys: int, size: int) -> tuple[Tensor, ...]:
+    """Return queries of four heads, keys of two, and a mask ``(queries, keys)`` of 0 and 1."""
+    query, key = torch.randn(batch, 4, queries, size), torch.randn(batch, 2, keys, size)
+    return query.double(), key.double(), (torch.randn(queries, keys) > -1).double()
+
+
+def weights_of_open_keys(query: Tensor, key: Tensor, mask: Tensor, **options: Any) -> Tensor:
+    return entmax_attention_weights(query, key, **options, attn_mask=mask > 0)
+
+
+def causal_attention(query: Tensor, key: Tensor, mask: Tensor, **options: Any) -> Tensor:
+    return entmax_attention(query, key, key, **options, is_causal=True)
+
+
+def attention_with_added_mask(query: Tensor, key: Tensor, mask: Tensor, **options: Any) -> Tensor:
+    return entmax_attention(query, key, key, **options, attn_mask=mask, dropout_p=0.0)
+
+
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_traced_attention(alpha: float) -> None:
-    def inputs(*, batch: int, queries: int, keys: int, size: int) -> tuple[Tensor, ...]:
-        query, key = torch.randn(batch, 4, queries, size), torch.randn(batch, 2, keys, size)
-        return query.double(), key.double(), (torch.randn(queries, keys) > -1).double()
+@pytest.mark.parametrize(
+    "attention", [weights_of_open_keys, causal_attention, attention_with_added_mask]
+)
+def test_traced_attention_takes_other_sizes(attention: Callable[..., Tensor], alpha: float) -> None:
+    example = attention_inputs(batch=1, queries=4, keys=5, size=10)
+    other = attention_inputs(batch=2, queries=9, keys=8, size=12)
 
-    example = inputs(batch=1, queries=4, keys=5, size=10)
-    other = inputs(batch=2, queries=9, keys=8, size=12)
+    def with_options(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+        return attention(query, key, mask, alpha=alpha, enable_gqa=True)
 
-    def attention(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
-        options: Any = {"alpha": alpha, "enable_gqa": True}
-        weights = entmax_attention_weights(query, key, **options, attn_mask=mask > 0)
-        causal = entmax_attention(query, key, key, **options, is_causal=True)
-        added = entmax_attention(query, key, key, **options, attn_mask=mask, dropout_p=0.0)
-        return weights @ torch.ones_like(key).repeat_interleave(2, 1) + causal + added
-
-    check_trace(attention, example, other)
+    check_trace(with_options, example, other)
 
 
 @pytest.mark.parametrize("shape", [(1, 4, 10), (2, 9, 10)])
@@ -164,31 +183,7 @@ def test_a_trace_with_a_short_example_takes_longer_inputs(shape: tuple[int, ...]
     torch.testing.assert_close(trace(inputs), expected, rtol=2e-7, atol=4e-7)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 3.0])
-def test_traced_losses(alpha: float) -> None:
-    def loss(z: Tensor, target: Tensor) -> Tensor:
-        even = entmax_loss(z, target, alpha, label_smoothing=0.1)
-        heavy = entmax_loss(z, target, alpha, weight=z.detach()[0].abs(), reduction="none")
-        return even + heavy.sum() + entmax_loss(z, z.detach().softmax(-1), alpha)
-
-    other = torch.randn(5, 12).double(), torch.tensor([0, 3, 11, 2, -100])
-    check_trace(loss, (torch.randn(3, 10).double(), INDEX), other)
-
-
-def loss_of_index(z: Tensor, alpha: Tensor) -> Tensor:
-    return entmax_loss(z, INDEX, alpha)
-
-
-@pytest.mark.parametrize("function", [entmax, log_entmax, loss_of_index])
-def test_traced_learned_alphas(function: Callable[..., Tensor]) -> None:
-    """One trace for alphas of 1, up to 2, and above."""
-    z = torch.randn(3, 10).double()
-    example = torch.tensor([[1.2], [1.5], [2.0]]).double()
-    other = torch.tensor([[1.0], [1.4], [3.0]]).double()
-    check_trace(function, (z, example), (z * 2, other))
-
-
-def test_traced_learned_alphas_of_heads() -> None:
+def test_traced_attention_takes_other_alphas_of_heads() -> None:
     def attention(z: Tensor, alpha: Tensor) -> Tensor:
         return entmax_attention(z, z, z, alpha=alpha)
 
@@ -198,7 +193,7 @@ def test_traced_learned_alphas_of_heads() -> None:
 
 
 @pytest.mark.parametrize("attn_type", ["dot", "general", "mlp"])
-def test_traced_attention_of_lstms(attn_type: str) -> None:
+def test_traced_attention_of_an_lstm_takes_other_lengths(attn_type: str) -> None:
     module = EntmaxGlobalAttention(8, attn_type, 1.5)
     with warnings.catch_warnings():
         # OpenNMT-py compares the shapes of the example.
@@ -207,98 +202,3 @@ def test_traced_attention_of_lstms(attn_type: str) -> None:
         trace = torch.jit.trace(module, example)
     inputs = torch.randn(4, 6, 8), torch.randn(4, 9, 8), torch.tensor([9, 1, 2, 4])
     torch.testing.assert_close(trace(*inputs), module(*inputs), rtol=2e-7, atol=2e-7)
-
-
-def test_the_graph_of_tensorboard(tmp_path: Path) -> None:
-    tensorboard = pytest.importorskip("torch.utils.tensorboard")
-    with tensorboard.SummaryWriter(str(tmp_path)) as writer:
-        writer.add_graph(EveryLayer(1.5), (torch.randn(2, 3, 10),))
-    assert any(file.stat().st_size > 1000 for file in tmp_path.iterdir())
-
-
-needs_onnx = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("onnx", "onnxruntime", "onnxscript")),
-    reason="needs onnx, onnxruntime and onnxscript",
-)
-
-
-def check_onnx(module: nn.Module, path: Path) -> None:
-    """Compare a file's outputs in ONNX Runtime with the module's, for two numbers of rows."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path))
-    (name,) = (source.name for source in session.get_inputs())
-    for rows in (3, 7):
-        z = torch.randn(2, rows, 10)
-        (output,) = session.run(None, {name: z.numpy()})
-        expected = module(z).detach()
-        torch.testing.assert_close(torch.from_numpy(output), expected, rtol=1e-5, atol=2e-6)
-
-
-# PyTorch and its exporters warn of their own deprecated parts, in each version of others.
-any_warnings = pytest.mark.filterwarnings("ignore")
-OF_NETWORKS = [1.5, *(pytest.param(alpha, marks=pytest.mark.slow) for alpha in (1.3, 2.0, 3.0))]
-
-
-def export_trace(module: nn.Module, path: Path) -> None:
-    """Write a trace as an ONNX file for any number of rows."""
-    torch.onnx.export(
-        module,
-        (torch.randn(2, 3, 10),),
-        path,
-        dynamo=False,
-        input_names=["z"],
-        dynamic_axes={"z": {1: "rows"}},
-    )
-
-
-@needs_onnx
-@any_warnings
-@pytest.mark.parametrize("alpha", [1.3, 1.5, 2.0, 3.0])
-def test_onnx_of_traced_mappings_in_float16(alpha: float, tmp_path: Path) -> None:
-    module = nn.Sequential(ToFloat16(), Entmax(alpha))
-    export_trace(module, tmp_path / "model.onnx")
-    check_onnx(module, tmp_path / "model.onnx")
-
-
-@needs_onnx
-@any_warnings
-@pytest.mark.parametrize("alpha", OF_NETWORKS)
-def test_onnx_of_a_traced_network(alpha: float, tmp_path: Path) -> None:
-    module = EveryLayer(alpha)
-    export_trace(module, tmp_path / "model.onnx")
-    check_onnx(module, tmp_path / "model.onnx")
-
-
-@needs_onnx
-@any_warnings
-@pytest.mark.parametrize(
-    "module",
-    [
-        pytest.param(FixedAlpha(1.5), id="a fixed alpha"),
-        pytest.param(EveryLayer(3.0), id="every layer", marks=pytest.mark.slow),
-    ],
-)
-def test_onnx_of_exported_programs(module: nn.Module, tmp_path: Path) -> None:
-    path, sizes = tmp_path / "model.onnx", ({1: torch.export.Dim.DYNAMIC},)
-    example = (torch.randn(2, 3, 10),)
-    torch.onnx.export(module, example, path, dynamo=True, dynamic_shapes=sizes, verbose=False)
-    check_onnx(module, path)
-
-
-def test_compilers_see_one_operator() -> None:
-    """The operations that stand in for it in ONNX files would be slower."""
-    program = torch.export.export(FixedAlpha(1.5), (torch.randn(2, 3, 10),))
-    modules = program.graph_module.modules()
-    graphs = [module.graph for module in modules if hasattr(module, "graph")]
-    names = [str(node.target) for graph in graphs for node in graph.nodes]
-    assert sum("onmt_entmax.mapping" in name for name in names) == 2  # of mapping and attention
-    assert len(names) < 60  # the operations of one mapping alone would be more
-
-
-def test_programs_of_any_length() -> None:
-    sizes = ({1: torch.export.Dim.DYNAMIC},)
-    module = FixedAlpha(1.5)
-    program = torch.export.export(module, (torch.randn(2, 3, 10),), dynamic_shapes=sizes).module()
-    other = torch.randn(2, 7, 10)
-    torch.testing.assert_close(program(other), module(other))

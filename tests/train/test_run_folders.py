@@ -11,14 +11,14 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, locked
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import RunFolder, prune, remember_best, remove_leftovers
-from tests.models import SMALL, VOCABULARIES
+from tests.models import BRNN, VOCABULARIES
 from tests.toy import write_config
 from tests.train.runs import train_again
 
 
 def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
-    model = build_model(SMALL, VOCABULARIES)
-    folder = RunFolder(tmp_path / "run", SMALL, VOCABULARIES, {}, keep=2)
+    model = build_model(BRNN, VOCABULARIES)
+    folder = RunFolder(tmp_path / "run", BRNN, VOCABULARIES, {}, keep=2)
     for step in (1, 2, 3, 4, 5):
         folder.save(step, model, {"step": step})
         if step == 2:
@@ -29,7 +29,7 @@ def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
 
 def test_a_run_must_keep_a_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="keep=0 deletes each new checkpoint: use 1 or more"):
-        RunFolder(tmp_path, SMALL, VOCABULARIES, {}, keep=0)
+        RunFolder(tmp_path, BRNN, VOCABULARIES, {}, keep=0)
 
 
 @pytest.fixture

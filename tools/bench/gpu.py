@@ -149,12 +149,12 @@ def chosen_parts(only: str | None, parts: Sequence[str]) -> list[str]:
     """
     if only is None:
         return list(parts)
-    wanted = only.split(",")
+    chosen = only.split(",")
     group_of = {name: name.split("-")[0] for name in parts}
-    unknown = [name for name in wanted if name not in {*group_of, *group_of.values()}]
+    unknown = [name for name in chosen if name not in {*group_of, *group_of.values()}]
     if unknown:
         raise UserError(f"--only: no such part: {', '.join(unknown)}; there are {', '.join(parts)}")
-    return [name for name, group in group_of.items() if name in wanted or group in wanted]
+    return [name for name, group in group_of.items() if name in chosen or group in chosen]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from onmt_entmax.data.batch import Batch, Shapes
+from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel

@@ -42,10 +42,10 @@ def reference(alpha: float | Tensor) -> dict[str, Callable[[Tensor], Tensor]]:
 
 def shape(text: str) -> tuple[int, int]:
     """Return rows and their length from text such as 64x13."""
-    found = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})", text)
-    if found is None:
+    match = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})", text)
+    if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not rows and their length, such as 64x13")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -57,17 +57,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def cases(arguments: argparse.Namespace) -> Iterator[Case]:
-    """Yield shapes, logits and alphas."""
+    """Yield a case for each shape, kind of logits and alpha."""
     dtype = torch.float64 if arguments.double else torch.float32
     for rows, length in arguments.shape:
         for kind in ("uniform", "normal", "wide", "trained"):
             scores = logits(kind, rows, length).to(dtype).requires_grad_()
             gradient = torch.randn(rows, length).to(dtype)
             for alpha in arguments.alpha:
-                given = torch.full((rows, 1), alpha, dtype=dtype) if arguments.each_row else alpha
+                alphas = torch.full((rows, 1), alpha, dtype=dtype) if arguments.each_row else alpha
                 mappings: dict[str, Callable[[Tensor], Tensor]] = {
-                    **reference(given),
-                    "ours": partial(entmax, alpha=given),
+                    **reference(alphas),
+                    "ours": partial(entmax, alpha=alphas),
                     "softmax": partial(torch.softmax, dim=-1),
                 }
                 yield Case(

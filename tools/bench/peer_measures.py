@@ -93,10 +93,10 @@ def version_of(system: System) -> str:
         PeerError: none is.
     """
     code = f"import importlib.metadata as m; print(m.version({system.distribution!r}))"
-    asked = subprocess.run([system.python, "-c", code], capture_output=True, text=True, check=False)
-    if asked.returncode:
+    done = subprocess.run([system.python, "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode:
         raise PeerError(f"not installed: {system.how}")
-    return asked.stdout.strip()
+    return done.stdout.strip()
 
 
 def measure(system: System, minutes: float) -> Result:

@@ -49,9 +49,9 @@ def time_steps(
         # Every other batch comes to the contenders in reverse, so that none is always first.
         for name in names if number % 2 else reversed(names):
             contender = contenders[name]
-            taken = contender.step(batch, clock)
-            steps[name].seconds.append(taken.whole)
-            steps[name].adam.append(taken.update)
+            step_time = contender.step(batch, clock)
+            steps[name].seconds.append(step_time.whole)
+            steps[name].adam.append(step_time.update)
             if contender.support is not None:
                 steps[name].supports.append(contender.support)
     return steps

@@ -118,13 +118,13 @@ def merging(weights: Floats, numbers: Sequence[int]) -> Floats:
     Returns:
         `(layers, heads, clusters)`.
     """
-    own = np.diagonal(weights, axis1=-2, axis2=-1)
-    others = inside(weights, numbers) - own
+    to_itself = np.diagonal(weights, axis1=-2, axis2=-1)  # (layers, heads, tokens)
+    to_others = inside(weights, numbers) - to_itself
     scores = []
     for number in dict.fromkeys(numbers):
         positions = [position for position, other in enumerate(numbers) if other == number]
-        given = others if len(positions) > 1 else own
-        scores.append(given[..., positions].max(-1))
+        of_tokens = to_others if len(positions) > 1 else to_itself
+        scores.append(of_tokens[..., positions].max(-1))
     return np.stack(scores, -1)
 
 

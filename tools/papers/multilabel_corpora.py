@@ -6,7 +6,7 @@ import argparse
 import io
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -16,8 +16,8 @@ from onmt_entmax.files import write_files
 from tools.papers.corpus_files import Get, fetch, getter
 
 MULAN_URL = "https://raw.githubusercontent.com/tsoumakas/mulan/43f6389/data/multi-label"
-# SHA-256 of published files, by name; those of test files are not known.
-MULAN = {
+# SHA-256 of published files, by name; not known are those of the test files and of cal500.arff.
+MULAN_SHA256 = {
     "scene.xml": "55d8b247b949ad5c52e5a73d8c6775ec6e5469ce9682465b45b333b68ee4bcc5",
     "scene-train.arff": "b53ba93bdf412de922e3960389bcee24744fa3e872ce610511fc1d750888b64d",
     "emotions.xml": "dbce8e6ccbbb2fcbfd9e9edbb230d7ed12692c6e13f59fdbc0161fa9b6cf2dc0",
@@ -32,26 +32,33 @@ CAL500_SEED = 500
 
 
 def multilabel(name: str, options: argparse.Namespace) -> None:
-    """Fetch a multi-label data set.
+    """Fetch a multi-label data set, one of `MULTILABEL`.
+
+    Args:
+        name: of the data set.
+        options: `out`, the folder to fill; `source`, a folder with a local copy, or None; `test`,
+            whether to fetch the test set too.
 
     Raises:
-        UserError: a file cannot be had.
+        UserError: a file cannot be had, or has another checksum.
     """
     parts = ["train", "test"] if options.test else ["train"]
     if name == "reuters":
         if options.source:
-            raise UserError("reuters comes through scikit-learn, not from a folder")
+            raise UserError("reuters comes through scikit-learn, not from a folder: omit --from")
         _write_reuters(options.out, parts)
-        return
-    files: dict[str, str | None] = dict.fromkeys(
-        [f"{name}.xml", *(f"{name}-{part}.arff" for part in parts)]
-    )
-    files |= {file: MULAN[file] for file in files if file in MULAN}
-    get = getter(options.source, f"{MULAN_URL}/{name}")
+    else:
+        _fetch_from_mulan(name, options.out, parts, options.source)
+
+
+def _fetch_from_mulan(name: str, out: Path, parts: Sequence[str], source: Path | None) -> None:
+    """Fetch a list of labels and the rows of some parts, in ARFF."""
+    names = [f"{name}.xml", *(f"{name}-{part}.arff" for part in parts)]
+    get = getter(source, f"{MULAN_URL}/{name}")
     if name == "cal500":
         get = partial(_cal500, get)
-    fetched = fetch(options.out, files, get)
-    print(f"{options.out}: {name}: {counted(len(files), 'file')}, {fetched} fetched")
+    fetched = fetch(out, {file: MULAN_SHA256.get(file) for file in names}, get)
+    print(f"{out}: {name}: {counted(len(names), 'file')}, {fetched} fetched")
 
 
 def _cal500(get: Get, file: str) -> bytes:
@@ -66,11 +73,14 @@ def _cal500(get: Get, file: str) -> bytes:
     """
     if file == "cal500.xml":
         return get(file)
-    # A file without data has a head alone.
+    # If the file ends before @data, the mark and the data are empty.
     head, mark, data = re.split(rb"(?im)^(@data.*\n|\Z)", get("cal500.arff"), maxsplit=1)
     rows = [row for row in data.splitlines(keepends=True) if row.strip()]
     if len(rows) < CAL500_TRAINING:
-        raise UserError("cal500.arff: cut short")
+        raise UserError(
+            f"cal500.arff: cut short: {counted(len(rows), 'row')}, of which {CAL500_TRAINING} are "
+            "for training; fetch it again"
+        )
     training = set(random.Random(CAL500_SEED).sample(range(len(rows)), CAL500_TRAINING))
     wants_training = file == "cal500-train.arff"
     chosen = (row for index, row in enumerate(rows) if (index in training) is wants_training)
@@ -78,16 +88,30 @@ def _cal500(get: Get, file: str) -> bytes:
 
 
 def _write_reuters(out: Path, parts: Sequence[str]) -> None:
-    """Write RCV1-v2 as SVMlight, through scikit-learn, which compares checksums of its own."""
+    """Write RCV1-v2 as SVMlight, and its list of labels.
+
+    Scikit-learn downloads it, compares checksums of its own, and keeps a copy in the home folder.
+
+    Raises:
+        UserError: scikit-learn is missing, or cannot download or keep the data.
+    """
     try:
         from sklearn.datasets import dump_svmlight_file, fetch_rcv1
     except ImportError:
         raise UserError('scikit-learn is missing: pip install -e ".[papers]"') from None
     for part in parts:
-        data = fetch_rcv1(subset=part)
-        content = io.BytesIO()
-        dump_svmlight_file(data.data, data.target, content, zero_based=False, multilabel=True)
-        names = "".join(f"<label name={quoteattr(name)}></label>\n" for name in data.target_names)
-        labels = f"<labels>\n{names}</labels>\n"
-        write_files({out / f"reuters-{part}.svm": content.getvalue(), out / "reuters.xml": labels})
+        try:
+            data = fetch_rcv1(subset=part)  # rows as sparse matrices
+        except OSError as error:
+            raise UserError(f"reuters: scikit-learn cannot fetch it ({error}); try again") from None
+        rows = io.BytesIO()
+        dump_svmlight_file(data.data, data.target, rows, zero_based=False, multilabel=True)
+        labels = _label_list(data.target_names)
+        write_files({out / f"reuters-{part}.svm": rows.getvalue(), out / "reuters.xml": labels})
         print(f"{out}: reuters-{part}.svm, reuters.xml")
+
+
+def _label_list(names: Iterable[str]) -> str:
+    """Return Mulan's list of labels with these names, in XML."""
+    lines = "".join(f"<label name={quoteattr(name)}></label>\n" for name in names)
+    return f"<labels>\n{lines}</labels>\n"

@@ -33,23 +33,27 @@ def train(options: argparse.Namespace) -> None:
     print(f"{options.out}: best epoch: {best}, on the pairs that chose it")
 
 
-class Judged(NamedTuple):
-    """A run's predictions for the pairs of a file."""
+class RunPredictions(NamedTuple):
+    """A run's settings, and its predictions for the pairs of a file."""
 
     settings: Settings
     pairs: list[Pair]
     predictions: list[Prediction]
 
 
-def judge(run: Path, data: Path) -> Judged:
+def predict_file(run: Path, data: Path) -> RunPredictions:
     """Return a run's predictions for the pairs of a file.
+
+    Args:
+        run: folder of the run.
+        data: file of pairs.
 
     Raises:
         UserError: the file cannot be read, or the folder is no run.
     """
     settings, words, model = nli.load(run)
     pairs = read_pairs(data, settings.lowercase)
-    return Judged(settings, pairs, predict(model, settings, encode(pairs, words)))
+    return RunPredictions(settings, pairs, predict(model, settings, encode(pairs, words)))
 
 
 def evaluate(options: argparse.Namespace) -> None:
@@ -57,15 +61,15 @@ def evaluate(options: argparse.Namespace) -> None:
     refuse_overwriting([options.data], [options.output])
     rows = [["run", "attention", "seed", "accuracy", "attended"]]
     by_attention: dict[str, list[Measures]] = {}
-    for run in options.models:
-        settings, pairs, predictions = judge(run, options.data)
-        measures = measure(settings, pairs, predictions)
-        attention = str(settings.attention)
+    runs = [predict_file(folder, options.data) for folder in options.models]
+    for folder, run in zip(options.models, runs, strict=True):
+        measures = measure(*run)
+        attention = str(run.settings.attention)
         by_attention.setdefault(attention, []).append(measures)
-        rows.append([str(run), attention, str(settings.seed), *_cells([measures])])
-        if options.output:
-            write_files({options.output: _lines(pairs, predictions)})
-    print(_described(pairs))  # of the last run; those of all runs differ in small letters alone
+        rows.append([str(folder), attention, str(run.settings.seed), *_cells([measures])])
+    if options.output:
+        write_files({options.output: _json_lines(runs[-1])})
+    print(_summary(runs[-1].pairs))  # those of other runs differ at most in the case of letters
     print(aligned_table(rows))
     if len(options.models) > 1:
         means = [["attention", "runs", "accuracy", "attended"]]
@@ -73,7 +77,7 @@ def evaluate(options: argparse.Namespace) -> None:
         print("\n" + aligned_table(means))
 
 
-def _described(pairs: Sequence[Pair]) -> str:
+def _summary(pairs: Sequence[Pair]) -> str:
     """Return the number of pairs, the length of premises, and the share of the commonest label."""
     words = sum(len(pair.premise) for pair in pairs) / len(pairs)
     label, count = Counter(pair.label for pair in pairs).most_common(1)[0]
@@ -83,17 +87,17 @@ def _described(pairs: Sequence[Pair]) -> str:
     )
 
 
-def _lines(pairs: Sequence[Pair], predictions: Sequence[Prediction]) -> str:
+def _json_lines(run: RunPredictions) -> str:
     """Return a JSON line for each pair, with its prediction."""
     records = [
         {**pair._asdict(), **prediction._asdict()}
-        for pair, prediction in zip(pairs, predictions, strict=True)
+        for pair, prediction in zip(run.pairs, run.predictions, strict=True)
     ]
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
 def _cells(measures: Sequence[Measures]) -> list[str]:
-    """Return accuracy and attended words of runs, for a table."""
+    """Return the table cells of runs: their mean accuracy and attended words, with deviations."""
     attended = [of_run.attended for of_run in measures if of_run.attended is not None]
     return [spread([of_run.accuracy for of_run in measures]), spread(attended)]
 
@@ -104,18 +108,18 @@ def figures(options: argparse.Namespace) -> None:
     Raises:
         UserError: a line has no pair, or a run no attention.
     """
-    runs = zip(names_of(options), options.models, strict=True)
-    judged = {name: judge(run, options.data) for name, run in runs}
-    pairs = next(iter(judged.values())).pairs
+    folders = zip(names_of(options), options.models, strict=True)
+    runs = {name: predict_file(run, options.data) for name, run in folders}
+    pairs = next(iter(runs.values())).pairs  # as the first run reads them, in its case
     index_of = {pair.line: index for index, pair in enumerate(pairs)}
     for line in options.lines:
         if line not in index_of:
             raise UserError(f"{options.data}: line {line} has no pair with a label")
         index = index_of[line]
         pair = pairs[index]
-        models = {name: of_run.predictions[index] for name, of_run in judged.items()}
-        for name, prediction in models.items():
+        predictions = {name: run.predictions[index] for name, run in runs.items()}
+        for name, prediction in predictions.items():
             if prediction.attention is None:
                 raise UserError(f"{name}: has no attention to draw")
-        set_style([*pair.premise, *pair.hypothesis, *models])
-        print(write(draw_premise(pair, models), options.out / f"line-{line}"))
+        set_style([*pair.premise, *pair.hypothesis, *predictions])
+        print(write(draw_premise(pair, predictions), options.out / f"line-{line}"))

@@ -74,8 +74,9 @@ def measure(
         pairs: with their labels.
         predictions: of the pairs.
     """
-    judged = zip(predictions, pairs, strict=True)
-    right = sum(prediction.label == pair.label for prediction, pair in judged)
+    right = sum(
+        prediction.label == pair.label for prediction, pair in zip(predictions, pairs, strict=True)
+    )
     words = sum(len(pair.premise) for pair in pairs) / len(pairs)
     if settings.attention == "none":
         attended = None

@@ -1,0 +1,82 @@
+"""What `onmt-entmax export` refuses: in one line, and without an output."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from onmt_entmax.checkpoint import find_model, save
+from onmt_entmax.cli.export import main
+from onmt_entmax.model import build_model
+from tests.in_process import refusal
+from tests.models import BRNN, VOCABULARIES
+
+
+@pytest.mark.parametrize(
+    ("options", "dtype", "message"),
+    [
+        pytest.param(
+            {}, ["--dtype", "float16"], "is too large for float16; export as bfloat16", id="weight"
+        ),
+        pytest.param(
+            {"src_subword_model": "{folder}/gone.codes"},
+            [],
+            "is not a file of this folder",
+            id="missing subword model",
+        ),
+        pytest.param(
+            {"src_onmttok_kwargs": "{'bpe_model_path': '/home/somebody/bpe.codes'}"},
+            [],
+            "src_onmttok_kwargs: bpe_model_path: name it in src_subword_model",
+            id="path in a mapping",
+        ),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(
+    tmp_path: Path, options: dict[str, str], dtype: list[str], message: str
+) -> None:
+    options = {name: value.replace("{folder}", str(tmp_path)) for name, value in options.items()}
+    model = build_model(BRNN, VOCABULARIES)
+    with torch.no_grad():
+        model.generator.bias[0] = 1e6
+    save(tmp_path / "model", model, BRNN, VOCABULARIES, options)
+    assert message in refusal(main, [tmp_path / "model", tmp_path / "out", *dtype])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "no such model folder" in refusal(main, [tmp_path / "nothing", tmp_path / "out"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    save(tmp_path / "model", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
+    (tmp_path / "out").mkdir()
+    message = refusal(main, [tmp_path / "model", tmp_path / "out"])
+    assert "exists already; name a new folder" in message
+
+
+@pytest.mark.parametrize("source", ["run", "run/step_3"])
+@pytest.mark.parametrize(
+    "best",
+    [
+        pytest.param("{", id="half"),
+        pytest.param("[]", id="list"),
+        pytest.param('{"step": 3}', id="no metric"),
+        pytest.param('{"step": 3, "metric": "bleu", "value": "x"}', id="text as value"),
+        pytest.param('{"step": 3, "metric": 1, "value": 1}', id="number as metric"),
+        pytest.param('{"step": 3, "metric": "bleu", "value": [1]}', id="list as value"),
+    ],
+)
+def test_a_damaged_best_json_is_one_line(tmp_path: Path, best: str, source: str) -> None:
+    model = build_model(BRNN, VOCABULARIES)
+    save(tmp_path / "run" / "step_3", model, BRNN, VOCABULARIES, {})
+    (tmp_path / "run" / "best.json").write_text(best)
+    assert "best.json: " in refusal(main, [tmp_path / source, tmp_path / "out"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_in_that_of_the_model_is_refused(toy_run: Path) -> None:
+    inner = find_model(toy_run) / "x"
+    assert "is in the folder of the model" in refusal(main, [toy_run, inner])
+    assert not inner.exists()
