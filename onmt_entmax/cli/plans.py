@@ -26,7 +26,7 @@ FASTER = 1.1  # how much faster rounded products must be
 DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
 # Hallucinated pairs are worth half of so many passes, of languages that have at least so many rows
 # of a word, and so large a share of it in its stem.
-HALLUCINATED_PASSES = 20.0
+HALLUCINATED_PASSES = 10.0
 HALLUCINATED_ROWS = 4.0
 HALLUCINATED_STEM = 0.75
 VALIDATION_SHARE = 0.05  # of the time, at most, for all validations

@@ -284,7 +284,7 @@ def test_a_plan_for_a_gpu_says_so() -> None:
 
 def test_a_plan_says_that_pairs_are_hallucinated() -> None:
     *_, line = replace(plan(), hallucinated=9_926).lines
-    assert line.startswith("Of these rows, 9,926 are hallucinated, since there are at least 20 ")
+    assert line.startswith("Of these rows, 9,926 are hallucinated, since there are at least 10 ")
 
 
 def test_a_long_plan_is_written_with_all_digits() -> None:
