@@ -56,10 +56,12 @@ int instruction_set = ENTMAX_ANY_PROCESSOR;
 int best_instruction_set() {
 #ifdef ENTMAX_SETS
     __builtin_cpu_init();
+    if (!__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi"))
+        return ENTMAX_ANY_PROCESSOR;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         return ENTMAX_AVX512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return ENTMAX_AVX2;
+    if (__builtin_cpu_supports("avx2")) return ENTMAX_AVX2;
 #endif
     return ENTMAX_ANY_PROCESSOR;
 }
