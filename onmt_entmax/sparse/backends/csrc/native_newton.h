@@ -12,7 +12,7 @@ struct Sums {
 const int MOST_STEPS = 100;
 
 template <class T>
-INLINE constexpr double epsilon() {
+INLINE double epsilon() {
     return sizeof(T) == 4 ? 0x1p-23 : 0x1p-52;
 }
 
