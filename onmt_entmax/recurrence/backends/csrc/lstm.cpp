@@ -2,15 +2,17 @@
 //
 // Each function takes the 64-bit numbers of one struct below: sizes, and addresses of memory that
 // Python owns, of float32 but for what products with weights read and write, which is bfloat16 if
-// `half` is 1. The mathematics is in lstm_cells.h and lstm_attention.h.
+// `half` is 1. The mathematics is in lstm_cells.h and lstm_attention.h; contract.py describes
+// arguments and results.
 
 #include "sparse/backends/csrc/native_common.h"
+#include "sparse/backends/csrc/native_curve.h"
 
 namespace {
 
-// A matrix with a stride in numbers between its rows. Other matrices are contiguous, and factors
-// may be null.
-struct Rows {
+// A matrix with a stride in numbers between its rows. Other matrices are contiguous; they are
+// (rows, hidden) but for what is noted. Factors are those of dropout, and may be null.
+struct StridedMatrix {
     const float *memory;
     int64_t stride;
 
@@ -19,29 +21,31 @@ struct Rows {
 
 struct CellForward {
     int64_t threads, rows, hidden, half;
-    const void *gates;  // the product (rows, 4 * hidden), float32 or bfloat16
-    Rows entering;      // added to it; a stride of 0 is one row for all
+    const void *gates;       // the product (rows, 4 * hidden), float32 or bfloat16
+    StridedMatrix entering;  // added to it; a stride of 0 is one row for all
     const float *cell, *factors;
-    float *activations;  // may be the memory of float32 gates
+    float *activations;  // (rows, 4 * hidden); may be the memory of float32 gates
     float *output, *hidden_after, *cell_after;
 };
 
 struct CellBackward {
     int64_t threads, rows, hidden, half;
-    const float *activations, *cell, *cell_after, *factors;
-    Rows grad_output, grad_hidden, grad_cell;
-    void *grad_gates;    // of the pre-activations, float32 or bfloat16
+    const float *activations;  // (rows, 4 * hidden)
+    const float *cell, *cell_after, *factors;
+    StridedMatrix grad_output, grad_hidden, grad_cell;
+    void *grad_gates;    // of the pre-activations (rows, 4 * hidden), float32 or bfloat16
     float *grad_before;  // of the cell before the step
 };
 
-// Sources (sentences, length, hidden) that rows attend to; without owners row k reads sentence k.
+// The sources that rows attend to.
 struct Sources {
     int64_t length;
-    const float *keys, *values;
-    const int64_t *lengths, *owners;
+    const float *keys, *values;  // (sentences, length, hidden)
+    const int64_t *lengths;      // (sentences,)
+    const int64_t *owners;       // (rows,), or null: row k attends to sentence k
     double alpha;
 
-    int64_t of(int64_t k) const { return owners ? owners[k] : k; }
+    int64_t sentence_of(int64_t row) const { return owners ? owners[row] : row; }
 };
 
 struct Attend {
@@ -50,18 +54,23 @@ struct Attend {
     const float *query;
     const void *product;  // float32 or bfloat16
     const float *factors;
-    float *weights, *output;
+    float *weights;  // (rows, length)
+    float *output;
 };
 
 struct AttendBackward {
     int64_t threads, rows, hidden, half;
     Sources sources;
-    const float *factors, *weights, *output;
-    void *grad;  // before the tanh, float32 or bfloat16
-    float *grad_scores, *grad_query;
-    Rows grad_output;
+    const float *factors;
+    const float *weights;  // (rows, length)
+    const float *output;
+    void *grad;          // before the tanh, float32 or bfloat16
+    float *grad_scores;  // (rows, length)
+    float *grad_query;
+    StridedMatrix grad_output;
 };
 
+// Functions that work on rows from `first` up to `last`.
 struct Kernels {
     void (*cell_forward)(const CellForward &, long first, long last);
     void (*cell_backward)(const CellBackward &, long first, long last);
@@ -71,7 +80,7 @@ struct Kernels {
 
 }  // namespace
 
-#define ENTMAX_BODY "recurrence/backends/csrc/lstm_attention.h"
+#define ENTMAX_BODY "recurrence/backends/csrc/lstm_kernels.h"
 #include "sparse/backends/csrc/native_sets.h"
 
 namespace {
@@ -114,10 +123,8 @@ PyObject *run(PyObject *const *numbers, Py_ssize_t count,
     if (PyErr_Occurred()) return nullptr;
     // Reading a key or a value takes about a fourth of the time of a number of a cell.
     const double work = (double)call.rows * call.hidden * (1 + length(call) / 2.0);
-    long parts = (long)(work / NUMBERS_OF_A_THREAD);
-    if (parts > call.threads) parts = call.threads;
-    if (parts > call.rows) parts = call.rows;
-    Divided<Call> divided = {call, body, parts < 1 ? 1 : parts, {false}};
+    const long parts = parts_of(call.rows, call.threads, work, NUMBERS_OF_A_THREAD);
+    Divided<Call> divided = {call, body, parts, {false}};
     share(divided.parts, Divided<Call>::take, &divided);
     if (divided.no_memory) return PyErr_NoMemory();
     Py_RETURN_NONE;
@@ -139,8 +146,9 @@ PyObject *attend(PyObject *, PyObject *const *numbers, Py_ssize_t count) {
 }
 
 PyObject *attend_backward(PyObject *, PyObject *const *numbers, Py_ssize_t count) {
-    return run<AttendBackward>(numbers, count, kernels<float>()->attend_backward,
-                               [](const AttendBackward &call) { return (long)call.sources.length; });
+    return run<AttendBackward>(
+        numbers, count, kernels<float>()->attend_backward,
+        [](const AttendBackward &call) { return (long)call.sources.length; });
 }
 
 #define FUNCTION(name, doc) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, doc}
@@ -154,15 +162,8 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT,
-                          "_native",
-                          "Steps of LSTMs with attention on a CPU.",
-                          -1,
-                          functions,
-                          nullptr,
-                          nullptr,
-                          nullptr,
-                          nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native",
+                          "Steps of LSTMs with attention on a CPU.", -1, functions};
 
 }  // namespace
 

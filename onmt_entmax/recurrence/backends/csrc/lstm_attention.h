@@ -1,13 +1,10 @@
-// A step of the decoder's attention and its gradient, compiled once for each instruction set.
+// A step of the decoder's attention and its gradient, under one instruction set: see
+// native_common.h.
 //
 // For each row: scores of the source positions, entmax, context vector, tanh, dropout. Positions of
 // zero weight are skipped in the context vector and in every gradient.
 
-#include "sparse/backends/csrc/native_row.h"
-
-#include "recurrence/backends/csrc/lstm_cells.h"
-
-// In two sums, since an addition waits for the one before.
+// The dot product of x and y (n,); in two sums, since an addition waits for the one before.
 INLINE float dot(const float *x, const float *y, long n) {
     Floats sum[2] = {};
     long i = 0;
@@ -20,7 +17,8 @@ INLINE float dot(const float *x, const float *y, long n) {
     return (float)sum_of<float>(sum[0] + sum[1]);
 }
 
-// The positions of nonzero weight, each with its factor and the gradient of its weight.
+// The positions of nonzero weight (count,), each with a factor, first its weight, and with the
+// gradient of its weight.
 struct Support {
     long count, *position;
     float *factor, *grad;
@@ -31,6 +29,7 @@ struct Support {
           factor((float *)memory.take(n * sizeof(float))),
           grad((float *)memory.take(n * sizeof(float))) {}
 
+    // Without a branch, which no processor would predict.
     void find(const float *weights, long n) {
         count = 0;
         for (long j = 0; j < n; ++j) {
@@ -41,7 +40,7 @@ struct Support {
     }
 };
 
-// `start` plus the sum of the factors times the bank's rows, from column i on.
+// `start` plus the sum of the factors times rows of a bank (n, hidden), in columns from i on.
 INLINE Floats add_context(Floats start, const Support &support, const float *bank, long hidden,
                           long i, long count) {
     for (long k = 0; k < support.count; ++k)
@@ -51,7 +50,7 @@ INLINE Floats add_context(Floats start, const Support &support, const float *ban
 
 // ---- forward ---------------------------------------------------------------------------------
 
-// Softmax of a row of scores, written to `out`.
+// Softmax of scores (n,), written to `out`.
 INLINE void softmax(const float *x, long n, float *out) {
     float most = x[0], sum = 0;
     for (long j = 1; j < n; ++j) most = x[j] > most ? x[j] : most;
@@ -63,7 +62,7 @@ INLINE void softmax(const float *x, long n, float *out) {
     for (long j = 0; j < n; ++j) out[j] /= sum;
 }
 
-// Attentional vectors of one row, in its columns from i on.
+// The attentional vector of row k, in columns from i on; values (n, hidden) of its sentence.
 INLINE void readout_part(const Attend &call, long k, const Support &support, const float *values,
                          long i, long count) {
     const long place = k * call.hidden + i;
@@ -75,23 +74,25 @@ INLINE void readout_part(const Attend &call, long k, const Support &support, con
     write(call.output + place, scaled ? output * read(call.factors + place, count) : output, count);
 }
 
+// A step of attention of rows from `first` up to `last`.
 TARGET void attend(const Attend &call, long first, long last) {
     Memory memory;
     const Sources &sources = call.sources;
     const long n = sources.length, hidden = call.hidden;
     const Curve curve = Curve::of(sources.alpha);
     float *scores = (float *)memory.take((n + 16) * sizeof(float));
-    const Room<float> room = room_up_to<float>(n, memory);
+    const Scratch<float> scratch = Scratch<float>::up_to(n, memory);
     Support support(n, memory);
     for (long k = first; k < last; ++k) {
-        const long sentence = sources.of(k), real = sources.lengths[sentence];
+        const long sentence = sources.sentence_of(k), real = sources.lengths[sentence];
         const float *query = call.query + k * hidden, *keys = sources.keys + sentence * n * hidden;
         float *weights = call.weights + k * n;
         for (long j = 0; j < real; ++j) scores[j] = dot(query, keys + j * hidden, hidden);
         if (sources.alpha == 1)
             softmax(scores, real, weights);
         else
-            write_solved(scores, real, solve(scores, real, curve, room), room, curve, weights);
+            write_solved(scores, real, solve(scores, real, curve, scratch), scratch, curve,
+                         weights);
         support.find(weights, real);
         const float *values = sources.values + sentence * n * hidden;
         long i = 0;
@@ -102,7 +103,8 @@ TARGET void attend(const Attend &call, long first, long last) {
 
 // ---- backward --------------------------------------------------------------------------------
 
-// `row` receives the gradient before the tanh, as float32 in any case.
+// The gradient of row k before the tanh, in columns from i on; `row` (hidden,) receives it as
+// float32 in any case.
 INLINE void readout_back_part(const AttendBackward &call, float *row, long k, long i, long count) {
     const long place = k * call.hidden + i;
     Floats grad = read(call.grad_output.row(k) + i, count);
@@ -124,8 +126,9 @@ INLINE float jacobian_weight(float p, double alpha) {
     return alpha == 2 ? 1.0f : powf(p, (float)(2 - alpha));
 }
 
-// Replaces the probabilities on the support by the gradient in the scores: the Jacobian of
-// Proposition 1 in Peters, Niculae and Martins (2019).
+// Replaces the probabilities on the support by the gradient in the scores, given that of the
+// context vector, `grad` (hidden,): the Jacobian of Proposition 1 in Peters, Niculae and Martins
+// (2019).
 INLINE void scores_gradient(Support &support, const float *grad, const float *values, long hidden,
                             double alpha) {
     if (support.count == 1) {  // a probability of 1 is constant; 0 * nan stays nan
@@ -144,6 +147,7 @@ INLINE void scores_gradient(Support &support, const float *grad, const float *va
     for (long k = 0; k < support.count; ++k) support.factor[k] *= support.grad[k] - mean;
 }
 
+// The gradient of `attend`.
 TARGET void attend_backward(const AttendBackward &call, long first, long last) {
     Memory memory;
     const Sources &sources = call.sources;
@@ -151,7 +155,7 @@ TARGET void attend_backward(const AttendBackward &call, long first, long last) {
     Support support(n, memory);
     float *unrounded = call.half ? (float *)memory.take(hidden * sizeof(float)) : nullptr;
     for (long k = first; k < last; ++k) {
-        const long sentence = sources.of(k);
+        const long sentence = sources.sentence_of(k);
         float *grad = call.half ? unrounded : (float *)call.grad + k * hidden;
         long i = 0;
         for (; i + 16 <= hidden; i += 16) readout_back_part(call, grad, k, i, 16);
@@ -168,10 +172,4 @@ TARGET void attend_backward(const AttendBackward &call, long first, long last) {
             write(query + i, add_context(Floats{}, support, keys, hidden, i, hidden - i),
                   hidden - i);
     }
-}
-
-template <class T>
-TARGET const Kernels *kernels() {
-    static const Kernels all = {cell_forward, cell_backward, attend, attend_backward};
-    return &all;
 }

@@ -1,8 +1,10 @@
-// The pointwise cell of an LSTM and its gradient, compiled once for each instruction set.
+// The pointwise cell of an LSTM and its gradient, under one instruction set: see native_common.h.
+
+// ---- vectors of float32 and bfloat16 ---------------------------------------------------------
 
 // Reads or writes the first `count` numbers of a vector; the others are read as 0. A `count` that
 // the compiler knows to be all costs one instruction.
-#if ENTMAX_SET == 3
+#if ENTMAX_SET == ENTMAX_AVX512
 INLINE Floats read(const float *x, long count) {
     if (count == 16) return (Floats)_mm512_loadu_ps(x);
     return (Floats)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), x);
@@ -41,6 +43,8 @@ INLINE Floats read(const Bfloat16 *x, long count) {
     return v;
 }
 
+const uint32_t BFLOAT16_NAN = 0x7fc0;
+
 // Rounds to the nearest, and to the even one of two; nan stays nan.
 INLINE void write(Bfloat16 *out, Floats v, long count) {
     Bits bits;
@@ -49,7 +53,7 @@ INLINE void write(Bfloat16 *out, Floats v, long count) {
     const FloatMask real = v == v;
     Bits is_real;
     memcpy(&is_real, &real, sizeof is_real);
-    bits = (bits & is_real) | (0x7fc0u & ~is_real);
+    bits = (bits & is_real) | (BFLOAT16_NAN & ~is_real);
     const Halfs half = __builtin_convertvector(bits, Halfs);
     if (count == 16)
         memcpy(out, &half, sizeof half);
@@ -57,29 +61,31 @@ INLINE void write(Bfloat16 *out, Floats v, long count) {
         memcpy(out, &half, count * sizeof *out);
 }
 
-// e ** x to nearly full precision, with x clamped to [-87, 88]; nan stays nan.
+// ---- activations -----------------------------------------------------------------------------
+
+// e ** x to nearly full precision for any x, where `exponential<float>` of native_elementary.h
+// takes only those with a finite result: x is clamped to [-87, 88], nan stays nan.
 INLINE Floats exponential(Floats x) {
     Floats y = x < -87.0f ? Floats{} - 87.0f : x;
     y = y > 88.0f ? Floats{} + 88.0f : y;
-    // y = whole * log 2 + part, where adding 1.5 * 2 ** 23 rounds to a whole number. The logarithm
-    // is in two parts, so that the first product is exact; then the series of e ** part.
-    const Floats shifted = y * 1.44269504f + 0x1.8p23f, whole = shifted - 0x1.8p23f;
+    // y = whole * log 2 + part. The logarithm is in two parts, so that the first product is exact;
+    // then the series of e ** part.
+    const float round = Format<float>::round;
+    const Floats shifted = y * (float)LOG2_E + round, whole = shifted - round;
     const Floats part = (y - whole * 0.693145752f) - whole * 1.42860677e-6f;
     Floats e = Floats{} + 1.0f / 5040;
     for (float term : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
         e = e * part + term;
-    FloatMask power, result;
-    memcpy(&power, &shifted, sizeof power);
-    memcpy(&result, &e, sizeof e);
-    result += power << 23;
-    memcpy(&e, &result, sizeof e);
+    e = scaled<float>(e, shifted);
     return x == x ? e : x;
 }
 
 INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exponential(-x)); }
 INLINE Floats hyperbolic_tangent(Floats x) { return 2.0f * sigmoid(2.0f * x) - 1.0f; }
 
-// One row's columns from i on. T is the type of the products. The gates are in the order input,
+// ---- forward ---------------------------------------------------------------------------------
+
+// Row k, in columns from i on. T is the type of the products. The gates are in the order input,
 // forget, candidate, output.
 template <class T>
 INLINE void cell_part(const CellForward &call, long k, long i, long count) {
@@ -117,7 +123,9 @@ TARGET void cell_forward(const CellForward &call, long first, long last) {
         cell_rows<float>(call, first, last);
 }
 
-// The gradients of one row's columns from i on; `inside` is that in the new cell state.
+// ---- backward --------------------------------------------------------------------------------
+
+// The gradients of row k, in columns from i on; `inside` is that in the new cell state.
 template <class T>
 INLINE void cell_back_part(const CellBackward &call, long k, long i, long count) {
     const long hidden = call.hidden, place = k * hidden + i;
@@ -125,8 +133,7 @@ INLINE void cell_back_part(const CellBackward &call, long k, long i, long count)
     if (call.factors) grad *= read(call.factors + place, count);
     grad += read(call.grad_hidden.row(k) + i, count);
     Floats gate[4], grad_gate[4];
-    for (int g = 0; g < 4; ++g)
-        gate[g] = read(call.activations + (4 * k + g) * hidden + i, count);
+    for (int g = 0; g < 4; ++g) gate[g] = read(call.activations + (4 * k + g) * hidden + i, count);
     const Floats squashed = hyperbolic_tangent(read(call.cell_after + place, count));
     const Floats inside =
         read(call.grad_cell.row(k) + i, count) + grad * gate[3] * (1.0f - squashed * squashed);

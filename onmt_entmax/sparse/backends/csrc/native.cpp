@@ -5,24 +5,27 @@
 // it is compiled for three instruction sets, of which the processor's best runs.
 
 #include "sparse/backends/csrc/native_common.h"
+#include "sparse/backends/csrc/native_curve.h"
 
 namespace {
 
 // The fewest scores worth a thread.
 const long SCORES_OF_A_THREAD = 1 << 16;
 
+// The masks of attention: none, keys up to the query's place, booleans, or numbers to be added.
 enum { NO_MASK, CAUSAL, BOOLEANS, NUMBERS };
 
-// Rows (rows, n) of scores. Python packs this struct and the next, in this order.
+// Rows (rows, n) of scores. Python packs this struct and the next, as `Rows` and `Heads` of
+// ../cpu_module.py, in this order.
 struct Rows {
-    double alpha;          // of all rows, or
-    const double *alphas;  // (rows,), or null
-    const void *scores;
-    void *out;                // probabilities or logarithms; may be the scores; or null
+    double alpha;            // of all rows, if there are no alphas
+    const double *alphas;    // (rows,), or null
+    const void *scores;      // (rows, n)
+    void *out;               // (rows, n), probabilities or logarithms; may be the scores; or null
     void *shifted, *maxima;  // (rows,), shifted conjugates and largest scores; or null
-    int64_t logs;
+    int64_t logs;            // whether to write logarithms
     // What `scale_rows` needs, or null: thresholds and, above alpha 2, smallest probabilities,
-    // (rows, 2); supports of up to ``room`` scores, (rows, room), with their sizes (rows,), -1 if
+    // (rows, 2); supports of up to `room` scores, (rows, room), with their sizes (rows,), -1 if
     // they are larger.
     double *threshold;
     int64_t *count;
@@ -33,7 +36,7 @@ struct Rows {
 };
 
 // The scores of some heads, (count, queries, keys), which become weights; or gradients in weights,
-// which become those in scores. Of all heads, (outer, heads), the first has the number ``first``.
+// which become those in scores. Of all heads, (outer, heads), the first has the number `first`.
 struct Heads {
     int64_t first, queries;
     const double *alpha;  // (heads,)
@@ -41,19 +44,19 @@ struct Heads {
     const char *mask;
     int64_t mask_kind;
     int64_t mask_outer, mask_head, mask_row;  // strides, in numbers
-    double scale;            // of scores; in the gradient, of the result
-    double dropped_part;     // the probability of dropout
-    int64_t seed;
-    // Contiguous and like the scores. Weights that dropout drops are negative; ``used`` are the
+    double scale;                             // of scores; in the gradient, of the result
+    double dropped_part;                      // the probability of dropout
+    int64_t seed;                             // of dropout
+    // Contiguous and like the scores. Weights that dropout drops are negative; `used` are the
     // remaining ones over the probability of remaining, or null without dropout.
     void *weights, *used;
     const void *incoming;    // the gradient in the weights as used
-    void *gradient;          // in the scores; may be ``incoming``
+    void *gradient;          // in the scores; may be `incoming`
     double *alpha_gradient;  // (count, queries), or null if it is not wanted
 };
 
-// Works on the rows from ``first`` up to ``last``, of n scores each; ``packed`` is a struct `Rows`
-// or `Heads`. Returns whether a row has no probabilities.
+// Works on the rows from `first` up to `last`, of n scores each; `packed` is a struct `Rows` or
+// `Heads`. Returns whether a row is -inf everywhere, which is an error.
 typedef bool Kernel(const void *packed, long n, long first, long last, Memory &);
 struct Kernels {
     Kernel *map_rows, *scale_rows, *forward, *backward;
@@ -87,19 +90,17 @@ void take_range(void *data, long part) {
 }
 
 // Run a kernel over all rows. Arguments: type ("f" or "d"), threads, rows, n, packed struct.
-PyObject *run(PyObject *arguments, Kernel *Kernels::*kernel, size_t wanted) {
+PyObject *run(PyObject *arguments, Kernel *Kernels::*kernel, size_t struct_size) {
     int kind, threads;
     const char *packed;
     Py_ssize_t rows, n, size;
     if (!PyArg_ParseTuple(arguments, "Cinny#", &kind, &threads, &rows, &n, &packed, &size))
         return nullptr;
-    if ((size_t)size != wanted)
-        return PyErr_Format(PyExc_TypeError, "%zd bytes instead of %zu", size, wanted);
+    if ((size_t)size != struct_size)
+        return PyErr_Format(PyExc_TypeError, "%zd bytes instead of %zu", size, struct_size);
     const Kernels *all = kind == 'f' ? kernels<float>() : kernels<double>();
-    long parts = (long)((double)rows * n / SCORES_OF_A_THREAD);
-    if (parts > threads) parts = threads;
-    if (parts > rows) parts = rows;
-    Ranges ranges = {all->*kernel, packed, rows, n, parts < 1 ? 1 : parts, {false}, {false}};
+    const long parts = parts_of(rows, threads, (double)rows * n, SCORES_OF_A_THREAD);
+    Ranges ranges = {all->*kernel, packed, rows, n, parts, {false}, {false}};
     Py_BEGIN_ALLOW_THREADS;
     share(ranges.parts, take_range, &ranges);
     Py_END_ALLOW_THREADS;
@@ -134,8 +135,7 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "Entmax on a CPU.", -1, functions,
-                          nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "Entmax on a CPU.", -1, functions};
 
 }  // namespace
 

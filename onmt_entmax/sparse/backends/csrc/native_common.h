@@ -1,8 +1,9 @@
-// Common parts of the C++ extensions: the processor, threads, and the parameters of entmax.
+// Common parts of the C++ extensions: memory, threads, and the processor's instruction set.
 //
 // A file NAME.cpp defines `Kernels`, a table of functions, and includes native_sets.h with
-// ENTMAX_BODY set to a header. The header is compiled for three instruction sets, each in its own
-// namespace, of which the processor's best runs.
+// ENTMAX_BODY set to a header. This header and those that it includes are compiled for three
+// instruction sets, each in its own namespace, of which the processor's best runs. So they have no
+// include guards: each is included in one place.
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -24,41 +25,16 @@
 #include <immintrin.h>
 #endif
 
+// Instruction sets; the numbers are those of `use_instruction_set`. While a header is compiled for
+// one of them, ENTMAX_SET is its number, and TARGET the attribute of its functions.
+#define ENTMAX_ANY_PROCESSOR 1
+#define ENTMAX_AVX2 2
+#define ENTMAX_AVX512 3
+
 // Templates are instantiated at the end of the file, so each needs its own target attribute.
 #define INLINE inline __attribute__((always_inline)) TARGET
 
 namespace {
-
-struct Curve {
-    double alpha, beta, order, level;  // order = 1 / beta, level = beta ** (order + 1)
-    double wanted;                     // norm of the margins at the threshold
-    double least;                      // margins up to this are rounding of the threshold
-    int whole;                         // the order if it is a whole number, else -1
-
-    static Curve of(double alpha, int whole) {
-        const double beta = alpha - 1, order = whole > 0 ? whole : 1 / beta;
-        return {alpha, beta, order, pow(beta, order + 1), order, 0x1p-48 * order, whole};
-    }
-
-    // The order is whole up to the rounding of alpha; up to 10, products are cheaper than a power.
-    static Curve of(double alpha) {
-        const double order = 1 / (alpha - 1), whole = nearbyint(order);
-        const bool exact = fabs(order - whole) <= 3e-16 * whole * whole;
-        return of(alpha, exact && whole >= 1 && whole <= 10 ? (int)whole : -1);
-    }
-
-    // The same with a whole order, which needs products only. Margins are at most the norm wanted,
-    // so a higher order makes norms smaller and thresholds lower.
-    Curve bounding() const {
-        Curve curve = *this;
-        if (whole < 0) curve.order = curve.whole = (int)ceil(order);
-        return curve;
-    }
-
-    double norm(double total) const {
-        return order == 1 ? total : order == 2 ? sqrt(total) : pow(total, 1 / order);
-    }
-};
 
 // Memory that is freed with a piece of work.
 struct Memory {
@@ -75,23 +51,33 @@ struct Memory {
     }
 };
 
-int instruction_set = 1;
+int instruction_set = ENTMAX_ANY_PROCESSOR;
 
 int best_instruction_set() {
 #ifdef ENTMAX_SETS
     __builtin_cpu_init();
+    if (!__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi"))
+        return ENTMAX_ANY_PROCESSOR;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return 3;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 2;
+        return ENTMAX_AVX512;
+    if (__builtin_cpu_supports("avx2")) return ENTMAX_AVX2;
 #endif
-    return 1;
+    return ENTMAX_ANY_PROCESSOR;
 }
 
 // GCC's entry point to OpenMP, which every runtime that PyTorch may have loaded offers. Its threads
 // exist already; a second team would compete with them.
 typedef void Parallel(void (*body)(void *), void *data, unsigned threads, unsigned flags);
 Parallel *parallel = nullptr;
+
+// How many parts rows are divided into: one for each thread, but none with less work than pays.
+long parts_of(long rows, long threads, double work, double work_of_a_thread) {
+    long parts = (long)(work / work_of_a_thread);
+    if (parts > threads) parts = threads;
+    if (parts > rows) parts = rows;
+    return parts < 1 ? 1 : parts;
+}
 
 // Parts of some work, to be taken by any number of threads.
 struct Shares {
@@ -122,6 +108,7 @@ void share(long parts, void (*take)(void *data, long part), void *data) {
     for (std::thread &other : others) other.join();
 }
 
+// Takes the number of an instruction set, by default of the best, and returns it.
 PyObject *use_instruction_set(PyObject *, PyObject *arguments) {
     int wanted = 0;
     if (!PyArg_ParseTuple(arguments, "|i", &wanted)) return nullptr;

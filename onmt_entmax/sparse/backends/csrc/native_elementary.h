@@ -1,80 +1,169 @@
-// Logarithms and exponentials of whole vectors, and the loads and stores of a row's vectors, of
-// which the last may be a part; under one instruction set: see native_common.h.
+// Logarithms, exponentials and powers of whole vectors, under one instruction set: see
+// native_common.h. They are series, exact to about 1e-15 in float64, to the last places in float32.
 
-typedef unsigned FloatBits __attribute__((vector_size(64)));
-typedef uint64_t DoubleBits __attribute__((vector_size(64)));
-template <class T>
-struct Bits;
-template <>
-struct Bits<float> {
-    typedef FloatBits Of;
-};
-template <>
-struct Bits<double> {
-    typedef DoubleBits Of;
-};
+#include "sparse/backends/csrc/native_vectors.h"
 
-// log x for x > 0, given x - 1 as it was before rounding: relatively exact near 1.
-template <class T>
-INLINE typename Vector<T>::Of logarithm(typename Vector<T>::Of x, typename Vector<T>::Of less) {
-    typedef typename Vector<T>::Of V;
-    typedef typename Vector<T>::Mask M;
-    typedef Format<T> F;
-    M bit;
-    memcpy(&bit, &x, sizeof x);
-    M scale = (bit >> F::mantissa) - F::bias;
-    const M one = M{} + 1;
-    bit = (bit & ((one << F::mantissa) - 1)) | (one * F::bias << F::mantissa);
-    V m;
-    memcpy(&m, &bit, sizeof m);
-    const M low = m < (T)0.70710678118654752;
-    m = low ? m + m : m;
-    scale += low;
-    const V f = scale == 0 ? less : m - 1, s = f / (f + 2), s2 = s * s;
-    V series = V{} + (T)(1.0 / (2 * F::log_terms + 1));
-    for (int k = F::log_terms - 1; k >= 0; --k) series = series * s2 + (T)(1.0 / (2 * k + 1));
-    return __builtin_convertvector(scale, V) * (T)0.69314718055994531 + 2 * s * series;
-}
+constexpr double LOG_2 = 0.69314718055994531, LOG2_E = 1.4426950408889634;
+constexpr double SQRT_HALF = 0.70710678118654752;
 
+// 1 / k!, for k from 0 on.
 constexpr double OVER_FACTORIAL[] = {
     1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
     1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800,
     1.0 / 87178291200, 1.0 / 1307674368000, 1.0 / 20922789888000,
 };
 
+// The layout of a float type, and how many terms its series have.
+template <class T>
+struct Format;
+template <>
+struct Format<double> {
+    static const int mantissa = 52;  // bits
+    static const int bias = 1022;    // of the exponent of a mantissa in [1/2, 1)
+    static const int log_terms = 10, exponential_terms = 14;
+    static constexpr double least = -1020;     // exponent; below are denormal numbers, or nearly
+    static constexpr double round = 0x1.8p52;  // added to a number, this rounds it to a whole one
+};
+template <>
+struct Format<float> {
+    static const int mantissa = 23;
+    static const int bias = 126;
+    static const int log_terms = 4, exponential_terms = 7;
+    static constexpr float least = -125;
+    static constexpr float round = 0x1.8p23;
+};
+
+// ---- logarithms ------------------------------------------------------------------------------
+
+// x = mantissa * 2 ** exponent, with a mantissa in [sqrt(1/2), sqrt(2)), so that logarithms of
+// numbers near 1 are those of their mantissas alone.
+template <class T>
+struct Split {
+    typename Vector<T>::Of mantissa;
+    typename Vector<T>::Mask exponent;
+
+    // For x > 0.
+    static INLINE Split of(typename Vector<T>::Of x) {
+        typedef typename Vector<T>::Mask M;
+        typedef Format<T> F;
+        M bit;
+        memcpy(&bit, &x, sizeof x);
+        M exponent = (bit >> F::mantissa) - F::bias;
+        const M one = M{} + 1;
+        bit = (bit & ((one << F::mantissa) - 1)) | (one * F::bias << F::mantissa);
+        typename Vector<T>::Of mantissa;
+        memcpy(&mantissa, &bit, sizeof mantissa);
+        const M low = mantissa < (T)SQRT_HALF;  // -1 where it holds
+        return {low ? mantissa + mantissa : mantissa, exponent + low};
+    }
+};
+
+// log((1 + s) / (1 - s)) / (2 s) = 1 + s^2 / 3 + s^4 / 5 + ...
+template <class T>
+INLINE typename Vector<T>::Of log_series(typename Vector<T>::Of s) {
+    typedef typename Vector<T>::Of V;
+    const int terms = Format<T>::log_terms;
+    const V s2 = s * s;
+    V series = V{} + (T)(1.0 / (2 * terms + 1));
+    for (int k = terms - 1; k >= 0; --k) series = series * s2 + (T)(1.0 / (2 * k + 1));
+    return series;
+}
+
+// log x for x > 0, given x - 1 as it was before rounding: relatively exact near 1.
+template <class T>
+INLINE typename Vector<T>::Of logarithm(typename Vector<T>::Of x, typename Vector<T>::Of less) {
+    typedef typename Vector<T>::Of V;
+    const Split<T> split = Split<T>::of(x);
+    const V f = split.exponent == 0 ? less : split.mantissa - 1, s = f / (f + 2);
+    return __builtin_convertvector(split.exponent, V) * (T)LOG_2 + 2 * s * log_series<T>(s);
+}
+
+// ---- exponentials ----------------------------------------------------------------------------
+
+// x * 2 ** whole, where the lowest bits of `shifted`, whole + Format<T>::round, are those of whole.
+template <class T>
+INLINE typename Vector<T>::Of scaled(typename Vector<T>::Of x, typename Vector<T>::Of shifted) {
+    typename Vector<T>::Mask bits, whole;
+    memcpy(&bits, &x, sizeof x);
+    memcpy(&whole, &shifted, sizeof shifted);
+    bits += whole << Format<T>::mantissa;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 // exp(y), and 0 where it would be denormal: such numbers are slow.
 template <class T>
 INLINE typename Vector<T>::Of exponential(typename Vector<T>::Of y) {
     typedef typename Vector<T>::Of V;
-    typedef typename Vector<T>::Mask M;
     typedef Format<T> F;
-    const V in_twos = y * (T)1.4426950408889634;
-    const M gone = in_twos < F::least;
+    const V in_twos = y * (T)LOG2_E;
+    const typename Vector<T>::Mask gone = in_twos < F::least;
     const V shifted = (gone ? V{} : in_twos) + F::round, whole = shifted - F::round;
     // The logarithm of 2 in two parts, so that the difference is exact.
-    const T near = sizeof(T) == 4 ? (T)0x1.62e4p-1 : (T)0x1.62e42fefa0000p-1;
-    const T rest = (T)(sizeof(T) == 4 ? 0x1.7f7d1cf79abcap-20 : 0x1.cf79abc9e3b3ap-40);
-    const V part = (gone ? V{} : y) - whole * near - whole * rest;
+    const T high = sizeof(T) == 4 ? (T)0x1.62e4p-1 : (T)0x1.62e42fefa0000p-1;
+    const T low = (T)(sizeof(T) == 4 ? 0x1.7f7d1cf79abcap-20 : 0x1.cf79abc9e3b3ap-40);
+    const V part = (gone ? V{} : y) - whole * high - whole * low;
     V e = V{} + (T)OVER_FACTORIAL[F::exponential_terms];
     for (int k = F::exponential_terms - 1; k >= 0; --k) e = e * part + (T)OVER_FACTORIAL[k];
-    M power, result;
-    memcpy(&power, &shifted, sizeof power);
-    memcpy(&result, &e, sizeof e);
-    result += power << F::mantissa;
-    memcpy(&e, &result, sizeof e);
-    return gone ? V{} : e;
+    return gone ? V{} : scaled<T>(e, shifted);
 }
 
-// The scores from i on, padded with -inf at the end of the row; `store_some` leaves padding out.
+// 2 ** y for y below the largest exponent, nearly 0 below the least.
 template <class T>
-INLINE typename Vector<T>::Of load_some(const T *x, long i, long n) {
-    return i + Vector<T>::size <= n ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
+INLINE typename Vector<T>::Of power_of_two(typename Vector<T>::Of y) {
+    typedef typename Vector<T>::Of V;
+    typedef Format<T> F;
+    y = y < F::least ? V{} + F::least : y;
+    const V shifted = y + F::round, part = (y - (shifted - F::round)) * (T)LOG_2;
+    V e = V{} + 1;
+    for (int k = F::exponential_terms; k >= 1; --k) e = e * (part * (T)(1.0 / k)) + 1;
+    return scaled<T>(e, shifted);
 }
 
+// ---- powers ----------------------------------------------------------------------------------
+
+// (x / 2 ** lift) ** exponent for x > 0.
 template <class T>
-INLINE void store_some(T *out, long i, long n, typename Vector<T>::Of v) {
-    if (i + Vector<T>::size <= n)
-        store<T>(out + i, v);
-    else
-        store_part<T>(out + i, v, n - i);
+INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T exponent, int lift = 0) {
+    typedef typename Vector<T>::Of V;
+    const Split<T> split = Split<T>::of(x);
+    const V s = (split.mantissa - 1) / (split.mantissa + 1);
+    const V logs =
+        log_series<T>(s) * s * (T)(2 * LOG2_E) + __builtin_convertvector(split.exponent - lift, V);
+    return power_of_two<T>(logs * exponent);
+}
+
+// x ** exponent for x > 0, exact enough for scores of type S; meaningless at 0. Only with float64
+// scores, the series' last digits would be seen.
+template <class S>
+INLINE Doubles power_any(Doubles x, double exponent) {
+    if (sizeof(S) == 4) return power_by_series<double>(x, exponent);
+    for (int lane = 0; lane < 8; ++lane) x[lane] = x[lane] > 0 ? pow(x[lane], exponent) : 0.0;
+    return x;
+}
+template <class S>
+INLINE Floats power_any(Floats x, double exponent) {
+    return power_by_series<float>(x, (float)exponent);
+}
+
+// base ** whole for base >= 0 and whole >= 0, with 0 ** 0 = 0 outside the support.
+template <class V>
+INLINE V power_whole(V base, int whole) {
+    if (whole == 1) return base;
+    if (whole == 2) return base * base;
+    const V none = V{}, ones = none + 1;
+    V result = base > 0 ? ones : none;
+    for (; whole; whole >>= 1, base *= base)
+        if (whole & 1) result *= base;
+    return result;
+}
+
+// base ** (order - less) for base >= 0, less 0 or 1; 0 for 0. See `power_any` for S.
+template <class S, Form form, class V>
+INLINE V power(V base, const Curve &curve, int less) {
+    if (form == ONE) return less ? power_whole(base, 0) : base;
+    if (form == TWO) return less ? base : base * base;
+    if (form == WHOLE) return power_whole(base, curve.whole - less);
+    const V result = power_any<S>(base, curve.order - less);
+    return base > 0 ? result : V{};
 }

@@ -1,69 +1,78 @@
-// A row solved in logarithms, under one instruction set.
+// A row solved in logarithms, under one instruction set: see native_common.h.
 //
 // native_threshold.h solves a row in the power form, which magnifies rounding as alpha nears 1.
 // Below 1.1, and in rows of attention, which are short, Newton's method runs on logarithms instead,
-// in the type of the scores:
+// in the type of the scores, for the shift s of log-probabilities:
 //
-//     log p = log1p(beta (x - m - s)) / beta,  s = t + 1 / beta.
+//     log p = log1p(beta (x - max x - s)) / beta,  s = t + 1 / beta,
+//
+// which at alpha 1 is that of softmax, log p = x - max x - s.
 
-// Sums over a row, of which only a few numbers are added in the type of the scores.
-struct Sums {
-    double total = 0, slope = 0, energy = 0;
-};
+// Below this alpha, the power form loses digits; whole orders are exact.
+const double LOWEST_ALPHA_OF_POWERS = 1.1;
+INLINE bool takes_logarithms(const Curve &curve) {
+    return curve.whole == NOT_WHOLE && curve.alpha < LOWEST_ALPHA_OF_POWERS;
+}
 
-// Sums at a shift; with ``out``, write probabilities or their logarithms.
+// Sums over a row (n,) at a shift; if there is `out`, write probabilities or their logarithms.
 template <class T>
 TARGET Sums at_shift(const T *x, long n, T maximum, double shift, const Curve &curve, T *out,
                      bool logs) {
     typedef typename Vector<T>::Of V;
-    const T beta = (T)curve.beta, near = (T)shift, rest = (T)(shift - (double)near);
-    const long size = Vector<T>::size, flush = 64 * size;
+    // The shift in two parts, since T has too few digits for it.
+    const T high = (T)shift, low = (T)(shift - (double)high);
+    const T beta = (T)curve.beta, order = (T)curve.order;
     Sums sums;
-    for (long begin = 0; begin < n; begin += flush) {
-        V total = {}, slope = {}, energy = {};
-        for (long i = begin; i < n && i < begin + flush; i += size) {
-            const V from_shift = ((load_some(x, i, n) - maximum) - near) - rest;
-            const V u = from_shift * beta, base = 1 + u;
-            const V log = beta == 0 ? from_shift : logarithm<T>(base, u) * (T)curve.order;
+    for (long begin = 0; begin < n; begin += CHUNK<T>) {
+        LaneSums<T> lanes;
+        for (long i = begin; i < n && i < begin + CHUNK<T>; i += Vector<T>::size) {
+            const V from_shift = ((load_at<T>(x, i, n) - maximum) - high) - low;
+            const V u = from_shift * beta, base = 1 + u;  // p^beta
+            const V log_p = beta == 0 ? from_shift : logarithm<T>(base, u) * order;
             const auto inside = beta == 0 ? from_shift > -(T)INFINITY : base > 0;
-            const V e = exponential<T>(log), p = inside ? e : V{};
-            total += p;
-            slope += p > 0 ? p / base : V{};
-            energy += p > 0 ? p * base : V{};
+            const V e = exponential<T>(log_p), p = inside ? e : V{};
+            lanes.total += p;
+            lanes.slope += p > 0 ? p / base : V{};
+            lanes.energy += p > 0 ? p * base : V{};
             if (!out) continue;
             if (logs)
-                store_some(out, i, n, inside ? log : V{} - (T)INFINITY);
+                store_at(out, i, n, inside ? log_p : V{} - (T)INFINITY);
             else
-                store_some(out, i, n, inside & (p == 0) ? V{} + smallest<T>() : p);
+                store_at(out, i, n, inside & (p == 0) ? V{} + smallest<T>() : p);
         }
-        sums.total += sum_of<T>(total);
-        sums.slope += sum_of<T>(slope);
-        sums.energy += sum_of<T>(energy);
+        sums.total += sum_of<T>(lanes.total);
+        sums.slope += sum_of<T>(lanes.slope);
+        sums.energy += sum_of<T>(lanes.energy);
     }
     return sums;
 }
 
-// Solve a row in logarithms and write it, if there is ``out``; the threshold is the shift.
+// Newton's step to the shift at which the sum of the probabilities is 1. It is that of the norm in
+// native_threshold.h, written so that nothing cancels near beta 0.
+INLINE double rise_of(const Sums &sums, double beta) {
+    const double excess = log(sums.total);
+    if (beta == 0) return excess;
+    return -sums.total * expm1(-beta * excess) / (beta * sums.slope);
+}
+
+// Solve a row (n,); if there is `out`, write probabilities or their logarithms, nan if it has no
+// solution. The threshold is the shift, and there is no list.
 template <class T>
-TARGET Solved in_logarithms(const T *x, long n, T maximum, const Curve &curve, T *out, bool logs) {
-    if (!(maximum - maximum == 0)) {
+TARGET Solved solve_in_logarithms(const T *x, long n, T maximum, const Curve &curve, T *out,
+                                  bool logs) {
+    if (!is_finite(maximum)) {
         for (long i = 0; out && i < n; ++i) out[i] = (T)NAN;
-        return {maximum, (double)NAN, (double)NAN, -1};
+        return Solved::none(maximum);
     }
-    const double enough = short_step<T>(n, curve);
+    const double tolerance = short_step<T>(n, curve);
     double shift = 0;
-    for (int step = 0; step < 100; ++step) {
+    for (int step = 0; step < MOST_STEPS; ++step) {
         const Sums sums = at_shift<T>(x, n, maximum, shift, curve, nullptr, false);
-        const double excess = log(sums.total);
-        const double rise = curve.beta == 0 ? excess
-                                            : -sums.total * expm1(-curve.beta * excess) /
-                                                  (curve.beta * sums.slope);
+        const double rise = rise_of(sums, curve.beta);
         shift += rise;
-        if (!(rise > enough)) break;
+        if (!(rise > tolerance)) break;
     }
     const Sums last = at_shift(x, n, maximum, shift, curve, out, logs);
     const double shifted = shift + (last.energy - 1) / curve.alpha;
-    return {maximum, shift, shifted < 0 ? 0 : shifted, -1};
+    return {maximum, shift, shifted < 0 ? 0 : shifted, NO_LIST};
 }
-
-INLINE bool takes_logarithms(const Curve &curve) { return curve.whole < 0 && curve.alpha < 1.1; }

@@ -1,114 +1,146 @@
-// Loops over rows of scores, under one instruction set: the mapping, its logarithm and its conjugate
-// (`map_rows`), and the probabilities of a row that was solved before, times a factor (`scale_rows`).
-// Each row is solved in the form that suits its alpha: native_threshold.h, native_logarithms.h below
-// 1.1, native_anchor.h above 2.
+// Loops over rows of scores, under one instruction set: see native_common.h. `map_rows` writes the
+// mapping, its logarithm and its conjugate; `scale_rows` writes the probabilities of rows that were
+// solved before, times a factor. Each row is solved in the form that suits its alpha:
+// native_threshold.h, native_logarithms.h near 1, native_anchor.h above 2.
 
-// Write the logarithms of the probabilities of a solved row up to alpha 2.
+// The logarithms of the probabilities of some scores; `out` may be the scores.
 template <class T>
-TARGET void write_logs(const T *x, long n, const Solved &solved, Room<T> room, const Curve &curve,
-                       T *out) {
-    const T *score = solved.count < 0 ? x : room.score;
-    if (solved.count >= 0)
-        for (long i = 0; i < n; ++i) out[i] = -(T)INFINITY;
-    for (long k = 0; k < (solved.count < 0 ? n : solved.count); ++k) {
-        const double u = margins((double)score[k], solved.maximum, solved.threshold, curve);
-        out[solved.count < 0 ? k : room.column[k]] =
-            u > 0 ? (T)(curve.order * log(u * curve.beta)) : -(T)INFINITY;
-    }
-}
-
-// Copy the probabilities of a support above 0, if there is room for them; return their number, else
-// -1.
-template <class T>
-TARGET long keep_list(long count, long members, Room<T> room, const Rows &work, long row) {
-    if (count < 0 || members > work.room) return -1;
-    int32_t *column = work.column + row * work.room;
-    T *value = (T *)work.value + row * work.room;
+TARGET void write_logs_of(const T *x, long count, const Solved &solved, const Curve &curve,
+                          T *out) {
     for (long k = 0; k < count; ++k) {
-        if (!(room.score[k] > 0)) continue;
-        *column++ = room.column[k];
-        *value++ = room.score[k];
+        const double u = margins((double)x[k], solved.maximum, solved.threshold, curve);
+        out[k] = u > 0 ? (T)(curve.order * log(u * curve.beta)) : -(T)INFINITY;
     }
-    return members;
 }
 
-// Keep the support of a solved row, if there is room for it; return its size, else -1.
+// The logarithms of the probabilities of a row (n,) that `solve` solved. A list becomes theirs.
 template <class T>
-TARGET long keep_support(const Solved &solved, const Curve &curve, Room<T> room, const Rows &work,
-                         long row) {
-    long members = 0;
-    for (long k = 0; k < solved.count; ++k)
-        members += room.score[k] - solved.maximum - solved.threshold > curve.least;
-    if (solved.count < 0 || members > work.room) return -1;
-    finish(room.score, room.score, solved.count, solved, curve);
-    return keep_list(solved.count, members, room, work, row);
+TARGET void write_logs(const T *x, long n, const Solved &solved, Scratch<T> scratch,
+                       const Curve &curve, T *out) {
+    if (!solved.has_list()) {
+        write_logs_of(x, n, solved, curve, out);
+        return;
+    }
+    write_logs_of(scratch.score, solved.count, solved, curve, scratch.score);
+    spread_list(scratch, solved.count, n, -(T)INFINITY, out);
 }
 
-// Solve rows; write what `Rows` has memory for: probabilities or their logarithms, conjugates, and
-// what `scale_rows` needs.
+// Write a row (n,) that `solve_above_two` solved, whose list is finished; nan without a solution.
+template <class T>
+INLINE void spread_support(Scratch<T> list, long n, const Solved &solved, bool logs, T *out) {
+    const T zero = logs ? -(T)INFINITY : (T)0;
+    spread_list(list, solved.count, n, solved.has_solution() ? zero : (T)NAN, out);
+}
+
+// Solve a row (n,); if there is `out`, write probabilities or their logarithms.
+template <class T>
+INLINE Solved solve_and_write(const T *x, long n, const Curve &curve, Scratch<T> scratch, bool logs,
+                              T *out) {
+    if (curve.alpha > 2) {
+        const Solved solved = solve_above_two(x, n, curve, scratch);
+        finish_support(scratch, solved, curve, logs);
+        if (out) spread_support(scratch, n, solved, logs, out);
+        return solved;
+    }
+    if (takes_logarithms(curve)) {
+        const T maximum = block_maxima(x, n, scratch.maxima);
+        return solve_in_logarithms(x, n, maximum, curve, out, logs);
+    }
+    const Solved solved = solve(x, n, curve, scratch);
+    if (out && logs && solved.has_solution())
+        write_logs(x, n, solved, scratch, curve, out);
+    else if (out)
+        write_solved(x, n, solved, scratch, curve, out);
+    return solved;
+}
+
+// The size of the support of a row with a list, of whose scores some may lie on the threshold.
+// Above alpha 2 the list is the support.
+template <class T>
+INLINE long size_of_support(const Solved &solved, const Curve &curve, Scratch<T> list) {
+    if (curve.alpha > 2) return solved.count;
+    long size = 0;
+    for (long k = 0; k < solved.count; ++k)
+        size += list.score[k] - solved.maximum - solved.threshold > curve.least;
+    return size;
+}
+
+// Keep the support of a row that was solved without `out`, if there is a list, and room for it;
+// return its size, else NO_LIST.
+template <class T>
+TARGET long keep_support(const Solved &solved, const Curve &curve, Scratch<T> list,
+                         const Rows &rows, long row) {
+    if (!solved.has_list()) return NO_LIST;
+    const long size = size_of_support(solved, curve, list);
+    if (size > rows.room) return NO_LIST;
+    if (curve.alpha <= 2) write_list(list.score, list.score, solved.count, solved, curve);
+    int32_t *column = rows.column + row * rows.room;
+    T *value = (T *)rows.value + row * rows.room;
+    for (long k = 0; k < solved.count; ++k) {
+        if (!(list.score[k] > 0)) continue;
+        *column++ = list.column[k];
+        *value++ = list.score[k];
+    }
+    return size;
+}
+
+// Solve rows (rows, n); write what `Rows` has memory for: probabilities or their logarithms,
+// conjugates, and what `scale_rows` needs. Returns whether a row is -inf everywhere.
 template <class T>
 TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &memory) {
-    const Rows &work = *(const Rows *)packed;
-    const Room<T> room = room_up_to<T>(n, memory);
-    Curve curve = Curve::of(work.alpha);
+    const Rows &rows = *(const Rows *)packed;
+    const Scratch<T> scratch = Scratch<T>::up_to(n, memory);
+    Curve curve = Curve::of(rows.alpha);
     bool impossible = false;
     for (long row = first; row < last; ++row) {
-        if (work.alphas && work.alphas[row] != curve.alpha) curve = Curve::of(work.alphas[row]);
-        const T *x = (const T *)work.scores + row * n;
-        T *out = work.out ? (T *)work.out + row * n : nullptr;
-        Solved solved;
-        const bool above_two = curve.alpha > 2;
-        if (above_two) {
-            solved = solve_above_two(x, n, curve, room);
-            finish_support(room, solved, curve, work.logs);
-            if (out) spread_support(room, n, solved, work.logs, out);
-        } else if (takes_logarithms(curve)) {
-            const T maximum = block_maxima(x, n, depth_of<T>(n), room.maxima);
-            solved = in_logarithms(x, n, maximum, curve, out, work.logs);
-        } else {
-            solved = solve(x, n, curve, room);
-            if (work.logs && solved.threshold == solved.threshold)
-                write_logs(x, n, solved, room, curve, out);
-            else if (out)
-                write_solved(x, n, solved, room, curve, out);
-        }
+        if (rows.alphas && rows.alphas[row] != curve.alpha) curve = Curve::of(rows.alphas[row]);
+        const T *x = (const T *)rows.scores + row * n;
+        T *out = rows.out ? (T *)rows.out + row * n : nullptr;
+        const Solved solved = solve_and_write(x, n, curve, scratch, rows.logs, out);
         impossible |= solved.maximum == -INFINITY;
-        if (work.shifted) ((T *)work.shifted)[row] = (T)solved.shifted;
-        if (work.maxima) ((T *)work.maxima)[row] = (T)solved.maximum;
-        if (work.threshold) {
-            work.threshold[2 * row] = solved.threshold;
-            work.threshold[2 * row + 1] = solved.least;
+        if (rows.shifted) ((T *)rows.shifted)[row] = (T)solved.shifted;
+        if (rows.maxima) ((T *)rows.maxima)[row] = (T)solved.maximum;
+        if (rows.threshold) {
+            rows.threshold[2 * row] = solved.threshold;
+            rows.threshold[2 * row + 1] = solved.least;
         }
-        if (work.count)
-            work.count[row] = above_two ? keep_list(solved.count, solved.count, room, work, row)
-                                        : keep_support(solved, curve, room, work, row);
+        if (rows.count) rows.count[row] = keep_support(solved, curve, scratch, rows, row);
     }
     return impossible;
 }
 
-// Write the probabilities of rows that `map_rows` has solved, times a factor for each row.
+// Write the probabilities of a row (n,), given its threshold and its smallest probability.
+template <class T>
+INLINE void write_again(const T *x, long n, T maximum, double threshold, double least,
+                        const Curve &curve, T *out) {
+    const bool has_solution = threshold == threshold;
+    if (takes_logarithms(curve) && has_solution)
+        at_shift(x, n, maximum, threshold, curve, out, false);
+    else if (curve.alpha > 2 && has_solution)
+        write_above_two(x, n, threshold, least, curve, out);
+    else
+        write_row(x, n, maximum, threshold, curve, out);
+}
+
+// Write the probabilities of rows (rows, n) that `map_rows` has solved, times a factor for each
+// row. Returns false: `map_rows` has refused rows without probabilities.
 template <class T>
 TARGET bool scale_rows(const void *packed, long n, long first, long last, Memory &) {
-    const Rows &work = *(const Rows *)packed;
-    Curve curve = Curve::of(work.alpha);
+    const Rows &rows = *(const Rows *)packed;
+    Curve curve = Curve::of(rows.alpha);
     for (long row = first; row < last; ++row) {
-        if (work.alphas && work.alphas[row] != curve.alpha) curve = Curve::of(work.alphas[row]);
-        const T *x = (const T *)work.scores + row * n, factor = ((const T *)work.factor)[row];
-        T *out = (T *)work.out + row * n;
-        const T maximum = ((const T *)work.maxima)[row];
-        const double threshold = work.threshold[2 * row], least = work.threshold[2 * row + 1];
-        if (work.count[row] >= 0) {
+        if (rows.alphas && rows.alphas[row] != curve.alpha) curve = Curve::of(rows.alphas[row]);
+        const T *x = (const T *)rows.scores + row * n, factor = ((const T *)rows.factor)[row];
+        T *out = (T *)rows.out + row * n;
+        if (rows.count[row] != NO_LIST) {
             memset(out, 0, n * sizeof(T));
-            for (long k = row * work.room; k < row * work.room + work.count[row]; ++k)
-                out[work.column[k]] = ((const T *)work.value)[k] * factor;
+            for (long k = row * rows.room; k < row * rows.room + rows.count[row]; ++k)
+                out[rows.column[k]] = ((const T *)rows.value)[k] * factor;
             continue;
         }
-        if (takes_logarithms(curve) && threshold == threshold)
-            at_shift(x, n, maximum, threshold, curve, out, false);
-        else if (curve.alpha > 2 && threshold == threshold)
-            write_above_two(x, n, threshold, least, curve, out);
-        else
-            write_row(x, n, maximum, threshold, curve, out);
+        const T maximum = ((const T *)rows.maxima)[row];
+        const double *threshold = rows.threshold + 2 * row;  // and the smallest probability
+        write_again(x, n, maximum, threshold[0], threshold[1], curve, out);
         for (long i = 0; i < n; ++i) out[i] *= factor;
     }
     return false;

@@ -1,6 +1,13 @@
-// Probabilities of one solved row, under one instruction set: see native_common.h.
+// The probabilities of one solved row up to alpha 2, under one instruction set: see
+// native_common.h.
 
 #include "sparse/backends/csrc/native_threshold.h"
+
+// A list of more than this part of a row is slower than the whole row.
+const long SMALLEST_PART = 4;
+// Eight times float32's rounding of a difference to the maximum near the threshold, in relation to
+// the order, which such a difference does not exceed.
+const double MARGIN_ROUNDING = 0x1p-21;
 
 // The margins of scores in float64, 0 outside the support. This alone decides what is in the
 // support, for probabilities and for logarithms.
@@ -16,119 +23,113 @@ INLINE T smallest() {
     return sizeof(T) == 4 ? 0x1p-149 : 0x1p-1074;
 }
 
-// Probabilities of scores, computed in float64; ``out`` may be the scores.
-template <class T, int form>
-TARGET void finish_in(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
+// ---- a list ----------------------------------------------------------------------------------
+
+// Probabilities of some scores, computed in float64; `out` may be the scores.
+template <class T, Form form>
+TARGET void write_list_in(const T *x, T *out, long count, const Solved &solved,
+                          const Curve &curve) {
     T part[8];
-    for (long k = 0; k < n; k += 8) {
-        const long left = n - k < 8 ? n - k : 8;
-        const Doubles v =
-            left == 8 ? Load<double, T>::from(x + k) : load_part<double, T>(x + k, left);
-        const Doubles u = margins(v, solved.maximum, solved.threshold, curve);
+    for (long k = 0; k < count; k += 8) {
+        const Doubles u =
+            margins(load_at<double>(x, k, count), solved.maximum, solved.threshold, curve);
         const Doubles p = power<T, form>(u * curve.beta, curve, 0);
         for (int lane = 0; lane < 8; ++lane) part[lane] = (T)p[lane];
-        // Lower powers than these cannot round to 0.
+        // The powers of ONE and TWO cannot round to 0.
         if ((form == WHOLE || form == ANY) && bits((u > 0) & (p < smallest<T>())))
             for (int lane = 0; lane < 8; ++lane)
                 if (u[lane] > 0 && part[lane] == 0) part[lane] = smallest<T>();
-        memcpy(out + k, part, left * sizeof(T));
+        memcpy(out + k, part, (count - k < 8 ? count - k : 8) * sizeof(T));
     }
 }
 
 template <class T>
-TARGET void finish(const T *x, T *out, long n, const Solved &solved, const Curve &curve) {
-    switch (curve.whole) {
-        case 1:
-            return finish_in<T, ONE>(x, out, n, solved, curve);
-        case 2:
-            return finish_in<T, TWO>(x, out, n, solved, curve);
-        case -1:
-            return finish_in<T, ANY>(x, out, n, solved, curve);
+TARGET void write_list(const T *x, T *out, long count, const Solved &solved, const Curve &curve) {
+    switch (curve.form()) {
+        case ONE:
+            return write_list_in<T, ONE>(x, out, count, solved, curve);
+        case TWO:
+            return write_list_in<T, TWO>(x, out, count, solved, curve);
+        case WHOLE:
+            return write_list_in<T, WHOLE>(x, out, count, solved, curve);
         default:
-            return finish_in<T, WHOLE>(x, out, n, solved, curve);
+            return write_list_in<T, ANY>(x, out, count, solved, curve);
     }
 }
 
-// Replace the margins in float32 that may be rounding by those in float64.
-INLINE Floats exact_near(Floats u, Floats score, double maximum, double threshold, float near,
-                         const Curve &curve) {
+// ---- a whole row -----------------------------------------------------------------------------
+
+// Margins in the type of the scores, where those of a size up to `near`, which may be rounding, are
+// computed in float64.
+INLINE Floats exact_near_0(Floats u, Floats score, double maximum, double threshold, float near,
+                           const Curve &curve) {
     if (!bits((u < near) & (u > -near))) return u;
     for (int lane = 0; lane < 16; ++lane)
         if (u[lane] < near && u[lane] > -near)
             u[lane] = (float)margins((double)score[lane], maximum, threshold, curve);
     return u;
 }
-INLINE Doubles exact_near(Doubles u, Doubles, double, double, double, const Curve &curve) {
+INLINE Doubles exact_near_0(Doubles u, Doubles, double, double, double, const Curve &curve) {
     return u > curve.least ? u : Doubles{};
 }
 
-// Probabilities of a whole row.
-template <class T, int form>
+// Probabilities of a row (n,), computed in its type.
+template <class T, Form form>
 TARGET void write_row_in(const T *x, long n, T maximum, double threshold, const Curve &curve,
                          T *out) {
     typedef typename Vector<T>::Of V;
-    const long size = Vector<T>::size;
-    typedef typename Vector<T>::Mask M;
-    const T close = (T)threshold, rest = (T)(threshold - (double)close), beta = (T)curve.beta;
-    const T near = (T)(0x1p-21 * curve.order);
-    for (long i = 0; i < n; i += size) {
-        const bool whole = i + size <= n;
-        const V v = whole ? Load<T, T>::from(x + i) : load_part<T, T>(x + i, n - i);
-        V u = ((v - maximum) - close) - rest;
-        u = exact_near(u, v, maximum, threshold, near, curve);
+    // The threshold in two parts, since T has too few digits for it.
+    const T high = (T)threshold, low = (T)(threshold - (double)high), beta = (T)curve.beta;
+    const T near = (T)(MARGIN_ROUNDING * curve.order);
+    for (long i = 0; i < n; i += Vector<T>::size) {
+        const V v = load_at<T>(x, i, n);
+        V u = exact_near_0(((v - maximum) - high) - low, v, maximum, threshold, near, curve);
         u = u > 0 ? u : V{};
         V p = power<T, form>(u * beta, curve, 0);
         if (form == WHOLE || form == ANY) {
-            const M lost = (u > 0) & (p == 0);
+            const typename Vector<T>::Mask lost = (u > 0) & (p == 0);
             if (bits(lost)) p = lost ? V{} + smallest<T>() : p;
         }
-        if (whole)
-            store<T>(out + i, p);
-        else
-            store_part<T>(out + i, p, n - i);
+        store_at(out, i, n, p);
     }
 }
 
+// Probabilities of a row (n,), nan if it has no solution.
 template <class T>
-TARGET void write_row(const T *x, long n, T maximum, double threshold, const Curve &curve,
-                      T *out) {
+TARGET void write_row(const T *x, long n, T maximum, double threshold, const Curve &curve, T *out) {
     if (threshold != threshold) {
         for (long i = 0; i < n; ++i) out[i] = (T)NAN;
         return;
     }
-    switch (curve.whole) {
-        case 1:
+    switch (curve.form()) {
+        case ONE:
             return write_row_in<T, ONE>(x, n, maximum, threshold, curve, out);
-        case 2:
+        case TWO:
             return write_row_in<T, TWO>(x, n, maximum, threshold, curve, out);
-        case -1:
-            return write_row_in<T, ANY>(x, n, maximum, threshold, curve, out);
-        default:
+        case WHOLE:
             return write_row_in<T, WHOLE>(x, n, maximum, threshold, curve, out);
+        default:
+            return write_row_in<T, ANY>(x, n, maximum, threshold, curve, out);
     }
 }
 
-// For rows of any length up to n; a shorter row may have more candidates, or smaller blocks.
+// ---- either ----------------------------------------------------------------------------------
+
+// Write a row (n,) from the first `count` entries of a list, with one value at all other places.
 template <class T>
-TARGET Room<T> room_up_to(long n, Memory &memory) {
-    const long size = Vector<T>::size, shallow = 4, deep = 16, most = n + (deep + 1) * size;
-    Room<T> room;
-    room.maxima = (T *)memory.take((n / (shallow * size) + 2) * size * sizeof(T));
-    room.score = (T *)memory.take(most * sizeof(T));
-    room.column = (int *)memory.take(most * sizeof(int));
-    return room;
+TARGET void spread_list(Scratch<T> list, long count, long n, T outside, T *out) {
+    for (long i = 0; i < n; ++i) out[i] = outside;
+    for (long k = 0; k < count; ++k) out[list.column[k]] = list.score[k];
 }
 
-// Probabilities of a solved row.
+// Probabilities of a solved row (n,). A list becomes that of the probabilities.
 template <class T>
-TARGET void write_solved(const T *x, long n, const Solved &solved, Room<T> room, const Curve &curve,
-                         T *out) {
-    const bool dense = solved.count < 0 || 4 * solved.count > n;
-    if (solved.threshold != solved.threshold || dense) {
+TARGET void write_solved(const T *x, long n, const Solved &solved, Scratch<T> scratch,
+                         const Curve &curve, T *out) {
+    if (!solved.has_list() || SMALLEST_PART * solved.count > n) {
         write_row(x, n, (T)solved.maximum, solved.threshold, curve, out);
         return;
     }
-    finish(room.score, room.score, solved.count, solved, curve);
-    memset(out, 0, n * sizeof(T));
-    for (long k = 0; k < solved.count; ++k) out[room.column[k]] = room.score[k];
+    write_list(scratch.score, scratch.score, solved.count, solved, curve);
+    spread_list(scratch, solved.count, n, (T)0, out);
 }

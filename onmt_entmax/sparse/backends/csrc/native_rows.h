@@ -1,11 +1,13 @@
-// The loops over rows that native.cpp starts, under one instruction set; included once for each.
+// The loops over rows that native.cpp starts, under one instruction set: see native_common.h.
 
 #include "sparse/backends/csrc/native_row.h"
 #include "sparse/backends/csrc/native_anchor.h"
-#include "sparse/backends/csrc/native_elementary.h"
 #include "sparse/backends/csrc/native_logarithms.h"
 #include "sparse/backends/csrc/native_map.h"
+#include "sparse/backends/csrc/native_dropout.h"
 #include "sparse/backends/csrc/native_attention.h"
+#include "sparse/backends/csrc/native_gradient.h"
+#include "sparse/backends/csrc/native_gradient_above_two.h"
 #include "sparse/backends/csrc/native_attention_gradient.h"
 
 template <class T>

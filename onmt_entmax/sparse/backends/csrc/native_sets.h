@@ -3,7 +3,7 @@
 namespace {
 
 namespace any_processor {
-#define ENTMAX_SET 1
+#define ENTMAX_SET ENTMAX_ANY_PROCESSOR
 #define TARGET
 #include ENTMAX_BODY
 #undef ENTMAX_SET
@@ -12,7 +12,7 @@ namespace any_processor {
 
 #ifdef ENTMAX_SETS
 namespace with_avx2 {
-#define ENTMAX_SET 2
+#define ENTMAX_SET ENTMAX_AVX2
 #define TARGET __attribute__((target("avx2,fma,bmi")))
 #include ENTMAX_BODY
 #undef ENTMAX_SET
@@ -20,7 +20,7 @@ namespace with_avx2 {
 }  // namespace with_avx2
 
 namespace with_avx512 {
-#define ENTMAX_SET 3
+#define ENTMAX_SET ENTMAX_AVX512
 #define TARGET \
     __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi,prefer-vector-width=512")))
 #include ENTMAX_BODY
@@ -29,11 +29,12 @@ namespace with_avx512 {
 }  // namespace with_avx512
 #endif
 
+// The functions of the instruction set that is used.
 template <class T>
 const Kernels *kernels() {
 #ifdef ENTMAX_SETS
-    if (instruction_set == 3) return with_avx512::kernels<T>();
-    if (instruction_set == 2) return with_avx2::kernels<T>();
+    if (instruction_set == ENTMAX_AVX512) return with_avx512::kernels<T>();
+    if (instruction_set == ENTMAX_AVX2) return with_avx2::kernels<T>();
 #endif
     return any_processor::kernels<T>();
 }

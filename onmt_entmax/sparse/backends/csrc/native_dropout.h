@@ -1,0 +1,63 @@
+// Dropout of attention's weights, under one instruction set: see native_common.h. The noise is a
+// hash of a weight's place, so that it is not kept; weights that are dropped become negative.
+
+// 2^32 and 2^64 divided by the golden ratio, whose multiples spread evenly (Knuth, The Art of
+// Computer Programming 3, section 6.4).
+const unsigned GOLDEN_32 = 0x9e3779b9;
+const uint64_t GOLDEN_64 = 0x9e3779b97f4a7c15;
+
+// Unsigned numbers as wide as scores.
+template <class T>
+struct Bits;
+template <>
+struct Bits<float> {
+    typedef unsigned Of __attribute__((vector_size(64)));
+};
+template <>
+struct Bits<double> {
+    typedef uint64_t Of __attribute__((vector_size(64)));
+};
+
+// A hash of 64 bits: the finaliser of SplitMix64.
+INLINE uint64_t mixed(uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+// The key of a row of weights, of which each has its own number.
+INLINE uint64_t key_of(int64_t seed, long row) { return mixed(seed + GOLDEN_64 * row); }
+
+// Hashes of 24 bits of numbers, one in each lane; the shifts and factors are those of lowbias32
+// (C. Wellons 2018, "Prospecting for Hash Functions").
+template <class T>
+INLINE typename Bits<T>::Of hash_of(typename Bits<T>::Of number, uint64_t key) {
+    const typename Bits<T>::Of low = typename Bits<T>::Of{} + 0xffffffffu;
+    typename Bits<T>::Of hash = number * GOLDEN_32 + (unsigned)key;
+    hash = hash & low, hash = (hash ^ hash >> 16) * 0x7feb352du;
+    hash = hash & low, hash = (hash ^ hash >> 15) * 0x846ca68bu;
+    hash = hash & low, hash = (hash ^ hash >> 16) + (unsigned)(key >> 32);
+    hash = hash & low, hash = (hash ^ hash >> 16) * 0x7feb352du;
+    return (hash & low) >> 8;
+}
+
+// What remaining weights are multiplied by: 1 over the probability of remaining.
+INLINE double enlargement(double dropped_part) {
+    return dropped_part < 1 ? 1 / (1 - dropped_part) : 0;
+}
+
+// Make the weights (n,) negative that dropout drops, and write the others, enlarged, to `used`.
+template <class T>
+TARGET void drop(T *weights, T *used, long n, uint64_t key, double dropped_part) {
+    typedef typename Vector<T>::Of V;
+    const T enlarged = (T)enlargement(dropped_part);
+    const unsigned limit = (unsigned)(dropped_part * 0x1p24 + 0.5);  // of hashes
+    typename Bits<T>::Of lane;
+    for (long at = 0; at < Vector<T>::size; ++at) lane[at] = at;
+    for (long i = 0; i < n; i += Vector<T>::size) {
+        const typename Vector<T>::Mask dropped = hash_of<T>(lane + (unsigned)i, key) < limit;
+        const V p = load_at<T>(weights, i, n);
+        store_at(weights, i, n, dropped ? -p : p);
+        store_at(used, i, n, dropped ? V{} : p * enlarged);
+    }
+}

@@ -1,0 +1,106 @@
+// Newton's method for a row's threshold, under one instruction set: see native_threshold.h.
+
+#include "sparse/backends/csrc/native_elementary.h"
+
+// Sums over a row at an iterate of Newton's method, each up to a factor: of the probabilities p, of
+// their derivatives in the unknown, and of p^alpha, which the conjugate needs.
+struct Sums {
+    double total = 0, slope = 0, energy = 0;
+};
+
+// The largest number of steps, which no row takes: they end when they no longer rise.
+const int MOST_STEPS = 100;
+
+template <class T>
+INLINE double epsilon() {
+    return sizeof(T) == 4 ? 0x1p-23 : 0x1p-52;
+}
+
+// The step from a lower bound after which the error is below the precision of T: the second
+// derivative of the norm is at most n / 2 (not below order 2, where scores leave the support one by
+// one).
+template <class T>
+INLINE double short_step(long n, const Curve &curve) {
+    return curve.order >= 2 ? sqrt(epsilon<T>() / n) : epsilon<T>() / n;
+}
+
+// ---- sums of powers --------------------------------------------------------------------------
+
+// Lanes of the sums, in type C.
+template <class C>
+struct LaneSums {
+    typename Vector<C>::Of total = {}, slope = {}, energy = {};
+};
+
+// Add the powers q, q - 1 and q + 1 of margins u, q being the order. The energy is that of the last
+// steps alone, which are in float64.
+template <class S, class C, Form form>
+INLINE void add(typename Vector<C>::Of u, const Curve &curve, LaneSums<C> &lanes) {
+    u = u > 0 ? u : typename Vector<C>::Of{};
+    const typename Vector<C>::Of below = power<S, form>(u, curve, 1), whole = below * u;
+    lanes.slope += below;
+    lanes.total += whole;
+    if (sizeof(C) == 8) lanes.energy += whole * u;
+}
+
+// Sums over scores (n,) of type T, computed in C.
+template <class C, class T, Form form>
+TARGET Sums sums_in(const T *x, long n, double maximum, double threshold, const Curve &curve) {
+    const long size = Vector<C>::size;
+    const C top = (C)maximum, cut = (C)threshold;
+    Sums sums;
+    for (long i = 0; i < n;) {
+        LaneSums<C> lanes;
+        const long end = i + CHUNK<C> < n ? i + CHUNK<C> : n;
+        for (; i + size <= end; i += size)
+            add<T, C, form>((Load<C, T>::from(x + i) - top) - cut, curve, lanes);
+        if (i < end) {
+            add<T, C, form>((load_part<C, T>(x + i, end - i) - top) - cut, curve, lanes);
+            i = end;
+        }
+        sums.slope += sum_of<C>(lanes.slope);
+        sums.total += sum_of<C>(lanes.total);
+        if (sizeof(C) == 8) sums.energy += sum_of<C>(lanes.energy);
+    }
+    return sums;
+}
+
+template <class C, class T>
+INLINE Sums sums_of_powers(const T *x, long n, double maximum, double threshold,
+                           const Curve &curve) {
+    switch (curve.form()) {
+        case ONE:
+            return sums_in<C, T, ONE>(x, n, maximum, threshold, curve);
+        case TWO:
+            return sums_in<C, T, TWO>(x, n, maximum, threshold, curve);
+        case WHOLE:
+            return sums_in<C, T, WHOLE>(x, n, maximum, threshold, curve);
+        default:
+            return sums_in<C, T, ANY>(x, n, maximum, threshold, curve);
+    }
+}
+
+// ---- steps -----------------------------------------------------------------------------------
+
+// Where steps ended: the threshold, and that before the last step with the sums there.
+struct Climb {
+    double threshold, before;
+    Sums sums;
+};
+
+// Climb from a lower bound of the threshold of scores (n,) of type T, computing in C. A step of at
+// most `tolerance` is the last.
+template <class C, class T>
+TARGET Climb climb(const T *x, long n, double maximum, double bound, const Curve &curve,
+                   double tolerance, int most_steps = MOST_STEPS) {
+    Climb last = {bound, bound, {}};
+    for (int step = 0; step < most_steps; ++step) {
+        last.sums = sums_of_powers<C, T>(x, n, maximum, last.threshold, curve);
+        last.before = last.threshold;
+        const double norm = curve.norm(last.sums.total);
+        const double rise = (norm - curve.wanted) * (last.sums.total / norm) / last.sums.slope;
+        last.threshold += rise;
+        if (!(rise > tolerance)) break;
+    }
+    return last;
+}
