@@ -52,7 +52,7 @@ class LeftError(Exception):
 
 
 def stays() -> bool:
-    """Return False: has the client left? A server that cannot tell says no."""
+    """Return False, as if no client ever left: for servers that cannot tell."""
     return False
 
 
