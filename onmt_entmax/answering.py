@@ -6,7 +6,8 @@
 | others | averages of `Transducer` | no |
 | of inflection, query with a part of speech | all cells, of `Inflector` | no |
 
-`page_description` says what the page shows before anyone asks.
+`page_description` says what the page shows before anyone asks, `page_records` how an answer becomes
+a record.
 """
 
 from __future__ import annotations
@@ -21,17 +22,14 @@ from typing import Any
 from onmt_entmax.checkpoint import LoadedModel, load, read_cells
 from onmt_entmax.ensembles import TranslationError
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import finite
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.inventory import Inventory
 from onmt_entmax.page_description import LONGEST, LONGEST_SOURCE, PageDescription
+from onmt_entmax.page_records import PageRecords
 from onmt_entmax.paradigm import as_record, cells_of
 from onmt_entmax.pictures import lattice_of, picture
-from onmt_entmax.prediction import Prediction
-from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import SearchTask
-from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import Query
@@ -39,12 +37,10 @@ from onmt_entmax.transducer import Transducer
 from onmt_entmax.translator import Translator, as_list
 
 _SOURCE_NAMES = ("source", "lemma", "sentence")  # the last two are those of release 1.0
-# Cells of a paradigm that are searched in one batch; between batches, others may ask.
+# Cells of a paradigm that are searched in one batch; other queries are answered between batches.
 _TOGETHER = 64
 # Live prefixes of a search for the forms of a cell; what they do not find, the page says.
 _PARADIGM_BEAM = 10
-
-_APART = "These models are searched apart, so their outputs have no common pictures."
 
 
 class LeftError(Exception):
@@ -52,7 +48,7 @@ class LeftError(Exception):
 
 
 def stays() -> bool:
-    """Return False: has the client left? A server that cannot tell says no."""
+    """Return False, as if no client ever left: for servers that cannot tell."""
     return False
 
 
@@ -98,7 +94,6 @@ class Answering:
         )
         self.task = self._transducer.task
         self._sources = [model.vocabularies.source for model in models]
-        self._listed = config.n_best
         self._translator = _translator(models, task, transforms)
         self._lock = threading.Lock()
         self._inflection: _InflectionModels | None = None
@@ -108,6 +103,13 @@ class Answering:
                 inflector=Inflector(models, n_best=0, beam_size=_PARADIGM_BEAM, budget=0),
                 cells=read_cells(models[0].folder),
             )
+        self._records = PageRecords(
+            task=self.task,
+            sources=self._sources,
+            tags=self._transducer.tags,
+            nouns=("source", "output") if self._inflection is None else ("lemma", "form"),
+            listed=config.n_best,
+        )
 
     # --- what the page asks for ---
 
@@ -201,63 +203,13 @@ class Answering:
         line = " ".join(self.task.encode_source(query))
         if self._translator is None:
             (prediction,) = self._transducer.predictions([query])
-            return {"record": self._averaged(line, prediction), "drawing": None}
+            return {"record": self._records.of_prediction(line, prediction), "drawing": None}
         try:
             (answer,) = self._translator.answers([line])
         except UserError as error:
             raise UserError(str(error).removeprefix("line 1: ")) from None
         drawing = _drawing(self._translator, line, answer)
-        return {"record": self._record(query, answer), "drawing": drawing}
-
-    def _record(self, query: Query, answer: Answer) -> dict[str, Any]:
-        """Return the record of an answer, its texts and tokens as people write them."""
-        task = self.task
-        record = answer_record(answer)
-        if task.source.kind == "text":
-            return record
-        record["written"] = True
-        for hypothesis in record["hypotheses"]:
-            hypothesis["text"] = task.target.decode(hypothesis["text"].split())
-        if "unfinished" in record:
-            record["unfinished"] = task.target.decode(record["unfinished"].split())
-        if answer.source_tokens.copied:
-            record["copied"] = dict.fromkeys(answer.source_tokens.copied, 1)
-        unseen_kinds = [name for name in ("unknown", "unseen", "copied") if name in record]
-        for name in unseen_kinds:
-            record[name] = {
-                described_token(token, task.source) + tag_hint(token, self._transducer.tags): count
-                for token, count in record[name].items()
-            }
-        record["warnings"] = letter_warnings(
-            query,
-            outputs=[hypothesis["text"] for hypothesis in record["hypotheses"]],
-            sources=self._sources,
-            has_unseen=len(unseen_kinds) > 0,
-            task=task,
-            nouns=("source", "output") if self._inflection is None else ("lemma", "form"),
-        )
-        return record
-
-    def _averaged(self, line: str, prediction: Prediction) -> dict[str, Any]:
-        """Return the record of averaged outputs, of a query that is `line` for the models."""
-        certificate = prediction.certificate
-        outputs = prediction.outputs
-        return finite(
-            {
-                "source": line,
-                "written": self.task.source.kind != "text",
-                "certificate": certificate.level,
-                "bound": certificate.bound,
-                "mass": min(certificate.mass, 1.0),  # rounding may exceed 1
-                "dropped": certificate.dropped,
-                "truncated": certificate.truncated,
-                "excluded": min(certificate.excluded, 1.0),
-                "finished": len(outputs),
-                "hypotheses": [output.to_dict() for output in outputs[: self._listed]],
-                "warnings": prediction.warnings,
-                "no_pictures": _APART,
-            }
-        )
+        return {"record": self._records.of_answer(query, answer), "drawing": drawing}
 
 
 def _translator(

@@ -35,23 +35,30 @@ def check_free(needed: int, device: torch.device) -> None:
     """
     if needed < _FEW:
         return
-    if device.type == "cuda":
-        import torch
-
-        free_for_all, _ = torch.cuda.mem_get_info(device)
-        free_in_pytorch = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        free = free_for_all + free_in_pytorch
-    else:
-        try:
-            text = Path("/proc/meminfo").read_text(encoding="ascii")
-        except OSError:  # a system that does not tell
-            return
-        kilobytes = dict(re.findall(r"(Mem\w+|Swap\w+):\s+(\d+) kB", text))
-        if "MemAvailable" not in kilobytes:  # Linux before 3.14, some containers
-            return
-        free = 1024 * (int(kilobytes["MemAvailable"]) + int(kilobytes.get("SwapFree", 0)))
-    if needed > free:
+    free = _free_on_gpu(device) if device.type == "cuda" else _free_on_machine()
+    if free is not None and needed > free:
         raise MemoryError(f"needs {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are free")
+
+
+def _free_on_gpu(device: torch.device) -> int:
+    """Return the bytes that are free on a GPU, those that PyTorch keeps for itself included."""
+    import torch
+
+    free_for_all, _ = torch.cuda.mem_get_info(device)
+    free_in_pytorch = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free_for_all + free_in_pytorch
+
+
+def _free_on_machine() -> int | None:
+    """Return the bytes that are free on the machine, with swap; None if the system hides it."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:  # such as on Windows and macOS
+        return None
+    kilobytes = dict(re.findall(r"(Mem\w+|Swap\w+):\s+(\d+) kB", text))
+    if "MemAvailable" not in kilobytes:  # Linux before 3.14, some containers
+        return None
+    return 1024 * (int(kilobytes["MemAvailable"]) + int(kilobytes.get("SwapFree", 0)))
 
 
 @contextmanager

@@ -12,18 +12,18 @@ from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.exhaustion import check_free, named_exhaustion
 
 _FLOAT32 = 4  # bytes
-# Of an LSTM, matrices of the size of the states: four gates, each with one for inputs and one for
-# states. A Transformer's attention has about as many, with those of context attention.
-_MATRICES_OF_A_LAYER = 8
-# Numbers for each attention weight of a Transformer in training: at least the weight, kept for the
-# backward pass, and its gradient.
-_OF_TRANSFORMER_WEIGHT = 2
+# Matrices (hidden, hidden) in a layer of an LSTM: four gates, each with one for inputs and one for
+# states. A layer of a Transformer's decoder has as many, four in each of its two attentions.
+_MATRICES_PER_LAYER = 8
+# Copies of the attention weights of a Transformer in training: at least the weights, kept for the
+# backward pass, and their gradients.
+_TRANSFORMER_COPIES = 2
 # The same for a recurrent decoder: scores and weights, and the gradients of both.
-_OF_RECURRENT_WEIGHT = 4
-# Numbers for each position and state in a search: about so many while the longest sentence is
-# encoded, and for each sentence those that it keeps, its memory bank and keys.
-_OF_ENCODER = 8
-_OF_SENTENCE = 2
+_RECURRENT_COPIES = 4
+# Copies of the states (positions, hidden) of a sentence in a recurrent search: about so many while
+# the longest sentence is encoded, and those that each sentence keeps, its memory bank and keys.
+_ENCODING_COPIES = 8
+_KEPT_COPIES = 2
 
 
 def refuse_too_large(
@@ -44,7 +44,7 @@ def refuse_too_large(
         TooLargeError: names the options that decide the size.
     """
     size = config.rnn_size
-    layer = _MATRICES_OF_A_LAYER * size * size
+    layer = _MATRICES_PER_LAYER * size * size
     if config.decoder_type == "transformer":
         layer += 2 * size * config.transformer_ff
     weights = (config.enc_layers + config.dec_layers) * layer
@@ -69,11 +69,11 @@ def training_bytes(config: ModelConfig, sentences: int, source: int, target: int
     if config.decoder_type == "transformer":
         decoder = config.dec_layers * (target * target + source * target)
         weights = config.heads * (config.enc_layers * source * source + decoder)
-        numbers = _OF_TRANSFORMER_WEIGHT * weights
+        numbers = _TRANSFORMER_COPIES * weights
     elif config.global_attention == "none":
         numbers = 0
     else:
-        numbers = _OF_RECURRENT_WEIGHT * source * target
+        numbers = _RECURRENT_COPIES * source * target
     return _FLOAT32 * sentences * numbers
 
 
@@ -88,5 +88,5 @@ def search_bytes(config: ModelConfig, sentences: int, source: int) -> int:
     if config.encoder_type == "transformer":
         scores_and_weights = 2 * config.heads * source * source  # of one layer at a time
         return _FLOAT32 * sentences * scores_and_weights
-    copies = _OF_ENCODER + _OF_SENTENCE * sentences
+    copies = _ENCODING_COPIES + _KEPT_COPIES * sentences
     return _FLOAT32 * source * config.rnn_size * copies

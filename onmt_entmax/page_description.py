@@ -15,7 +15,8 @@ from onmt_entmax.strings.units import STRUCTURAL, UNKNOWN
 
 LONGEST = {"language": 100, "tags": 500, "pos": 100}  # characters of a field
 LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}  # long words have about 60
-# A word of a language, and its tags, of which the first alone names any frequent cell.
+# Language, word, and the tags of the cell to show; a part of speech alone stands for its most
+# frequent cell.
 _EXAMPLES = (
     ("turkish", "kitap", "N;ACC;SG"),
     ("english", "draw", "V;V.PTCP;PST"),

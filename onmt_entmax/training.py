@@ -23,16 +23,27 @@ def train_model(config: Path | str, **options: Any) -> Path:
         UserError: for everything that the user can fix, before or while training.
         KeyboardInterrupt: a signal ended the training, whose state is saved.
     """
-    words = ["-config", str(config)]
+    arguments = ["-config", str(config)]
     for name, value in options.items():
-        several = isinstance(value, list | tuple)
-        words += [f"-{name}", *map(str, value)] if several else [f"-{name}={value}"]
-    setup = training_setup(words)
-    settings = dict(vars(setup))  # arguments of `run_training`, besides notes and warnings
-    for kind in ("notes", "warnings"):
-        for text in settings.pop(kind):
-            Processes().say(f"{kind.removesuffix('s')}: {text}")
-    exit_status = run_training(**settings)
+        if isinstance(value, list | tuple):
+            arguments += [f"-{name}", *map(str, value)]
+        else:
+            arguments.append(f"-{name}={value}")
+    setup = training_setup(arguments)
+    processes = Processes()
+    for note in setup.notes:
+        processes.say(f"note: {note}")
+    for warning in setup.warnings:
+        processes.say(f"warning: {warning}")
+    exit_status = run_training(
+        run=setup.run,
+        data=setup.data,
+        vocabulary=setup.vocabulary,
+        model=setup.model,
+        training=setup.training,
+        validation=setup.validation,
+        record=setup.record,
+    )
     if exit_status != 0:  # a signal ended the run
         raise KeyboardInterrupt
     return Path(setup.run.save_model)

@@ -88,7 +88,7 @@ class Transducer:
         self._averages = len(groups) > 1 or subwords
         self._n_best = n_best
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
-        self._of_language = symbols is not None
+        self._restricts_symbols = symbols is not None
         task = SearchTask(
             self._search_config(beam_size, max_length),
             target_symbols="any" if symbols is None else "language",
@@ -259,7 +259,7 @@ class Transducer:
         warnings = self._warnings(query, answers, outputs)
         # Outputs with start or padding symbols, which search excludes, are no texts, nor are those
         # with a copied symbol in its own place. Others are excluded by request alone.
-        if self._of_language and certificate.log_excluded_bound > -math.inf:
+        if self._restricts_symbols and certificate.log_excluded_bound > -math.inf:
             only = False
             warnings += (f"excluded with symbols: probability {certificate.excluded:.3g}",)
         return Prediction(query, outputs, certificate, warnings, only)

@@ -15,6 +15,7 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.language_symbols import LanguageSymbols
+from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.ensembles import TranslationError, make_stepper, refuse_unlike
 from onmt_entmax.errors import counted
 from onmt_entmax.line_answers import Line, LineAnswers
@@ -62,6 +63,25 @@ class _LineRequest(NamedTuple):
     text: str
     prefix: str
     constraints: LineConstraints
+
+
+def _requests(
+    lines: Iterable[str],
+    prefixes: Iterable[str] | None,
+    constraints: Iterable[LineConstraints] | None,
+) -> Iterator[_LineRequest]:
+    """Yield lines, each with its prefix and constraints; None: no line has any.
+
+    Raises:
+        ValueError: there are not as many prefixes, or constraints, as lines.
+    """
+    # Defaults repeat without end; what is given must be as long as the lines.
+    line_prefixes = repeat("") if prefixes is None else prefixes
+    line_constraints = repeat(LineConstraints()) if constraints is None else constraints
+    prefixed = zip(lines, line_prefixes, strict=prefixes is not None)
+    paired = zip(prefixed, line_constraints, strict=constraints is not None)
+    for (text, prefix), of_line in paired:
+        yield _LineRequest(text, prefix, of_line)
 
 
 class Translator:
@@ -121,7 +141,7 @@ class Translator:
         self.vocabularies = first.vocabularies
         self.device = device_of(first.model)
         self.task = task
-        self._config = self._with_token_ids(task)
+        self._config = _search_config(task, self.vocabularies.target)
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
         if symbols is None:
             symbols = language_symbols(models, task.target_symbols)
@@ -182,30 +202,6 @@ class Translator:
         models = [load(folder, device) for folder in as_list(folders)]
         return cls(models, task or SearchTask(), **keywords)
 
-    def _with_token_ids(self, task: SearchTask) -> SearchConfig:
-        """Return the search's configuration, with token ids in place of token texts."""
-        target = self.vocabularies.target
-        constraints = task.config.constraints
-        banned = {target.unk} if task.ban_unknown else set()
-        for token in task.ignore_when_blocking:
-            if token not in target:
-                raise TranslationError(
-                    f"ignore_when_blocking: {token!r} is not in the target vocabulary"
-                )
-        ignored = target.encode(task.ignore_when_blocking)
-        config = task.config
-        if task.mbr is not None and task.method == "beam":  # the more outputs, the better
-            listed = max(config.n_best, config.beam_size)
-            config = replace(config, n_best=listed, all_found=True)
-        return replace(
-            config,
-            constraints=replace(
-                constraints,
-                banned=constraints.banned | banned,
-                ignore_when_blocking=constraints.ignore_when_blocking | set(ignored),
-            ),
-        )
-
     def answers(
         self,
         lines: Iterable[str],
@@ -242,17 +238,7 @@ class Translator:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if constraints is not None and self.task.sampling is not None:
             raise TranslationError("constraints go with a search, not with sampling")
-        # What is not given repeats without end; what is given must be as long as the lines.
-        line_prefixes = repeat("") if prefixes is None else prefixes
-        pairs = zip(lines, line_prefixes, strict=prefixes is not None)
-        line_constraints = repeat(LineConstraints()) if constraints is None else constraints
-        requests = (
-            _LineRequest(text, prefix, of_line)
-            for (text, prefix), of_line in zip(
-                pairs, line_constraints, strict=constraints is not None
-            )
-        )
-        numbered = enumerate(requests)
+        numbered = enumerate(_requests(lines, prefixes, constraints))
         for index in count():
             window = list(islice(numbered, windows.size))
             if not window:
@@ -333,6 +319,35 @@ class Translator:
         if self.task.mbr is None:
             return answer
         return replace(answer, mbr=decide_record(self.task.mbr, answer_record(answer)))
+
+
+def _search_config(task: SearchTask, target: Vocabulary) -> SearchConfig:
+    """Return the configuration of a search, with token ids in place of the task's tokens.
+
+    Args:
+        task: what to search for. If it decides by minimum Bayes risk, a beam lists all hypotheses:
+            the more are compared, the better.
+        target: the vocabulary.
+
+    Raises:
+        TranslationError: a token that may repeat is not in the vocabulary.
+    """
+    for token in task.ignore_when_blocking:
+        if token not in target:
+            raise TranslationError(
+                f"ignore_when_blocking: {token!r} is not in the target vocabulary"
+            )
+    ignored = target.encode(task.ignore_when_blocking)
+    banned = {target.unk} if task.ban_unknown else set()
+    config = task.config
+    if task.mbr is not None and task.method == "beam":
+        config = replace(config, n_best=max(config.n_best, config.beam_size), all_found=True)
+    constraints = replace(
+        config.constraints,
+        banned=config.constraints.banned | banned,
+        ignore_when_blocking=config.constraints.ignore_when_blocking | set(ignored),
+    )
+    return replace(config, constraints=constraints)
 
 
 def _refuse_without_attention(option: str, task: SearchTask, models: Sequence[LoadedModel]) -> None:

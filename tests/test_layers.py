@@ -38,7 +38,7 @@ ROWS = [
     {"transducer"},
     {"inventory", "paradigm"},
     {"inflector"},
-    {"page_description"},
+    {"page_description", "page_records"},
     {"answering"},
     {"cli", "__init__"},
     {"__main__"},

@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear as torch_linear
-from torch.nn.functional import pad
 
 # oneDNN compiles a program for each shape, which takes about as long as using it once, and keeps
 # the last 1024, of 0.7 to 2.8 MB each. A batch's packed rows are a new number each time, so they
@@ -41,10 +40,10 @@ def _onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 def _reordered(weight: Tensor) -> Tensor:
     """Return a weight in the layout that oneDNN multiplies fastest."""
-    return torch.ops.mkldnn._reorder_linear_weight(_whole(weight), _ROWS)
+    return torch.ops.mkldnn._reorder_linear_weight(_contiguous_or_transposed(weight), _ROWS)
 
 
-def _whole(matrix: Tensor) -> Tensor:
+def _contiguous_or_transposed(matrix: Tensor) -> Tensor:
     """Return a matrix that is contiguous, or its transpose; for slices oneDNN takes seconds."""
     return matrix if matrix.t().is_contiguous() else matrix.contiguous()
 
@@ -80,7 +79,7 @@ def uses_onednn(device: torch.device, dtype: torch.dtype) -> bool:
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``x @ weight.T (+ bias)`` of factors of one type, in that type or float32."""
     if uses_onednn(x.device, x.dtype):
-        return _onednn_linear(_whole(x), _whole(weight), bias)
+        return _onednn_linear(_contiguous_or_transposed(x), _contiguous_or_transposed(weight), bias)
     if x.device.type == "cpu" and x.dtype == torch.bfloat16:  # not every processor multiplies it
         return torch_linear(x.float(), weight.float(), bias)
     return torch_linear(x, weight, bias)
@@ -164,26 +163,6 @@ def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -
     return transposed_times(factors[0], factors[1], grad.dtype)
 
 
-def nonzero(matrix: Tensor, most: float = 1.0) -> Tensor | None:
-    """Return the ascending positions of the nonzero values in a flattened matrix.
-
-    Eight values are looked at as one integer first, several times faster when few are not 0.
-
-    Returns:
-        int64, or None if more than the share ``most`` of the values is not 0.
-    """
-    limit = most * matrix.numel()
-    mask = pad(matrix.to(torch.bool).flatten(), (0, -matrix.numel() % 8))
-    packed = mask.view(torch.int64)
-    eights = packed.nonzero().squeeze(1)
-    if len(eights) > limit:
-        return None
-    inner = packed.index_select(0, eights).view(torch.bool).nonzero().squeeze(1)
-    if len(inner) > limit:
-        return None
-    return eights.index_select(0, inner >> 3).mul_(8).add_(inner & 7)
-
-
 class _Linear(torch.autograd.Function):
     """`product` with its gradients: ``apply(x, weight, bias, dtype)``."""
 
@@ -245,10 +224,13 @@ class PreparedWeight:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return ``x @ weight.T (+ bias)`` in the type of the weight, for x ``(..., rows, in)``."""
-        return self.products(x).to(self._result)
+        return self.multiply_padded(x).to(self._result)
 
-    def products(self, x: Tensor) -> Tensor:
-        """Return `multiply` of x ``(..., rows, in)`` of any type, padded to few numbers of rows."""
+    def multiply_padded(self, x: Tensor) -> Tensor:
+        """Return `multiply` of x ``(..., rows, in)`` of any type.
+
+        Its rows are padded to few different numbers, since oneDNN compiles a program for each.
+        """
         if not self._is_prepared:
             return self.multiply(x.to(self.dtype))
         return self.multiply(_rounded(x, self.dtype, _SEARCH_ROWS))[: len(x)]

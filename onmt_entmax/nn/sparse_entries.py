@@ -1,13 +1,12 @@
-"""The nonzero entries of a sparse matrix, and products with it."""
+"""The nonzero entries of a sparse matrix: where they are, and products with them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 from torch.nn import functional
-
-from onmt_entmax.nn.products import nonzero
 
 
 class SparseEntries(NamedTuple):
@@ -44,3 +43,23 @@ class SparseEntries(NamedTuple):
         return functional.embedding_bag(
             self.column, matrix, begins, mode="sum", per_sample_weights=self.value
         )
+
+
+def nonzero(matrix: Tensor, most: float = 1.0) -> Tensor | None:
+    """Return the ascending positions of the nonzero values in a flattened matrix.
+
+    Eight values are looked at as one integer first, several times faster when few are not 0.
+
+    Returns:
+        int64, or None if more than the share ``most`` of the values is not 0.
+    """
+    limit = most * matrix.numel()
+    mask = functional.pad(matrix.to(torch.bool).flatten(), (0, -matrix.numel() % 8))
+    packed = mask.view(torch.int64)
+    eights = packed.nonzero().squeeze(1)
+    if len(eights) > limit:
+        return None
+    inner = packed.index_select(0, eights).view(torch.bool).nonzero().squeeze(1)
+    if len(inner) > limit:
+        return None
+    return eights.index_select(0, inner >> 3).mul_(8).add_(inner & 7)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.products import nonzero
+from onmt_entmax.nn.sparse_entries import nonzero
 
 
 class Support(NamedTuple):

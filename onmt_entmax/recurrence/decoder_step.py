@@ -114,7 +114,8 @@ class DecoderStep:
         x = fed  # what enters a layer from below, (rows, hidden)
         backend = backend_for(x)
         for number, (weight, bias) in enumerate(self._layers):
-            gates = weight.products(torch.cat([x, hidden_before[number]], 1))  # (rows, 4 * hidden)
+            inputs = torch.cat([x, hidden_before[number]], 1)  # (rows, 2 * hidden)
+            gates = weight.multiply_padded(inputs)  # (rows, 4 * hidden)
             _, x, hidden_after, cell_after = backend.cell_forward(
                 gates,
                 # The lowest layer's bias is in the tokens' part.
@@ -129,7 +130,7 @@ class DecoderStep:
         vectors = backend_for(x, sources).attend(
             sources,
             query=x,
-            projected=self._project_query.products(x),
+            projected=self._project_query.multiply_padded(x),
             factors=None,
             weights=attention,
         )

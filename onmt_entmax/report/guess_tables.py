@@ -57,12 +57,12 @@ def read_predicted(paths: Sequence[Path], gold: Gold) -> Predicted:
         layout, detailed = _predicted_layout(path, gold)
         language = _language_of(path, layout, gold, is_only=len(paths) == 1)
         table = _Table(path, layout, detailed, language)
-        is_unwritten = True
+        is_written = False
         for query, guess in _first_outputs(table, gold):
             predicted.add(query, guess)
-            # With details, an empty target is an output.
-            is_unwritten = is_unwritten and not detailed and not guess.text
-        if is_unwritten:
+            if guess.text or detailed:  # with details, an empty target is an output
+                is_written = True
+        if not is_written:
             predicted.unwritten.append(path)
     return predicted
 

@@ -1,16 +1,15 @@
 """The summary of an exactness report."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from onmt_entmax.errors import counted
-from onmt_entmax.report.answers import Answer, SourceTokens
+from onmt_entmax.report.answers import Answer, Drawn, SourceTokens
 from onmt_entmax.report.counts import LABEL_WIDTH, CertificateCounts, rate_lines
 from onmt_entmax.report.mbr import MbrCounts
+from onmt_entmax.report.optional_counts import ConstraintCounts, SampleCounts, VerificationCounts
 from onmt_entmax.search.certificate import SearchResult
-from onmt_entmax.search.sampling import Sample
 
 
 @dataclass
@@ -25,19 +24,13 @@ class Summary(CertificateCounts):
         support: next tokens of positive probability, summed over these rows.
         steps: of the best hypotheses.
         attended: source positions of nonzero weight, summed over these steps.
-        verified: sentences that were searched again in float64.
-        disagreements: verified sentences whose certificates were not confirmed.
-        undecided: verified sentences for which the budget ended before that was decided.
+        verification: of sentences that were searched again in float64.
         scored: whether hypotheses are ranked by scores with penalties.
-        constrained: sentences whose outputs must satisfy something.
-        least_satisfied: sum of the least probabilities that they do.
-        most_satisfied: sum of the most probabilities that they do.
+        constraints: of sentences whose outputs must satisfy something.
         mbr: decisions by minimum Bayes risk.
         ruled_out: sentences without a possible output, by what the user asked of the outputs.
         sampled: whether sentences were sampled.
-        samples: of all sentences.
-        distinct: different samples of a sentence, summed over the sentences.
-        cut: samples that are not complete.
+        drawn: their samples.
     """
 
     strict: int = 0
@@ -45,38 +38,30 @@ class Summary(CertificateCounts):
     support: int = 0
     steps: int = 0
     attended: int = 0
-    verified: int = 0
-    disagreements: int = 0
-    undecided: int = 0
+    verification: VerificationCounts = field(default_factory=VerificationCounts)
     scored: bool = False
-    constrained: int = 0
-    least_satisfied: float = 0.0
-    most_satisfied: float = 0.0
+    constraints: ConstraintCounts = field(default_factory=ConstraintCounts)
     mbr: MbrCounts = field(default_factory=MbrCounts)
     ruled_out: Counter[tuple[str, ...]] = field(default_factory=Counter)
     sampled: bool = False
-    samples: int = 0
-    distinct: int = 0
-    cut: int = 0
+    drawn: SampleCounts = field(default_factory=SampleCounts)
 
     def add(self, answer: Answer) -> None:
         """Count one answer."""
         self.sampled = self.sampled or answer.samples is not None
         if answer.samples is not None and answer.source.strip():
-            self._add_samples(answer, [drawn.sample for drawn in answer.samples])
+            self._add_samples(answer, answer.samples)
         elif answer.result is None:
             self.blank += 1
         else:
             self._add_search(answer, answer.result)
 
-    def _add_samples(self, answer: Answer, samples: Sequence[Sample]) -> None:
+    def _add_samples(self, answer: Answer, samples: tuple[Drawn, ...]) -> None:
         """Count the samples of a sentence."""
         self.sentences += 1
         if not samples:
             self.impossible += 1
-        self.samples += len(samples)
-        self.distinct += len({(sample.tokens, sample.complete) for sample in samples})
-        self.cut += sum(not sample.complete for sample in samples)
+        self.drawn.add([drawn.sample for drawn in samples])
         self._add_source(answer.source_tokens)
 
     def _add_source(self, tokens: SourceTokens) -> None:
@@ -100,27 +85,19 @@ class Summary(CertificateCounts):
         self.rows += result.rows
         self.support += result.support
         if certificate.satisfied is not None:
-            least, most = certificate.satisfied
-            self.constrained += 1
-            self.least_satisfied += least
-            self.most_satisfied += most
+            self.constraints.add(*certificate.satisfied)
         if answer.mbr is not None:
             self.mbr.add(answer.mbr, answer.hypotheses[0].text)
         self.steps += len(answer.attended)
         self.attended += sum(answer.attended)
         if answer.verification is not None:
-            self.verified += 1
-            if answer.verification.agrees is None:
-                self.undecided += 1
-            elif not answer.verification.agrees:
-                self.disagreements += 1
+            self.verification.add(answer.verification)
 
     def as_dict(self) -> dict[str, Any]:
         """Return counts, and rates in percent of the sentences that are not blank."""
         if self.sampled:
             counts = {"sentences": self.sentences, "blank_lines": self.blank}
-            drawn = {"samples": self.samples, "distinct": self.distinct, "cut": self.cut}
-            return counts | drawn | self.source.as_dict()
+            return counts | asdict(self.drawn) | self.source.as_dict()
         summary = super().as_dict() | {
             "strict_exhaustive_percent": self.percent(self.strict),
             "mean_output_support": round(self.support / max(self.rows, 1), 3),
@@ -128,16 +105,16 @@ class Summary(CertificateCounts):
         }
         if self.steps:
             summary["mean_attention_support"] = round(self.attended / self.steps, 3)
-        if self.constrained:
-            sums = self.least_satisfied, self.most_satisfied
-            limits = [round(100 * total / self.constrained, 2) for total in sums]
-            summary |= {"constrained": self.constrained, "satisfied_percent": limits}
+        if self.constraints.sentences:
+            summary["constrained"] = self.constraints.sentences
+            summary["satisfied_percent"] = self.constraints.mean_percent()
         if self.mbr.levels:
             summary |= self.mbr.as_dict()
-        if self.verified:
-            summary |= {"verified": self.verified, "disagreements": self.disagreements}
-        if self.undecided:
-            summary["undecided"] = self.undecided
+        if self.verification.sentences:
+            summary["verified"] = self.verification.sentences
+            summary["disagreements"] = self.verification.disagreements
+        if self.verification.undecided:
+            summary["undecided"] = self.verification.undecided
         return summary
 
     def text(self) -> str:
@@ -161,19 +138,22 @@ class Summary(CertificateCounts):
         if self.impossible:
             sentences += f", {self.impossible} whose prefix is excluded"
         return (
-            f"{sentences}, {counted(self.samples, 'sample')} "
-            f"({self.distinct} different in their sentence), {self.cut} cut by the length limit"
+            f"{sentences}, {counted(self.drawn.samples, 'sample')} "
+            f"({self.drawn.distinct} different in their sentence), "
+            f"{self.drawn.cut} cut by the length limit"
         )
 
     def _numbers(self) -> str:
         """Return the number of sentences, and of those of which there is something to say."""
+        verified = self.verification
+        recomputed = f"recomputed in float64, {verified.disagreements} not as certified"
         rare = [
             (self.unfinished, "without a finished output"),
             *((number, _no_output(options)) for options, number in self.ruled_out.items()),
             (self.empty, "whose best output is empty"),
             (self.abstained, "abstained (an empty line)"),
-            (self.verified, f"recomputed in float64, {self.disagreements} not as certified"),
-            (self.undecided, "of these undecided"),
+            (verified.sentences, recomputed),
+            (verified.undecided, "of these undecided"),
         ]
         numbers = [counted(self.sentences, "sentence")]
         if self.blank:

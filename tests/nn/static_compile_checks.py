@@ -25,15 +25,15 @@ UNITS = 512  # that a program of the cell computes
 TILE = {"height": 32, "width": 256}  # source positions, and columns of their vectors
 
 STRIDES = (
-    "summand_step",
+    "summand_plane",
     "summand_row",
-    "cell_step",
-    "output_step",
+    "cell_plane",
+    "output_plane",
     "output_row",
-    "hidden_step",
+    "hidden_plane",
     "hidden_row",
-    "grad_cell_step",
-    "gates_step",
+    "grad_cell_plane",
+    "gates_plane",
 )
 # Types of arguments by name, which is the same in all kernels; all others are tensors of floats.
 TYPES = {

@@ -1,11 +1,11 @@
-"""Matrix products with oneDNN and without, and places of nonzero numbers."""
+"""Matrix products with oneDNN and without."""
 
 import pytest
 import torch
 from torch import Tensor
 
 from onmt_entmax.nn import products
-from onmt_entmax.nn.products import PreparedWeight, nonzero, product, weight_gradient
+from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
 
 WIDE = torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
 WEIGHTS = {
@@ -101,20 +101,3 @@ def test_private_operators_of_pytorch_are_there() -> None:
     if not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch was built without oneDNN")
     assert products._onednn_works(torch.float32)
-
-
-# --- places of nonzero numbers ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [(0, 3), (3, 5), (4, 64)])
-@pytest.mark.parametrize("share", [0.0, 0.15, 1.0])
-def test_places_of_nonzero_numbers(size: tuple[int, int], share: float) -> None:
-    matrix = torch.randn(size) * (torch.rand(size) < share)
-    assert nonzero(matrix, most=1.0).equal(matrix.flatten().nonzero().squeeze(1))
-
-
-@pytest.mark.parametrize(("count", "is_found"), [(6, True), (7, False)])
-def test_places_of_too_many_nonzero_numbers_are_not_found(count: int, is_found: bool) -> None:
-    matrix = torch.zeros(4, 16)
-    matrix.view(-1)[:count] = 1
-    assert (nonzero(matrix, most=0.1) is not None) == is_found

@@ -39,7 +39,7 @@ class TritonBackend(StepBackend):
         grid, size = _grid(cell)
         triton_kernels.cell_forward_kernel[grid](
             gates, summand, cell, unread if factors is None else factors, output, hidden, after,
-            _step(summand), summand.stride(-2), _step(cell), size,
+            _plane(summand), summand.stride(-2), _plane(cell), size,
             cell.size(-1), scaled=factors is not None, width=_CELLS, num_warps=_CELL_WARPS,
         )  # fmt: skip
         return gates, output, hidden, after
@@ -60,9 +60,9 @@ class TritonBackend(StepBackend):
         triton_kernels.cell_backward_kernel[grid](
             activations, cell, cell_after, unread if factors is None else factors,
             grad_output, grad_hidden, grad_after, grad_gates, grad_before,
-            _step(cell), _step(grad_output), grad_output.stride(-2),
-            _step(grad_hidden), grad_hidden.stride(-2), _step(grad_after), _step(grad_gates), size,
-            cell.size(-1), scaled=factors is not None, width=_CELLS, num_warps=_CELL_WARPS,
+            _plane(cell), _plane(grad_output), grad_output.stride(-2),
+            _plane(grad_hidden), grad_hidden.stride(-2), _plane(grad_after), _plane(grad_gates),
+            size, cell.size(-1), scaled=factors is not None, width=_CELLS, num_warps=_CELL_WARPS,
         )  # fmt: skip
         return grad_before
 
@@ -115,8 +115,8 @@ def _with_contiguous_rows(grad: Tensor) -> Tensor:
     return grad if grad.stride(-1) == 1 else grad.contiguous()
 
 
-def _step(tensor: Tensor) -> int:
-    """Return the stride of directions, 0 for states ``(rows, hidden)`` without."""
+def _plane(tensor: Tensor) -> int:
+    """Return the stride of directions in ``(directions, rows, size)``; 0 for ``(rows, size)``."""
     return tensor.stride(0) if tensor.dim() == 3 else 0
 
 

@@ -10,13 +10,14 @@ Tensors are contiguous in their last dimension, ``hidden``. Arguments of the ker
     summand                                 (directions, rows, 4 * hidden), with strides of its own
     factors                                 of dropout, (rows, hidden); unread unless ``scaled``
     all other tensors                       (directions, rows, hidden)
-    ..._step, ..._row                       strides of directions and rows, in elements
+    ..._plane, ..._row                      strides of directions and rows, in elements
     size                                    rows * hidden
 
 Arguments of those of attention:
 
-    queries, from_query, outputs, factors   (rows, hidden); ``from_query`` are the projected queries
-    grad_outputs, grad_plain, grad_queries  (rows, hidden); ``grad_plain`` is that before the tanh
+    queries, projected, outputs, factors    (rows, hidden); ``projected`` are the projected queries
+    grad_outputs, grad_queries              (rows, hidden)
+    grad_projected                          (rows, hidden), the gradient before the tanh
     keys, values                            (rows, source, hidden)
     weights, grad_scores                    (rows, source)
     lengths                                 (rows,), of the sources
@@ -56,7 +57,7 @@ def _load_sum(product, summand, inside):
 @triton.jit
 def cell_forward_kernel(
     gates, summand, cell_before, factors, output, hidden_after, cell_after,
-    summand_step, summand_row, cell_step, size,
+    summand_plane, summand_row, cell_plane, size,
     hidden: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Take one LSTM step for all rows; write the activations over the gates.
@@ -69,12 +70,12 @@ def cell_forward_kernel(
     row = offset // hidden
     column = offset % hidden
     gates += direction * (4 * size) + row * (4 * hidden) + column
-    summand += direction * summand_step + row * summand_row + column
+    summand += direction * summand_plane + row * summand_row + column
     input_gate = tl.sigmoid(_load_sum(gates, summand, inside))
     forget_gate = tl.sigmoid(_load_sum(gates + hidden, summand + hidden, inside))
     candidate = _tanh(_load_sum(gates + 2 * hidden, summand + 2 * hidden, inside))
     output_gate = tl.sigmoid(_load_sum(gates + 3 * hidden, summand + 3 * hidden, inside))
-    before = tl.load(cell_before + direction * cell_step + offset, mask=inside, other=0.0)
+    before = tl.load(cell_before + direction * cell_plane + offset, mask=inside, other=0.0)
     cell = forget_gate * before + input_gate * candidate
     state = output_gate * _tanh(cell)
     tl.store(gates, input_gate, mask=inside)
@@ -92,8 +93,8 @@ def cell_forward_kernel(
 def cell_backward_kernel(
     gates, cell_before, cell_after, factors, grad_output, grad_hidden, grad_cell,
     grad_gates, grad_before,
-    cell_step, output_step, output_row, hidden_step, hidden_row, grad_cell_step, gates_step, size,
-    hidden: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
+    cell_plane, output_plane, output_row, hidden_plane, hidden_row, grad_cell_plane, gates_plane,
+    size, hidden: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of `cell_forward_kernel` in gates and cell; ``gates`` are activations.
 
@@ -109,19 +110,19 @@ def cell_backward_kernel(
     forget_gate = tl.load(gates + hidden, mask=inside, other=0.0)
     candidate = tl.load(gates + 2 * hidden, mask=inside, other=0.0)
     output_gate = tl.load(gates + 3 * hidden, mask=inside, other=0.0)
-    before = tl.load(cell_before + direction * cell_step + offset, mask=inside, other=0.0)
+    before = tl.load(cell_before + direction * cell_plane + offset, mask=inside, other=0.0)
     after = tl.load(cell_after + direction * size + offset, mask=inside, other=0.0)
-    output_address = grad_output + direction * output_step + row * output_row + column
+    output_address = grad_output + direction * output_plane + row * output_row + column
     grad_of_output = tl.load(output_address, mask=inside, other=0.0)
     if scaled:
         grad_of_output *= tl.load(factors + offset, mask=inside, other=0.0)
-    hidden_address = grad_hidden + direction * hidden_step + row * hidden_row + column
+    hidden_address = grad_hidden + direction * hidden_plane + row * hidden_row + column
     grad_state = tl.load(hidden_address, mask=inside, other=0.0) + grad_of_output
-    grad_after = tl.load(grad_cell + direction * grad_cell_step + offset, mask=inside, other=0.0)
+    grad_after = tl.load(grad_cell + direction * grad_cell_plane + offset, mask=inside, other=0.0)
     squashed = _tanh(after)
     # The gradient in the new cell state: what arrives in it, and in what the step made of it.
     grad_inside = grad_after + grad_state * output_gate * (1.0 - squashed * squashed)
-    grad_gates += direction * gates_step + row * (4 * hidden) + column
+    grad_gates += direction * gates_plane + row * (4 * hidden) + column
     grad_input_gate = grad_inside * candidate * input_gate * (1.0 - input_gate)
     tl.store(grad_gates, grad_input_gate, mask=inside)
     grad_forget_gate = grad_inside * before * forget_gate * (1.0 - forget_gate)
@@ -135,7 +136,7 @@ def cell_backward_kernel(
 
 @triton.jit(do_not_specialize=["source"])
 def attend_kernel(
-    queries, keys, values, from_query, factors, lengths, weights, outputs, alpha,
+    queries, keys, values, projected, factors, lengths, weights, outputs, alpha,
     source, hidden: tl.constexpr, scaled: tl.constexpr,
     log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
@@ -173,7 +174,7 @@ def attend_kernel(
         offset = (row * source + position[:, None]) * hidden + column[None, :]
         value = tl.load(values + offset, mask=real[:, None] & inside[None, :], other=0.0)
         output = tl.sum(value * weight[:, None], 0)
-        output += tl.load(from_query + row * hidden + column, mask=inside, other=0.0)
+        output += tl.load(projected + row * hidden + column, mask=inside, other=0.0)
         output = _tanh(output)
         if scaled:
             output *= tl.load(factors + row * hidden + column, mask=inside, other=0.0)
@@ -183,7 +184,7 @@ def attend_kernel(
 @triton.jit(do_not_specialize=["source"])
 def attend_backward_kernel(
     grad_outputs, outputs, factors, weights, keys, values, lengths,
-    grad_plain, grad_scores, grad_queries, alpha,
+    grad_projected, grad_scores, grad_queries, alpha,
     output_row, source, hidden: tl.constexpr, scaled: tl.constexpr,
     power: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
@@ -195,7 +196,7 @@ def attend_backward_kernel(
     row = tl.program_id(0).to(tl.int64)
     position = tl.arange(0, height)
     real = position < tl.load(lengths + row)
-    arriving = tl.zeros((height,), keys.dtype.element_ty)
+    grad_weights = tl.zeros((height,), keys.dtype.element_ty)
     for begin in range(0, hidden, width):
         column = begin + tl.arange(0, width)
         inside = column < hidden
@@ -206,15 +207,15 @@ def attend_backward_kernel(
             output = tl.where(factor == 0, 0.0, output / tl.where(factor == 0, 1.0, factor))
             grad *= factor
         grad *= 1.0 - output * output
-        tl.store(grad_plain + row * hidden + column, grad, mask=inside)
+        tl.store(grad_projected + row * hidden + column, grad, mask=inside)
         offset = (row * source + position[:, None]) * hidden + column[None, :]
         value = tl.load(values + offset, mask=real[:, None] & inside[None, :], other=0.0)
-        arriving += tl.sum(value * grad[None, :], 1)
+        grad_weights += tl.sum(value * grad[None, :], 1)
     probability = tl.load(weights + row * source + position, mask=position < source, other=0.0)
     beta = beta_of(alpha, row, 1, 1, False, keys.dtype.element_ty)
-    slope = jacobian_weights(probability, beta, power)
-    mean = tl.sum(slope * arriving, 0) / tl.sum(slope, 0)
-    grad_score = slope * (arriving - mean)
+    jacobian = jacobian_weights(probability, beta, power)
+    mean = tl.sum(jacobian * grad_weights, 0) / tl.sum(jacobian, 0)
+    grad_score = jacobian * (grad_weights - mean)
     tl.store(grad_scores + row * source + position, grad_score, mask=position < source)
     for begin in range(0, hidden, width):
         column = begin + tl.arange(0, width)
