@@ -64,8 +64,14 @@ class Checkpoints:
             prune(path, self._run.keep, self._state.counters.step)
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Restore the training state of a checkpoint, which may be of another folder."""
+        """Restore the training state of a checkpoint, whose weights the model has.
+
+        Args:
+            saved: the state; `state.py` describes it. The checkpoint may be of another folder.
+        """
+        # `save` multiplies the output of the average.
         restore_output(self._model.generator, saved.get("raw_output"))
+        self._state.average.restore(saved.get("raw_weights"))
         self._state.load_state_dict(saved)
         if self._state.counters.step in checkpoint_steps(self._run.path):
             self._saved = self._steps()

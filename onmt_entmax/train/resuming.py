@@ -22,7 +22,7 @@ from onmt_entmax.initial_weights import freeze
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.matching import OtherRunError, check_same_run, measures_the_same
 from onmt_entmax.train.overwriting import check_folder, same_folder
-from onmt_entmax.train.state import Resumed
+from onmt_entmax.train.resumed import Resumed
 from onmt_entmax.train.state_checks import is_state_of, largest_state
 
 # What the state of a run holds as long as there is no best checkpoint.

@@ -29,12 +29,12 @@ from onmt_entmax.train.log import Log
 from onmt_entmax.train.next_command import next_command
 from onmt_entmax.train.overwriting import clean_folder
 from onmt_entmax.train.progress import measure_text
+from onmt_entmax.train.resumed import Resumed
 from onmt_entmax.train.resuming import resume
 from onmt_entmax.train.run_data import read_data, trained_cells
 from onmt_entmax.train.run_folder import RunFolder, alone
 from onmt_entmax.train.run_network import starting_network
 from onmt_entmax.train.shared import connected, shared_updates
-from onmt_entmax.train.state import Resumed
 from onmt_entmax.train.trainer import Outcome, Trainer
 
 # Between the seeds of two processes: far, since the seeds that people choose are often neighbours.

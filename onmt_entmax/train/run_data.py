@@ -11,7 +11,7 @@ from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.units import UNKNOWN
-from onmt_entmax.train.state import Resumed
+from onmt_entmax.train.resumed import Resumed
 
 # Share of all tokens that a vocabulary may lack on purpose, without a warning.
 _RARE = 0.05

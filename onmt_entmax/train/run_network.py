@@ -15,7 +15,7 @@ from onmt_entmax.errors import counted
 from onmt_entmax.memory import refuse_too_large
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
 from onmt_entmax.sparse.backends import cpu
-from onmt_entmax.train.state import Resumed
+from onmt_entmax.train.resumed import Resumed
 
 
 def starting_network(

@@ -1,18 +1,17 @@
 """The training state of a checkpoint: what resuming needs besides the model's weights.
 
-`TrainingState.state_dict` makes it and `TrainingState.load_state_dict` restores it; `resuming`
-checks it before. It has
+`resuming` checks it before it is restored. `TrainingState` makes and restores
 
     run          the counters of `Counters`, `Clock` and `Selection`, by name
     position     the fields of `Position`, in the stream of batches
     optimizer    of each trained weight, by its number, the optimiser's tensors
     random       `cpu` and `cuda`: the random state of each process, in the order of ranks
-    raw_weights  the weights that training goes on with, if those of the checkpoint are their moving
-                 average; else None
-    raw_output   weight and bias of the output layer before `calibration.py` multiplied them; else
-                 None
 
-`Checkpoints` adds the raw weights.
+and `Checkpoints`, which saves the model, the weights that training goes on with:
+
+    raw_weights  all weights, if those of the checkpoint are their moving average; else None
+    raw_output   weight and bias of the output layer before they were calibrated, if they were; else
+                 None
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.clock import Clock
@@ -106,7 +104,7 @@ class TrainingState:
         return Progress(self.counters.step, self.batches.epochs, self.clock.seconds)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all but the raw weights; every process of the run calls this."""
+        """Return what a checkpoint saves; every process of the run calls this."""
         counters, clock, selection = self.counters, self.clock, self.selection
         return {
             "run": counters.state_dict() | clock.state_dict() | selection.state_dict(),
@@ -117,25 +115,11 @@ class TrainingState:
         }
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Restore a training state; the model's weights are those of its checkpoint already."""
+        """Restore what `state_dict` returned."""
         self.counters.load_state_dict(saved["run"])
         self.clock.load_state_dict(saved["run"])
         self.selection.load_state_dict(saved["run"])
         self.batches.position = Position(**saved["position"])
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": saved["optimizer"], "param_groups": groups})
-        self.average.restore(saved.get("raw_weights"))
         self.generators.load_state_dict(saved["random"])
-
-
-@dataclass(frozen=True)
-class Resumed:
-    """A checkpoint to continue from."""
-
-    loaded: LoadedModel
-    state: dict[str, Any] | None  # its training state; None if only the weights are used
-
-    @property
-    def step(self) -> int:
-        """Updates done."""
-        return 0 if self.state is None else int(self.state["run"]["step"])
