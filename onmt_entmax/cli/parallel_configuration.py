@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.parallel_folder import ParallelFolder
-from onmt_entmax.cli.plans import Network, Plan
+from onmt_entmax.cli.plan_lines import Plan
+from onmt_entmax.cli.plans import Network
 from onmt_entmax.cli.training_file import training_file
 from onmt_entmax.cli.yaml_lines import explained, quoted
 from onmt_entmax.data.subword_learning import Subwords

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from onmt_entmax.cli.measured_networks import MeasuredNetworks
+from onmt_entmax.cli.plan_lines import Plan
 from onmt_entmax.cli.plans import (
     HALLUCINATED_PASSES,
     Network,
-    Plan,
     choose_network,
     choose_validations,
 )

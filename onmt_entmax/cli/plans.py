@@ -1,36 +1,40 @@
 """How `prepare --minutes` plans a training: a rule on speeds that were measured elsewhere.
 
-`candidates` are the networks to measure, `choose_network` and `choose_validations` the rule, which
-docs/guide-training.md describes.
+`candidates` are the networks to measure, `choose_network` and `choose_validations` the rule. Its
+numbers were found by trainings, which docs/guide-training.md lists with the rule. `plan_lines.py`
+writes what is chosen.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from onmt_entmax.cli.yaml_lines import explained
 from onmt_entmax.errors import counted
 
-# Found by trainings, see docs/guide-training.md.
+# --- networks ---
+
 SIZES = (200, 300)  # of the states; 400 and 500 were worse in the same time
-FEW_ROWS = 2_000  # with fewer, batches of 32 rather than 64
-SMALL_BATCH = 32  # pairs
+USUAL_BATCH = 64  # pairs
+SMALL_BATCH = 32  # with fewer than `FEW_ROWS` rows, and for deep networks
+FEW_ROWS = 2_000
+FASTER = 1.1  # how many times as fast rounded products must train
+
 LEARNING_RATE = 0.003
 PASSES = 5  # over the data that a network should make, or a smaller one is better
-# The same for two layers of the encoder over one of the decoder, with small batches; and the rows
-# that these need: with 500 they were much worse.
+# A deep network has two layers in the encoder and one in the decoder. It needs as many rows: with
+# 500 it was much worse.
 DEEP_LEARNING_RATE = 0.002
 DEEP_PASSES = 35
 DEEP_ROWS = 10_000
-FASTER = 1.1  # how much faster rounded products must be
-# Passes, and the dropout below them: the more often a model sees a row, the more it needs.
+
+# Passes, and the dropout up to them: the more often a model sees a row, the more it needs.
 DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
-# Hallucinated pairs are worth half of so many passes, of languages that have at least so many rows
-# of a word, and so large a share of it in its stem.
+# So many passes over the data are worth halving for hallucinated pairs.
 HALLUCINATED_PASSES = 10.0
-HALLUCINATED_ROWS = 4.0
-HALLUCINATED_STEM = 0.75
+
+# --- validations ---
+
 VALIDATION_SHARE = 0.05  # of the time, at most, for all validations
-_PLANNED_SHARE = 0.04  # what is planned of it, since measured speeds vary
+PLANNED_SHARE = 0.04  # what is planned of it, since measured speeds vary
 _DECODING = 0.75  # of a validation's time, since decoding is slower than computing the loss
 _FEW_DECODED = 500  # pairs; rather than decode fewer, validate less often
 _VALIDATIONS = (5, 3, 2)  # numbers of them to choose from
@@ -124,89 +128,6 @@ class Validations:
     decode_size: int
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What to train in a given time.
-
-    Attributes:
-        minutes: the time.
-        choice: of a network.
-        validations: how often to validate.
-        gpu: whether a GPU was measured.
-        measured: what was measured, for people.
-        hallucinated: pairs to train on besides those of the user.
-    """
-
-    minutes: float
-    choice: Choice
-    validations: Validations
-    gpu: bool
-    measured: Sequence[str]
-    hallucinated: int = 0
-
-    @property
-    def updates(self) -> int:
-        """Updates that fit into the time at the measured speed, at least 1."""
-        seconds = 60 * self.minutes * (1 - _PLANNED_SHARE)
-        return max(round(seconds * self.choice.speed / self.choice.network.batch), 1)
-
-    @property
-    def dropout_line(self) -> str:
-        """The dropout, as a line of YAML."""
-        why = f"for {self.choice.passes:.3g} passes over the data; more passes need more"
-        return explained(f"dropout: [{self.choice.dropout}]", why)
-
-    @property
-    def lines(self) -> list[str]:
-        """What was measured and chosen."""
-        device = "GPU" if self.gpu else "CPU"
-        minutes = "1 minute" if self.minutes == 1 else f"{self.minutes:g} minutes"
-        return [
-            f"Planned for {minutes} of this machine's {device}, where it trained",
-            *(f"  {line}" for line in self.measured),
-            f"Chosen: {self.choice.network}: {self.choice.reason}.",
-            *self._said_of_pairs,
-        ]
-
-    @property
-    def _said_of_pairs(self) -> list[str]:
-        """A line on hallucinated pairs, if there are some."""
-        if not self.hallucinated:
-            return []
-        return [
-            f"Of these rows, {self.hallucinated:,} are hallucinated, since there are at least "
-            f"{HALLUCINATED_PASSES:g} passes without; --hallucinate 0 leaves them out."
-        ]
-
-    @property
-    def settings(self) -> list[str]:
-        """The options of time and validation, as lines of YAML."""
-        validations = self.validations
-        # The last one is at the end, and should not follow another one at once.
-        every = max(round(self.updates / (validations.count - 0.5)), 1)
-        times = f"{validations.count} times with the end"
-        lines = [
-            explained(f"max_seconds: {60 * self.minutes:.10g}", f"{self.minutes:g} minutes in all"),
-            explained(
-                f"valid_steps: {every}", f"{times}, in at most {VALIDATION_SHARE:.0%} of the time"
-            ),
-            _size_line("valid_decode_size", validations.decode_size),
-            _size_line("valid_loss_size", validations.loss_size),
-            explained(f"save_checkpoint_steps: {every}", "so often, and the best"),
-        ]
-        products = self.choice.network.products
-        if products != "float32":
-            lines.insert(0, explained(f"matmul_dtype: {products}", "faster than float32 here"))
-        if self.gpu:
-            lines.append(explained("gpu_ranks: [0]", "the GPU that was measured"))
-        return lines
-
-
-def _size_line(option: str, size: int) -> str:
-    """Return the number of pairs of a validation as a line of YAML."""
-    return explained(f"{option}: {size}", "a sample" if size else "all")
-
-
 def candidates(
     rows: int,
     gpu: bool,
@@ -214,7 +135,7 @@ def candidates(
     size: int | None = None,
     batch: int | None = None,
 ) -> list[Network]:
-    """Return the networks to measure, smaller ones first.
+    """Return the networks to measure, smaller ones first, each first with products of float32.
 
     Args:
         rows: of the training data.
@@ -225,7 +146,7 @@ def candidates(
         batch: pairs of a batch, if the user chose it; else by the rows.
     """
     sizes = (size,) if size else SIZES
-    usual_batch = SMALL_BATCH if rows < FEW_ROWS else 64
+    usual_batch = SMALL_BATCH if rows < FEW_ROWS else USUAL_BATCH
     networks = [Network(layers or 1, layers or 1, states, batch or usual_batch) for states in sizes]
     if layers is None and rows >= DEEP_ROWS:
         networks.append(Network(2, 1, sizes[-1], batch or SMALL_BATCH))
@@ -243,10 +164,10 @@ def choose_network(rows: int, seconds: float, speeds: Mapping[Network, float]) -
     Args:
         rows: of the training data.
         seconds: of the training with its validations.
-        speeds: pairs a second of each network, smaller networks first.
+        speeds: pairs a second of each network, in the order of `candidates`.
     """
     networks = _with_fastest_products(speeds)
-    training = seconds * (1 - _PLANNED_SHARE)
+    training = seconds * (1 - PLANNED_SHARE)
     passes = {network: training * speeds[network] / rows for network in networks}
     enough = [network for network in networks if passes[network] >= network.passes]
     chosen = enough[-1] if enough else networks[0]
@@ -268,7 +189,8 @@ def choose_network(rows: int, seconds: float, speeds: Mapping[Network, float]) -
 def _with_fastest_products(speeds: Mapping[Network, float]) -> list[Network]:
     """Return the networks, in order, each with the type of products that trains fastest.
 
-    Rounded products must be much faster than those of float32, which come first.
+    Args:
+        speeds: pairs a second of each network, in the order of `candidates`.
     """
     fastest: dict[Network, Network] = {}
     for network, speed in speeds.items():
@@ -295,7 +217,7 @@ def choose_validations(
     """
     possible = []
     for count in _VALIDATIONS:
-        time_of_one = _PLANNED_SHARE * seconds / count
+        time_of_one = PLANNED_SHARE * seconds / count
         decoded = max(round(_DECODING * time_of_one * decode_speed), 1)
         with_loss = max(round((1 - _DECODING) * time_of_one * loss_speed), 1)
         possible.append(Validations(count, loss_size=with_loss, decode_size=decoded))

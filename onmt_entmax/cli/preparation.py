@@ -15,8 +15,9 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.next_commands import next_lines, prediction_commands, training_commands
 from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.pair_messages import tell_pairs, warn_of_repeated
+from onmt_entmax.cli.plan_lines import Plan
 from onmt_entmax.cli.planning import plan_for
-from onmt_entmax.cli.plans import Plan, candidates
+from onmt_entmax.cli.plans import candidates
 from onmt_entmax.cli.preparation_options import check_options
 from onmt_entmax.cli.table_configuration import (
     HALLUCINATED,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from onmt_entmax.cli.plans import Network, Plan
+from onmt_entmax.cli.plan_lines import Plan
+from onmt_entmax.cli.plans import Network
 from onmt_entmax.cli.training_file import training_file
 from onmt_entmax.cli.yaml_lines import explained
 from onmt_entmax.errors import counted

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.messages import warn
-from onmt_entmax.cli.plans import Plan
+from onmt_entmax.cli.plan_lines import Plan
 from onmt_entmax.cli.yaml_lines import quoted
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from onmt_entmax.cli.plan_lines import Plan
 from onmt_entmax.cli.plans import (
     FASTER,
     PASSES,
@@ -13,7 +14,6 @@ from onmt_entmax.cli.plans import (
     VALIDATION_SHARE,
     Choice,
     Network,
-    Plan,
     Validations,
     candidates,
     choose_network,

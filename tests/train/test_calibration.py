@@ -136,19 +136,21 @@ def test_an_average_of_weights_is_saved_multiplied(tmp_path: Path) -> None:
     torch.testing.assert_close(saved.generator.weight, expected)
 
 
-def test_of_many_scores_a_share_is_taken(
+def test_of_many_scores_only_some_are_kept(
     tmp_path: Path, run: Trainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a limit of a fifth, padding takes a part."""
+    """The limit is a fifth of all; it counts padding too, so that less is kept."""
     rows: list[int] = []
 
     def count(scores: Tensor, targets: Tensor, alpha: float) -> float:
+        assert len(scores) == len(targets)
         rows.append(len(scores))
         return 1.0
 
     monkeypatch.setattr(calibration, "calibrating_factor", count)
     measures(run.model, tmp_path, calibrate=True)
-    monkeypatch.setattr(calibration, "_MOST_SCORES", rows[0] * len(run.model.generator.weight) // 5)
+    most = rows[0] * len(run.model.generator.weight) // 5
+    monkeypatch.setattr(calibration, "_MOST_SCORES", most)
     measures(run.model, tmp_path, calibrate=True)
     assert rows[0] / 10 < rows[1] <= rows[0] / 5
 
