@@ -42,7 +42,8 @@ class Plan:
     @property
     def dropout_line(self) -> str:
         """The dropout, as a line of YAML."""
-        why = f"for {self.choice.passes:.3g} passes over the data; more passes need more"
+        pairs = "the data and hallucinated pairs" if self.hallucinated else "the data"
+        why = f"for {self.choice.passes:.3g} passes over {pairs}; more passes need more"
         return explained(f"dropout: [{self.choice.dropout}]", why)
 
     @property

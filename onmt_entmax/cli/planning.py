@@ -73,7 +73,7 @@ def plan_for(
     hallucinated = 0
     if hallucinate is not None and choice.passes >= HALLUCINATED_PASSES:
         hallucinated = hallucinate()
-        choice = choose_network(rows + hallucinated, seconds, measured.speeds)
+        choice = choose_network(rows, seconds, measured.speeds, hallucinated)
     loss_speed, decode_speed = measured.validation_speeds(choice.network)
     plan = Plan(
         options.minutes,

@@ -30,6 +30,7 @@ DEEP_ROWS = 10_000
 DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
 # So many passes over the data are worth halving for hallucinated pairs.
 HALLUCINATED_PASSES = 10.0
+HALLUCINATED_DROPOUT = 0.3  # or more, with such pairs
 
 # --- validations ---
 
@@ -158,17 +159,21 @@ def candidates(
     ]
 
 
-def choose_network(rows: int, seconds: float, speeds: Mapping[Network, float]) -> Choice:
+def choose_network(
+    rows: int, seconds: float, speeds: Mapping[Network, float], hallucinated: int = 0
+) -> Choice:
     """Return the largest network that makes enough passes over the data, else the smallest.
 
     Args:
         rows: of the training data.
         seconds: of the training with its validations.
         speeds: pairs a second of each network, in the order of `candidates`.
+        hallucinated: pairs to train on besides the rows.
     """
     networks = _with_fastest_products(speeds)
     training = seconds * (1 - PLANNED_SHARE)
-    passes = {network: training * speeds[network] / rows for network in networks}
+    pairs = rows + hallucinated
+    passes = {network: training * speeds[network] / pairs for network in networks}
     enough = [network for network in networks if passes[network] >= network.passes]
     chosen = enough[-1] if enough else networks[0]
     if len(networks) == 1:
@@ -177,12 +182,15 @@ def choose_network(rows: int, seconds: float, speeds: Mapping[Network, float]) -
         reason = f"the largest that makes the passes it needs, {chosen.passes}"
     else:
         reason = f"the smallest, since none makes {PASSES} passes"
+    dropout = next(value for up_to, value in DROPOUT if passes[chosen] <= up_to)
+    if hallucinated:
+        dropout = max(dropout, HALLUCINATED_DROPOUT)
     return Choice(
         chosen,
         speed=speeds[chosen],
         passes=passes[chosen],
-        dropout=next(value for below, value in DROPOUT if passes[chosen] <= below),
-        reason=f"{reason}; about {passes[chosen]:.3g} passes over {counted(rows, 'row')}",
+        dropout=dropout,
+        reason=f"{reason}; about {passes[chosen]:.3g} passes over {counted(pairs, 'row')}",
     )
 
 

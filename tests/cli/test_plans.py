@@ -167,6 +167,16 @@ def test_the_dropout_grows_with_the_passes(passes: float, dropout: float) -> Non
     assert choose_network(ROWS, seconds, networks_of(speed)).dropout == dropout
 
 
+@pytest.mark.parametrize(("passes", "dropout"), [(5, 0.3), (19, 0.3), (21, 0.5)])
+def test_with_hallucinated_pairs_the_dropout_is_at_least_0_3(passes: float, dropout: float) -> None:
+    """The passes are over rows and pairs."""
+    seconds, pairs = 600, 4_000
+    speed = passes * (ROWS + pairs) / (TRAINING_SHARE * seconds)
+    choice = choose_network(ROWS, seconds, networks_of(speed), pairs)
+    assert choice.dropout == dropout
+    assert choice.passes == pytest.approx(passes)
+
+
 # --- validations ---
 
 
