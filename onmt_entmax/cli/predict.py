@@ -230,10 +230,12 @@ def main(arguments: Sequence[str]) -> int:
 def _refuse_one_file(skip_bad: Path | None, outputs: Sequence[Path | None]) -> None:
     """Refuse to write bad rows and predictions to one file, whatever its names.
 
+    Both may be streams, such as `/dev/stdout` and `/dev/stderr` on one terminal.
+
     Raises:
         UserError: names the file.
     """
-    if skip_bad is None:
+    if skip_bad is None or (is_stream(skip_bad) and skip_bad not in outputs):
         return
     if followed(skip_bad) in {followed(output) for output in outputs if output is not None}:
         raise UserError(f"{skip_bad}: is to be written twice; name two files")

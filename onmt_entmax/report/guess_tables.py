@@ -159,7 +159,10 @@ def _probability(table: _Table, row: Row, cell: str) -> float | None:
     except ValueError:
         probability = math.nan
     if not 0 <= probability <= 1:
-        raise UserError(f"{table.path}:{row.number}: {cell!r} is no probability from 0 to 1")
+        raise UserError(
+            f"{table.path}:{row.number}: {cell!r} is no probability from 0 to 1; leave out the "
+            "columns of details, or write them as `predict --details` does"
+        )
     return probability
 
 

@@ -60,8 +60,8 @@ class Probabilities:
         text = f"probabilities: mean {self.mean:.2%}, error of calibration {self.error:.2%}"
         if surest.number:
             text += (
-                f"; 0.9 or more for {surest.number / self.number:.2%} of the queries, and of these "
-                f"right {surest.right / surest.number:.2%}"
+                f"; 0.9 or more for {surest.number / self.number:.2%} of the predictions, and of "
+                f"these right {surest.right / surest.number:.2%}"
             )
         return text
 

@@ -16,14 +16,13 @@ tokens possible, and another output can be the most probable one.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.sparse import entmax
 
@@ -76,24 +75,31 @@ def calibrating_factor(scores: Tensor, targets: Tensor, alpha: float) -> float:
     return float(2 ** ((low + high) / 2))
 
 
-def calibrate(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -> float:
-    """Return the factor of a model's output layer that fits the targets of the batches.
+def calibrate(
+    output: OutputLayer,
+    batches: Sequence[Batch],
+    teacher_forced: Callable[[Batch], tuple[Tensor, Tensor]],
+    pad: int,
+) -> float:
+    """Return the factor of an output layer's scores that fits the targets of the batches.
 
     Of many targets, every n-th is taken, so that their scores take 67 MB.
 
     Args:
-        model: in evaluation mode; its output layer is not multiplied yet.
-        batches: with targets, on the CPU; at least one.
+        output: of a model in evaluation mode; not multiplied yet.
+        batches: with targets; at least one.
+        teacher_forced: returns the decoder's outputs and the targets of a batch, see
+            `SparseNMTModel.hidden_states`.
         pad: padding id of the target.
     """
-    output = model.generator
     # With padding, and the start symbol of each target.
     tokens = sum(batch.target.numel() for batch in batches if batch.target is not None)
-    every = math.ceil(tokens * len(output.weight) / _MOST_SCORES)
+    # An odd number, since the order of the targets repeats with the sentences of a batch.
+    every = math.ceil(tokens * len(output.weight) / _MOST_SCORES) | 1
     scores: list[Tensor] = []  # of each batch, (kept, vocab)
     targets: list[Tensor] = []  # of each batch, (kept,)
     for batch in batches:
-        hidden, target = model.hidden_states(batch.to(device_of(model)))
+        hidden, target = teacher_forced(batch)
         kept = (target != pad).nonzero().squeeze(1)[::every]
         scores.append(output.scores(hidden[kept]))
         targets.append(target[kept])

@@ -43,7 +43,7 @@ class Checkpoints:
             counters = state.counters
             with (
                 state.average.applied() as raw_weights,
-                multiplied(self._model.generator, counters.output_factor) as raw_output,
+                multiplied(self._model.generator, counters.saved_factor) as raw_output,
             ):
                 saved |= {"raw_weights": raw_weights, "raw_output": raw_output}
                 self._run.save(counters.step, self._model, saved)

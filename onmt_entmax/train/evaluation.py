@@ -12,6 +12,7 @@ from itertools import chain, zip_longest
 from statistics import fmean
 
 from sacrebleu.metrics import BLEU
+from torch import Tensor
 
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
@@ -27,6 +28,8 @@ from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_se
 from onmt_entmax.train.calibration import calibrate, multiplied
 from onmt_entmax.train.sums import Sums
 from onmt_entmax.train.validation import Evaluate
+
+_ADVICE = "make valid_batch_size smaller"  # where a batch is too large
 
 
 def make_evaluate(
@@ -103,7 +106,9 @@ class _Evaluation:
         """Return the measures of a model by name."""
         if not self._calibrates:
             return self._measured(model)
-        factor = calibrate(model, self._forced, self._vocabularies.target.pad)
+        states = partial(_hidden_states, model)
+        pad = self._vocabularies.target.pad
+        factor = calibrate(model.generator, self._forced, states, pad)
         with multiplied(model.generator, factor):
             return self._measured(model) | {"output_factor": factor}
 
@@ -189,8 +194,8 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
     """
     sums = Sums()
     for batch in batches:
-        with named_exhaustion(partial(_first_pair, batch), "make valid_batch_size smaller"):
-            hidden, target = model.hidden_states(batch.to(device_of(model)))
+        hidden, target = _hidden_states(model, batch)
+        with named_exhaustion(partial(_first_pair, batch), _ADVICE):
             result = model.generator.loss(hidden, target, pad)
         sums.add(
             loss=float(result.loss),
@@ -199,6 +204,16 @@ def _teacher_forced(model: SparseNMTModel, batches: Sequence[Batch], pad: int) -
             support=float(result.support),
         )
     return sums.averages()
+
+
+def _hidden_states(model: SparseNMTModel, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Return what `SparseNMTModel.hidden_states` does.
+
+    Raises:
+        TooLargeError: the batch, which it names, does not fit in memory or the model.
+    """
+    with named_exhaustion(partial(_first_pair, batch), _ADVICE):
+        return model.hidden_states(batch.to(device_of(model)))
 
 
 def _accuracies(right: Mapping[int, bool], examples: Sequence[Example]) -> dict[str, float]:

@@ -93,6 +93,11 @@ def measures_the_same(saved: Mapping[str, Any], configured: Mapping[str, Any]) -
 
 
 def _validation_of(options: Mapping[str, Any]) -> list[Any]:
-    """Return the development set, and how models are compared on it."""
-    names = [field.name for field in fields(ValidationConfig) if field.name != "valid_batch_size"]
-    return [(options.get("data") or {}).get("valid"), *map(options.get, names)]
+    """Return the development set, and how models are compared on it.
+
+    Args:
+        options: by name; those of an older version lack some, which then had their defaults.
+    """
+    compared = [field for field in fields(ValidationConfig) if field.name != "valid_batch_size"]
+    values = [options.get(field.name, field.default) for field in compared]
+    return [(options.get("data") or {}).get("valid"), *values]

@@ -38,7 +38,17 @@ class Counters:
     previous_loss: float | None = None  # of the last planned validation
     validated: int = -1  # step of the last validation
     skipped: int = 0  # updates skipped because they were not finite
-    output_factor: float = 1.0  # of the output's scores, by the last validation
+    output_factor: float = 1.0  # of the output's scores, by the last validation if it calibrates
+
+    def validate(self) -> None:
+        """Note that a validation begins, of the weights after this step."""
+        self.validated = self.step
+        self.output_factor = 1.0
+
+    @property
+    def saved_factor(self) -> float:
+        """By which scores are multiplied in a checkpoint of this step; 1 without a validation."""
+        return self.output_factor if self.validated == self.step else 1.0
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a checkpoint saves."""

@@ -186,7 +186,7 @@ class Trainer:
             planned: see `Validation.run`.
         """
         self.monitor.read(everything=True)
-        self.state.counters.validated = self.state.counters.step
+        self.state.counters.validate()
         if self.validation is None:
             return self._config.valid_epochs is not None
         return self.validation.run(planned)

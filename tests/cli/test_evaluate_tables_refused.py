@@ -168,7 +168,7 @@ class TestASingleTable:
     def words(self, tmp_path: Path) -> list[str]:
         """The arguments of an evaluation, but for the predicted table."""
         source = ("lang=german", "lang=english", *"ab")
-        vocabularies = models.words(source, "ab")
+        vocabularies = models.vocabularies_of(source, "ab")
         model = write_model(tmp_path / "model", 1, vocabularies, options=task_options())
         gold = write_table(tmp_path / "deu_test.tsv", "a\tb")
         return ["--reference", str(gold), "--model", str(model)]

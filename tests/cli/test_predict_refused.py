@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import pytest
 from onmt_entmax.cli import predict
 from tests.cli.predicting import predicted
 from tests.cli.tables import write_table
+from tests.commands import CONSOLE, ENVIRONMENT
 from tests.in_process import refusal
 
 # --- bad rows ---
@@ -102,6 +104,24 @@ def test_bad_rows_and_predictions_are_not_written_to_one_file(
     os.symlink("out.tsv", "link.tsv")
     arguments = [phones_model, "words.tsv", "--output", "out.tsv", "--skip-bad", name]
     assert f"{name}: is to be written twice" in refusal(predict.main, arguments)
+
+
+def test_bad_rows_and_predictions_may_go_to_two_streams_of_one_terminal(
+    phones_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each stream is another name of the same device there."""
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("words.tsv"), "ab", "ab\tx\ty")
+    command = [*CONSOLE, "predict", phones_model, "words.tsv"]
+    streams = ["--columns", "source", "--output", "/dev/stdout", "--skip-bad", "/dev/stderr"]
+    printed = subprocess.run(
+        [*command, *streams],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=True,
+    ).stdout
+    assert b"ab\tx\ty\n" in printed
 
 
 @pytest.mark.parametrize(

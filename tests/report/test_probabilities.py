@@ -44,7 +44,7 @@ def test_the_text_has_the_surest_predictions() -> None:
     predictions = [(0.9, True), (1.0, False), (0.5, True), (0.5, False)]
     assert probabilities_of(predictions).text() == (
         "probabilities: mean 72.50%, error of calibration 22.50%; 0.9 or more for 50.00% of the "
-        "queries, and of these right 50.00%"
+        "predictions, and of these right 50.00%"
     )
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 
 from onmt_entmax.checkpoint import STATE
+from onmt_entmax.checkpoint.contents import CONFIG
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.files.checksums import write_list
 
@@ -23,6 +25,14 @@ def change_state(checkpoint: Path, change: Callable[[State], object]) -> None:
     state = torch.load(checkpoint / STATE, weights_only=True)
     change(state)
     torch.save(state, checkpoint / STATE)
+    write_list(checkpoint)
+
+
+def forget_option(checkpoint: Path, name: str) -> None:
+    """Leave an option out of those of a checkpoint, and write its checksum again."""
+    config = yaml.safe_load((checkpoint / CONFIG).read_text(encoding="utf-8"))
+    del config["options"][name]
+    (checkpoint / CONFIG).write_text(yaml.safe_dump(config), encoding="utf-8")
     write_list(checkpoint)
 
 

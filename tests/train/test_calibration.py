@@ -9,13 +9,14 @@ from torch import Tensor
 from onmt_entmax.checkpoint import load
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.errors import UserError
+from onmt_entmax.exhaustion import TooLargeError
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.sparse import entmax
 from onmt_entmax.train import calibration
 from onmt_entmax.train.calibration import calibrating_factor
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.trainer import Trainer
-from tests.train.trainers import assert_equal, setup_of, trainer_of, weights
+from tests.train.trainers import assert_equal, resumed_trainer, setup_of, trainer_of, weights
 
 ALPHAS = [1.0, 1.5, 2.0, 3.0]
 
@@ -153,6 +154,45 @@ def test_of_many_scores_only_some_are_kept(
     monkeypatch.setattr(calibration, "_MOST_SCORES", most)
     measures(run.model, tmp_path, calibrate=True)
     assert rows[0] / 10 < rows[1] <= rows[0] / 5
+
+
+@pytest.fixture
+def ended(tmp_path: Path) -> Path:
+    """A folder with a run that ended with an extra validation, at step 6."""
+    run = trainer_of(tmp_path, train_steps=6, valid_steps=100, calibrate=True)
+    run.train()
+    assert run.state.counters.output_factor != 1
+    return tmp_path
+
+
+def test_between_validations_a_resumed_run_saves_what_an_uninterrupted_one_does(
+    tmp_path: Path, ended: Path
+) -> None:
+    changes = {"train_steps": 12, "valid_steps": 100, "save_checkpoint_steps": 9, "calibrate": True}
+    trainer_of(tmp_path / "whole", **changes).train()
+    resumed_trainer(ended, 6, **changes).train()
+    whole = load(tmp_path / "whole" / "run" / "step_9").model
+    resumed = load(ended / "run" / "step_9").model
+    assert_equal(weights(resumed), weights(whole))
+
+
+def test_a_run_that_goes_on_without_a_development_set_is_not_calibrated(ended: Path) -> None:
+    run = resumed_trainer(ended, 6, train_steps=12)
+    run.validation = None
+    run.train()
+    saved = load(ended / "run" / "step_12").model
+    assert_equal(weights(saved), weights(run.model))
+
+
+def test_a_batch_that_does_not_fit_is_named(
+    tmp_path: Path, run: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(batch: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(run.model, "hidden_states", exhausted)
+    with pytest.raises(TooLargeError, match="make valid_batch_size smaller"):
+        measures(run.model, tmp_path, calibrate=True)
 
 
 def test_shared_embeddings_are_not_multiplied(tmp_path: Path) -> None:

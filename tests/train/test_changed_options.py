@@ -8,7 +8,7 @@ import yaml
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
 from tests.commands import weights
-from tests.train.runs import change_run_state, train_again
+from tests.train.runs import change_run_state, forget_option, train_again
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,14 @@ class TestTheBestOfAnotherDevelopmentSet:
         more = ["-train_from", accurate, *ACCURACY, "-data", json.dumps(corpora)]
         assert train_again(arguments, *more, "-train_steps", 10) == 0
         assert best_step(accurate) == 10
+
+    def test_counts_if_an_older_version_lacked_an_option(
+        self, arguments: list[str], accurate: Path
+    ) -> None:
+        forget_option(accurate / "step_8", "calibrate")
+        more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
+        assert train_again(arguments, *more) == 0
+        assert best_step(accurate) == 8
 
     def test_counts_if_nothing_changed(self, arguments: list[str], accurate: Path) -> None:
         more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
