@@ -12,7 +12,7 @@ from onmt_entmax.cli import fetch_model, inflect
 from onmt_entmax.files import released
 from onmt_entmax.files.checksums import differences
 from onmt_entmax.files.released import pretrained
-from tests.in_process import exit_status
+from tests.in_process import exit_status, refusal
 from tests.inflection_models import write_model, zipped
 
 NAME = released.PRETRAINED
@@ -73,13 +73,34 @@ def test_an_archive_that_is_damaged_is_one_line(
 QUERY = ("english", "ab", "V;PST")
 
 
-@pytest.mark.usefixtures("cache")
-def test_without_the_pretrained_model_a_command_says_what_to_do(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert exit_status(inflect.main, QUERY) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"{NAME}: the pretrained model is missing" in line
+@pytest.fixture
+def checkout(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a checkout without models; the cache has none, either."""
+    folder = cache.parents[2] / "checkout"
+    folder.mkdir()
+    (folder / "pyproject.toml").touch()
+    monkeypatch.setattr(released, "__file__", str(folder / "onmt_entmax/files/x.py"))
+    return folder
+
+
+class TestWithoutThePretrainedModel:
+    """A command says what to do."""
+
+    @pytest.mark.usefixtures("cache")
+    def test_an_installed_package_is_to_be_reinstalled(self) -> None:
+        line = refusal(inflect.main, QUERY)
+        assert f"share/onmt_entmax/models/{NAME}: the pretrained model is missing" in line
+        assert "; reinstall the package, whose wheel has it, " in line
+
+    def test_a_checkout_is_to_be_restored(self, checkout: Path) -> None:
+        line = refusal(inflect.main, QUERY)
+        assert f"{checkout}/data/models/{NAME}: the pretrained model is missing" in line
+        assert "; restore it (`git restore data/models`), " in line
+        assert "wheel" not in line
+
+    @pytest.mark.usefixtures("cache")
+    def test_a_model_may_be_fetched(self) -> None:
+        assert "fetch it (`onmt-entmax fetch-model -h`)" in refusal(inflect.main, QUERY)
 
 
 class Fetched(NamedTuple):

@@ -1,14 +1,14 @@
 """Attack the commands with kills, damage, hostile folders and bad inputs, for as long as you like.
 
     python -m tools.attack --minutes 30 --seed 1
-    python -m tools.attack --replay flips:1000017
+    python -m tools.attack --replay damage:1000017
 
 Each case is drawn from a seed:
 
     kills         the process is killed
     signals       SIGINT, SIGTERM or SIGHUP arrives
     disk          the disk is full
-    flips         a file of a run is damaged
+    damage        a file of a run is damaged
     folders       a model folder is hostile
     inputs        an option or a file is bad
     certificates  random models are searched, and compared with enumeration

@@ -7,8 +7,8 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.data.parallel import read_lines
 from onmt_entmax.errors import UserError, counted
 
-SLOW = 500  # words of a line for which TER takes minutes
-MOST = 5_000  # words of a line for which TER takes gigabytes
+_SLOW_WORDS = 500  # of a line for which TER takes minutes
+_MOST_WORDS = 5_000  # of a line for which TER takes gigabytes
 
 
 def read_references(paths: Sequence[Path]) -> list[list[str]]:
@@ -22,9 +22,9 @@ def read_references(paths: Sequence[Path]) -> list[list[str]]:
     """
     texts: list[list[str]] = []
     for path in paths:
-        text = _read_lines(path)
-        sentences = len(texts[0]) if texts else len(text)
-        _check_text(path, text, sentences, nbest=1)
+        text = _read_text(path)
+        if texts and len(text) != len(texts[0]):
+            raise _wrong_length(path, text, len(texts[0]), f"as in the reference {paths[0]}")
         texts.append(text)
     return texts
 
@@ -40,25 +40,23 @@ def read_systems(paths: Sequence[Path], sentences: int, nbest: int) -> list[list
     Raises:
         UserError: one cannot be read, is empty or a report, or has another number of lines.
     """
-    texts = []
+    texts: list[list[str]] = []
     for path in paths:
-        text = _read_lines(path)
-        _check_text(path, text, sentences, nbest)
+        text = _read_text(path)
+        if len(text) != sentences * nbest:
+            expectation = _expectation(len(text), sentences, nbest)
+            raise _wrong_length(path, text, sentences * nbest, expectation)
         texts.append(text)
     return texts
 
 
-def _read_lines(path: Path) -> list[str]:
-    """Return the lines of a file, without trailing white space."""
-    return [line.rstrip() for line in read_lines(path)]
-
-
-def _check_text(path: Path, text: Sequence[str], sentences: int, nbest: int) -> None:
-    """Check that a file is text, with `nbest` lines for each sentence.
+def _read_text(path: Path) -> list[str]:
+    """Return the lines of a text, without trailing white space.
 
     Raises:
-        UserError: it is empty or a report, or has another number of lines.
+        UserError: the file cannot be read, is empty or a report.
     """
+    text = [line.rstrip() for line in read_lines(path)]
     if not text:
         raise UserError(f"{path}: the file is empty")
     if text[0].startswith('{"') and '"source": ' in text[0]:
@@ -66,17 +64,24 @@ def _check_text(path: Path, text: Sequence[str], sentences: int, nbest: int) -> 
             f"{path}: an -exactness_report, not text; name the file that `translate` wrote to "
             "-output (only --tune and --report read a report)"
         )
-    if len(text) == sentences * nbest:
-        return
+    return text
+
+
+def _expectation(lines: int, sentences: int, nbest: int) -> str:
+    """Say why the lines of a system should be `nbest` for each sentence.
+
+    A multiple of the sentences may come from n-best lists, if no --nbest was given.
+    """
     if nbest > 1:
-        why = f"{nbest} for each of {counted(sentences, 'line')} of the reference"
-    elif len(text) % sentences == 0:
-        why = f"as in the reference (n-best lists? --nbest {len(text) // sentences})"
-    else:
-        why = "as in the reference"
-    raise UserError(
-        f"{path}: has {counted(len(text), 'line')}, expected {sentences * nbest}, {why}"
-    )
+        return f"{nbest} for each of {counted(sentences, 'line')} of the reference"
+    if lines % sentences == 0:
+        return f"as in the reference (n-best lists? --nbest {lines // sentences})"
+    return "as in the reference"
+
+
+def _wrong_length(path: Path, text: Sequence[str], expected: int, why: str) -> UserError:
+    """Return the error about a file with another number of lines than expected."""
+    return UserError(f"{path}: has {counted(len(text), 'line')}, expected {expected}, {why}")
 
 
 def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
@@ -93,7 +98,7 @@ def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
         longest = max(counts)
         where = f"{name}: line {1 + counts.index(longest)} has {counted(longest, 'word')}"
         advice = "--metrics bleu chrf leaves TER out"
-        if longest > MOST:
-            raise UserError(f"{where}, and TER takes at most {MOST:,}; {advice}")
-        if longest > SLOW:
+        if longest > _MOST_WORDS:
+            raise UserError(f"{where}, and TER takes at most {_MOST_WORDS:,}; {advice}")
+        if longest > _SLOW_WORDS:
             warn(f"{where}, for which TER takes minutes; {advice}")

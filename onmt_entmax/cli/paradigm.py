@@ -38,20 +38,26 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
-from onmt_entmax.cli.paradigm_queries import cells_to_show, questions_of, read_lemmas
-from onmt_entmax.cli.written_paradigms import write_paradigms
+from onmt_entmax.cli.paradigm_queries import (
+    Lemma,
+    check_cells,
+    questions_of,
+    read_cells_file,
+    read_lemmas,
+)
+from onmt_entmax.cli.written_paradigms import FORMATS, write_paradigms
 from onmt_entmax.data.unknown import named
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import is_stream, refuse_overwriting, write_files
 from onmt_entmax.inflector import Inflection
 from onmt_entmax.paradigm import WORD_LISTS, WordList
-from onmt_entmax.rules import positive, whole
+from onmt_entmax.rules import positive, shown, whole
 from onmt_entmax.strings.languages import known_as
 
-FORMATS = ("table", "csv", "json", "html")
 _BATCH = 256  # cells that are searched together
 
 
@@ -82,6 +88,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if (options.lemma is None) == (options.lemmas is None):
         raise UserError("name one lemma, or a file of them with --lemmas")
+    if options.lemma is not None and not options.lemma.strip():
+        raise UserError("the lemma is empty")
     if options.format in WORD_LISTS and not (options.output and options.output.name):
         raise UserError(f"--format {options.format} needs --output, a file")
     if options.format == "hunspell" and is_stream(options.output):
@@ -98,30 +106,52 @@ def main(arguments: Sequence[str]) -> int:
     words = WORD_LISTS[options.format]() if options.format in WORD_LISTS else None
     paths = [options.output] if words is None else words.names(options.output)
     refuse_overwriting([options.lemmas, options.cells], paths)
-    lemmas = read_lemmas(options)
+    if options.lemmas is None:
+        lemmas = [Lemma(options.lemma, options.pos)]
+    else:
+        lemmas = read_lemmas(options.lemmas, options.pos)
+    if words is not None:
+        _check_lemmas(words, lemmas)
     inflector = inflector_of(options, n_best=0, budget=options.budget)
-    cells = cells_to_show(options, inflector, lemmas[0].text)
+    cells = read_cells_file(options.cells) if options.cells else read_cells(inflector.folders[0])
     language = known_as(options.language, {*inflector.languages, *cells})
+    check_cells(cells, inflector, language, lemmas[0].text)
     paradigms = questions_of(lemmas, cells, language)
     # The cells of all lemmas are decoded in common batches.
     questions = [question for paradigm in paradigms for question in paradigm]
     answers = (answer.at_least(options.least) for answer in inflector.answers(questions, _BATCH))
     if words is None:
-        write_paradigms(answers, [len(paradigm) for paradigm in paradigms], options)
+        sizes = [len(paradigm) for paradigm in paradigms]
+        write_paradigms(answers, sizes, options.format, options.least, options.output)
     else:
-        _write_list(words, answers, options)
+        _write_list(words, answers, options.output)
     return 0
 
 
-def _write_list(
-    words: WordList, answers: Iterable[Inflection], options: argparse.Namespace
-) -> None:
-    """Write a word list of all cells; print whether it is complete."""
+def _check_lemmas(words: WordList, lemmas: Iterable[Lemma]) -> None:
+    """Check that a word list can hold the lemmas.
+
+    Raises:
+        UserError: one has a tab or a line end, which the format cannot hold.
+    """
+    for lemma in lemmas:
+        if not words.holds_lemma(lemma.text):
+            raise UserError(f"{shown(lemma.text)}: a tab or line end, which a column cannot have")
+
+
+def _write_list(words: WordList, answers: Iterable[Inflection], output: Path) -> None:
+    """Write a word list of all cells; print whether it is complete.
+
+    Args:
+        words: the list, without forms.
+        answers: the cells.
+        output: from which the list has the names of its files.
+    """
     for cell in answers:
         words.add(cell)
-    write_files(words.files(options.output))
+    write_files(words.files(output))
     print(words.completeness())
     warn(*words.warnings.lines())
-    left_out = [form for form in words.others() if form]
-    if left_out and options.format == "keyman":
+    left_out = [form for form in words.left_out() if form]  # an empty form has no name
+    if left_out:
         warn(f"left out, as no line of the list can hold them: {named(Counter(left_out))}")

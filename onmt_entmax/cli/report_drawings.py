@@ -6,6 +6,7 @@ tell whether they are the report's models: sentences of others are left out.
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,10 +24,22 @@ from onmt_entmax.translator import Translator
 _LOG_PROB_ROUNDING = 1e-3
 _PROB_ROUNDING = 1e-6
 
+# Why sentences are not drawn.
+_ADVICE = "is it the report's model, with its -transforms?"
+_NO_SOURCE = f"this model reads no words in their sources ({_ADVICE})"
+_EQUAL_HYPOTHESES = f"this model reads several of their hypotheses as the same tokens ({_ADVICE})"
+_OTHER_PROBABILITIES = (
+    f"this model gives their hypotheses other probabilities than the report says ({_ADVICE})"
+)
+
+
+class _NotDrawnError(Exception):
+    """A sentence cannot be drawn; the message is one of the reasons above."""
+
 
 def drawings(
     translator: Translator, records: Sequence[dict[str, Any]], wanted: int
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield drawings of the first records that have hypotheses, with their positions.
 
     Args:
@@ -41,27 +54,30 @@ def drawings(
     positions = drawable[:wanted]
     # `disable=None` means: unless the standard error is a terminal.
     is_hidden = None if positions else True
-    left_out = 0
+    left_out: Counter[str] = Counter()  # sentences, by the reason
     for position in tqdm(positions, desc="pictures", unit="sentence", disable=is_hidden):
-        content = _draw(translator, records[position])
-        if content is None:
-            left_out += 1
+        try:
+            content = _draw(translator, records[position])
+        except _NotDrawnError as error:
+            left_out[str(error)] += 1
         else:
             yield position, content
-    reason = (
-        "this model gives their hypotheses other probabilities than the report says "
-        "(is it the report's model, with its -transforms?)"
-    )
-    if positions and left_out == len(positions):
-        raise UserError(f"no sentence can be drawn: {reason}")
-    if left_out:
-        warn(f"no pictures of {counted(left_out, 'sentence')}: {reason}")
+    if positions and left_out.total() == len(positions):
+        raise UserError(f"no sentence can be drawn: {'; '.join(left_out)}")
+    for reason, count in left_out.items():
+        warn(f"no pictures of {counted(count, 'sentence')}: {reason}")
 
 
-def _draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the drawing of a record, or None if its probabilities are not those of the models."""
+def _draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any]:
+    """Return the drawing of a record.
+
+    Raises:
+        _NotDrawnError: the models cannot have made the record.
+    """
     reader, vocabulary = translator.reader, translator.vocabularies.target
     source = reader.encode(reader.preprocess(record["source"])[0])
+    if not source.words:
+        raise _NotDrawnError(_NO_SOURCE)
     # A report has the tokens where they differ from the text.
     targets = [
         hypothesis.get("tokens", hypothesis["text"]).split() for hypothesis in record["hypotheses"]
@@ -69,13 +85,13 @@ def _draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any] | No
     outputs = [
         tuple(vocabulary.encode(reader.target_of(source.words, target))) for target in targets
     ]
-    if not source.words or len(set(outputs)) < len(outputs):
-        return None
+    if len(set(outputs)) < len(outputs):
+        raise _NotDrawnError(_EQUAL_HYPOTHESES)
     lattice = lattice_of(translator, source, outputs)
     log_probs = lattice.log_probs()
     for number, hypothesis in enumerate(record["hypotheses"]):
         if not _are_alike(hypothesis["prob"], log_probs[number]):
-            return None
+            raise _NotDrawnError(_OTHER_PROBABILITIES)
     return picture(translator, source, lattice)
 
 

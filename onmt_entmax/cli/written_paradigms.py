@@ -1,10 +1,10 @@
 """Write the paradigms of `paradigm` as tables, CSV, JSON or a page, one lemma after another."""
 
-import argparse
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.cli.messages import note, warn
@@ -22,28 +22,36 @@ from onmt_entmax.paradigm import (
     html_page,
 )
 
+FORMATS = ("table", "csv", "json", "html")
+
 
 def write_paradigms(
-    answers: Iterator[Inflection], sizes: Sequence[int], options: argparse.Namespace
+    answers: Iterator[Inflection],
+    sizes: Sequence[int],
+    kind: str,
+    least: float,
+    output: Path | None,
 ) -> None:
     """Write the paradigm of each lemma, and warn of what may be wrong.
 
     Args:
         answers: the cells of all lemmas.
         sizes: how many cells each lemma has.
-        options: of the command.
+        kind: format, one of `FORMATS`.
+        least: probability of the forms that are shown, which a page explains.
+        output: file to write; None: the standard output.
     """
-    if options.output is None:
+    if output is None:
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
-        written = _written(answers, sizes, options, width)
+        written = _written(answers, sizes, kind, least, width)
         sys.stdout.write(written.text)
     else:
         # A file that cannot be written is refused here, before the search.
-        with replaced_when_done([options.output]) as (file,):
-            written = _written(answers, sizes, options)
+        with replaced_when_done([output]) as (file,):
+            written = _written(answers, sizes, kind, least)
             file.write(written.text)
     # A table says itself how many forms were left out, for who sees it.
-    table_is_seen = options.output is None and options.format == "table"
+    table_is_seen = output is None and kind == "table"
     if written.left_out.forms and not table_is_seen:
         note(written.left_out.text())
     warn(*written.warnings.lines())
@@ -60,7 +68,8 @@ class _Written(NamedTuple):
 def _written(
     answers: Iterator[Inflection],
     sizes: Sequence[int],
-    options: argparse.Namespace,
+    kind: str,
+    least: float,
     width: int = sys.maxsize,
 ) -> _Written:
     """Search the cells of all lemmas; return their text, and counts over them.
@@ -70,7 +79,8 @@ def _written(
     Args:
         answers: the cells of all lemmas.
         sizes: how many cells each lemma has.
-        options: `format`, and `least`, for an explanation.
+        kind: format.
+        least: probability of the forms that are shown, which a page explains.
         width: of a terminal, for tables.
     """
     warnings, left_out = WarningCounts(), LeftOut()
@@ -82,8 +92,8 @@ def _written(
             warnings.add(cell)
             left_out.add(cell)
         lemmas.append(cells[0].question)
-        texts.append(_text_of_lemma(cells, options.format, width))
-    return _Written(_joined(lemmas, texts, options), warnings, left_out)
+        texts.append(_text_of_lemma(cells, kind, width))
+    return _Written(_joined(lemmas, texts, kind, least), warnings, left_out)
 
 
 def _text_of_lemma(cells: Sequence[Inflection], kind: str, width: int) -> str:
@@ -97,21 +107,22 @@ def _text_of_lemma(cells: Sequence[Inflection], kind: str, width: int) -> str:
     return as_text(cells, width)
 
 
-def _joined(lemmas: Sequence[Question], texts: Sequence[str], options: argparse.Namespace) -> str:
+def _joined(lemmas: Sequence[Question], texts: Sequence[str], kind: str, least: float) -> str:
     """Return the paradigms of all lemmas in one text.
 
     Args:
         lemmas: the query of a cell of each lemma.
         texts: the paradigm of each lemma.
-        options: `format`, and `least`, which a page explains.
+        kind: format.
+        least: probability of the forms that are shown, which a page explains.
     """
-    if options.format == "html":
+    if kind == "html":
         several = len(lemmas) > 1
         title = "paradigms" if several else f"{lemmas[0].lemma} ({lemmas[0].language})"
-        return html_page(texts, title, options.least)
-    if options.format == "csv":
+        return html_page(texts, title, least)
+    if kind == "csv":
         return CSV_HEAD + "".join(texts)
-    if options.format == "json":
+    if kind == "json":
         return "".join(texts)
     if len(texts) == 1:
         return f"{texts[0]}\n"

@@ -24,13 +24,19 @@ def pretrained() -> Path:
     Raises:
         UserError: no folder has it; says what to do.
     """
-    checkout = Path(__file__).resolve().parents[2] / "data" / "models"
-    roots = (sysconfig.get_path("data"), site.getuserbase())
-    installed = [Path(root, "share", "onmt_entmax", "models") for root in roots]
+    root = Path(__file__).resolve().parents[2]  # of a checkout; an installation's site-packages
+    checkout = root / "data" / "models"
+    prefixes = (sysconfig.get_path("data"), site.getuserbase())
+    installed = [Path(prefix, "share", "onmt_entmax", "models") for prefix in prefixes]
     for folder in (checkout, *installed, cache_folder()):
         if (folder / PRETRAINED).is_dir():
             return folder / PRETRAINED
+    if (root / "pyproject.toml").is_file():
+        missing, restore = checkout, "restore it (`git restore data/models`)"
+    else:
+        missing, restore = installed[0], "reinstall the package, whose wheel has it"
     raise UserError(
-        f"{installed[0] / PRETRAINED}: the pretrained model is missing, though the wheel has it; "
-        "reinstall the package, or name another model (`inflect --model PATH`, `serve PATH`)"
+        f"{missing / PRETRAINED}: the pretrained model is missing; {restore}, fetch it "
+        "(`onmt-entmax fetch-model -h`), or name another model (`inflect --model PATH`, "
+        "`serve PATH`)"
     )

@@ -6,11 +6,10 @@ from onmt_entmax.paradigm.page import as_html, html_page
 from onmt_entmax.paradigm.paradigm import Paradigm
 from onmt_entmax.paradigm.sections import Section, sections
 from onmt_entmax.paradigm.texts import CSV_HEAD, as_csv, as_record, as_text, cell_text
-from onmt_entmax.paradigm.word_formats import COLUMN_OR_LINE_END, WORD_LISTS
+from onmt_entmax.paradigm.word_formats import WORD_LISTS
 from onmt_entmax.paradigm.words import WordList
 
 __all__ = [
-    "COLUMN_OR_LINE_END",
     "CSV_HEAD",
     "WORD_LISTS",
     "LeftOut",

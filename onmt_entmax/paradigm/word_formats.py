@@ -17,7 +17,7 @@ from onmt_entmax.paradigm.words import WordList
 from onmt_entmax.strings.task import encode_tag
 from onmt_entmax.strings.units import SPACE, encode_word
 
-COLUMN_OR_LINE_END = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
+_COLUMN_OR_LINE_END = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
 _KEYMAN_SCALE = 1000  # Keyman wants counts, as in a corpus; `weights` are expected numbers of cells
 
 
@@ -33,6 +33,10 @@ class HunspellDictionary(WordList):
     def is_word(self, form: str) -> bool:
         """Tell whether a form is one word: not several, none, or one between spaces."""
         return form.split() == [form]
+
+    def left_out(self) -> list[str]:
+        """Return nothing: the third file has the other forms."""
+        return []
 
     def files(self, output: Path) -> dict[Path, str]:
         """Return OUTPUT.dic, OUTPUT.aff and OUTPUT.phrases.txt."""
@@ -69,7 +73,11 @@ class KeymanList(WordList):
 
     def is_word(self, form: str) -> bool:
         """Tell whether a form fits a column, and does not begin a comment."""
-        return bool(form) and not form.startswith("#") and not COLUMN_OR_LINE_END.search(form)
+        return bool(form) and not form.startswith("#") and not _COLUMN_OR_LINE_END.search(form)
+
+    def holds_lemma(self, lemma: str) -> bool:
+        """Tell whether a lemma fits a column."""
+        return not _COLUMN_OR_LINE_END.search(lemma)
 
     def files(self, output: Path) -> dict[Path, str]:
         """Return the only file."""

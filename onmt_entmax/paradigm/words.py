@@ -57,9 +57,17 @@ class WordList(ABC):
     def is_word(self, form: str) -> bool:
         """Tell whether the format can hold a form as a word."""
 
+    def holds_lemma(self, lemma: str) -> bool:
+        """Tell whether the format can hold a lemma."""
+        return True
+
     def others(self) -> list[str]:
         """Return the forms that are no words of the format."""
         return sorted(form for form in self.weights if not self.is_word(form))
+
+    def left_out(self) -> list[str]:
+        """Return the forms that no file has: others, unless a subclass has a place for them."""
+        return self.others()
 
     def completeness(self) -> str:
         """Return a line that says whether the list is complete: no other form is possible."""

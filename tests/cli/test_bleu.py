@@ -182,3 +182,14 @@ def test_errors_are_one_line(
     Path("report").write_text(f"{record('s', 'optimal', ('a', 0.5))}\n" * SENTENCES)
     Path("five").write_text("a\n" * 5 * SENTENCES)
     assert message in refusal(bleu.main, [*arguments.split(), "--reference", "ref"])
+
+
+def test_a_second_reference_of_more_lines_is_no_list_of_hypotheses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it has a multiple of the lines of the first."""
+    monkeypatch.chdir(tmp_path)
+    write_translations(tmp_path)
+    Path("double").write_text("a\n" * 2 * SENTENCES)
+    line = refusal(bleu.main, ["one", "--reference", "ref", "double"])
+    assert line.endswith("double: has 120 lines, expected 60, as in the reference ref")

@@ -116,6 +116,63 @@ def test_errors_are_one_line_and_leave_no_page(
     assert not list(run.glob("*page.html*"))
 
 
+# --- sentences that cannot be drawn ---
+
+
+def change_report(run: Path, *changes: dict[str, Any]) -> None:
+    """Replace fields of the first records that have hypotheses, each by one of the changes."""
+    records = json_lines(run / "report.jsonl")
+    drawable = [record for record in records if record["hypotheses"]]
+    for record, change in zip(drawable, changes, strict=False):
+        record.update(change)
+    (run / "report.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+
+
+NO_SOURCE = {"source": " "}
+EQUAL_HYPOTHESES = {"hypotheses": [{"text": "a", "prob": 0.5}] * 2}
+OTHER_PROBABILITIES = {"hypotheses": [{"text": "a", "prob": 1.0}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param(NO_SOURCE, "reads no words in their sources", id="no source"),
+        pytest.param(
+            EQUAL_HYPOTHESES, "reads several of their hypotheses as the same tokens", id="equal"
+        ),
+        pytest.param(
+            OTHER_PROBABILITIES,
+            "gives their hypotheses other probabilities than the report says",
+            id="other probabilities",
+        ),
+    ],
+)
+class TestTheReason:
+    def test_is_in_the_error_if_no_sentence_can_be_drawn(
+        self, run: Path, change: dict[str, Any], reason: str
+    ) -> None:
+        change_report(run, change, change, change)
+        line = refusal(report_page.main, arguments(run), progress=True)
+        assert f"no sentence can be drawn: this model {reason} (is it the" in line
+
+    def test_is_in_a_warning_if_others_can_be_drawn(
+        self, run: Path, change: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        change_report(run, change)
+        write_page(run)
+        warning = f"warning: no pictures of 1 sentence: this model {reason} (is it the"
+        assert warning in capsys.readouterr().err
+
+
+def test_each_reason_has_a_warning(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change_report(run, NO_SOURCE, EQUAL_HYPOTHESES)
+    write_page(run)
+    assert capsys.readouterr().err.count("warning: no pictures of 1 sentence: ") == 2
+
+
+# --- references ---
+
+
 class Judged(NamedTuple):
     """A report, and references of which the first is not the best output."""
 

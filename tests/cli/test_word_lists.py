@@ -92,6 +92,19 @@ def test_forms_that_a_line_of_a_format_cannot_hold_are_no_words(
     assert words_with_line_marks(kind).others() == others
 
 
+@pytest.mark.parametrize(
+    ("kind", "left_out"), [("hunspell", []), ("keyman", ["#b", "a\tb", "a\u2028"]), ("att", [])]
+)
+def test_only_keyman_has_no_place_for_other_forms(kind: str, left_out: list[str]) -> None:
+    """Hunspell's third file has them."""
+    assert words_with_line_marks(kind).left_out() == left_out
+
+
+@pytest.mark.parametrize(("kind", "holds"), [("hunspell", True), ("keyman", False), ("att", True)])
+def test_only_keyman_refuses_a_lemma_with_a_tab(kind: str, holds: bool) -> None:
+    assert WORD_LISTS[kind]().holds_lemma("a\tb") == holds
+
+
 @pytest.mark.parametrize(("kind", "others"), LINE_MARKS)
 def test_a_list_is_complete_if_all_forms_are_words(kind: str, others: list[str]) -> None:
     beginning = "incomplete: " if others else "complete: "

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from tests.faults.attacked_calls import Outcome
-from tests.faults.damage import flips
+from tests.faults.damage import damage_checkpoint
 from tests.faults.interruptions import interrupt
 from tests.faults.nonsense import folders, inputs
 
@@ -22,7 +22,7 @@ ATTACKS: Mapping[str, Attack] = {
     "kills": functools.partial(interrupt, ("SIGKILL",)),
     "signals": functools.partial(interrupt, ("SIGINT", "SIGTERM", "SIGHUP")),
     "disk": functools.partial(interrupt, ("full disk",)),
-    "flips": flips,
+    "damage": damage_checkpoint,
     "folders": folders,
     "inputs": inputs,
 }

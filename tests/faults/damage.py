@@ -3,16 +3,21 @@
 import shutil
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Literal, get_args
 
-from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.checkpoint import STATE, checkpoint_steps
+from onmt_entmax.files.checksums import LIST_NAME
 from tests.commands import run
 from tests.faults.attacked_calls import CALLS, Outcome, bug, outputs, words
 
-Damage = Literal["flip", "cut", "missing", "append"]
+Kind = Literal["flip", "cut", "missing", "append"]
+
+# Translating reads no training state, and of the list of checksums no line about it. It may succeed
+# although they are damaged, but then its output is that of the undamaged checkpoint.
+_NOT_TRANSLATED = (STATE, LIST_NAME)
 
 
-def damage(path: Path, kind: Damage, position: int, random: Random) -> None:
+def damage(path: Path, kind: Kind, position: int, random: Random) -> None:
     """Change a file.
 
     Args:
@@ -34,47 +39,72 @@ def damage(path: Path, kind: Damage, position: int, random: Random) -> None:
     path.write_bytes(content)
 
 
-def failure_of_use(world: Path, folder: Path, model: Path, damaged: Path) -> str | None:
-    """Say how a damaged model was used, in translating or to resume its training.
+def failure_of_verifying(damaged_run: Path) -> str | None:
+    """Say how `verify` accepted a damaged run."""
+    done = run("onmt_entmax", "verify", damaged_run)
+    if (failure := bug(done)) is not None:
+        return f"verify: {failure}"
+    return "verify: says nothing" if done.returncode != 1 else None
+
+
+def failure_of_translating(world: Path, folder: Path, model: Path, name: str) -> str | None:
+    """Say how a damaged checkpoint was used to translate.
 
     Args:
-        world: see `build`.
-        folder: has a copy of the run.
-        model: the damaged checkpoint of the copy.
-        damaged: its damaged file.
+        world: the folder that `attacked_calls.build` made.
+        folder: of the output.
+        model: the checkpoint.
+        name: of its damaged file, relative to it.
     """
-    is_missing = not damaged.exists()
     call = CALLS["translate"].replace("{w}/run", str(model))
     done = run("onmt_entmax", *words(call, world, folder))
-    if done.returncode == 0 and damaged.name not in ("state.pt", "SHA256SUMS"):
+    if done.returncode != 0:
+        return bug(done)
+    if name not in _NOT_TRANSLATED:
         return "translate: used"
-    if done.returncode == 0 and outputs(folder)["out"] != (world / "out").read_bytes():
+    if outputs(folder)["out"] != (world / "out").read_bytes():
         return "translate: another output"
+    return bug(done)
+
+
+def failure_of_resuming(world: Path, folder: Path, *, is_missing: bool) -> str | None:
+    """Say how a training was resumed from a run whose last checkpoint is damaged.
+
+    It may be refused, in one clear line. Otherwise it must say that it goes on from the checkpoint
+    before. Without one of its files, the last checkpoint may be none to it, and nothing is said.
+
+    Args:
+        world: the folder that `attacked_calls.build` made.
+        folder: has the run, a damaged copy of that in `world`.
+        is_missing: whether the damaged file is missing.
+    """
     resume = [*words(CALLS["train"], world, folder), "-train_from", str(folder / "run")]
-    resumed = run("onmt_entmax", *resume)
-    failure = bug(done) or bug(resumed)
-    if failure is not None or resumed.returncode != 0:
+    done = run("onmt_entmax", *resume)
+    failure = bug(done)
+    was_refused = done.returncode != 0
+    if failure is not None or was_refused or is_missing:
         return failure
-    # Training must say that it goes on from the checkpoint before. Without one of its files, the
-    # damaged checkpoint may be none to it, and nothing is said.
     *_, previous, _ = checkpoint_steps(world / "run")
-    if f"step_{previous}" not in resumed.stderr and not is_missing:
-        return f"train: {resumed.stderr[-200:]}"
+    if f"step_{previous}" not in done.stderr:
+        return f"train: {done.stderr[-200:]}"
     return None
 
 
-def flips(world: Path, random: Random, folder: Path) -> Outcome:
-    """Damage a file of a checkpoint; verifying, translating or resuming must notice."""
+def damage_checkpoint(world: Path, random: Random, folder: Path) -> Outcome:
+    """Damage a file of a run's last checkpoint; verifying, translating and resuming must notice."""
     last = checkpoint_steps(world / "run")[-1]
-    model = Path(shutil.copytree(world / "run", folder / "run")) / f"step_{last}"
+    damaged_run = Path(shutil.copytree(world / "run", folder / "run"))
+    model = damaged_run / f"step_{last}"
     path = random.choice(sorted(path for path in model.rglob("*") if path.is_file()))
+    name = path.relative_to(model).as_posix()
     position = random.randrange(path.stat().st_size)
-    kind: Damage = random.choice(["flip", "cut", "missing", "append"])
-    if path.name == "SHA256SUMS" and kind == "append":
+    kind: Kind = random.choice(get_args(Kind))
+    if name == LIST_NAME and kind == "append":
         kind = "cut"  # an empty line more is no damage
-    case = f"{path.relative_to(model)}: {kind} at {position}"
     damage(path, kind, position, random)
-    done = run("onmt_entmax", "verify", folder / "run")
-    if done.returncode != 1 or bug(done):
-        return Outcome(case, f"verify: {bug(done) or 'says nothing'}")
-    return Outcome(case, failure_of_use(world, folder, model, path))
+    failure = (
+        failure_of_verifying(damaged_run)
+        or failure_of_translating(world, folder, model, name)
+        or failure_of_resuming(world, folder, is_missing=kind == "missing")
+    )
+    return Outcome(f"{name}: {kind} at {position}", failure)

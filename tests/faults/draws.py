@@ -5,6 +5,7 @@ usual alphas, are choices: each case is drawn often enough, and the cheaper or c
 """
 
 import random
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -27,9 +28,21 @@ def draw_alpha(rng: random.Random) -> float:
     return usual if rng.random() < 0.7 else rng.uniform(1.0, 3.0)
 
 
-def draw_config(rng: random.Random, max_length: int, **options: Any) -> SearchConfig:
-    """Return random options of a beam search, besides those that are given."""
-    n_best = rng.choice([0, 1, 1, 3])  # 0: all that are found
+def draw_config(
+    rng: random.Random,
+    max_length: int,
+    n_bests: Sequence[int] = (0, 1, 1, 3),
+    **options: Any,
+) -> SearchConfig:
+    """Return random options of a beam search, besides those that are given.
+
+    Args:
+        rng: draws them.
+        max_length: of the search.
+        n_bests: numbers of hypotheses to choose from; 0: all that are found.
+        options: the others of `SearchConfig`.
+    """
+    n_best = rng.choice(n_bests)
     return SearchConfig(
         beam_size=rng.randint(1, 10),
         n_best=n_best,

@@ -2,12 +2,14 @@
 
 import math
 import random
+from collections.abc import Mapping
 
 from onmt_entmax.search import (
     Budget,
     Constraints,
     Penalties,
     SearchConfig,
+    SearchResult,
     beam_search,
     exact_search,
 )
@@ -17,15 +19,14 @@ from tests.faults.definitions import allowed_part, most_excluded, scores_of
 from tests.faults.draws import (
     ENOUGH_EXPANSIONS,
     FEW_EXPANSIONS,
-    STOPS,
     draw_alpha,
     draw_config,
     draw_reward,
     draw_table,
 )
 from tests.search.checks import check
-from tests.search.enumeration import enumerate_support
-from tests.search.tables import Table
+from tests.search.enumeration import Tokens, enumerate_support
+from tests.search.tables import Table, TableStepper
 
 # Of a table's tokens, 0 and 1 are the start and end symbols, 2 to 5 are words.
 CONSTRAINTS = (
@@ -94,57 +95,60 @@ def check_penalties(seed: int, rng: random.Random) -> list[Level]:
     """Check searches with length and coverage penalties."""
     table, stepper, _ = draw_table(seed, rng)
     penalties = rng.choice(PENALTIES)
-    max_length = 4
-    beam_size = rng.randint(1, 10)
-    n_best = rng.choice([1, 1, 2])
-    config = SearchConfig(
-        beam_size=beam_size,
-        n_best=n_best,
-        max_length=max_length,
-        stop=rng.choice(STOPS),
-        penalties=penalties,
-    )
-    support = enumerate_support(stepper, [table], max_length)
+    config = draw_config(rng, max_length=4, n_bests=(1, 1, 2), penalties=penalties)
+    support = enumerate_support(stepper, [table], config.max_length)
     scores = scores_of(support, penalties)
-    cut = bool(support.prefixes)
-    beam = beam_search(stepper, [table], config)[0]
-    exact = exact_search(stepper, [table], config, start=beam)
-    assert exact.certificate.proven >= beam.certificate.proven
-    if not cut:
-        assert exact.certificate.proven >= min(n_best, len(scores))
-    return [check_scores(result, scores, cut=cut) for result in (beam, exact)]
+    (beam,) = beam_search(stepper, [table], config)
+    return _check_beam_and_exact(
+        beam, stepper, table, config, scores, is_cut=bool(support.prefixes)
+    )
 
 
 def check_reward(seed: int, rng: random.Random) -> list[Level]:
     """Check searches with a length reward; proofs are about sequences beyond the limit, too."""
+    longest = 5  # of the sequences that are enumerated; the search may have a lower limit
     _, stepper, _ = draw_table(seed, rng)
-    tokens = stepper.vocabulary_size
-    longest = 5
-    beam_size = rng.randint(1, 10)
-    n_best = rng.choice([1, 1, 3])
-    tables = [Table(seed + i, draw_alpha(rng), tokens, spread=2.0, end=1.0) for i in range(3)]
+    tables = [
+        Table(seed + i, draw_alpha(rng), stepper.vocabulary_size, spread=2.0, end=1.0)
+        for i in range(3)
+    ]
     reward = draw_reward(rng)
     limit = rng.choice([2, 3, longest])
-    config = SearchConfig(
-        beam_size=beam_size,
-        n_best=n_best,
-        max_length=limit,
-        stop=rng.choice(STOPS),
-        penalties=reward,
-    )
+    config = draw_config(rng, limit, n_bests=(1, 1, 3), penalties=reward)
+    beams = beam_search(stepper, tables, config)
     levels: list[Level] = []
-    for table, source_length, beam in zip(
-        tables, stepper.source_lengths(tables), beam_search(stepper, tables, config), strict=True
-    ):
-        support = enumerate_support(stepper, [table], longest)
-        scores = scores_of(support, reward, source_length)
-        cut = bool(enumerate_support(stepper, [table], limit).prefixes)
-        exact = exact_search(stepper, [table], config, start=beam)
-        assert exact.certificate.proven >= beam.certificate.proven
-        if not cut:
-            assert exact.certificate.proven >= min(n_best, len(scores))
-        levels += [check_scores(result, scores, cut=cut) for result in (beam, exact)]
+    for table, length, beam in zip(tables, stepper.source_lengths(tables), beams, strict=True):
+        scores = scores_of(enumerate_support(stepper, [table], longest), reward, length)
+        is_cut = bool(enumerate_support(stepper, [table], limit).prefixes)
+        levels += _check_beam_and_exact(beam, stepper, table, config, scores, is_cut=is_cut)
     return levels
+
+
+def _check_beam_and_exact(
+    beam: SearchResult,
+    stepper: TableStepper,
+    table: Table,
+    config: SearchConfig,
+    scores: Mapping[Tokens, float],
+    *,
+    is_cut: bool,
+) -> list[Level]:
+    """Check a beam search, and an exact search that goes on from it, which proves no less.
+
+    Args:
+        beam: the result of the beam search.
+        stepper: of the table.
+        table: of probabilities.
+        config: of both searches.
+        scores: of all sequences.
+        is_cut: whether the length limit of the searches cuts any of them; else the exact search
+            proves all ranks.
+    """
+    exact = exact_search(stepper, [table], config, start=beam)
+    assert exact.certificate.proven >= beam.certificate.proven
+    if not is_cut:
+        assert exact.certificate.proven >= min(config.n_best, len(scores))
+    return [check_scores(result, scores, cut=is_cut) for result in (beam, exact)]
 
 
 def check_exact(seed: int, rng: random.Random) -> list[Level]:

@@ -23,7 +23,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param("kills", 3, marks=pytest.mark.slow),
         pytest.param("signals", 3, marks=pytest.mark.slow),
         pytest.param("disk", 3, marks=pytest.mark.slow),
-        ("flips", 4),
+        ("damage", 4),
         ("folders", 12),
         ("inputs", 30),
     ],

@@ -1,4 +1,4 @@
-"""Arguments of entmax: empty tensors, scalars, types under autocast, and what is refused."""
+"""Arguments of entmax: empty tensors, scalars, autocast, and what is refused; none is changed."""
 
 import math
 from collections.abc import Callable
@@ -38,6 +38,13 @@ def test_autocast_gives_float32_as_softmax_does(alpha: float, rows: int) -> None
     half = torch.randn(rows, 5).bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert entmax(half, alpha).dtype == torch.float32
+
+
+def test_the_scores_are_not_changed(device: str) -> None:
+    scores = torch.randn(2, 5, 3, 7, device=device)
+    before = scores.clone()
+    entmax(scores, 1.5)
+    assert torch.equal(scores, before)
 
 
 @pytest.mark.parametrize("wrong", [0.99, -1.0, math.nan, math.inf])

@@ -13,8 +13,9 @@ pytest.importorskip("triton", reason="the GPU kernels need Triton")
 def test_kernels_compute_the_definition(speed: str) -> None:
     """In Triton's interpreter, or on a GPU if there is one."""
     kernels = ("kernel_checks", "attention_kernel_checks")
-    implementations = ("test_conformance", "test_support", "test_broken_rows", "test_layout")
-    files = [f"tests/sparse/{name}.py" for name in (*kernels, *implementations)]
+    implementations = ("conformance", "support", "broken_rows", "layout", "arguments")
+    names = (*kernels, *(f"test_{name}" for name in implementations))
+    files = [f"tests/sparse/{name}.py" for name in names]
     check_kernels("-m", speed, "-k", "Triton or kernel_checks", *files)
 
 
