@@ -80,15 +80,9 @@ class NumberedPairs:
         numbered.add(pairs)
         return numbered
 
-    @property
-    def any_kept(self) -> bool:
-        """Whether there is a pair that is not filtered."""
-        return any(kept.any() for kept in self._kept)
-
-    def add(self, pairs: Iterable[Pair | None]) -> bool:
-        """Add pairs, with None for filtered ones; return whether there is one that is not."""
+    def add(self, pairs: Iterable[Pair | None]) -> None:
+        """Add pairs, with None for filtered ones."""
         pairs = iter(pairs)
-        first = len(self._kept)
         enabled = gc.isenabled()
         gc.disable()  # many lists would trigger useless collections
         try:
@@ -97,7 +91,6 @@ class NumberedPairs:
         finally:
             if enabled:
                 gc.enable()
-        return any(kept.any() for kept in self._kept[first:])
 
     def _add_chunk(self, pairs: list[Pair | None]) -> None:
         """Add pairs that are in memory; filtered ones become empty lines."""
