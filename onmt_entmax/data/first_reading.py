@@ -5,9 +5,9 @@ A corpus is read in chunks. The random numbers of a chunk's transforms depend on
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from onmt_entmax.config import CorpusConfig, DataConfig
 from onmt_entmax.data.corpus import (
@@ -19,6 +19,7 @@ from onmt_entmax.data.corpus import (
     pair_of,
     read_lines,
 )
+from onmt_entmax.data.garbage import garbage_kept
 from onmt_entmax.data.language_tokens import LanguageTokens, tokens_by_language
 from onmt_entmax.data.numbered import NumberedPairs
 from onmt_entmax.data.seeding import with_seed
@@ -26,6 +27,7 @@ from onmt_entmax.data.transforms import Pipe
 from onmt_entmax.strings.codec import Codec, frequent_symbols
 
 _CHUNK = 1 << 14  # lines
+T = TypeVar("T")
 
 
 class Tokens(NamedTuple):
@@ -39,12 +41,13 @@ class Tokens(NamedTuple):
 
 def uncopied_symbols(config: DataConfig) -> frozenset[str]:
     """Return the source tokens that are frequent enough not to be copied."""
+    text_of_line = partial(_training_text, config=config)
     sources = (
-        pair.source
+        text.source
         for corpus in config.corpora
-        for chunk in _text_chunks(config, corpus)
-        for pair in chunk
-        if pair is not None
+        for chunk in _corpus_chunks(config, corpus, text_of_line)
+        for text in chunk
+        if text is not None
     )
     return frequent_symbols(sources, config.task, config.copy_frequency)
 
@@ -103,15 +106,16 @@ def _merged(
 
 def training_pair(line: Line, pipe: Pipe, config: DataConfig, codec: Codec) -> Pair | None:
     """Return the network's tokens of a line; None if the pair is left out."""
-    return _encoded(pair_of(line, pipe, config, is_train=True), codec)
-
-
-def _encoded(text: TextPair | None, codec: Codec) -> Pair | None:
-    """Return the network's tokens of a pair; None if the pair is left out."""
+    text = _training_text(line, pipe, config)
     if text is None:
         return None
     source, target, _ = codec.encode(text.source, text.target)
     return source, target
+
+
+def _training_text(line: Line, pipe: Pipe, config: DataConfig) -> TextPair | None:
+    """Return the tokens of a line's texts; None if the pair is left out, see `pair_of`."""
+    return pair_of(line, pipe, config, is_train=True)
 
 
 def _chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | None]]:
@@ -120,28 +124,40 @@ def _chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | None]]:
     Raises:
         CorpusError: no pair of a corpus is left.
     """
+    pair_of_line = partial(training_pair, config=config, codec=codec)
     for corpus in config.corpora:
         has_pairs = False
-        for texts in _text_chunks(config, corpus):
-            has_pairs = has_pairs or any(text is not None for text in texts)
-            yield [_encoded(text, codec) for text in texts]
+        for chunk in _corpus_chunks(config, corpus, pair_of_line):
+            has_pairs = has_pairs or any(pair is not None for pair in chunk)
+            yield chunk
         if not has_pairs:
             raise CorpusError(
                 f"corpus {corpus.name!r}: no pair is left after transforms and filters"
             )
 
 
-def _text_chunks(config: DataConfig, corpus: CorpusConfig) -> Iterator[list[TextPair | None]]:
-    """Yield the texts of a corpus, a chunk at a time, with None for those that are left out."""
+def _corpus_chunks(
+    config: DataConfig, corpus: CorpusConfig, pair_of_line: Callable[[Line, Pipe], T]
+) -> Iterator[list[T]]:
+    """Yield what a function makes of the lines of a corpus, a chunk at a time.
+
+    Args:
+        config: seed, and options of transforms.
+        corpus: whose lines are read.
+        pair_of_line: applies the transforms, whose random numbers depend on the chunk.
+    """
     pipe, lines = build_pipe(corpus, config), read_lines(corpus)
     for number in itertools.count():
         chunk = list(itertools.islice(lines, _CHUNK))
         if not chunk:
             return
-        seed = f"{config.seed}/{corpus.name}/{number}"
-        yield with_seed(seed, partial(_texts_of, chunk, pipe, config))
+        read = partial(_pairs_of, chunk, pipe, pair_of_line)
+        yield with_seed(f"{config.seed}/{corpus.name}/{number}", read)
 
 
-def _texts_of(lines: Sequence[Line], pipe: Pipe, config: DataConfig) -> list[TextPair | None]:
-    """Return the texts of lines, with None for those that are left out; see `pair_of`."""
-    return [pair_of(line, pipe, config, is_train=True) for line in lines]
+def _pairs_of(
+    lines: Sequence[Line], pipe: Pipe, pair_of_line: Callable[[Line, Pipe], T]
+) -> list[T]:
+    """Return what a function makes of each line with the transforms of its corpus."""
+    with garbage_kept():
+        return [pair_of_line(line, pipe) for line in lines]

@@ -6,7 +6,6 @@ the numbers are counted and there is a vocabulary, `NumberedPairs.encode` return
 
 from __future__ import annotations
 
-import gc
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from onmt_entmax.data.corpus import Pair
 from onmt_entmax.data.encoded import EncodedPairs
+from onmt_entmax.data.garbage import garbage_kept
 from onmt_entmax.data.token_rows import TokenRows
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 
@@ -83,14 +83,9 @@ class NumberedPairs:
     def add(self, pairs: Iterable[Pair | None]) -> None:
         """Add pairs, with None for filtered ones."""
         pairs = iter(pairs)
-        enabled = gc.isenabled()
-        gc.disable()  # many lists would trigger useless collections
-        try:
+        with garbage_kept():
             while chunk := list(itertools.islice(pairs, _CHUNK)):
                 self._add_chunk(chunk)
-        finally:
-            if enabled:
-                gc.enable()
 
     def _add_chunk(self, pairs: list[Pair | None]) -> None:
         """Add pairs that are in memory; filtered ones become empty lines."""
