@@ -95,7 +95,7 @@ def run_training(
     )
     folder = Path(run.save_model)
     with connected(processes, device, folder), alone(folder, processes) as unchanged:
-        # In this order: a run that cannot read its inputs leaves an earlier one as it was.
+        # Nothing is deleted before all is read: a run that cannot start leaves an earlier one.
         inputs = this_run.read()
         run_folder = this_run.prepare_folder(inputs, unchanged)
         outcome = this_run.train(inputs, run_folder, began)
@@ -131,15 +131,15 @@ class _Inputs(NamedTuple):
 
 @dataclass(frozen=True)
 class _Run:
-    """A run in one of its processes, and its three parts.
+    """A run in one of its processes; `run_training` calls `read`, `prepare_folder` and `train`.
 
     Attributes:
-        run: see `run_training`, as of all configurations.
-        data: whose batches all processes share.
-        vocabulary: files and sizes.
+        run: folder, start and device.
+        data: corpora and batches.
+        vocabulary: files and sizes of the vocabularies.
         model: the network.
-        training: as the processes and the device allow.
-        validation: measures.
+        training: loss, limits and schedule, as the processes and the device allow.
+        validation: measures on the development set.
         options: every option by name, as checkpoints record it.
         subword_files: files of each checkpoint, by name.
         processes: of the run.
