@@ -10,8 +10,8 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.table_options import checked_columns, separators_of
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.gold_tables import Gold, guessed_task, read_gold
-from onmt_entmax.report.guess_tables import Predicted, read_predicted
 from onmt_entmax.report.mcnemar import Difference, comparison, comparison_text
+from onmt_entmax.report.predicted_tables import Predictions, read_predictions
 from onmt_entmax.report.same_queries import named_together, refuse_other_queries
 from onmt_entmax.report.score_tables import scores_text
 from onmt_entmax.report.string_scores import Scores, answered, score_strings
@@ -57,23 +57,23 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     columns = checked_columns(options.columns or "", (SOURCE, TARGET))
     reading = _reading(options, columns)
     gold = read_gold(options.reference, reading.task, columns, reading.tags, reading.languages)
-    predicted = read_predicted(paths, gold)
-    other = read_predicted(others, gold) if others else None
+    predictions = read_predictions(paths, gold)
+    other = read_predictions(others, gold) if others else None
     if other is not None:
-        refuse_other_queries(predicted, other, paths, others)
-    scores = score_strings(gold.targets, predicted.guesses, reading.task.target)
-    missing = len(gold.targets) - len(predicted.guesses)
-    _warn_of_missing(missing, gold, predicted, scores)
-    _warn_of_empty(predicted)
+        refuse_other_queries(predictions, other, paths, others)
+    scores = score_strings(gold.targets, predictions.by_query, reading.task.target)
+    missing = len(gold.targets) - len(predictions.by_query)
+    _warn_of_missing(missing, gold, predictions, scores)
+    _warn_of_empty(predictions)
     if other is None:
-        _warn_of_several(predicted)
+        _warn_of_several(predictions)
     else:
-        _warn_of_several(predicted, f"{named_together(paths)}: ")
+        _warn_of_several(predictions, f"{named_together(paths)}: ")
         _warn_of_several(other, f"{named_together(others)}: ")
     content = {**scores.as_dict(), "missing": missing}
     texts = [reading.guess, _several_targets_text(gold), scores_text(scores)]
     if other is not None:
-        compared = _compared(gold, predicted, other)
+        compared = _compared(gold, predictions, other)
         content["against"] = {name: asdict(row) for name, row in compared.items()}
         texts.append(comparison_text(compared, named_together(others)))
     if options.json:
@@ -89,12 +89,12 @@ def _several_targets_text(gold: Gold) -> str:
     return f"queries with several gold targets: {several:,} of {len(gold.targets):,}"
 
 
-def _compared(gold: Gold, predicted: Predicted, other: Predicted) -> dict[str, Difference]:
+def _compared(gold: Gold, predictions: Predictions, other: Predictions) -> dict[str, Difference]:
     """Return how many queries only one of two sets of predictions gets right, by language."""
     return comparison(
         [query.language for query in gold.targets],
-        answered(gold.targets, predicted.guesses),
-        answered(gold.targets, other.guesses),
+        answered(gold.targets, predictions.by_query),
+        answered(gold.targets, other.by_query),
     )
 
 
@@ -118,11 +118,11 @@ def _reading(options: argparse.Namespace, columns: Sequence[str]) -> _Reading:
     )
 
 
-def _warn_of_missing(missing: int, gold: Gold, predicted: Predicted, scores: Scores) -> None:
+def _warn_of_missing(missing: int, gold: Gold, predictions: Predictions, scores: Scores) -> None:
     """Warn of gold queries without a prediction, and of languages that have none at all."""
     if not missing:
         return
-    predicted_languages = {query.language for query in predicted.guesses}
+    predicted_languages = {query.language for query in predictions.by_query}
     lacking = sorted(scores.languages.keys() - predicted_languages)
     whole_languages = f" (all of {', '.join(lacking)})" if lacking else ""
     warn(
@@ -131,19 +131,19 @@ def _warn_of_missing(missing: int, gold: Gold, predicted: Predicted, scores: Sco
     )
 
 
-def _warn_of_empty(predicted: Predicted) -> None:
+def _warn_of_empty(predictions: Predictions) -> None:
     """Warn of empty predictions, and of tables that may have none."""
-    empty = sum(not guess.text for guess in predicted.guesses.values())
+    empty = sum(not prediction.text for prediction in predictions.by_query.values())
     if empty:
-        warn(f"empty predictions: {empty:,} of {len(predicted.guesses):,}")
-    for path in predicted.unwritten:
+        warn(f"empty predictions: {empty:,} of {len(predictions.by_query):,}")
+    for path in predictions.empty_tables:
         warn(f"{path}: all targets are empty: are they predictions?")
 
 
-def _warn_of_several(predicted: Predicted, prefix: str = "") -> None:
+def _warn_of_several(predictions: Predictions, prefix: str = "") -> None:
     """Warn of queries of which only the first prediction counts."""
-    if predicted.several:
+    if predictions.several:
         warn(
             f"{prefix}queries with several predictions, of which the first counts: "
-            f"{len(predicted.several):,}"
+            f"{len(predictions.several):,}"
         )

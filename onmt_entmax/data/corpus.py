@@ -15,11 +15,18 @@ from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies, refuse_symbols
 from onmt_entmax.errors import UserError
 
 Pair = tuple[list[str], list[str]]
-"""The tokens of source and target"""
+"""The network's tokens of source and target, which `Codec` makes of a `TextPair`"""
 
 
 class CorpusError(UserError):
     """A corpus that cannot be read; the message names the file and line."""
+
+
+class TextPair(NamedTuple):
+    """The tokens of the texts of source and target."""
+
+    source: list[str]
+    target: list[str]
 
 
 class Line(NamedTuple):
@@ -61,7 +68,7 @@ def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
         yield Line(corpus, number, *pair)
 
 
-def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | None:
+def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> TextPair | None:
     """Split, transform and truncate a line.
 
     Args:
@@ -94,7 +101,7 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> Pair | 
         for tokens, path in zip(pair, (line.corpus.path_src, line.corpus.path_tgt), strict=True):
             refuse_symbols(tokens, f"{path}: line {line.number}")
     source, target = pair
-    return source[: data.src_seq_length_trunc], target[: data.tgt_seq_length_trunc]
+    return TextPair(source[: data.src_seq_length_trunc], target[: data.tgt_seq_length_trunc])
 
 
 def count_pairs(corpus: CorpusConfig) -> int:

@@ -6,7 +6,6 @@ the numbers are counted and there is a vocabulary, `NumberedPairs.encode` return
 
 from __future__ import annotations
 
-import gc
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from onmt_entmax.data.corpus import Pair
 from onmt_entmax.data.encoded import EncodedPairs
+from onmt_entmax.data.garbage import garbage_kept
 from onmt_entmax.data.token_rows import TokenRows
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 
@@ -80,24 +80,12 @@ class NumberedPairs:
         numbered.add(pairs)
         return numbered
 
-    @property
-    def any_kept(self) -> bool:
-        """Whether there is a pair that is not filtered."""
-        return any(kept.any() for kept in self._kept)
-
-    def add(self, pairs: Iterable[Pair | None]) -> bool:
-        """Add pairs, with None for filtered ones; return whether there is one that is not."""
+    def add(self, pairs: Iterable[Pair | None]) -> None:
+        """Add pairs, with None for filtered ones."""
         pairs = iter(pairs)
-        first = len(self._kept)
-        enabled = gc.isenabled()
-        gc.disable()  # many lists would trigger useless collections
-        try:
+        with garbage_kept():
             while chunk := list(itertools.islice(pairs, _CHUNK)):
                 self._add_chunk(chunk)
-        finally:
-            if enabled:
-                gc.enable()
-        return any(kept.any() for kept in self._kept[first:])
 
     def _add_chunk(self, pairs: list[Pair | None]) -> None:
         """Add pairs that are in memory; filtered ones become empty lines."""

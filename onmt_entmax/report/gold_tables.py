@@ -105,7 +105,7 @@ def read_gold(
         gold.columns = layout.columns
         language = language_of_file(path.name) or ALL
         gold.names.append(language)
-        for row in table_rows(path, layout, task, language, needs=True):
+        for row in table_rows(path, layout, task, language, needs_target=True):
             targets = gold.targets.get(row.query, ())
             if row.target not in targets:
                 gold.targets[row.query] = (*targets, row.target)
@@ -113,7 +113,7 @@ def read_gold(
 
 
 def table_rows(
-    path: Path, layout: Layout, task: StringTask, language: str, needs: bool
+    path: Path, layout: Layout, task: StringTask, language: str, needs_target: bool
 ) -> Iterator[Row]:
     """Yield the rows of a table, gold or predicted.
 
@@ -122,13 +122,14 @@ def table_rows(
         layout: of its columns.
         task: the units of its columns.
         language: of rows without a column of languages.
-        needs: whether each row must have a target.
+        needs_target: whether each row must have a target.
 
     Raises:
         UserError: rows cannot be read; the message names the first.
     """
     bad = []
-    for row in rows_of(read_lines(path), layout, task, language=language, needs_target=needs):
+    lines = read_lines(path)
+    for row in rows_of(lines, layout, task, language=language, needs_target=needs_target):
         if isinstance(row, Row):
             yield row
         else:

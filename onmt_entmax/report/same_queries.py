@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.report.guess_tables import Predicted, query_text
+from onmt_entmax.report.predicted_tables import Predictions, query_text
 
 
 def refuse_other_queries(
-    first: Predicted, second: Predicted, paths: Sequence[Path], others: Sequence[Path]
+    first: Predictions, second: Predictions, paths: Sequence[Path], others: Sequence[Path]
 ) -> None:
     """Refuse to compare predictions of different rows.
 
@@ -26,18 +26,18 @@ def refuse_other_queries(
 
 
 def _refuse_missing_queries(
-    complete: Predicted, paths: Sequence[Path], other: Predicted, other_paths: Sequence[Path]
+    complete: Predictions, paths: Sequence[Path], other: Predictions, other_paths: Sequence[Path]
 ) -> None:
     """Refuse predictions that lack a query of others.
 
     Raises:
         UserError: `other` has no prediction for a query of `complete`.
     """
-    missing = [query for query in complete.guesses if query not in other.guesses]
+    missing = [query for query in complete.by_query if query not in other.by_query]
     if missing:
         raise UserError(
             f"{named_together(other_paths)}: has no prediction for {len(missing):,} of "
-            f"{counted(len(complete.guesses), 'row')} of {named_together(paths)}, such as "
+            f"{counted(len(complete.by_query), 'row')} of {named_together(paths)}, such as "
             f"{query_text(missing[0])}; --against compares predictions of the same rows"
         )
 

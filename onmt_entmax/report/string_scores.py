@@ -20,8 +20,8 @@ from onmt_entmax.strings.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
-    """The prediction for a query."""
+class TablePrediction:
+    """The prediction for a query, as a table has it."""
 
     text: str
     level: str = ""
@@ -140,13 +140,13 @@ def _content(counts: QueryCounts) -> dict[str, Any]:
 
 
 def score_strings(
-    gold: Mapping[Query, Sequence[str]], guesses: Mapping[Query, Guess], unit: Unit
+    gold: Mapping[Query, Sequence[str]], predictions: Mapping[Query, TablePrediction], unit: Unit
 ) -> Scores:
     """Score the predictions of all gold queries, of which there is at least one.
 
     Args:
         gold: targets of each query.
-        guesses: of these queries; one that is missing is wrong.
+        predictions: of these queries; one that is missing is wrong.
         unit: of the targets.
     """
     languages: dict[str, QueryCounts] = {
@@ -154,36 +154,38 @@ def score_strings(
     }
     total, probabilities = QueryCounts(), Probabilities()
     for query, targets in gold.items():
-        guess = guesses.get(query)
-        score = _score(targets, guess, unit)
+        prediction = predictions.get(query)
+        score = _score(targets, prediction, unit)
         languages[query.language].add(score)
         total.add(score)
-        if guess is not None and guess.probability is not None:
-            probabilities.add(guess.probability, score.is_right)
+        if prediction is not None and prediction.probability is not None:
+            probabilities.add(prediction.probability, score.is_right)
     return Scores(languages, total, probabilities, unit)
 
 
-def answered(gold: Mapping[Query, Sequence[str]], guesses: Mapping[Query, Guess]) -> Iterator[bool]:
+def answered(
+    gold: Mapping[Query, Sequence[str]], predictions: Mapping[Query, TablePrediction]
+) -> Iterator[bool]:
     """Yield for each gold query whether its prediction is right."""
-    return (_is_right(targets, guesses.get(query)) for query, targets in gold.items())
+    return (_is_right(targets, predictions.get(query)) for query, targets in gold.items())
 
 
-def _is_right(gold: Sequence[str], guess: Guess | None) -> bool:
+def _is_right(gold: Sequence[str], prediction: TablePrediction | None) -> bool:
     """Tell whether a prediction is one of the gold targets; a missing one is not."""
-    return guess is not None and guess.text in gold
+    return prediction is not None and prediction.text in gold
 
 
-def _score(gold: Sequence[str], guess: Guess | None, unit: Unit) -> QueryScore:
+def _score(gold: Sequence[str], prediction: TablePrediction | None, unit: Unit) -> QueryScore:
     """Score the prediction for a query.
 
     Args:
         gold: its targets, of which any is right.
-        guess: None counts as wrong, and as an empty text.
+        prediction: None counts as wrong, and as an empty text.
         unit: of the targets.
     """
-    distance, length = _nearest(gold, "" if guess is None else guess.text, unit)
-    level = "" if guess is None else guess.level
-    return QueryScore(_is_right(gold, guess), distance, length, level)
+    distance, length = _nearest(gold, "" if prediction is None else prediction.text, unit)
+    level = "" if prediction is None else prediction.level
+    return QueryScore(_is_right(gold, prediction), distance, length, level)
 
 
 def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:

@@ -13,7 +13,8 @@ from typing import Any
 
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.files import json_line, naming, write_text
-from onmt_entmax.train.progress import Progress, ProgressLines
+from onmt_entmax.train.progress import Progress
+from onmt_entmax.train.progress_lines import ProgressLines
 from onmt_entmax.train.sums import Sums
 
 

@@ -5,30 +5,32 @@ command `train` and `train_model` run it.
 """
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from onmt_entmax.checkpoint import (
     CELLS,
-    best_step,
+    CheckpointError,
     checkpoint_steps,
     read_best,
     with_subword_files,
 )
 from onmt_entmax.config import DataConfig, ModelConfig, RunConfig, TrainingConfig, VocabularyConfig
 from onmt_entmax.data.stream import TrainingBatches
+from onmt_entmax.data.training import TrainingData
+from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
 from onmt_entmax.train.log import Log
+from onmt_entmax.train.measures import measure_text
 from onmt_entmax.train.next_command import next_command
 from onmt_entmax.train.overwriting import clean_folder
-from onmt_entmax.train.progress import measure_text
 from onmt_entmax.train.resumed import Resumed
 from onmt_entmax.train.resuming import resume
 from onmt_entmax.train.run_data import read_data, trained_cells
@@ -36,6 +38,7 @@ from onmt_entmax.train.run_folder import RunFolder, alone
 from onmt_entmax.train.run_network import starting_network
 from onmt_entmax.train.shared import connected, shared_updates
 from onmt_entmax.train.trainer import Outcome, Trainer
+from onmt_entmax.train.validation import Evaluate
 
 # Between the seeds of two processes: far, since the seeds that people choose are often neighbours.
 _SEEDS_APART = 1_000_003
@@ -74,55 +77,34 @@ def run_training(
     """
     began = time.monotonic() if began is None else began
     processes = Processes()
-    tell: Tell = processes.say
     device = processes.device(run.gpu, "gpu_ranks")
-    training = _with_products_of(device, training, tell)
-    training = shared_updates(training, run.world_size, data, processes.count, tell)
+    training = _with_products_of(device, training, processes.say)
+    training = shared_updates(training, run.world_size, data, processes.count, processes.say)
+    options, subword_files = with_subword_files(record)
+    this_run = _Run(
+        run=run,
+        data=data,
+        vocabulary=vocabulary,
+        model=model,
+        training=training,
+        validation=validation,
+        options=options,
+        subword_files=subword_files,
+        processes=processes,
+        device=device,
+    )
     folder = Path(run.save_model)
-    record, other_files = with_subword_files(record)
     with connected(processes, device, folder), alone(folder, processes) as unchanged:
-        resumed = resume(run, model, training, record, tell)
-        corpora = read_data(run, data, vocabulary, resumed, tell)
-        network = starting_network(run, model, training.optimizer, corpora, resumed, device, tell)
-        if processes.rank > 0:  # each process draws its own dropout masks
-            torch.manual_seed(run.seed + _SEEDS_APART * processes.rank)
-        evaluate = None if data.valid is None else make_evaluate(corpora, validation, tell)
-        next_step = next_command(folder, corpora)
-        if processes.writes:
-            clean_folder(run, corpora, resumed, tell)
-            cells = trained_cells(corpora, resumed, tell)
-            if cells:
-                other_files[CELLS] = cells_text(cells).encode()
-        log = _open_log(run, model, training, resumed) if processes.writes else None
-        with nullcontext() if log is None else closing(log):
-            trainer = Trainer(
-                model=network,
-                batches=TrainingBatches(corpora, data.num_workers),
-                config=training,
-                evaluate=evaluate,
-                run=RunFolder(
-                    path=folder,
-                    config=model,
-                    vocabularies=corpora.vocabularies,
-                    options=record,
-                    keep=run.keep_checkpoint,
-                    others=other_files,
-                    unchanged=unchanged,
-                ),
-                log=log,
-                processes=processes,
-            )
-            if trainer.no_graphs is not None:
-                tell(f"note: updates without CUDA graphs: {trainer.no_graphs}")
-            if resumed is not None and resumed.state is not None:
-                trainer.load_state_dict(resumed.state)
-            outcome = trainer.train(began)
+        # Nothing is deleted before all is read: a run that cannot start leaves an earlier one.
+        inputs = this_run.read()
+        run_folder = this_run.prepare_folder(inputs, unchanged)
+        outcome = this_run.train(inputs, run_folder, began)
     if outcome.signal is not None:
-        tell(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
-        tell(f"continue with the same command and -train_from {folder}")
+        processes.say(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
+        processes.say(f"continue with the same command and -train_from {folder}")
         return 128 + outcome.signal  # as shells have it
-    _tell_result(folder, outcome, validation, tell)
-    tell(f"next: {next_step}")
+    _tell_result(folder, outcome, validation, processes.say)
+    processes.say(f"next: {inputs.next_command}")
     return 0
 
 
@@ -134,27 +116,150 @@ def _with_products_of(device: torch.device, training: TrainingConfig, tell: Tell
     return replace(training, matmul_dtype="float32")
 
 
-def _open_log(
-    run: RunConfig, model: ModelConfig, training: TrainingConfig, resumed: Resumed | None
-) -> Log:
-    """Return the log of a run, which continues that of the checkpoint; close it."""
-    return Log(
-        run=Path(run.save_model),
-        first=0 if resumed is None else resumed.step,
-        config=training,
-        alpha=model.generator_alpha,
-        tensorboard=run.tensorboard,
-    )
+class _Inputs(NamedTuple):
+    """What a run reads before it writes anything."""
+
+    resumed: Resumed | None
+    """The checkpoint to continue from; None for a new run"""
+    corpora: TrainingData
+    network: SparseNMTModel
+    evaluate: Evaluate | None
+    """Measures the network on the development set; None without one"""
+    next_command: str
+    """How to use the model, with an example of the data"""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run in one of its processes; `run_training` calls `read`, `prepare_folder` and `train`.
+
+    Attributes:
+        run: folder, start and device.
+        data: corpora and batches.
+        vocabulary: files and sizes of the vocabularies.
+        model: the network.
+        training: loss, limits and schedule, as the processes and the device allow.
+        validation: measures on the development set.
+        options: every option by name, as checkpoints record it.
+        subword_files: files of each checkpoint, by name.
+        processes: of the run.
+        device: of this process.
+    """
+
+    run: RunConfig
+    data: DataConfig
+    vocabulary: VocabularyConfig
+    model: ModelConfig
+    training: TrainingConfig
+    validation: ValidationConfig
+    options: Mapping[str, Any]
+    subword_files: Mapping[str, bytes]
+    processes: Processes
+    device: torch.device
+
+    def read(self) -> _Inputs:
+        """Read checkpoint, data and network, each of which needs those before it.
+
+        Raises:
+            UserError: one of them cannot be read, or they do not fit together.
+        """
+        run, tell = self.run, self.processes.say
+        resumed = resume(run, self.model, self.training, self.options, tell)
+        corpora = read_data(run, self.data, self.vocabulary, resumed, tell)
+        optimizer = self.training.optimizer
+        network = starting_network(run, self.model, optimizer, corpora, resumed, self.device, tell)
+        # Weights are drawn from the same seed in all processes, dropout masks from here on are not.
+        if self.processes.rank > 0:
+            torch.manual_seed(run.seed + _SEEDS_APART * self.processes.rank)
+        evaluate = None
+        if self.data.valid is not None:
+            evaluate = make_evaluate(corpora, self.validation, tell)
+        # When training ends, the files of the data may be gone.
+        command = next_command(Path(run.save_model), corpora)
+        return _Inputs(resumed, corpora, network, evaluate, command)
+
+    def prepare_folder(self, inputs: _Inputs, unchanged: Callable[[], None] | None) -> RunFolder:
+        """Delete what the run replaces in its folder, and return the folder.
+
+        Args:
+            inputs: all of the run.
+            unchanged: see `RunFolder`.
+        """
+        if self.processes.writes:
+            clean_folder(self.run, inputs.corpora, inputs.resumed, self.processes.say)
+        return RunFolder(
+            path=Path(self.run.save_model),
+            config=self.model,
+            vocabularies=inputs.corpora.vocabularies,
+            options=self.options,
+            keep=self.run.keep_checkpoint,
+            others=self._files(inputs) if self.processes.writes else None,
+            unchanged=unchanged,
+        )
+
+    def _files(self, inputs: _Inputs) -> dict[str, bytes]:
+        """Return the further files of each checkpoint, by name: subwords, cells of inflection."""
+        cells = trained_cells(inputs.corpora, inputs.resumed, self.processes.say)
+        cells_file = {CELLS: cells_text(cells).encode()} if cells else {}
+        return {**self.subword_files, **cells_file}
+
+    def train(self, inputs: _Inputs, folder: RunFolder, began: float) -> Outcome:
+        """Train the network, and return how the run ended.
+
+        Args:
+            inputs: of the run; its network is trained in place.
+            folder: prepared for this run.
+            began: see `run_training`.
+        """
+        resumed = inputs.resumed
+        # The log drops the measurements of later steps, so it is opened in a prepared folder.
+        with self._opened_log(resumed) as log:
+            trainer = Trainer(
+                model=inputs.network,
+                batches=TrainingBatches(inputs.corpora, self.data.num_workers),
+                config=self.training,
+                evaluate=inputs.evaluate,
+                run=folder,
+                log=log,
+                processes=self.processes,
+            )
+            if trainer.no_graphs is not None:
+                self.processes.say(f"note: updates without CUDA graphs: {trainer.no_graphs}")
+            if resumed is not None and resumed.state is not None:
+                trainer.load_state_dict(resumed.state)
+            return trainer.train(began)
+
+    @contextmanager
+    def _opened_log(self, resumed: Resumed | None) -> Iterator[Log | None]:
+        """Open the log, which continues that of the checkpoint; None if this process writes none.
+
+        Args:
+            resumed: the checkpoint to continue from; None for a new run.
+        """
+        if not self.processes.writes:
+            yield None
+            return
+        log = Log(
+            run=Path(self.run.save_model),
+            first=0 if resumed is None else resumed.step,
+            config=self.training,
+            alpha=self.model.generator_alpha,
+            tensorboard=self.run.tensorboard,
+        )
+        with closing(log):
+            yield log
 
 
 def _tell_result(folder: Path, outcome: Outcome, validation: ValidationConfig, tell: Tell) -> None:
     """Say how a run ended, and name its best checkpoint, or the last one without a best."""
     tell(f"finished at step {outcome.step} ({outcome.reason})")
-    if best_step(folder) not in checkpoint_steps(folder):
+    try:
+        best = read_best(folder)
+    except CheckpointError:  # damaged
+        best = None
+    if best is None or best.step not in checkpoint_steps(folder):
         tell(f"last checkpoint: {folder}/step_{outcome.step}")
         return
-    best = read_best(folder)
-    assert best is not None, "best_step read it"
     value = measure_text(best.metric, best.value)
     conditions = validation.conditions(best.metric)
     how = f" ({conditions})" if conditions else ""

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import evaluate
-from tests import models
 from tests.cli.evaluating import GOLD, evaluated, scores
 from tests.cli.tables import write_table
 from tests.in_process import refusal
 from tests.inflection_models import write_model
+from tests.models import vocabularies_of
 from tests.string_models import task_options, write_phones
 
 # --- warnings ---
@@ -168,7 +168,7 @@ class TestASingleTable:
     def words(self, tmp_path: Path) -> list[str]:
         """The arguments of an evaluation, but for the predicted table."""
         source = ("lang=german", "lang=english", *"ab")
-        vocabularies = models.vocabularies_of(source, "ab")
+        vocabularies = vocabularies_of(source, "ab")
         model = write_model(tmp_path / "model", 1, vocabularies, options=task_options())
         gold = write_table(tmp_path / "deu_test.tsv", "a\tb")
         return ["--reference", str(gold), "--model", str(model)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.report.string_scores import Guess, score_strings
+from onmt_entmax.report.string_scores import TablePrediction, score_strings
 from onmt_entmax.strings.task import Query
 from onmt_entmax.strings.units import CHARACTERS, Unit
 from tests.oracles import edit_distance
@@ -30,8 +30,10 @@ def test_rates_are_those_of_the_definition(
     """The nearest gold target counts; of equally near ones, the longest."""
     queries = [Query(str(number), (), "x") for number in range(len(pairs))]
     gold = {query: targets for query, (targets, _) in zip(queries, pairs, strict=True)}
-    guesses = {query: Guess(text) for query, (_, text) in zip(queries, pairs, strict=True)}
-    scores = score_strings(gold, guesses, unit)
+    predictions = {
+        query: TablePrediction(text) for query, (_, text) in zip(queries, pairs, strict=True)
+    }
+    scores = score_strings(gold, predictions, unit)
     nearest = [
         min((edit_distance(split(target), split(text)), -len(split(target))) for target in targets)
         for targets, text in pairs
