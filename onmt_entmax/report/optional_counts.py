@@ -13,7 +13,7 @@ class SampleCounts:
 
     Attributes:
         samples: all of them.
-        distinct: those that differ from all others of their sentence.
+        distinct: how many different ones a sentence has.
         cut: those that are not complete.
     """
 
