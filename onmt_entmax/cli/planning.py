@@ -54,6 +54,8 @@ def plan_for(
     networks: Sequence[Network],
     more_options: Sequence[str] = (),
     hallucinate: Callable[[], int] | None = None,
+    *,
+    already: int = 0,
 ) -> Plan:
     """Measure networks, choose one, and say so.
 
@@ -63,17 +65,18 @@ def plan_for(
         more_options: of `train`, which the configuration does not have yet.
         hallucinate: adds pairs to the training data and returns how many, which may be 0; it is
             called only if they are worth the passes that they cost. None: there are none to add.
+        already: hallucinated pairs that are in the training data.
     """
     on_gpu = ["-gpu_ranks", "0"] if options.gpu else []
     arguments = ["-config", str(options.out / CONFIGURATION), *more_options, *on_gpu]
     measured = MeasuredNetworks.measure(networks, arguments, gpu=options.gpu)
-    rows, seconds = measured.examples, 60 * options.minutes
+    rows, seconds = measured.examples - already, 60 * options.minutes
     # The network first, since only its decoding is measured.
-    choice = choose_network(rows, seconds, measured.speeds)
+    choice = choose_network(rows, seconds, measured.speeds, already)
     hallucinated = 0
     if hallucinate is not None and choice.passes >= HALLUCINATED_PASSES:
         hallucinated = hallucinate()
-        choice = choose_network(rows, seconds, measured.speeds, hallucinated)
+        choice = choose_network(rows, seconds, measured.speeds, already + hallucinated)
     loss_speed, decode_speed = measured.validation_speeds(choice.network)
     plan = Plan(
         options.minutes,

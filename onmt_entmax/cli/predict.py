@@ -50,6 +50,7 @@ from onmt_entmax.cli.predicted_work import work_of
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (
+    descriptor,
     followed,
     is_stream,
     refuse_overwriting,
@@ -230,12 +231,21 @@ def main(arguments: Sequence[str]) -> int:
 def _refuse_one_file(skip_bad: Path | None, outputs: Sequence[Path | None]) -> None:
     """Refuse to write bad rows and predictions to one file, whatever its names.
 
-    Both may be streams, such as `/dev/stdout` and `/dev/stderr` on one terminal.
-
     Raises:
         UserError: names the file.
     """
-    if skip_bad is None or (is_stream(skip_bad) and skip_bad not in outputs):
+    if skip_bad is None:
         return
-    if followed(skip_bad) in {followed(output) for output in outputs if output is not None}:
+    if any(_is_one_file(skip_bad, output) for output in outputs if output is not None):
         raise UserError(f"{skip_bad}: is to be written twice; name two files")
+
+
+def _is_one_file(one: Path, other: Path) -> bool:
+    """Tell whether two names are of one file.
+
+    The standard output and error are two, although they may be one terminal.
+    """
+    numbers = descriptor(one), descriptor(other)
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    return followed(one) == followed(other)

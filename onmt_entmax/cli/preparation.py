@@ -235,4 +235,4 @@ def _planned(
         batch=options.batch,
     )
     softmax = ["-global_attention_function", "softmax", "-attention_warmup_steps", "0"]
-    return plan_for(options, networks, softmax, hallucinate)
+    return plan_for(options, networks, softmax, hallucinate, already=invented)

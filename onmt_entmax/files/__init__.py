@@ -15,7 +15,7 @@ from onmt_entmax.files.folders import write_folder
 from onmt_entmax.files.json_texts import finite, json_line, json_text
 from onmt_entmax.files.locks import locked
 from onmt_entmax.files.overwriting import refuse_overwriting
-from onmt_entmax.files.paths import FileError, followed, is_stream, naming, no_such_file
+from onmt_entmax.files.paths import FileError, descriptor, followed, is_stream, naming, no_such_file
 from onmt_entmax.files.reading import (
     check_aligned,
     count_lines,
@@ -33,6 +33,7 @@ __all__ = [
     "FileError",
     "check_aligned",
     "count_lines",
+    "descriptor",
     "ended_by_exception",
     "finite",
     "followed",

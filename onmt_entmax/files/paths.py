@@ -11,6 +11,8 @@ from onmt_entmax.errors import UserError
 # Open files of this process, which may be regular: `-output /dev/stdout >> all` appends.
 OPEN_FILE = re.compile(r"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
 
+_STREAMS = ("stdin", "stdout", "stderr")  # by their numbers
+
 
 class FileError(UserError):
     """A file that cannot be read or written; the message names it."""
@@ -69,6 +71,15 @@ def is_stream(path: Path) -> bool:
         return True
     # Unlike the methods of Path, these functions raise no errors.
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def descriptor(path: Path) -> int | None:
+    """Return the number of the open file that a path names, 1 for `/dev/stdout`; else None."""
+    open_file = OPEN_FILE.fullmatch(path.as_posix())
+    if open_file is None:
+        return None
+    stream, number = open_file.groups()
+    return int(number) if stream is None else _STREAMS.index(stream)
 
 
 def identity(path: Path) -> tuple[int, int] | None:

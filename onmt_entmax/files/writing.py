@@ -13,11 +13,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from onmt_entmax.files.paths import OPEN_FILE, FileError, is_stream, naming
+from onmt_entmax.files.paths import FileError, descriptor, is_stream, naming
 from onmt_entmax.files.signals import ended_by_exception
 from onmt_entmax.files.temporary import flush, remove, temporary_beside
-
-_STREAMS = ("stdin", "stdout", "stderr")  # in the order of their numbers
 
 
 def _open_stream(path: Path) -> TextIO:
@@ -28,15 +26,13 @@ def _open_stream(path: Path) -> TextIO:
     """
     if os.path.exists(path) and stat.S_ISBLK(os.stat(path).st_mode):
         raise FileError(f"{path}: is a disk, not a file to write")
-    open_file = OPEN_FILE.fullmatch(path.as_posix())
-    if open_file is None:
+    number = descriptor(path)
+    if number is None:
         return open(path, "a", encoding="utf-8", newline="\n")
     # Windows has standard streams, too, but no such names: so by the number. A copy of it, since a
     # regular file that was opened anew would have a position of its own.
-    stream, number = open_file.groups()
-    handle = int(number) if stream is None else _STREAMS.index(stream)
     sys.stdout.flush()
-    return open(os.dup(handle), "w", encoding="utf-8", newline="\n")
+    return open(os.dup(number), "w", encoding="utf-8", newline="\n")
 
 
 @contextmanager

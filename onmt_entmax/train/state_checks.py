@@ -28,7 +28,7 @@ def largest_state(model: SparseNMTModel) -> int:
 
 
 def is_state_of(state: Mapping[str, Any], model: SparseNMTModel, config: OptimizerConfig) -> bool:
-    """Return whether `TrainingState.load_state_dict` can restore a training state.
+    """Return whether `Checkpoints.restore` can restore a training state.
 
     Args:
         state: as a file has it; parts may be missing or of any type.

@@ -106,6 +106,28 @@ def test_bad_rows_and_predictions_are_not_written_to_one_file(
     assert f"{name}: is to be written twice" in refusal(predict.main, arguments)
 
 
+@pytest.mark.parametrize(
+    ("output", "skip_bad"),
+    [("out.tsv", "/dev/stdout"), ("/dev/stdout", "out.tsv"), ("/dev/stdout", "/dev/fd/1")],
+)
+def test_nor_to_one_file_of_which_one_name_is_a_stream(
+    phones_model: Path, tmp_path: Path, output: str, skip_bad: str
+) -> None:
+    write_table(tmp_path / "words.tsv", "ab")
+    arguments = ["predict", phones_model, "words.tsv", "--output", output, "--skip-bad", skip_bad]
+    with (tmp_path / "out.tsv").open("wb") as stdout:
+        ended = subprocess.run(
+            [*CONSOLE, *arguments],
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert f"{skip_bad}: is to be written twice".encode() in ended.stderr
+
+
 def test_bad_rows_and_predictions_may_go_to_two_streams_of_one_terminal(
     phones_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,6 +168,16 @@ def test_other_plans_do_not_hallucinate(rows: list[str], options: str) -> None:
 
 
 @pytest.mark.usefixtures("constant_speed")
+@pytest.mark.parametrize(("copies", "dropout"), [(0, [0.1]), (1, [0.3])])
+def test_the_dropout_of_a_plan_is_larger_with_the_pairs_of_an_option(
+    copies: int, dropout: list[float]
+) -> None:
+    """Of nine passes."""
+    prepare_rows(MANY_WORDS, "--minutes", 1.5, "--hallucinate", copies)
+    assert written_options()["dropout"] == dropout
+
+
+@pytest.mark.usefixtures("constant_speed")
 def test_a_plan_says_why_it_hallucinates() -> None:
     printed = prepare_rows(ENDINGS, "--minutes", 2)
     reason = "Of these rows, 8 are hallucinated, since there are at least 10 passes without"
