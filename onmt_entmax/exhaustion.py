@@ -13,7 +13,7 @@ from onmt_entmax.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-_FEW = 1 << 28  # bytes, too few to look how many are free
+_UNCHECKED = 1 << 28  # bytes; smaller needs are not checked, which saves reading a file each time
 # What a RuntimeError of PyTorch says if memory ran out; the CPU has no class of its own for it. The
 # last texts are those of oneDNN, and of cuBLAS and cuDNN.
 _OUT_OF_MEMORY = re.compile(
@@ -33,7 +33,7 @@ def check_free(needed: int, device: torch.device) -> None:
     Raises:
         MemoryError: they are not; the message says how many are.
     """
-    if needed < _FEW:
+    if needed < _UNCHECKED:
         return
     free = _free_on_gpu(device) if device.type == "cuda" else _free_on_machine()
     if free is not None and needed > free:
@@ -50,7 +50,11 @@ def _free_on_gpu(device: torch.device) -> int:
 
 
 def _free_on_machine() -> int | None:
-    """Return the bytes that are free on the machine, with swap; None if the system hides it."""
+    """Return the bytes that are free on the machine, with swap; None if the system hides it.
+
+    The lower limit that a container may have (its cgroup) is not read: beyond that, Linux kills the
+    process.
+    """
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:  # such as on Windows and macOS

@@ -19,14 +19,16 @@ model that is done; with another --prob or --draw it selects from the same predi
 import argparse
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from onmt_entmax.checkpoint import find_model, load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.distill_work import Work, settings_of
-from onmt_entmax.cli.distilled_pairs import new_queries, pseudo_labels
+from onmt_entmax.cli.new_queries import new_queries
 from onmt_entmax.cli.pair_files import SIDES, pair_texts
+from onmt_entmax.cli.pseudo_labels import best_text, certified_records, drawn_text, pseudo_labels
 from onmt_entmax.cli.weight_options import SEVERAL_PATHS, shares
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, read_lines, refuse_overwriting, write_files, write_text
@@ -86,14 +88,13 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     for number, line in enumerate(read_lines(options.train), 1):
         language = language_of_line(options.train, number, line)
         query = INFLECTION.decode_source(line.split())
-        queries.setdefault(language, []).append(query._replace(language=""))
+        queries.setdefault(language, []).append(query)
     lines = []
     for language, known in queries.items():
         # A generator for each language: its queries do not depend on the other languages.
         generator = random.Random(f"{options.seed}/{language}")
         for query in new_queries(known, options.each * len(known), generator):
-            source = INFLECTION.encode_source(query._replace(language=language))
-            lines.append(" ".join(source) + "\n")
+            lines.append(" ".join(INFLECTION.encode_source(query)) + "\n")
     if not lines:
         raise UserError(f"{options.train}: no lemma can be combined with other tags")
     write_files({out: "".join(lines)})
@@ -107,8 +108,9 @@ def write_pairs(report: Path, options: argparse.Namespace) -> None:
         UserError: there are none, or a file cannot be read or written.
     """
     generator = random.Random(options.seed)
-    sampling = generator if options.draw else None
-    pairs = list(pseudo_labels(report, options.prob, options.at_most, sampling))
+    choose = partial(drawn_text, generator=generator) if options.draw else best_text
+    records = certified_records(report, options.prob, options.at_most)
+    pairs = list(pseudo_labels(records, choose))
     if not pairs:
         raise UserError(
             f"{report}: no certified prediction has a probability of {options.prob} to "

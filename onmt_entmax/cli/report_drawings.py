@@ -48,21 +48,22 @@ def drawings(
         wanted: drawings, at most.
 
     Raises:
-        UserError: none of them could be drawn.
+        UserError: none of these records could be drawn.
     """
     drawable = [position for position, record in enumerate(records) if record["hypotheses"]]
     positions = drawable[:wanted]
-    # `disable=None` means: unless the standard error is a terminal.
-    is_hidden = None if positions else True
+    if not positions:
+        return  # without a progress bar of nothing
     left_out: Counter[str] = Counter()  # sentences, by the reason
-    for position in tqdm(positions, desc="pictures", unit="sentence", disable=is_hidden):
+    # `disable=None` shows the bar only on a terminal.
+    for position in tqdm(positions, desc="pictures", unit="sentence", disable=None):
         try:
             content = _draw(translator, records[position])
         except _NotDrawnError as error:
             left_out[str(error)] += 1
         else:
             yield position, content
-    if positions and left_out.total() == len(positions):
+    if left_out.total() == len(positions):
         raise UserError(f"no sentence can be drawn: {'; '.join(left_out)}")
     for reason, count in left_out.items():
         warn(f"no pictures of {counted(count, 'sentence')}: {reason}")
@@ -100,9 +101,12 @@ def _are_alike(prob: float, log_prob: float) -> bool:
 
     Args:
         prob: of the report, which may be 0.
-        log_prob: of the models; a nan is not alike.
+        log_prob: of the models, which may be -inf, or nan if their weights are no numbers.
     """
-    reported = math.log(max(prob, sys.float_info.min))
-    computed = max(log_prob, math.log(sys.float_info.min))
+    if math.isnan(log_prob):
+        return False
+    least = sys.float_info.min  # in the place of 0, whose logarithm has no difference
+    reported = math.log(max(prob, least))
+    computed = max(log_prob, math.log(least))
     difference = abs(math.exp(computed) - math.exp(reported))
     return abs(computed - reported) <= _LOG_PROB_ROUNDING or difference <= _PROB_ROUNDING

@@ -22,105 +22,17 @@ of tokens that are the most probable ones.
 """
 
 import argparse
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.messages import warn
-from onmt_entmax.cli.scored_targets import Scored, Totals, record
-from onmt_entmax.data.batch import batches_by_length
-from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.cli.pair_scores import score_pairs
+from onmt_entmax.cli.scored_targets import Totals, record
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_line, read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.rules import whole
-from onmt_entmax.search import TargetScore, TokenScore, score_targets
-from onmt_entmax.strings.units import UNKNOWN
-from onmt_entmax.translator import Translator, emptied
-
-WINDOW = 4096  # pairs that are sorted by length together
-
-
-def score_pairs(
-    pairs: Iterable[tuple[str, str]],
-    translator: Translator,
-    batch_size: int,
-) -> Iterator[Scored]:
-    """Score each pair of source and target, in order, as a translator reads them.
-
-    Raises:
-        TooLargeError: a pair is longer than a Transformer model reads or the memory takes.
-    """
-    supply = (translator.reader.preprocess(source, target) for source, target in pairs)
-    done = 0
-    while window := list(islice(supply, WINDOW)):
-        for number, (source, _) in enumerate(window, done):
-            if not source:
-                raise emptied(number)
-        yield from _score_window(window, done, translator, batch_size)
-        done += len(window)
-
-
-def _score_window(
-    pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
-    first: int,
-    translator: Translator,
-    batch_size: int,
-) -> Iterator[Scored]:
-    """Score pairs of tokens, sorted by length; yield them in their own order.
-
-    Args:
-        pairs: tokens of source and target.
-        first: number of the first pair.
-        translator: reads and scores them.
-        batch_size: pairs scored together.
-    """
-    vocabularies = translator.vocabularies
-    vocabulary = vocabularies.target
-    sources = [
-        translator.reader.encode(source, number) for number, (source, _) in enumerate(pairs, first)
-    ]
-    targets = [target for _, target in pairs]
-    examples = [
-        replace(source.example, target=_writable_ids(target, vocabulary))
-        for source, target in zip(sources, targets, strict=True)
-    ]
-    scores: dict[int, TargetScore] = {}
-    with translator.readable(examples, batch_size):
-        for batch in batches_by_length(examples, batch_size, vocabularies):
-            ids = [examples[index - first].target or () for index in batch.indices]
-            batch_scores = score_targets(translator.stepper, batch, ids)
-            scores.update(zip(batch.indices, batch_scores, strict=True))
-    for source, target in zip(sources, targets, strict=True):
-        score = _without_unknown(scores[source.example.index], target, vocabulary)
-        unknown = tuple(token for token in target if not vocabulary.can_write(token))
-        yield Scored(source, tuple(target), score, unknown)
-
-
-def _writable_ids(target: Sequence[str], vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Return the ids of a target, that of `<unk>` for tokens that no output can have."""
-    return tuple(
-        vocabulary.encode(token if vocabulary.can_write(token) else UNKNOWN for token in target)
-    )
-
-
-def _without_unknown(
-    score: TargetScore, target: Sequence[str], vocabulary: Vocabulary
-) -> TargetScore:
-    """Return a score in which tokens that no output can have have probability zero.
-
-    The model scored them as `<unk>`.
-    """
-    *steps, end = score.steps
-    corrected = [
-        step
-        if vocabulary.can_write(token)
-        else TokenScore(-math.inf, rank=step.support + 1, support=step.support)
-        for token, step in zip(target, steps, strict=True)
-    ]
-    return TargetScore((*corrected, end))
+from onmt_entmax.translator import Translator
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

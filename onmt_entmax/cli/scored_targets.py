@@ -19,7 +19,7 @@ class Scored:
         source: of the target.
         target: tokens.
         score: of the target and its end.
-        unknown_target: target tokens that no output can have.
+        unknown_target: target tokens that the model cannot write.
     """
 
     source: EncodedSource

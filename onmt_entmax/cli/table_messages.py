@@ -10,26 +10,24 @@ from onmt_entmax.strings.task import StringTask
 
 
 def tell_tables(tables: Sequence[Table], task: StringTask) -> None:
-    """Print what was seen: layouts, units, and each language with its files and rows.
+    """Print layouts, units, and each language with its files and rows.
 
     Warn of files of one split whose names say one language.
     """
     _tell_layouts(tables)
     print(f"source: {task.source}; target: {task.target}{_tags_text(tables, task)}")
-    by_language: dict[tuple[str, str], list[Table]] = {}
+    by_language: dict[tuple[str, str], list[Table]] = {}  # by language of the file, and split
     for table in tables:
         by_language.setdefault((table.language, table.split), []).append(table)
     _tell_languages(tables, by_language)
-    for (language, split), alike in by_language.items():
-        if len(alike) > 1 and alike[0].language_is_guessed:
-            names = ", ".join(table.path.name for table in alike)
-            warn(f"{split}: {names} are one language here, {language}; --language names another")
+    _warn_of_equal_languages(by_language)
 
 
 def _tags_text(tables: Sequence[Table], task: StringTask) -> str:
-    """Return what divides tags, and whether some have tags within; nothing without tags."""
+    """Return what divides tags, and whether some are layered; nothing if the task has no tags."""
     if not task.has_tags:
         return ""
+    # A layered tag has others in parentheses, such as NOM(1,SG).
     layered = any("(" in tag for table in tables for row in table.rows for tag in row.query.tags)
     return f"; tags between {task.tag_separator!r}{', some layered' if layered else ''}"
 
@@ -51,9 +49,10 @@ def _tell_languages(
 
     Args:
         tables: all of them.
-        by_language: tables by their language and split; those with a column of languages have none.
+        by_language: the same, by language and split of the file. The language of a file is empty
+            if a column has it: then no file is named beside the rows.
     """
-    counts: dict[str, Counter[str]] = {}  # of rows, by language and split
+    counts: dict[str, Counter[str]] = {}  # of rows, by the language of the row and split
     for table in tables:
         for row in table.rows:
             counts.setdefault(row.query.language, Counter())[table.split] += 1
@@ -65,3 +64,15 @@ def _tell_languages(
             parts.append(f"{split}: {names} ({rows})" if names else f"{split}: {rows}")
         title = f"language {language}: " if language else ""
         print(title + "; ".join(parts))
+
+
+def _warn_of_equal_languages(by_language: Mapping[tuple[str, str], Sequence[Table]]) -> None:
+    """Warn of files of one split whose names say one language.
+
+    Args:
+        by_language: tables by language and split.
+    """
+    for (language, split), tables in by_language.items():
+        if len(tables) > 1 and tables[0].language_is_guessed:
+            names = ", ".join(table.path.name for table in tables)
+            warn(f"{split}: {names} are one language here, {language}; --language names another")

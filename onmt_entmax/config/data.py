@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, PATH, SIZE, option
+from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, PATH, SIZE, TEXT, option
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.rules import FLAG, one_of, whole
 from onmt_entmax.strings.task import TRANSLATION, StringTask
@@ -16,30 +16,41 @@ TRANSFORMS = one_of(
     *(name for name in AVAILABLE_TRANSFORMS if name not in ("inferfeats", "filterfeats"))
 )
 
+# Options that users often set have a heading, and with it a place in the short help.
+_DATA = "Corpora and batches"
+
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """One pair of files; fields are the keys of an entry of `data`."""
+    """One pair of files; fields are the keys of an entry of `data`, whose own key is the name."""
 
     name: str
-    path_src: str = option("", PATH, "File of sources, a sentence a line.")
-    path_tgt: str = option("", PATH, "File of targets.")
+    path_src: str = option(None, PATH, "File of sources, a sentence a line.", required=True)
+    path_tgt: str = option(None, PATH, "File of targets.", required=True)
     weight: int = option(1, LIMIT, "Examples drawn from this corpus in each round.")
     transforms: tuple[str, ...] = option((), TRANSFORMS, "Transforms of this corpus.")
-    src_prefix: str | None = option(None, PATH, "Source tokens of the transform prefix.")
-    tgt_prefix: str | None = option(None, PATH, "Target tokens of the transform prefix.")
+    src_prefix: str | None = option(None, TEXT, "Source tokens of the transform prefix.")
+    tgt_prefix: str | None = option(None, TEXT, "Target tokens of the transform prefix.")
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    """All corpora and the settings of batches."""
+    """All corpora and the settings of batches.
+
+    Most attributes are options; these are not:
+
+    Attributes:
+        corpora: for training.
+        valid: for validation; None if there is none.
+        task: of the tokens in the files: `task`, `target_order` and `copy_frequency` describe it.
+        seed: decides the order of lines and batches, and what random transforms draw.
+        transform_options: values of all options of OpenNMT-py's transforms, by name.
+    """
 
     corpora: tuple[CorpusConfig, ...]
     valid: CorpusConfig | None
-    batch_size: int = option(64, SIZE, "Sentences or tokens of a batch.", "Corpora and batches")
-    batch_type: str = option(
-        "sents", one_of("sents", "tokens"), "Unit of batch_size.", "Corpora and batches"
-    )
+    batch_size: int = option(64, SIZE, "Sentences or tokens of a batch.", _DATA)
+    batch_type: str = option("sents", one_of("sents", "tokens"), "Unit of batch_size.", _DATA)
     bucket_size: int = option(
         262144, LIMIT, "Lines that are shuffled and sorted by length together."
     )
@@ -58,10 +69,9 @@ class DataConfig:
         0,
         COUNT,
         "Copy source symbols of fewer training sources by placeholders, unknown ones too; 0: none.",
-        "Corpora and batches",
+        _DATA,
     )
     task: StringTask = TRANSLATION
-    """Of the tokens in the files: `task`, `target_order` and `copy_frequency` describe it."""
     seed: int = 0
     transform_options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -74,10 +84,10 @@ class VocabularyConfig:
         None,
         PATH,
         "Vocabulary file; written from the data if it does not exist.",
-        "Corpora and batches",
+        _DATA,
     )
-    tgt_vocab: str | None = option(None, PATH, "The same for targets.", "Corpora and batches")
-    share_vocab: bool = option(False, FLAG, "Share one vocabulary.", "Corpora and batches")
+    tgt_vocab: str | None = option(None, PATH, "The same for targets.", _DATA)
+    share_vocab: bool = option(False, FLAG, "Share one vocabulary.", _DATA)
     src_vocab_size: int = option(50000, LIMIT, "Largest source vocabulary.")
     tgt_vocab_size: int = option(50000, LIMIT, "Largest target vocabulary.")
     src_words_min_frequency: int = option(0, COUNT, "Leave out rarer source tokens.")

@@ -22,7 +22,8 @@ COUNT = whole(0, 10**12)  # of sentences, updates and the like; 0 where none is 
 LIMIT = whole(1, 10**12)
 FEW = whole(1, 10_000)
 SIZE = whole(1, 1_000_000)
-PATH = Rule(str)
+TEXT = Rule(str)
+PATH = TEXT  # whether the file exists is checked where it is read
 RUN = "Run (OpenNMT-py's options from here on)"
 """Heading of the options that a run of OpenNMT-py has, too"""
 

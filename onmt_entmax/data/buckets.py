@@ -2,6 +2,9 @@
 
 `TrainingData.buckets` yields a function for each bucket of an epoch, a `ReadBucket`. A caller that
 leaves a bucket to other processes does not call it, and no transform is applied.
+
+A bucket of lines is read while its turn lasts, since it holds no lines itself: there are 262,144 of
+them by default, which would be in memory besides their ids.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,12 +53,13 @@ def kept_buckets(pairs: EncodedPairs, rows: Integers, size: int) -> Iterator[Rea
         size: lines of a bucket.
     """
     for begin in range(0, len(rows), size):
-        yield partial(_kept_bucket, pairs, rows[begin : begin + size])
+        bucket = Bucket(pairs, rows[begin : begin + size])
+        yield partial(_same_for_every_seed, bucket)
 
 
-def _kept_bucket(pairs: EncodedPairs, rows: Integers, seed: str) -> Bucket:
-    """Return a bucket, which is the same for every seed."""
-    return Bucket(pairs, rows)
+def _same_for_every_seed(bucket: Bucket, _seed: str) -> Bucket:
+    """Return the bucket: a `ReadBucket`, without the first argument."""
+    return bucket
 
 
 def read_buckets(

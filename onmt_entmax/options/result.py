@@ -63,6 +63,10 @@ class Options:
         values = {name: self.values[name] for name in declared(kind) if name in self.values}
         return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
 
+    def where(self, name: str) -> str:
+        """Return the beginning of messages about option `name`: its origin and name."""
+        return f"{self.origin.get(name, 'default')}: {name}"
+
     def error(self, name: str, message: str) -> OptionError:
         """Return the error for the value of option `name`."""
-        return OptionError(f"{self.origin.get(name, 'default')}: {name}: {message}")
+        return OptionError(f"{self.where(name)}: {message}")

@@ -13,6 +13,7 @@ from typing import Any
 
 from onmt_entmax.config import (
     ConfigError,
+    CorpusConfig,
     DataConfig,
     ModelConfig,
     OptimizerConfig,
@@ -23,7 +24,7 @@ from onmt_entmax.config import (
 )
 from onmt_entmax.data.training import VALID
 from onmt_entmax.files import no_such_file, read_lines
-from onmt_entmax.options.corpora import read_corpora, without_unread_transforms
+from onmt_entmax.options.corpora import ignored_keys, read_corpora, unread_transform_options
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
@@ -70,7 +71,8 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     if not set(options["data"]) - {VALID}:
         raise options.error("data", "needs a corpus besides valid")
     corpora = read_corpora(options)
-    options = without_unread_transforms(options, corpora)
+    options.notes.ignored += ignored_keys(options["data"])
+    options = _without_unread_transforms(options, corpora)
     record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
     options = _resolved(options)
     for name, reason in misfits(options):
@@ -96,6 +98,14 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         notes=tuple(options.notes.lines()),
         warnings=tuple(options.notes.warnings),
     )
+
+
+def _without_unread_transforms(options: Options, corpora: Sequence[CorpusConfig]) -> Options:
+    """Return the options with the defaults of those that no corpus' transforms read; note these."""
+    unread = unread_transform_options(options.values, corpora)
+    options.notes.ignored += [f"{name} (no transform reads it)" for name in unread]
+    defaults = {name: option.default for name, option in unread.items()}
+    return replace(options, values={**options.values, **defaults})
 
 
 def _resolved(options: Options) -> Options:

@@ -59,7 +59,7 @@ def as_html(cells: Sequence[Inflection]) -> str:
 def left_out_note(cells: Sequence[Inflection]) -> str:
     """Return a paragraph that says how many forms were left out; nothing without any."""
     text = left_out_of(cells)
-    return f'\n<p class="muted">{text}</p>' if text else ""
+    return f'\n<p class="muted">{html.escape(text)}</p>' if text else ""
 
 
 def section_table(section: Section) -> str:

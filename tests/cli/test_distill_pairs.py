@@ -3,6 +3,7 @@
 import random
 from argparse import Namespace
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.cli import distill
-from onmt_entmax.cli.distilled_pairs import new_queries, pseudo_labels
+from onmt_entmax.cli.new_queries import new_queries
+from onmt_entmax.cli.pseudo_labels import best_text, certified_records, drawn_text, pseudo_labels
 from onmt_entmax.strings.task import INFLECTION, Query
 from tests.reports import record
 
@@ -18,14 +20,16 @@ from tests.reports import record
 
 TAGS = st.sampled_from([("V", "PST"), ("V", "PRS"), ("N", "SG"), ("N", "PL"), ("N",)])
 QUERIES = st.lists(
-    st.builds(Query, st.text("ab", min_size=1, max_size=2), TAGS), min_size=1, max_size=8
+    st.builds(Query, st.text("ab", min_size=1, max_size=2), TAGS, st.just("x")),
+    min_size=1,
+    max_size=8,
 )
 
 
 def new_combinations(training: list[Query]) -> set[Query]:
     """Return every query that training lacks: a source with other tags of its part of speech."""
     combinations = {
-        Query(one.source, other.tags)
+        Query(one.source, other.tags, "x")
         for one in training
         for other in training
         if one.tags[0] == other.tags[0]
@@ -131,7 +135,7 @@ UNLIKELY = ("lang=x +V f", "g")
 def test_proven_outputs_between_two_probabilities_are_kept(
     report: Path, least: float, most: float, pairs: list[tuple[str, str]]
 ) -> None:
-    assert list(pseudo_labels(report, least, most)) == pairs
+    assert list(pseudo_labels(certified_records(report, least, most), best_text)) == pairs
 
 
 def test_outputs_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
@@ -141,7 +145,8 @@ def test_outputs_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
     certain = record("lang=x +V d", "exhaustive", ("e", 1.0))
     draws = 2000
     report.write_text(f"{uncertain}\n" * draws + f"{certain}\n")
-    labels = pseudo_labels(report, 0.4, 1.0, random.Random(1))
+    draw = partial(drawn_text, generator=random.Random(1))
+    labels = pseudo_labels(certified_records(report, 0.4, 1.0), draw)
     counts = Counter(text for _, text in labels)
     assert set(counts) == {"b", "c", "e"}
     # The seed is fixed; four standard deviations of such shares are below 0.05.

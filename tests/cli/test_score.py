@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from onmt_entmax.checkpoint import save
-from onmt_entmax.cli import score
+from onmt_entmax.cli import pair_scores, score
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, build_model
@@ -274,7 +274,7 @@ def test_the_line_of_an_error_is_that_of_the_file(
 
     OpenNMT-py's Transformers have 5,000 positions.
     """
-    monkeypatch.setattr(score, "WINDOW", 2)
+    monkeypatch.setattr(pair_scores, "WINDOW", 2)
     config = small_transformer(position_encoding=True)
     save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     write_lines(tmp_path / "src", ["a", "b", "a", "a " * 5002])

@@ -28,7 +28,8 @@ def write_corpus(
     paths = [folder / f"{name}.{side}" for side in ("src", "tgt")]
     for path, lines in zip(paths, (source, target), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return CorpusConfig(name, *map(str, paths), **keywords)
+    source_path, target_path = map(str, paths)
+    return CorpusConfig(name, path_src=source_path, path_tgt=target_path, **keywords)
 
 
 def numbered_corpus(

@@ -74,3 +74,9 @@ def test_transforms_of_a_corpus_win_over_those_of_all(tmp_path: Path) -> None:
     corpora = toy_setup(tmp_path, data=data, transforms=["filtertoolong"]).data.corpora
     expected = {"corpus_1": ("filtertoolong",), "own": (), "other": ("bart",)}
     assert {corpus.name: corpus.transforms for corpus in corpora} == expected
+
+
+def test_alignments_of_a_corpus_are_a_note(tmp_path: Path) -> None:
+    paths = write_corpus(tmp_path, "corpus", size=3, seed=1)
+    notes = toy_setup(tmp_path, data={"c": {**paths, "path_align": "a"}}).notes
+    assert notes == ("without effect here: path_align of c",)

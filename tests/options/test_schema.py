@@ -59,6 +59,7 @@ class TestTheSchemaOfTraining:
             {"learning_rate": 0},
             {"save_model": False},
             {"data": {"c": {"path_scr": "a"}}},
+            {"data": {"c": {"path_src": "train.src"}}},
             {"data": None},
         ],
         ids=str,
