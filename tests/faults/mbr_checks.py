@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -181,7 +181,7 @@ def check_combined_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check a decision of `combine`, about the mean of two models' sequence probabilities."""
     weights = [0.4, 0.6]
     max_length = 2
-    probabilities = Counter[str]()
+    probabilities: dict[str, float] = defaultdict(float)
     open_mass = 0.0
     records = []
     for member, weight in enumerate(weights):
