@@ -2,61 +2,71 @@
 
 import math
 import random
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 import torch
 
 from onmt_entmax.search import Budget, EnsembleStepper, Stepper, beam_search, exact_search
+from onmt_entmax.search.automaton import VIOLATED, Automaton
 from onmt_entmax.search.certificate import Level
+from tests.faults.claims import check_satisfied
 from tests.faults.definitions import most_excluded
 from tests.faults.draws import (
     ENOUGH_EXPANSIONS,
     FEW_EXPANSIONS,
+    MASSES,
+    TABLE_TOLERANCES,
+    Sentence,
     draw_alpha,
     draw_config,
     draw_network,
 )
-from tests.search.automata import check_probability, compiled, satisfying
+from tests.search.automata import after, compiled
 from tests.search.checks import check
-from tests.search.enumeration import enumerate_support
-from tests.search.expressions import random_expression
+from tests.search.enumeration import ALL_EXCLUDED, EnumeratedSupport, enumerate_support
+from tests.search.expressions import Matcher, random_expression
 from tests.search.networks import sentences
 from tests.search.tables import BOS, EOS, Table, TableStepper, ensemble_of
+
+_MEMBERS = (1, 1, 2)  # models of a search: more often one
+_NETWORK_WORDS = (0, 4, 5)  # `<unk>` and two words
+_BATCH_WORDS = (2, 3, 4)  # all tokens of a table but its start and end symbols
 
 
 def check_table(seed: int, rng: random.Random) -> list[Level]:
     """Check searches of one table, or of an ensemble of two."""
     tokens = rng.randint(4, 6)
     dtype = rng.choice([torch.float64, torch.float32])
-    members = rng.choice([1, 1, 2])
+    members = rng.choice(_MEMBERS)
     tables = [Table(seed + i, draw_alpha(rng), tokens) for i in range(members)]
     excluded = rng.choice([(), (BOS,)])  # without any, all that the list has may be an output
     stepper: Stepper = TableStepper(tokens, excluded, dtype)
-    batch: list[Any] = tables
+    sentence: Sentence = tables
     if members > 1:
-        stepper, batch = ensemble_of(tables), [None]
+        stepper, sentence = ensemble_of(tables), [None]
     words = [token for token in range(tokens) if token not in (BOS, EOS)]
-    tolerance = 1e-9 if dtype == torch.float64 else 1e-5
-    return _check_expression(stepper, batch, rng, words, rng.choice([1, 2, 3, 4]), tolerance)
+    max_length = rng.choice([1, 2, 3, 4])
+    return _check_expression(stepper, sentence, rng, words, max_length, TABLE_TOLERANCES[dtype])
 
 
 def check_network(seed: int, rng: random.Random) -> list[Level]:
     """Check searches of one network, or of an ensemble of two."""
-    members = [draw_network(seed + 13 * i, rng) for i in range(rng.choice([1, 1, 2]))]
+    members = [draw_network(seed + 13 * i, rng) for i in range(rng.choice(_MEMBERS))]
     stepper: Stepper = members[0].stepper
     if len(members) > 1:
         stepper = EnsembleStepper([member.stepper for member in members])
     tolerance = max(member.tolerance for member in members)
-    (batch,) = sentences(1, seed)
-    return _check_expression(stepper, batch, rng, [0, 4, 5], rng.choice([1, 2, 3]), tolerance)
+    (sentence,) = sentences(1, seed)
+    max_length = rng.choice([1, 2, 3])
+    return _check_expression(stepper, sentence, rng, _NETWORK_WORDS, max_length, tolerance)
 
 
 def _check_expression(
     stepper: Stepper,
-    batch: Any,
+    sentence: Sentence,
     rng: random.Random,
-    words: list[int],
+    words: Sequence[int],
     max_length: int,
     tolerance: float,
 ) -> list[Level]:
@@ -64,7 +74,7 @@ def _check_expression(
 
     Args:
         stepper: the model.
-        batch: the sentence.
+        sentence: the only one of its batch.
         rng: draws the expression and the request.
         words: tokens that the expression may name.
         max_length: of an output.
@@ -72,34 +82,52 @@ def _check_expression(
     """
     expression, matches = random_expression(rng, words)
     automaton = compiled(expression, words, stepper.eos)
-    support = enumerate_support(stepper, batch, max_length)
-    allowed = satisfying(support, automaton, matches)
+    support = enumerate_support(stepper, sentence, max_length)
+    allowed = _satisfying_part(support, automaton, matches)
     config = draw_config(rng, max_length)
     budget = Budget(
         expansions=rng.choice([FEW_EXPANSIONS, ENOUGH_EXPANSIONS]), rows=rng.choice([1, 3, 64])
     )
-    mass = rng.choice([1.0, 0.9, 0.5])
-    (by_beam,) = beam_search(stepper, batch, config, automata=[automaton])
-    exact = exact_search(stepper, batch, config, budget, mass=mass, automaton=automaton)
+    mass = rng.choice(MASSES)
+    (by_beam,) = beam_search(stepper, sentence, config, automata=[automaton])
+    exact = exact_search(stepper, sentence, config, budget, mass=mass, automaton=automaton)
     ruled_out = most_excluded(support, allowed)
     for result in (by_beam, exact):
         check(result, allowed, config, tolerance, ruled_out)
-        check_probability(result, support, matches, tolerance)
+        check_satisfied(result, support, matches, tolerance)
     if config.n_best == 0 and budget.expansions > FEW_EXPANSIONS and not support.prefixes:
         share = mass * sum(map(math.exp, allowed.sequences.values()))
         assert exact.certificate.mass >= share - tolerance
     return [by_beam.certificate.level, exact.certificate.level]
 
 
+def _satisfying_part(
+    support: EnumeratedSupport, automaton: Automaton, matches: Matcher
+) -> EnumeratedSupport:
+    """Return the part of the support that satisfies an expression, or may once it is complete."""
+    return EnumeratedSupport(
+        sequences={
+            tokens: log_prob for tokens, log_prob in support.sequences.items() if matches(tokens)
+        },
+        prefixes={
+            tokens: log_prob
+            for tokens, log_prob in support.prefixes.items()
+            if after(automaton, tokens) != VIOLATED
+        },
+        excluded=ALL_EXCLUDED,  # `most_excluded` says what the bound must not miss
+    )
+
+
 def check_batch(seed: int, rng: random.Random) -> list[Level]:
     """Check sentences with an automaton each, a shared one or none: in a batch as alone."""
     tables = [Table(seed + i, draw_alpha(rng)) for i in range(rng.randint(2, 5))]
-    words = [2, 3, 4]
     automata = [
-        compiled(random_expression(rng, words)[0], words, EOS) if rng.random() < 0.8 else None
+        compiled(random_expression(rng, _BATCH_WORDS)[0], _BATCH_WORDS, EOS)
+        if rng.random() < 0.8
+        else None
         for _ in tables
     ]
-    if rng.random() < 0.3:
+    if rng.random() < 0.3:  # one automaton, or none, that all sentences share
         automata = [automata[0]] * len(tables)
     config = draw_config(rng, max_length=3)
     stepper = TableStepper()

@@ -21,6 +21,7 @@ from onmt_entmax.search.certificate import Level
 from onmt_entmax.search.sequence_ensemble import SequenceEnsemble
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, Tokens
+from tests.search.expressions import Matcher
 
 # Scores are sums of steps in float32, over at most six of them.
 _SCORE_TOLERANCE = 1e-4
@@ -54,6 +55,31 @@ def _check_gap(result: SearchResult, support: EnumeratedSupport, tolerance: floa
     best_outside = max([*outside, *support.prefixes.values()], default=-math.inf)
     true_gap = result.hypotheses[0].log_prob - best_outside
     assert result.certificate.gap <= true_gap + tolerance
+
+
+def check_satisfied(
+    result: SearchResult, support: EnumeratedSupport, matches: Matcher, tolerance: float
+) -> None:
+    """Check the limits of the probability that the model's own output satisfies an expression.
+
+    That probability is at least that of the enumerated sequences that match, and at most 1 less
+    that of the others. The limits are equal if all that the model can write was searched.
+
+    Args:
+        result: of the search.
+        support: of the model, whether it satisfies the expression or not.
+        matches: tells whether a sequence satisfies the expression.
+        tolerance: of sums of probabilities.
+    """
+    assert result.certificate.satisfied is not None
+    least, most = result.certificate.satisfied
+    matching = sum(math.exp(p) for tokens, p in support.sequences.items() if matches(tokens))
+    others = sum(math.exp(p) for tokens, p in support.sequences.items() if not matches(tokens))
+    assert 0 <= least <= most <= 1
+    assert matching <= most + tolerance
+    assert least <= 1 - others + tolerance
+    if result.certificate.level == "exhaustive" and not support.excluded:
+        assert least == most
 
 
 def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, cut: bool) -> Level:

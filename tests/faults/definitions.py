@@ -3,7 +3,7 @@
 import math
 
 from onmt_entmax.search import Constraints, Penalties
-from tests.search.enumeration import EnumeratedSupport, Tokens
+from tests.search.enumeration import ALL_EXCLUDED, EnumeratedSupport, Tokens
 
 
 def is_allowed(
@@ -54,7 +54,7 @@ def allowed_part(
             for tokens, log_prob in support.prefixes.items()
             if is_allowed(tokens, constraints, forced, complete=False)
         },
-        excluded={(): 0.0},  # no limit here: `most_excluded` says what a search must not miss
+        excluded=ALL_EXCLUDED,  # `most_excluded` says what the bound must not miss
     )
 
 

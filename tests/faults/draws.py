@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from onmt_entmax.data.batch import Batch
 from onmt_entmax.nn.transformer import KINDS as ATTENTIONS
 from onmt_entmax.nn.transformer import LEARNED, SHARED
 from onmt_entmax.search import ModelStepper, Penalties, SearchConfig
@@ -20,6 +21,13 @@ from tests.search.tables import Table, TableStepper
 STOPS: tuple[Stop, ...] = ("exhaustive", "optimal", "first")
 # Expansions of an exact search: it ends early, or has enough for every model that is drawn.
 FEW_EXPANSIONS, ENOUGH_EXPANSIONS = 5, 10_000
+# Parts of the probability that an exact search lists.
+MASSES = (1.0, 0.9, 0.5)
+# By which log-probabilities of tables may differ, by the type in which they are summed.
+TABLE_TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5}
+
+Sentence = Batch | Sequence[Table] | Sequence[None]
+"""One sentence, as the stepper takes it: of a network, of a table, or of an ensemble of tables."""
 
 
 def draw_alpha(rng: random.Random) -> float:
@@ -75,7 +83,7 @@ def draw_table(seed: int, rng: random.Random, least_tokens: int = 3) -> DrawnTab
     dtype = torch.float64 if is_double else torch.float32
     stepper = TableStepper(tokens, dtype=dtype, attention=True)
     stepper.dense = rng.random() < 0.4  # then a search may begin with a single prefix
-    return DrawnTable(table, stepper, tolerance=1e-9 if is_double else 1e-5)
+    return DrawnTable(table, stepper, tolerance=TABLE_TOLERANCES[dtype])
 
 
 class DrawnNetwork(NamedTuple):

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections import Counter
+from collections import defaultdict
 
 from onmt_entmax.search import (
     ListedSequences,
@@ -34,7 +34,7 @@ def check_sequence_ensemble(seed: int, rng: random.Random) -> list[Level]:
     weights = [part / sum(parts) for part in parts]
     max_length = 3
     listed: list[ListedSequences] = []
-    truth = Counter[str]()
+    truth: dict[str, float] = defaultdict(float)
     most_beyond = 0.0
     for member, weight in enumerate(weights):
         table, stepper, _ = draw_table(seed + 11 * member, rng)

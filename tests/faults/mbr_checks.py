@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.mbr import Decision
 from onmt_entmax.search.utilities import UTILITIES, Utility, utilities
-from tests.faults.draws import draw_alpha, draw_network, draw_table
+from tests.faults.draws import MASSES, Sentence, draw_alpha, draw_network, draw_table
 from tests.search.enumeration import Tokens, enumerate_support
 from tests.search.networks import sentences
 from tests.search.tables import Table, ensemble_of
@@ -26,6 +26,12 @@ from tests.search.utilities import compared_parts
 _LETTERS = "abcdefgh"  # of tokens 0 to 7
 # Twice the margin of a decision, for sums of probabilities in float32.
 _TOLERANCE = 2e-5
+_EXACT_SEARCHES = 0.3  # share of the searches; the others are by beam
+# Limits of the length, up to which all outputs can be listed; networks have more tokens.
+_TABLE_LENGTHS = (1, 2, 3)
+_NETWORK_LENGTHS = (1, 2)
+_UNLISTED_TEXTS = 5  # drawn to be compared with a decision
+_LONGEST_TEXT = 6  # of these, in tokens
 
 
 def text_of(tokens: Tokens) -> str:
@@ -50,9 +56,9 @@ class Truth(NamedTuple):
         return dict(zip(texts, expected.tolist(), strict=True))
 
 
-def truth_of(stepper: Stepper, batch: Any, max_length: int) -> Truth:
+def truth_of(stepper: Stepper, sentence: Sentence, max_length: int) -> Truth:
     """Return the distribution of a sentence."""
-    support = enumerate_support(stepper, batch, max_length)
+    support = enumerate_support(stepper, sentence, max_length)
     probabilities = {text_of(tokens): math.exp(p) for tokens, p in support.sequences.items()}
     return Truth(probabilities, sum(map(math.exp, support.prefixes.values())))
 
@@ -73,20 +79,20 @@ def record_of(result: SearchResult) -> dict[str, Any]:
 
 
 def searched_record(
-    stepper: Stepper, batch: Any, max_length: int, rng: random.Random
+    stepper: Stepper, sentence: Sentence, max_length: int, rng: random.Random
 ) -> dict[str, Any]:
     """Return the record of a random search that lists all it finds."""
-    if rng.random() < 0.3:
-        mass = rng.choice([1.0, 0.9, 0.5])
-        config = SearchConfig(beam_size=5, n_best=0, max_length=max_length)
-        return record_of(exact_search(stepper, batch, config, mass=mass))
+    if rng.random() < _EXACT_SEARCHES:
+        mass = rng.choice(MASSES)
+        config = SearchConfig(n_best=0, max_length=max_length)
+        return record_of(exact_search(stepper, sentence, config, mass=mass))
     config = SearchConfig(
         beam_size=rng.randint(1, 10),
         n_best=rng.randint(1, 5),
         max_length=max_length,
         all_found=True,
     )
-    (result,) = beam_search(stepper, batch, config)
+    (result,) = beam_search(stepper, sentence, config)
     return record_of(result)
 
 
@@ -132,17 +138,20 @@ def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) 
 
 def _draw_unlisted_texts(decision: Decision, rng: random.Random) -> list[str]:
     """Return a few random texts that no listed one equals for the utility."""
-    drawn = [" ".join(rng.choices(_LETTERS, k=rng.randint(0, 6))) for _ in range(5)]
+    drawn = [
+        " ".join(rng.choices(_LETTERS, k=rng.randint(0, _LONGEST_TEXT)))
+        for _ in range(_UNLISTED_TEXTS)
+    ]
     listed = [compared_parts(decision.utility, text) for text in decision.texts]
     return [text for text in drawn if compared_parts(decision.utility, text) not in listed]
 
 
 def _check_utilities(
-    stepper: Stepper, batch: Any, max_length: int, rng: random.Random
+    stepper: Stepper, sentence: Sentence, max_length: int, rng: random.Random
 ) -> list[str]:
     """Check the decision of every utility about one search; return utilities with levels."""
-    truth = truth_of(stepper, batch, max_length)
-    record = searched_record(stepper, batch, max_length, rng)
+    truth = truth_of(stepper, sentence, max_length)
+    record = searched_record(stepper, sentence, max_length, rng)
     return [
         f"{utility} {check_decision(decide_record(utility, record), truth, rng)}"
         for utility in UTILITIES
@@ -152,27 +161,27 @@ def _check_utilities(
 def check_table_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check decisions about a table."""
     table, stepper, _ = draw_table(seed, rng)
-    return _check_utilities(stepper, [table], rng.choice([1, 2, 3]), rng)
+    return _check_utilities(stepper, [table], rng.choice(_TABLE_LENGTHS), rng)
 
 
 def check_network_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check decisions about a network."""
     stepper = draw_network(seed, rng).stepper
-    (batch,) = sentences(1, seed)
-    return _check_utilities(stepper, batch, rng.choice([1, 2]), rng)
+    (sentence,) = sentences(1, seed)
+    return _check_utilities(stepper, sentence, rng.choice(_NETWORK_LENGTHS), rng)
 
 
 def check_ensemble_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check decisions about an ensemble of next tokens."""
     stepper = ensemble_of([Table(seed + 7 * i, draw_alpha(rng), 4) for i in range(2)])
-    return _check_utilities(stepper, [None], rng.choice([1, 2, 3]), rng)
+    return _check_utilities(stepper, [None], rng.choice(_TABLE_LENGTHS), rng)
 
 
 def check_combined_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check a decision of `combine`, about the mean of two models' sequence probabilities."""
     weights = [0.4, 0.6]
     max_length = 2
-    probabilities = Counter[str]()
+    probabilities: dict[str, float] = defaultdict(float)
     open_mass = 0.0
     records = []
     for member, weight in enumerate(weights):

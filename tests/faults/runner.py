@@ -5,13 +5,13 @@ import random
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from tqdm import tqdm
 
-Check = Callable[[int, random.Random], list[str]]
+Check = Callable[[int, random.Random], Sequence[str]]
 """Draws a model and a request from a seed, and checks all that their search claims.
 
 Returns the levels that were claimed; raises an error if a claim is wrong.

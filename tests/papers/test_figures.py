@@ -106,13 +106,51 @@ def test_a_sweep_is_the_mean_over_seeds(sweep: str, request: pytest.FixtureReque
 
 @pytest.mark.usefixtures("sweep_folder")
 @pytest.mark.parametrize(
+    ("figures_json", "message"),
+    [
+        ({"output_alpha": 1.5, "bleu": 30.0}, "has no attention_alpha"),
+        (
+            {"attention_alpha": "learned", "output_alpha": 1.5, "bleu": 30.0},
+            "attention_alpha is 'learned', and must be a number",
+        ),
+    ],
+)
+def test_a_result_without_a_number_is_named(figures_json: dict[str, object], message: str) -> None:
+    """The first path is fine."""
+    Path("bad").mkdir()
+    Path("bad/figures.json").write_text(json.dumps(figures_json))
+    line = refusal(figures.main, ["sweep", "sweep", "bad", "--output", "out"])
+    assert line.endswith(f"error: bad/figures.json: {message}")
+
+
+def test_a_line_of_a_table_without_the_measure_is_named(sweep_table: Path) -> None:
+    with sweep_table.open("a") as table:
+        table.write("1.5,1.5,none\n")
+    line = refusal(figures.main, ["sweep", str(sweep_table), "--output", "out"])
+    assert line.endswith("error: table.csv:8: bleu is 'none', and must be a number")
+
+
+@pytest.mark.usefixtures("sweep_folder")
+def test_a_run_whose_model_was_not_validated_is_named() -> None:
+    write_run(Path("run"))
+    row = {"kind": "valid", "step": 2, "token_accuracy": 60.0}
+    Path("run/metrics.jsonl").write_text(json.dumps(row) + "\n")
+    line = refusal(figures.main, ["sweep", "sweep", "run", "--output", "out"])
+    assert "error: run/metrics.jsonl: no validation at step 3, that of run/step_3" in line
+
+
+@pytest.mark.usefixtures("sweep_folder")
+@pytest.mark.parametrize(
     ("command", "message"),
     [
         ("sweep sweep --measure accuracy", "no accuracy in it"),
+        ("sweep sweep --fixed 3", "sweep: no training with attention or output alpha 3"),
+        ("sweep empty", "empty: no figures.json, and no metrics.jsonl of a run"),
         ("time sweep --names a b", "2 for 1 model"),
         ("attention absent --source a", "no such model folder"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line_and_no_file(command: str, message: str) -> None:
+    Path("empty").mkdir()
     assert message in refusal(figures.main, [*command.split(), "--output", "out"])
     assert not Path("out.pdf").exists()

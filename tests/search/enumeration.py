@@ -11,6 +11,12 @@ from onmt_entmax.search.stepper import Stepper
 
 Tokens = tuple[int, ...]
 
+ALL_EXCLUDED: dict[Tokens, float] = {(): 0.0}
+"""The empty prefix, of log-probability 0, as if everything could be excluded.
+
+As `excluded` of an `EnumeratedSupport` it lets a search report any bound for what is excluded.
+"""
+
 
 @dataclass(frozen=True)
 class EnumeratedSupport:

@@ -4,7 +4,6 @@ OpenNMT-py ends a sequence only if the end symbol is among the best tokens of th
 the length limit it returns prefixes without one. Our beam counts every end of a live prefix.
 """
 
-import argparse
 import random
 from pathlib import Path
 
@@ -16,12 +15,12 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model
 from tests.models import vocabularies_of
-from tools.bench.search_sides import opennmt_side, our_side
+from tools.bench.search_sides import Limits, opennmt_side, our_side
 
 WORDS = 2000  # of each side, s0, s1, ... and t0, t1, ...
 ROUNDING = 1e-5  # of log-probabilities, whose search was in float32
-# What the sides read of the command line of `tools.bench.search`.
-OPTIONS = argparse.Namespace(beam=5, min_length=0, max_length=12, opennmt_batch=20, batch=20)
+LIMITS = Limits(beam=5, min_length=0, max_length=12)
+SENTENCES = 20  # all in one batch
 VOCABULARIES = vocabularies_of(*([f"{side}{i}" for i in range(WORDS)] for side in "st"))
 
 
@@ -75,9 +74,9 @@ def log_prob(model: SparseNMTModel, source: str, output: str) -> float:
 def test_an_output_that_differs_is_more_probable(tmp_path: Path, spread: float, end: float) -> None:
     """If both are scored again, in float64: the searches were in float32."""
     model = write_model(tmp_path / "model", spread, end)
-    lines = random_lines(count=20)
-    theirs = opennmt_side(tmp_path / "model", lines, OPTIONS)()
-    ours = our_side(tmp_path / "model", lines, OPTIONS, stop="exhaustive")()
+    lines = random_lines(SENTENCES)
+    theirs = opennmt_side(tmp_path / "model", lines, LIMITS, SENTENCES)()
+    ours = our_side(tmp_path / "model", lines, LIMITS, SENTENCES, stop="exhaustive")()
     outputs = zip(lines, theirs, ours, strict=True)
     different = [(line, their, our) for line, their, our in outputs if their != our]
     assert different

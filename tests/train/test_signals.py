@@ -1,16 +1,15 @@
-"""Signals while training: each ends the run, and nothing that was trained is lost."""
+"""Signals while training: nothing that was trained is lost, and ignored ones change nothing."""
 
 import fcntl
 import os
 import pty
-import shutil
+import select
 import signal
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -19,36 +18,35 @@ import torch
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.files import locked
-from onmt_entmax.train import run as training_run
 from onmt_entmax.train.contexts import collected_signals
-from onmt_entmax.train.validation import Evaluate
 from tests.commands import CONSOLE, ENVIRONMENT, started, weights
-from tests.in_process import exit_status
-from tests.toy import write_config
+from tests.train.endless_runs import endless, while_evaluating
 from tests.train.trainers import on_padded_batches
 
-
-def endless(folder: Path, **changes: object) -> list[str]:
-    """Return the arguments of a run without an end, which saves nothing before it ends."""
-    settings = {"train_steps": 10**6, "save_checkpoint_steps": 10**6, "valid_steps": 5}
-    path = write_config(folder, rnn_size=8, selection="token_accuracy", **settings | changes)
-    return ["-config", str(path)]
+SECONDS = 60  # that a training may take to come to a point, on a busy machine
 
 
-def while_evaluating(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
-    """Do something once, in the first validation; validations measure nothing."""
-    validations = count(1)
+def read_until(terminal: int, text: bytes) -> None:
+    """Read from a terminal until it has shown a text."""
+    end = time.monotonic() + SECONDS
+    shown = b""
+    while text not in shown:
+        ready, _, _ = select.select([terminal], [], [], max(0, end - time.monotonic()))
+        assert ready, f"{text!r} was not shown within {SECONDS} seconds: {shown!r}"
+        shown += os.read(terminal, 10_000)
 
-    def make_evaluate(*_: object) -> Evaluate:
-        def evaluate(model: object) -> dict[str, float]:
-            if next(validations) == 1:
-                do()
-            return {"loss": 1.0, "token_accuracy": 50.0, "support": 2.0}
 
-        return evaluate
-
-    monkeypatch.setattr(training_run, "make_evaluate", make_evaluate)
+@pytest.fixture
+def harmless_signals() -> Iterator[list[int]]:
+    """Signals that reach pytest's own process, which they do not end: they are only listed."""
+    reached: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: reached.append(number))
+        for number in (signal.SIGHUP, signal.SIGINT)
+    }
+    yield reached
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="closes a terminal as Linux does")
@@ -65,11 +63,9 @@ def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     ) as process:
         os.close(inner)
-        shown = b""
-        while b"validation  step      10/1000000" not in shown:
-            shown += os.read(terminal, 10_000)
+        read_until(terminal, b"validation  step      10/1000000")
         os.close(terminal)
-        assert process.wait(60) == 128 + signal.SIGHUP
+        assert process.wait(SECONDS) == 128 + signal.SIGHUP
     run = tmp_path / "run"
     last = run / f"step_{checkpoint_steps(run)[-1]}"
     assert int(last.name.removeprefix("step_")) > 10
@@ -77,27 +73,38 @@ def test_a_closed_terminal_loses_nothing(tmp_path: Path) -> None:
     assert (last / "training" / "state.pt").is_file()
 
 
-def kill_training(arguments: list[str], checkpoint: Path) -> None:
-    """Start a training, and kill it when it has written a checkpoint, or at its end."""
+def kill_training(arguments: list[str], run: Path, step: int) -> None:
+    """Start a training without an end, and kill it when it has written a checkpoint.
+
+    Args:
+        arguments: of the training.
+        run: its folder.
+        step: of the checkpoint; it may have written later ones.
+    """
     with started(
         [*CONSOLE, "train", *arguments], env=ENVIRONMENT, stderr=subprocess.DEVNULL
     ) as process:
-        end = time.monotonic() + 60
-        while process.poll() is None and not checkpoint.is_dir():
-            assert time.monotonic() < end
+        end = time.monotonic() + SECONDS
+        while max(checkpoint_steps(run), default=0) < step:
+            assert process.poll() is None, "the training ended by itself"
+            assert time.monotonic() < end, f"no checkpoint of step {step} in {SECONDS} seconds"
             time.sleep(0.01)
+    assert process.returncode == -signal.SIGKILL  # it was training until `started` killed it
 
 
 def test_kills_lose_no_update(tmp_path: Path) -> None:
     """SIGKILL at any time: the run continues, and its weights are those of an uninterrupted one."""
-    changes = {"valid_steps": 8, "save_checkpoint_steps": 4, "train_steps": 24, "dropout": 0.3}
+    changes = {"valid_steps": 8, "save_checkpoint_steps": 4, "dropout": 0.3}
     arguments, run = endless(tmp_path, **changes), tmp_path / "run"
-    kill_training(arguments, run / "step_4")
-    kill_training([*arguments, "-train_from", str(run)], run / "step_12")
+    kill_training(arguments, run, step=4)
+    between = checkpoint_steps(run)[-1]
+    kill_training([*arguments, "-train_from", str(run)], run, step=between + 8)
+    last = checkpoint_steps(run)[-1] + 8
+    arguments += ["-train_steps", str(last)]
     assert train([*arguments, "-train_from", str(run)]) == 0
     assert train([*arguments, "-save_model", str(tmp_path / "whole")]) == 0
-    whole = weights(tmp_path / "whole", 24)
-    assert all(tensor.equal(whole[name]) for name, tensor in weights(run, 24).items())
+    whole = weights(tmp_path / "whole", last)
+    assert all(tensor.equal(whole[name]) for name, tensor in weights(run, last).items())
 
 
 @pytest.mark.parametrize(
@@ -172,37 +179,12 @@ def test_a_second_interrupt_while_saving_leaves_the_checkpoint_before(
     assert train([*arguments, "-train_from", str(tmp_path / "run"), "-train_steps", "3"]) == 0
 
 
-def test_several_processes_ignore_a_second_interrupt() -> None:
+def test_several_processes_ignore_a_second_interrupt(
+    harmless_signals: list[int],
+) -> None:
+    numbers = [signal.SIGHUP, signal.SIGINT, signal.SIGINT]
     with collected_signals(alone=False) as received:
-        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGINT):
-            os.kill(os.getpid(), number)
-    assert received == [signal.SIGHUP, signal.SIGINT, signal.SIGINT]
-
-
-def test_a_training_whose_folder_was_replaced_writes_nothing_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It was removed by `rm -r run`, and another training has begun there."""
-    run, elsewhere = tmp_path / "run", tmp_path / "deleted"
-    other = ExitStack()
-
-    def replace() -> None:
-        run.rename(elsewhere)
-        other.enter_context(locked(run))
-
-    while_evaluating(monkeypatch, replace)
-    with other:
-        assert exit_status(train, endless(tmp_path, save_checkpoint_steps=2)) == 2
-        assert [path.name for path in run.iterdir()] == [".lock"]
-    *_, last = capsys.readouterr().err.splitlines()
-    assert last.startswith(f"train.py: error: {run}: was deleted or replaced while")
-    assert checkpoint_steps(elsewhere) == [2, 4]
-
-
-def test_a_training_whose_folder_was_deleted_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    while_evaluating(monkeypatch, lambda: shutil.rmtree(tmp_path / "run"))
-    assert exit_status(train, endless(tmp_path)) == 2
-    assert "run: was deleted or replaced while" in capsys.readouterr().err.splitlines()[-1]
-    assert not (tmp_path / "run").exists()
+        for number in numbers:
+            signal.raise_signal(number)
+    assert received == numbers
+    assert harmless_signals == []

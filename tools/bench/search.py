@@ -39,7 +39,7 @@ import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from tools.bench.runner import COUNT
-from tools.bench.search_sides import Side, opennmt_side, our_side
+from tools.bench.search_sides import Limits, Side, opennmt_side, our_side
 from tools.bench.word_models import random_lines, write_word_models
 
 MOST_TOKENS = 100  # of an output; the default of both sides
@@ -73,11 +73,13 @@ def time_sides(sides: Mapping[str, Side], options: argparse.Namespace) -> dict[s
 def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     """Time the sides; return a result for each."""
     lines = lines_of(options)
+    limits = Limits(options.beam, options.min_length, options.max_length)
+    batch = options.batch
     sides = {
-        OPENNMT: opennmt_side(options.softmax, lines, options),
-        "ours softmax": our_side(options.softmax, lines, options, "exhaustive"),
-        "ours entmax": our_side(options.entmax, lines, options, "exhaustive"),
-        "ours entmax, optimal": our_side(options.entmax, lines, options, "optimal"),
+        OPENNMT: opennmt_side(options.softmax, lines, limits, options.opennmt_batch),
+        "ours softmax": our_side(options.softmax, lines, limits, batch, "exhaustive"),
+        "ours entmax": our_side(options.entmax, lines, limits, batch, "exhaustive"),
+        "ours entmax, optimal": our_side(options.entmax, lines, limits, batch, "optimal"),
     }
     outputs = {name: translate() for name, translate in sides.items()}
     times = time_sides(sides, options)

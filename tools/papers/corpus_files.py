@@ -6,10 +6,12 @@ import gzip
 import hashlib
 import http.client
 import lzma
+import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 
 from tqdm import tqdm
@@ -24,28 +26,39 @@ UNPACKED: Mapping[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.decompress,
 }
 SECONDS = 60  # that a server may take to answer
+NOT_FOUND = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
 Get = Callable[[str], bytes]  # the content of a file, by name
+
+
+class NotPublished(UserError):
+    """The server has no such file."""
 
 
 def download(address: str) -> bytes:
     """Return the content of a file.
 
     Raises:
-        UserError: it cannot be downloaded.
+        NotPublished: the server has no such file.
+        UserError: it cannot be downloaded for another reason, such as a timeout.
     """
     try:
         with urllib.request.urlopen(address, timeout=SECONDS) as answer:
             content: bytes = answer.read()
             return content
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise UserError(
+        not_found = isinstance(error, urllib.error.HTTPError) and error.code in NOT_FOUND
+        kind = NotPublished if not_found else UserError
+        raise kind(
             f"{address}: cannot be downloaded ({error}); try again, or name a copy with --from"
         ) from None
 
 
 def getter(source: Path | None, url: str, folders: Sequence[str] = ("",)) -> Get:
     """Return a function that reads files from a folder, or from below an address.
+
+    In a folder, the names of files may have wildcards, for copies with other names; an address has
+    no list of its files, so that names are taken as they are.
 
     Args:
         source: a folder, whose files may be compressed; None downloads.
@@ -66,13 +79,14 @@ def _download_from(url: str, folders: Sequence[str], name: str) -> bytes:
     """Return the content of a file below an address, from the first folder that has it.
 
     Raises:
-        UserError: no folder has it.
+        NotPublished: no folder has it.
+        UserError: it cannot be downloaded for another reason.
     """
     addresses = ["/".join(filter(None, (url, folder, name))) for folder in folders]
     for address in addresses[:-1]:
         try:
             return download(address)
-        except UserError:  # it may be in the next one
+        except NotPublished:  # it may be in the next one
             continue
     return download(addresses[-1])
 
@@ -110,15 +124,19 @@ def _unpacked(path: Path, unpack: Callable[[bytes], bytes]) -> bytes:
         raise UserError(f"{path}: cannot be read: {error}") from None
 
 
-def check(content: bytes, sha256: str | None, name: str) -> bytes:
-    """Return content that has a checksum, if one is known.
+def check_sha256(content: bytes, sha256: str | None, name: str) -> None:
+    """Refuse the content of a file whose checksum is another one than published.
+
+    Args:
+        content: of the file.
+        sha256: published checksum; None if it is not known, so that nothing is checked.
+        name: of the file, for the error.
 
     Raises:
-        UserError: it has another one.
+        UserError: the checksum is another one.
     """
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
         raise UserError(f"{name}: has another checksum; the copy is cut, damaged or another one")
-    return content
 
 
 def fetch(out: Path, files: Mapping[str, str | None], get: Get) -> int:
@@ -137,6 +155,8 @@ def fetch(out: Path, files: Mapping[str, str | None], get: Get) -> int:
         path = out / name
         if path.is_file() and sha256 in (None, hashlib.sha256(path.read_bytes()).hexdigest()):
             continue
-        write_files({path: check(get(name), sha256, name)})
+        content = get(name)
+        check_sha256(content, sha256, name)
+        write_files({path: content})
         fetched += 1
     return fetched

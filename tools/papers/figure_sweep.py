@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from onmt_entmax.checkpoint import find_model, read_config
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines, read_object
-from tools.papers.metrics import MEASURES, choose_measure, read_metrics
+from tools.papers.metrics import MEASURES, choose_measure
 from tools.papers.pictures import COLUMN, Axes, Figure, pyplot, ticker
+from tools.papers.sweep_results import read_results
 
 
-def sweep_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield rows of alphas and measures from a CSV file, figures.json files or a run folder.
+class _Panels(NamedTuple):
+    """Pairs of an alpha and the measure, a pair for each training.
 
-    Raises:
-        UserError: a file cannot be read.
+    Attributes:
+        attention: the alpha of attention varies, that of the output is fixed.
+        output: the alpha of the output varies, that of attention is fixed.
     """
-    if not path.is_dir():
-        yield from csv.DictReader(read_lines(path))
-        return
-    for file in sorted(path.rglob("figures.json")):
-        if file.parent.name != "ensemble":
-            yield read_object(file)
-    if (path / "metrics.jsonl").is_file():
-        model = find_model(path)
-        config = read_config(model).network
-        step = int(model.name.removeprefix("step_"))
-        measured = [
-            row for row in read_metrics(path) if row["kind"] == "valid" and row["step"] == step
-        ]
-        yield {
-            **(measured[0] if measured else {}),
-            "attention_alpha": config.source_attention_alpha,
-            "output_alpha": config.generator_alpha,
-        }
+
+    attention: list[tuple[float, float]]
+    output: list[tuple[float, float]]
 
 
 def draw_sweep(
@@ -54,47 +38,40 @@ def draw_sweep(
         fixed: value of the other alpha.
 
     Raises:
-        UserError: there is no training with this value, or a row lacks a number.
+        UserError: there is no training with this value, or a result lacks a number.
     """
-    rows = [row for path in paths for row in sweep_rows(path)]
-    measure = choose_measure(rows, measure, paths[0]) if rows else ""
-    try:
-        points = [
-            _Point(float(row["attention_alpha"]), float(row["output_alpha"]), float(row[measure]))
-            for row in rows
-        ]
-    except (KeyError, TypeError, ValueError):
-        raise UserError(
-            f"{paths[0]}: a row without attention_alpha, output_alpha and {measure} as numbers"
-        ) from None
-    panels = {
-        "attention α": [
-            (point.attention, point.value) for point in points if point.output == fixed
-        ],
-        "output α": [(point.output, point.value) for point in points if point.attention == fixed],
-    }
-    if not any(panels.values()):
-        raise UserError(f"{paths[0]}: no training with attention or output alpha {fixed:g}")
-    figure, axes = pyplot.subplots(1, 2, figsize=(COLUMN, 1.65), sharey=True)
-    for axis, colour, (name, pairs) in zip(axes, ("C0", "C1"), panels.items(), strict=True):
-        _draw_panel(axis, pairs, colour)
-        axis.set_xlabel(name)
-    axes[0].set_ylabel(label or MEASURES.get(measure, measure))
+    name, panels = _read_panels(paths, measure, fixed)
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(COLUMN, 1.65), sharey=True)
+    _draw_panel(left, panels.attention, "C0")
+    _draw_panel(right, panels.output, "C1")
+    left.set_xlabel("attention α")
+    right.set_xlabel("output α")
+    left.set_ylabel(label or MEASURES.get(name, name))
     return figure
 
 
-class _Point(NamedTuple):
-    """A training of a sweep.
+def _read_panels(paths: Sequence[Path], measure: str | None, fixed: float) -> tuple[str, _Panels]:
+    """Return the name of the measure, and the pairs of both panels.
 
-    Attributes:
-        attention: alpha of attention.
-        output: alpha of the output.
-        value: its measure.
+    Raises:
+        UserError: there is no training with the fixed alpha, or a result lacks a number.
     """
-
-    attention: float
-    output: float
-    value: float
+    results = [result for path in paths for result in read_results(path)]
+    where = ", ".join(map(str, paths))
+    if not results:
+        raise UserError(f"{where}: no figures.json, and no metrics.jsonl of a run")
+    name = choose_measure([result.values for result in results], measure, where)
+    panels = _Panels([], [])
+    for result in results:
+        attention, output = result.number("attention_alpha"), result.number("output_alpha")
+        value = result.number(name)
+        if output == fixed:
+            panels.attention.append((attention, value))
+        if attention == fixed:
+            panels.output.append((output, value))
+    if not any(panels):
+        raise UserError(f"{where}: no training with attention or output alpha {fixed:g}")
+    return name, panels
 
 
 def _draw_panel(axis: Axes, pairs: Sequence[tuple[float, float]], colour: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tools.papers.corpus_measures import Measures
+from tools.papers.head_summary import SelfAttentionSummary
 
 POSITIONAL = 0.9  # share of the tokens at which a positional head's largest weight is (Voita 2019)
 
@@ -44,13 +45,13 @@ def ranked(scores: Sequence[Sequence[float]], alphas: Sequence[Sequence[float]])
     return sorted(heads, key=lambda head: -head.score)
 
 
-def positional_heads(measured: Mapping[str, Any], offset: int) -> list[Head]:
+def positional_heads(measured: SelfAttentionSummary, offset: int) -> list[Head]:
     """Return the heads that are positional at an offset, by their median weight there.
 
-    Their largest weight is there for 90 % of the tokens that have one there (Voita et al. 2019).
+    Their largest weight is there for the share `POSITIONAL` of the tokens that have one there.
 
     Args:
-        measured: what `Measures.summary` returns for the encoder.
+        measured: of a self-attention.
         offset: from a token to the one it attends to; -1: the token before.
     """
     measures = measured["positional"].get(str(offset))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from onmt_entmax.checkpoint import LoadedModel
 from tools.papers.corpus_measures import Measures
 from tools.papers.forced_steps import Pair
-from tools.papers.head_attention import attend
+from tools.papers.head_attention import Floats, attend
 from tools.papers.head_choice import Head, most_varied, ranked
 from tools.papers.head_maps import Shown
 from tools.papers.head_measures import clusters, interrogation
+from tools.papers.head_summary import EncoderSummary
 
 READABLE = range(7, 15)  # source lengths of example sentences; if there are none, all lengths
 
@@ -32,14 +32,18 @@ class Examples:
         sources = {index: source for index, (source, _) in enumerate(pairs)}
         readable = {index: source for index, source in sources.items() if len(source) in READABLE}
         self._sources = readable or sources
+        # Weights (layers, heads, queries, keys) of the sentences that were shown.
+        self._weights: dict[int, Floats] = {}
 
     def _shown(self, head: Head, index: int, caption: str) -> Shown:
         """Return a head's attention in one sentence."""
-        ((_, weights),) = attend(self._loaded, [self._pairs[index]])
+        if index not in self._weights:
+            ((_, weights),) = attend(self._loaded, [self._pairs[index]])
+            self._weights[index] = weights["encoder"]
         title = f"{self._name}: encoder {head.layer}.{head.head}, alpha {head.alpha:.2f}\n{caption}"
-        return Shown(title, weights["encoder"][head.indices], self._pairs[index][0])
+        return Shown(title, self._weights[index][head.indices], self._pairs[index][0])
 
-    def of_merging_and_position(self, encoder: Mapping[str, Any]) -> dict[str, list[Shown]]:
+    def of_merging_and_position(self, encoder: EncoderSummary) -> dict[str, list[Shown]]:
         """Return the head that merges most, and the surest of the token before, in one sentence.
 
         The sentence is that with the most parts of words, the first of several.
@@ -58,21 +62,35 @@ class Examples:
         return sum(numbers.count(number) > 1 for number in numbers)
 
     def of_interrogation(
-        self, encoder: Mapping[str, Any], words: frozenset[str]
+        self, encoder: EncoderSummary, words: frozenset[str]
     ) -> dict[str, list[Shown]]:
-        """Return the head that attends to question marks, in a question and in another sentence."""
+        """Return the head that attends most to question marks, in up to two sentences.
+
+        They are the first question with an interrogative word, and the first other sentence with
+        one. If the corpus lacks either, only the other one is shown.
+
+        Args:
+            encoder: measures.
+            words: interrogative ones, in small letters.
+        """
         scores = encoder["interrogation"]["weight_on_question_mark"]
         if scores is None:
             return {}
         head = ranked(scores, encoder["alpha"])[0]
         shown = []
         for is_question, caption in ((True, "a question"), (False, "no question")):
-            for index, source in self._sources.items():
-                positions, ends_with_mark = interrogation(source, words)
-                if positions and ends_with_mark is is_question:
-                    shown.append(self._shown(head, index, caption))
-                    break
+            index = self._first_with_interrogative(words, is_question)
+            if index is not None:
+                shown.append(self._shown(head, index, caption))
         return {"interrogation": shown} if shown else {}
+
+    def _first_with_interrogative(self, words: frozenset[str], is_question: bool) -> int | None:
+        """Return the first question, or other sentence, with an interrogative word, if any."""
+        for index, source in self._sources.items():
+            positions, ends_with_mark = interrogation(source, words)
+            if positions and ends_with_mark is is_question:
+                return index
+        return None
 
     def of_contrast(self, measures: Measures) -> dict[str, list[Shown]]:
         """Return one head in two sentences of equal length where its density differs most."""

@@ -1,6 +1,7 @@
 """Tables of the measures of attention heads, and what each measure is.
 
-`models` are the measures of `head_analysis.analyse`, by name.
+`models` are measures by the name of the model, as `head_analysis.analyse` returns them: by kind of
+attention those of `head_summary.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy as np
 
 from onmt_entmax.nn.transformer import KINDS
 from tools.papers.corpus_measures import OFFSETS
-from tools.papers.head_choice import Head, positional_heads, ranked
+from tools.papers.head_choice import POSITIONAL, Head, positional_heads, ranked
+from tools.papers.head_summary import EncoderSummary, KindSummary
 from tools.papers.markdown import markdown_table
 
 DEFINITIONS = {
@@ -21,8 +23,8 @@ DEFINITIONS = {
     "softmax is dense, even where a weight rounds to zero",
     "divergence": "Jensen-Shannon divergence between the heads of a layer, to the base of the "
     "number of keys (equation 11), mean over the queries with several keys",
-    "positional head": "its largest weight is at the offset for at least 90 % of the tokens "
-    "(Voita et al. 2019)",
+    "positional head": "its largest weight is at the offset for at least "
+    f"{100 * POSITIONAL:g} % of the tokens (Voita et al. 2019)",
     "confidence": "weight at the offset: mean over the tokens of a sentence, median over sentences",
     "cluster": "a word of several subwords, with its hyphens; any other token is its own cluster",
     "merging": "largest weight that a token gives to the rest of its cluster, in a cluster of one "
@@ -42,7 +44,7 @@ def overview(models: Mapping[str, Mapping[str, Any]]) -> str:
     for name, model in models.items():
         row = [name]
         for kind in KINDS:
-            measures = model[kind]
+            measures: KindSummary = model[kind]
             low, high = np.min(measures["alpha"]), np.max(measures["alpha"])
             row.append(f"{low:.3g}" if low == high else f"{low:.2f} to {high:.2f}")
             row.append(f"{np.mean(measures['attended']):.2f}")
@@ -78,18 +80,20 @@ def _positional(models: Mapping[str, Mapping[str, Any]]) -> str:
     return markdown_table(["model", "offset", "heads"], lines) if lines else "none"
 
 
-def _largest_of(encoder: Mapping[str, Any]) -> list[str]:
+def _largest_of(encoder: EncoderSummary) -> list[str]:
     """Return the cells of a model in the table of heads with the largest values."""
     alphas = encoder["alpha"]
     questions = encoder["interrogation"]
     merging = ranked(encoder["merging"], alphas)[0]
     inside = ranked(encoder["inside_cluster"], alphas)[0]
     interrogation, elsewhere = "none", "none"
-    if questions["weight_on_question_mark"] is not None:
-        head = ranked(questions["weight_on_question_mark"], alphas)[0]
+    on_question_mark = questions["weight_on_question_mark"]
+    on_last_token = questions["weight_on_last_token"]
+    if on_question_mark is not None:
+        head = ranked(on_question_mark, alphas)[0]
         interrogation = _described(head)
-        if questions["weight_on_last_token"] is not None:
-            elsewhere = f"{np.array(questions['weight_on_last_token'])[head.indices]:.1%}"
+        if on_last_token is not None:
+            elsewhere = f"{on_last_token[head.layer - 1][head.head - 1]:.1%}"
     words = str(questions["words_in_questions"])
     return [_described(merging), _described(inside), interrogation, elsewhere, words]
 
@@ -101,14 +105,13 @@ def _described(head: Head) -> str:
 
 def by_layer(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of density and divergence by layer."""
-    rows = [
-        [name, kind, str(layer), f"{density:.1%}", f"{divergence:.3f}"]
-        for name, model in models.items()
-        for kind in KINDS
-        for layer, (density, divergence) in enumerate(
-            zip(model[kind]["density_by_layer"], model[kind]["divergence"], strict=True), 1
-        )
-    ]
+    rows = []
+    for name, model in models.items():
+        for kind in KINDS:
+            measures: KindSummary = model[kind]
+            layers = zip(measures["density_by_layer"], measures["divergence"], strict=True)
+            for layer, (density, divergence) in enumerate(layers, 1):
+                rows.append([name, kind, str(layer), f"{density:.1%}", f"{divergence:.3f}"])
     return markdown_table(["model", "attention", "layer", "density", "divergence"], rows)
 
 

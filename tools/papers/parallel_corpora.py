@@ -20,7 +20,7 @@ from onmt_entmax.cli import prepare_files
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import text_lines
 from tools.papers.archives import members
-from tools.papers.corpus_files import Get, check, getter
+from tools.papers.corpus_files import Get, check_sha256, getter
 from tools.papers.parallel_texts import Sides, sentences, split_tatoeba
 
 
@@ -129,7 +129,7 @@ def _read_part(
     for language in corpus.languages:
         side = f"{part}.{language}"
         contents = {file: get(file) for file in (pattern.format(language) for pattern in patterns)}
-        check(b"".join(contents.values()), sha256.get(side), side)
+        check_sha256(b"".join(contents.values()), sha256.get(side), side)
         lines = [
             line
             for file, content in contents.items()
