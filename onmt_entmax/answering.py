@@ -6,8 +6,8 @@
 | others | averages of `Transducer` | no |
 | of inflection, query with a part of speech | all cells, of `Inflector` | no |
 
-`page_description` says what the page shows before anyone asks, `page_records` how an answer becomes
-a record.
+`page_description` says what the page shows before the first query, `page_records` how an answer
+becomes a record.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ DEEP_ROWS = 10_000
 
 # Passes, and the dropout up to them: the more often a model sees a row, the more it needs.
 DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
-# So many passes over the data are worth halving for hallucinated pairs.
+# From so many passes on, hallucinated pairs are worth half of them.
 HALLUCINATED_PASSES = 10.0
 HALLUCINATED_DROPOUT = 0.3  # or more, with such pairs
 

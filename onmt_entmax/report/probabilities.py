@@ -67,4 +67,4 @@ class Probabilities:
 
     def as_dict(self) -> dict[str, Any]:
         """Return mean and error as JSON has them."""
-        return {"queries": self.number, "mean": self.mean, "calibration_error": self.error}
+        return {"predictions": self.number, "mean": self.mean, "calibration_error": self.error}

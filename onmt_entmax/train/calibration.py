@@ -8,8 +8,8 @@ Brier score (Brier 1950, "Verification of Forecasts Expressed in Terms of Probab
     p_r(c) = \mathrm{entmax}(c \, z_r).
 
 It is smallest in expectation at the true probabilities, and finite where a right token has
-probability 0, other than the log-likelihood, by which temperature scaling (of 1 / c) fits softmax
-(Guo et al. 2017, "On Calibration of Modern Neural Networks").
+probability 0. The log-likelihood, by which temperature scaling fits softmax (Guo et al. 2017, "On
+Calibration of Modern Neural Networks"; the temperature is 1 / c), is infinite there.
 
 No token's rank changes, but probabilities do, and so does their support: a smaller c makes more
 tokens possible, and another output can be the most probable one.

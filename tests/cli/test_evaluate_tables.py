@@ -132,7 +132,7 @@ class TestCertificates:
         """0.9 twice and right, 0.8 and right, 0.6 and wrong, 0 and wrong."""
         figures = scores(tmp_path, *arguments)["probabilities"]
         assert figures == {
-            "queries": 5,
+            "predictions": 5,
             "mean": pytest.approx(3.2 / 5),
             "calibration_error": pytest.approx((2 * 0.1 + 0.2 + 0.6) / 5),
         }
