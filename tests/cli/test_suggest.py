@@ -22,8 +22,8 @@ SUGGESTION = TextSuggestion(
     log_prob=math.log(0.5),
     excluded_at=None,
     continuations=(
-        NextToken("a", math.log(0.5)),
-        NextToken("b", math.log(0.375)),
+        NextToken("a", math.log(0.625)),
+        NextToken("b", math.log(0.25)),
         NextToken("</s>", math.log(0.125)),
     ),
     completion=(),
@@ -46,11 +46,11 @@ def test_the_first_line_names_the_token_that_the_model_excludes() -> None:
 
 
 def test_the_most_probable_token_is_listed() -> None:
-    assert lines_of(SUGGESTION)[1] == "next      0.5       a"
+    assert lines_of(SUGGESTION)[1] == "next      0.625     a"
 
 
 def test_the_other_tokens_are_summed() -> None:
-    assert lines_of(SUGGESTION)[2] == "          0.5       on 2 more"
+    assert lines_of(SUGGESTION)[2] == "          0.375     on 2 more"
 
 
 def test_if_there_is_a_choice_nothing_is_forced() -> None:
