@@ -8,7 +8,7 @@ import pytest
 
 from tests.commands import ENVIRONMENT
 
-# A command whose arguments say what it does: write to a stream, or fail.
+# A command whose arguments say what it does: write to a stream, flush the output, or fail.
 COMMAND = """
 import sys
 from onmt_entmax.cli.ending import ending
@@ -18,7 +18,10 @@ def work():
     for word in sys.argv[1:]:
         if word == "fail":
             raise UserError("no such thing")
-        print("text", file=getattr(sys, word), flush=True)
+        elif word == "flush":
+            sys.stdout.flush()
+        else:
+            print("text", file=getattr(sys, word))
     return 0
 
 sys.exit(ending("tool.py", work))
@@ -73,6 +76,13 @@ def test_a_command_works_without_standard_input() -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param("stdout flush", id="while the command works"),
+        pytest.param("stdout", id="when it ends"),
+    ],
+)
+@pytest.mark.parametrize(
     ("redirection", "message"),
     [
         pytest.param(">&-", CLOSED, id="closed"),
@@ -80,9 +90,9 @@ def test_a_command_works_without_standard_input() -> None:
     ],
 )
 def test_output_that_cannot_be_written_is_an_error_of_one_line(
-    redirection: str, message: str
+    redirection: str, message: str, words: str
 ) -> None:
-    done = run_in_shell("stdout", redirection)
+    done = run_in_shell(words, redirection)
     assert (done.returncode, done.stderr) == (2, f"tool.py: error: {message}\n")
 
 
@@ -100,7 +110,7 @@ class TestAReaderThatHasGone:
 
     @pytest.fixture(scope="class")
     def done(self) -> subprocess.CompletedProcess[str]:
-        return run_in_shell("stdout " * 1000, "| true")
+        return run_in_shell("stdout flush " * 1000, "| true")
 
     def test_gives_the_status_of_its_signal(self, done: subprocess.CompletedProcess[str]) -> None:
         assert done.returncode == 128 + signal.SIGPIPE
