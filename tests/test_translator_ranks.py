@@ -40,13 +40,15 @@ class TestMinimumBayesRisk:
 
     LINE = LINES[3]  # whose best output is proven when few are finished
 
-    def test_without_it_a_search_ends_with_less_than_a_beam_of_outputs(
+    def test_without_it_a_search_may_end_with_fewer_outputs_than_its_beam(
         self, reversing_model: LoadedModel
     ) -> None:
         answer = answer_of(reversing_model, STOP_AT_THE_BEST, self.LINE)
         assert answer.result.finished < BEAM_SIZE
 
-    def test_with_it_a_beam_of_outputs_is_ranked(self, reversing_model: LoadedModel) -> None:
+    def test_with_it_as_many_outputs_as_the_beam_are_ranked(
+        self, reversing_model: LoadedModel
+    ) -> None:
         task = replace(STOP_AT_THE_BEST, mbr="edit_distance")
         answer = answer_of(reversing_model, task, self.LINE)
         assert len(answer.mbr.texts) == len(answer.hypotheses) == BEAM_SIZE

@@ -26,7 +26,7 @@ class LineRequest(NamedTuple):
 
 @pytest.mark.parametrize("method", ["beam", "exact"])
 @pytest.mark.parametrize(
-    "request_",
+    "line_request",
     [
         pytest.param(LineRequest("f e d", prefix="d f"), id="prefix"),
         pytest.param(
@@ -48,15 +48,15 @@ class TestRestrictedOutputs:
         return Translator([with_smaller_scores(reversing_model)], task)
 
     @pytest.fixture
-    def answer(self, translator: Translator, request_: LineRequest) -> Answer:
-        line, prefix, constraints = request_
+    def answer(self, translator: Translator, line_request: LineRequest) -> Answer:
+        line, prefix, constraints = line_request
         (answer,) = translator.answers([line], prefixes=[prefix], constraints=[constraints])
         return answer
 
     def test_are_not_the_most_probable_ones(
-        self, translator: Translator, request_: LineRequest, answer: Answer
+        self, translator: Translator, line_request: LineRequest, answer: Answer
     ) -> None:
-        (free,) = translator.answers([request_.line])
+        (free,) = translator.answers([line_request.line])
         assert answer.prob < free.prob
 
     def test_are_certified(self, answer: Answer) -> None:
