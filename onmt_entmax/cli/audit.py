@@ -78,9 +78,10 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line.
 
-    Returns:
-        Options, of which `language` and `folds` have their defaults; with `--model` there is one
-        part, that of all rows.
+    With `--model`, which trains nothing, `folds` is 1: one part has all rows.
+
+    Raises:
+        UserError: options exclude or need each other.
     """
     parser = argument_parser(__doc__)
     add = parser.add_argument
@@ -109,57 +110,57 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     results = [options.out / name for name in (_SUSPECTS, _VARIANTS, _SCRIPTS, _ASK)]
     folders = part_folders(options.out, options.folds)
-    of_parts = [folder / name for folder in folders for name in WRITTEN]
-    refuse_overwriting([options.file], [*results, *of_parts])
+    part_files = [folder / name for folder in folders for name in WRITTEN]
+    refuse_overwriting([options.file], [*results, *part_files])
     checked = audit(options)
-    lines = _result_lines(checked, options.ask)
+    listed = _listed_rows(checked, options.ask)
     write_files(
         {
-            options.out / name: "".join(f"{line}\n" for line in of_file)
-            for name, of_file in lines.items()
+            options.out / name: "".join(f"{line}\n" for line in lines)
+            for name, lines in listed.items()
         }
     )
-    counts = {name: len(of_file) for name, of_file in lines.items()}
+    counts = {name: len(lines) for name, lines in listed.items()}
     for message in _summary(options.out, counts, len(checked)):
         print(message)
     return 0
 
 
-def _result_lines(checked: Sequence[AuditedRow], ask: int | None) -> dict[str, list[str]]:
-    """Return the lines of each file of results, without line ends.
+def _listed_rows(checked: Sequence[AuditedRow], ask: int | None) -> dict[str, list[str]]:
+    """Return the lines of each file of results, by its name and without line ends.
 
     Args:
         checked: all rows of the table.
-        ask: how many uncertain rows are listed; None: there is no such file.
+        ask: how many uncertain rows `ask.tsv` lists; None: there is no such file.
     """
     suspects, variants = excluded_rows(checked)
-    lines = {
+    listed = {
         _SUSPECTS: [audited.line() for audited in suspects],
         _VARIANTS: [audited.line() for audited in variants],
         _SCRIPTS: script_lines(checked),
     }
     if ask:
         uncertain = sorted(checked, key=lambda audited: audited.certainty)[:ask]
-        lines[_ASK] = [audited.line() for audited in uncertain]
-    return lines
+        listed[_ASK] = [audited.line() for audited in uncertain]
+    return listed
 
 
 def _summary(out: Path, counts: Mapping[str, int], rows: int) -> Iterator[str]:
-    """Yield a line for each file of results: the suspects, and others that are not empty.
+    """Yield a message about the suspects, and one about each other file that lists rows.
 
     Args:
         out: folder of the files.
         counts: rows that each file lists.
-        rows: of the table.
+        rows: all rows of the table.
     """
-    of_table = f"of {counted(rows, 'row')}"
-    yield f"{out / _SUSPECTS}: {counts[_SUSPECTS]:,} {of_table} are excluded"
+    all_rows = counted(rows, "row")
+    yield f"{out / _SUSPECTS}: {counts[_SUSPECTS]:,} of {all_rows} are excluded"
     if counts[_VARIANTS]:
         yield (
             f"{out / _VARIANTS}: {counts[_VARIANTS]:,} more, whose cells have the model's best "
             "form too"
         )
     if counts[_SCRIPTS]:
-        yield f"{out / _SCRIPTS}: {counts[_SCRIPTS]:,} {of_table} mix scripts"
+        yield f"{out / _SCRIPTS}: {counts[_SCRIPTS]:,} of {all_rows} mix scripts"
     if _ASK in counts:
         yield f"{out / _ASK}: the {counted(counts[_ASK], 'row')} of least certainty"
