@@ -66,7 +66,7 @@ class LineAnswers:
             hypotheses=tuple(self._decoded(hypothesis, source) for hypothesis in result.hypotheses),
             unfinished=unfinished,
             attended=self._attended(result.best, len(source.words)),
-            merged=self.unknown is not None or self.reader.merges,
+            merged=self.unknown is not None or self.reader.can_merge_outputs,
             penalties=self.config.penalties,
             verification=verification,
         )
@@ -90,7 +90,7 @@ class LineAnswers:
             "min_length": constraints.min_length,
             "block_ngram_repeat": constraints.block_ngram_repeat,
             "ban_unk_token": constraints.banned,
-            "target_symbols": self.reader.restricts(source.words),
+            "target_symbols": self.reader.restricts_outputs(source.words),
         }
         return Answer(
             source.example.index,
@@ -127,7 +127,7 @@ class LineAnswers:
         aligned = None
         if attention is not None and self.align:
             aligned = alignment(
-                attention, source.words, target, self.dense_attention, self.reader.backwards
+                attention, source.words, target, self.dense_attention, self.reader.right_to_left
             )
         if attention is not None and self.unknown is not None:
             target = replace_unknown(target, source.words, attention, self.unknown)
