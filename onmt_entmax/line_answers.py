@@ -1,4 +1,4 @@
-"""A line as a model reads it, and its answer: texts, alignments and what was read."""
+"""Answers of lines: the results of their searches as texts, with alignments and what was read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LineAnswers:
-    """Makes answers of what a search found.
+    """Turns the results of searches into answers.
 
     Attributes:
         reader: of the model.
@@ -55,7 +55,7 @@ class LineAnswers:
     def of_search(
         self, line: Line, result: SearchResult, verification: Verification | None
     ) -> Answer:
-        """Return the answer of a line that was searched."""
+        """Return the answer for the result of a search."""
         source = line.source
         unfinished = None
         if result.unfinished is not None:
@@ -72,7 +72,7 @@ class LineAnswers:
         )
 
     def of_samples(self, line: Line, drawn: Sequence[Sample]) -> Answer:
-        """Return the answer of a line whose outputs were drawn."""
+        """Return the answer for samples."""
         samples = []
         for sample in drawn:
             hypothesis = Hypothesis(sample.tokens, sample.log_prob, sample.log_prob)
@@ -80,7 +80,7 @@ class LineAnswers:
         return replace(self._unanswered(line), samples=tuple(samples))
 
     def _unanswered(self, line: Line) -> Answer:
-        """Return an answer that says only what was read."""
+        """Return an answer without outputs, which says what was read."""
         source = line.source
         constraints = self.config.constraints
         # By the names that reports have; a false value restricts nothing.
