@@ -26,9 +26,9 @@ from onmt_entmax.data.training import VALID
 from onmt_entmax.files import no_such_file, read_lines
 from onmt_entmax.options.corpora import ignored_keys, read_corpora, unread_transform_options
 from onmt_entmax.options.declared import transform_options
+from onmt_entmax.options.exclusive import ENTMAX_PARTS, SIDES
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
-from onmt_entmax.options.rivals import ENTMAX_PARTS, SIDES
 from onmt_entmax.options.train_misfits import misfits
 from onmt_entmax.options.train_replacements import with_replacements
 from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
