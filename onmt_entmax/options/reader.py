@@ -13,7 +13,7 @@ from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import Layout, parse_yaml
 from onmt_entmax.options.exclusive import batch_type_conflict, earlier_in_force, replaced_by
 from onmt_entmax.options.flags import read_flags
-from onmt_entmax.options.names import look_up, note_renamed, renamed_options
+from onmt_entmax.options.names import find_option, note_renamed, renamed_options
 from onmt_entmax.options.needs import without_unread
 from onmt_entmax.options.place import read_place
 from onmt_entmax.options.result import COMMAND_LINE, Notes, Options
@@ -101,7 +101,7 @@ def _read_file(
     written = read_yaml(path, layout)
     renamed = renamed_options(written, f"{path}: ")
     for name in renamed:  # also of those that flags replace, which may be misspelt
-        look_up(name, options, f"{path}: ", in_file=True)
+        find_option(name, options, f"{path}: ", in_file=True)
     conflict = batch_type_conflict(renamed, flags)
     if conflict is not None:
         notes.warnings.append(f"{COMMAND_LINE}: {conflict}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from onmt_entmax.config import TARGET_SYMBOLS, Checked, TargetSymbols, option
+from onmt_entmax.config import TARGET_SYMBOLS, Checked, Equals, TargetSymbols, option
 from onmt_entmax.rules import FLAG, one_of, positive
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.sampling import Sampling
@@ -30,7 +30,7 @@ class SearchTask(Checked):
         positive(1),
         "Probability at which enumerate may stop.",
         "Search and certificates",
-        "search: enumerate",
+        needs=Equals("search", "enumerate"),
     )
     """Total probability at which `enumerate` may stop."""
     verify: bool = option(

@@ -13,7 +13,7 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, load, save
 from onmt_entmax.model import build_model
-from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
+from onmt_entmax.nn.transformer import ATTENTION_KINDS, alpha_parameters, attentions
 from tests.models import small_transformer, vocabularies_of
 from tests.papers.texts import write_texts
 from tools.papers import heads
@@ -31,7 +31,7 @@ ALPHAS = {"softmax": 1.0, "learned": "learned"}
 
 def write_model(folder: Path, alpha: float | str) -> None:
     torch.manual_seed(0)
-    kinds = {f"{kind}_attention_alpha": alpha for kind in KINDS}
+    kinds = {f"{kind}_attention_alpha": alpha for kind in ATTENTION_KINDS}
     config = small_transformer(**kinds, position_encoding=True, param_init=1.0)
     model = build_model(config, VOCABULARIES).eval()
     for a in alpha_parameters(model):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.errors import UserError
-from onmt_entmax.nn.transformer import KINDS
+from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.corpus_measures import Measures
@@ -53,7 +53,7 @@ def analyse(
     pairs = read_pairs(translator, options.source, options.target, options.limit)
     if all(len(source) == 1 for source, _ in pairs):
         raise UserError(f"{options.source}: no sentence has two tokens, so no head has a choice")
-    measures = {kind: Measures(kind, alphas[kind], words) for kind in KINDS}
+    measures = {kind: Measures(kind, alphas[kind], words) for kind in ATTENTION_KINDS}
     vocabulary = loaded.vocabularies.target
     for index, weights in attend(loaded, pairs, options.batch_size):
         source, target = pairs[index]

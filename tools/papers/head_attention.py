@@ -17,7 +17,7 @@ from torch import Tensor
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.nn.transformer import KINDS, attentions
+from onmt_entmax.nn.transformer import ATTENTION_KINDS, attentions
 from tools.papers.forced_steps import Pair
 from tools.papers.metrics import read_metrics
 
@@ -127,7 +127,7 @@ def read_trajectory(folder: Path) -> tuple[list[int], dict[str, Floats]] | None:
     if not runs:
         return None
     rows = [row for row in read_metrics(runs[0]) if row["kind"] == "alpha"]
-    kinds = [kind for kind in KINDS if rows and kind in rows[0]]
+    kinds = [kind for kind in ATTENTION_KINDS if rows and kind in rows[0]]
     if not kinds:
         return None
     alphas = {kind: np.array([row[kind] for row in rows]) for kind in kinds}
