@@ -42,24 +42,16 @@ _SCHEDULES = ("dropout", "attention_dropout")
 def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     """Read the command line of `train` and the YAML file that it names.
 
-    Options become configurations in this order: those of OpenNMT-py without an equal here are
-    replaced, corpora are read, the record of the run is taken, and then values that follow from
-    others are filled in.
-
     Args:
         arguments: the command line, without the name of the program and `train`.
 
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    options = with_replacements(read_options(training_options(), arguments))
-    if not set(options["data"]) - {VALID}:
-        raise options.error("data", "needs a corpus besides valid")
-    corpora = read_corpora(options)
-    options.notes.ignored += ignored_keys(options["data"])
-    options = _without_unread_transforms(options, corpora)
-    record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
-    options = _resolved(options)
+    read = with_replacements(read_options(training_options(), arguments))
+    corpora = _corpora(read)
+    recorded = _without_unread_transforms(read, corpora)
+    options = _resolved(recorded)
     for name, reason in misfits(options):
         raise options.error(name, reason)
     values = options.values
@@ -79,10 +71,23 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         model=model,
         training=_training_config(options, model.rnn_size),
         validation=ValidationConfig(values["selection"], **options.pick(ValidationConfig)),
-        record=record,
+        record={name: recorded[name] for name in sorted(recorded.values) if name != "config"},
         notes=tuple(options.notes.lines()),
         warnings=tuple(options.notes.warnings),
     )
+
+
+def _corpora(options: Options) -> list[CorpusConfig]:
+    """Return the corpora of `data`, the development set included; note keys without effect.
+
+    Raises:
+        OptionError: there is no corpus to train on, or one is wrong.
+    """
+    if not set(options["data"]) - {VALID}:
+        raise options.error("data", "needs a corpus besides valid")
+    corpora = read_corpora(options)
+    options.notes.ignored += ignored_keys(options["data"])
+    return corpora
 
 
 def _without_unread_transforms(options: Options, corpora: Sequence[CorpusConfig]) -> Options:
@@ -159,19 +164,26 @@ def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
 
 
 def _task(options: Options) -> StringTask:
-    """Return the task of the data; without `task`, the first source says whether it inflects.
+    """Return the task of the data.
+
+    If `task` is not given, it is inflection if the first source begins with a language.
 
     Raises:
         OptionError: `task` or `target_order` is wrong.
     """
+    try:
+        return recorded_task(options.values, _begins_with_language(options))
+    except TaskError as error:
+        key = "task" if options.given("task") else "target_order"
+        raise options.error(key, str(error).removeprefix(f"{key}: ")) from None
+
+
+def _begins_with_language(options: Options) -> bool:
+    """Return whether the first source of the first corpus begins with a token of a language."""
     first_corpus = next(iter(options["data"].values()))
     lines = read_lines(Path(first_corpus["path_src"]))
     first_token = next((line.split()[0] for line in lines if line.strip()), "")
-    try:
-        return recorded_task(options.values, is_language(first_token))
-    except TaskError as error:
-        key = next(name for name in ("task", "target_order") if options.given(name))
-        raise options.error(key, str(error).removeprefix(f"{key}: ")) from None
+    return is_language(first_token)
 
 
 def _gpu(options: Options) -> int | None:
@@ -186,7 +198,8 @@ def _vectors(options: Options) -> dict[str, str | None]:
     """Return the files of word vectors of both sides.
 
     Raises:
-        OptionError: a file is missing, or both_embeddings and a side's file are given.
+        OptionError: a file is missing, or a side's file is given beside both_embeddings or for a
+            table that the sides share.
     """
     both = options["both_embeddings"]
     for name in ("both_embeddings", "src_embeddings", "tgt_embeddings"):
@@ -194,6 +207,12 @@ def _vectors(options: Options) -> dict[str, str | None]:
             continue
         if not os.path.isfile(options[name]):
             raise options.error(name, no_such_file(options[name]))
-        if name != "both_embeddings" and (both is not None or options["share_embeddings"]):
+        if name == "both_embeddings":
+            continue
+        if options["share_embeddings"]:
+            raise options.error(
+                name, "share_embeddings has one table: give both_embeddings instead"
+            )
+        if both is not None:
             raise options.error(name, "give both_embeddings alone, or one for each side")
     return {side: both or options[side] for side in ("src_embeddings", "tgt_embeddings")}

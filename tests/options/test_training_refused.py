@@ -58,6 +58,19 @@ VOCABULARIES_REFUSED = [
     ({"copy_frequency": 2, "src_words_min_frequency": 3}, "copy_frequency: decides which symbols"),
     ({"src_vocab": "v", "tgt_vocab": "./v"}, "tgt_vocab: is src_vocab, and not there yet"),
     ({"both_embeddings": "no", "embeddings_type": "GloVe"}, "both_embeddings: no such file: no"),
+    (
+        {"both_embeddings": __file__, "src_embeddings": __file__, "embeddings_type": "GloVe"},
+        "src_embeddings: give both_embeddings alone, or one for each side",
+    ),
+    (
+        {
+            "share_vocab": True,
+            "share_embeddings": True,
+            "tgt_embeddings": __file__,
+            "embeddings_type": "GloVe",
+        },
+        "tgt_embeddings: share_embeddings has one table: give both_embeddings instead",
+    ),
 ]
 SCHEDULES_REFUSED = [
     ({"valid_epochs": 1}, "toy.yaml: valid_epochs: give valid_steps or valid_epochs, not both"),
