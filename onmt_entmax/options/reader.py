@@ -24,11 +24,11 @@ _LARGEST_FILE = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class _Place:
-    """The options that the command line or the file gives.
+    """The options of the command line, or those of the file, in three stages of their reading.
 
     Attributes:
-        written: the values as they are written, by the names there.
-        renamed: those that are read, by the names of this package's options.
+        written: all values as they are written, by the written names.
+        renamed: those that the other place does not replace, by this package's names.
         values: the same, checked and in their types.
     """
 

@@ -179,8 +179,8 @@ def _task(options: Options) -> StringTask:
 
 
 def _begins_with_language(options: Options) -> bool:
-    """Return whether the first source of the first corpus begins with a token of a language."""
-    first_corpus = next(iter(options["data"].values()))
+    """Return whether the first source that is trained on begins with a token of a language."""
+    first_corpus = next(corpus for name, corpus in options["data"].items() if name != VALID)
     lines = read_lines(Path(first_corpus["path_src"]))
     first_token = next((line.split()[0] for line in lines if line.strip()), "")
     return is_language(first_token)
@@ -198,8 +198,7 @@ def _vectors(options: Options) -> dict[str, str | None]:
     """Return the files of word vectors of both sides.
 
     Raises:
-        OptionError: a file is missing, or a side's file is given beside both_embeddings or for a
-            table that the sides share.
+        OptionError: a file is missing, or a side's file is given although both sides have one.
     """
     both = options["both_embeddings"]
     for name in ("both_embeddings", "src_embeddings", "tgt_embeddings"):
@@ -210,9 +209,7 @@ def _vectors(options: Options) -> dict[str, str | None]:
         if name == "both_embeddings":
             continue
         if options["share_embeddings"]:
-            raise options.error(
-                name, "share_embeddings has one table: give both_embeddings instead"
-            )
+            raise options.error(name, "with share_embeddings, give both_embeddings alone")
         if both is not None:
             raise options.error(name, "give both_embeddings alone, or one for each side")
     return {side: both or options[side] for side in ("src_embeddings", "tgt_embeddings")}
