@@ -233,7 +233,9 @@ class Translator:
             TypeError: if a line is not a str.
         """
         if isinstance(lines, (str, bytes)):
-            raise TypeError("lines are several strings: give a list, of one line too")
+            raise TypeError(
+                f"lines must be several strings, not one {type(lines).__name__}: give a list"
+            )
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if constraints is not None and self.task.sampling is not None:
