@@ -14,9 +14,11 @@ from onmt_entmax.report.records import Record, is_blank, is_only
 from onmt_entmax.rules import FLAG, Rule, one_of, whole
 from onmt_entmax.search.certificate import Level
 
-_MOST = 1 + 2e-5  # a sum of float32 probabilities and a slack may exceed 1
+_EXCESS = 2e-5  # by which rounding may lift a sum of float32 probabilities and a slack above 1
 _COUNT = whole(0, 10**15)
-_PROBABILITY = Rule(float, 0, _MOST)
+_PROBABILITY = Rule(float, 0, 1 + _EXCESS)
+# None stands for the logarithm of 0, which JSON has not. log(1 + x) is at most x.
+_LOG_PROBABILITY = Rule(float, -1e9, _EXCESS, off=None)
 _TEXT = Rule(str)
 _OBJECT = Rule(dict)
 
@@ -64,8 +66,7 @@ _RECORD = _Fields(
 )
 _HYPOTHESIS = _Fields(
     always={"text": _TEXT, "prob": _PROBABILITY},
-    # None stands for the logarithm of 0, which JSON has not.
-    sometimes={"tokens": _TEXT, "log_prob": Rule(float, -1e9, _MOST, off=None)},
+    sometimes={"tokens": _TEXT, "log_prob": _LOG_PROBABILITY},
 )
 _RANKED = _Fields(always={"text": _TEXT})  # a text by expected utility
 
