@@ -53,3 +53,10 @@ def test_a_full_frontier_removes_the_least_probable_steps() -> None:
     assert [log_prob.tolist() for log_prob in removed] == [[-5.0]]
     assert frontier.push(step_of(-4.0, rows=1), np.array([0])) == []
     assert frontier.log_bound == -1.0
+
+
+def test_a_step_that_was_taken_out_makes_room() -> None:
+    frontier = Frontier(most_states=3)
+    frontier.push(step_of(-1.0, rows=2), np.array([0]))
+    frontier.pop()
+    assert frontier.push(step_of(-2.0, rows=3), np.array([0])) == []
