@@ -200,7 +200,7 @@ class Transducer:
         if "" in query.tags:
             raise TransducerError(f"a tag is empty in {';'.join(query.tags)!r}")
         if query.tags and not self.task.has_tags:
-            raise TransducerError("has tags, and the model reads none")
+            raise TransducerError("the query has tags, and the model reads none")
         return query._replace(language=self.known_language(query.language))
 
     def known_language(self, language: str) -> str:

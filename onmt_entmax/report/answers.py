@@ -80,7 +80,10 @@ class Answer:
 
     @property
     def level(self) -> str:
-        """What is proven, as `Inflection.level`; `none` for a blank line and for samples."""
+        """The level of the certificate, or `only` if `SearchResult.only`: see `Prediction.level`.
+
+        `none` for a blank line and for samples.
+        """
         if self.result is None:
             return "none"
         return "only" if self.result.only else self.result.certificate.level

@@ -163,7 +163,7 @@ def score_strings(
     return Scores(languages, total, probabilities, unit)
 
 
-def answered(
+def are_right(
     gold: Mapping[Query, Sequence[str]], predictions: Mapping[Query, TablePrediction]
 ) -> Iterator[bool]:
     """Yield for each gold query whether its prediction is right."""

@@ -46,13 +46,13 @@ def make_evaluate(
     - `exact_match`: percentage of sentences whose output is right.
     - `macro_accuracy`: the same, averaged over the groups of sentences with the same first source
       token: over languages, if each source begins with its language.
-    - `bleu`: of the outputs.
+    - `bleu`: BLEU of the outputs.
+
+    These three compare the text that `translate` writes with the line of the target file, so
+    `evaluate` and `bleu` find the same.
 
     With `calibrate`, all are measures of the calibrated model, and `output_factor` is the number by
     which its scores are multiplied: see `calibration`.
-
-    All three compare the text that `translate` writes with the line of the target file, so
-    `evaluate` and `bleu` find the same.
 
     A large development set is sampled once, to `valid_loss_size` and `valid_decode_size` sentences;
     for `macro_accuracy`, evenly over first tokens.

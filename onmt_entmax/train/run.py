@@ -20,13 +20,20 @@ from onmt_entmax.checkpoint import (
     read_best,
     with_subword_files,
 )
-from onmt_entmax.config import DataConfig, ModelConfig, RunConfig, TrainingConfig, VocabularyConfig
+from onmt_entmax.config import (
+    DataConfig,
+    ModelConfig,
+    RunConfig,
+    TrainingConfig,
+    ValidationConfig,
+    VocabularyConfig,
+)
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.strings.cells import cells_text
-from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
+from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.measures import measure_text
 from onmt_entmax.train.next_command import next_command
