@@ -106,7 +106,7 @@ class Translator:
             ),
             max_length=config.max_length,
         )
-        needs_attention = task.config.penalties.covers or unknown is not None or align
+        needs_attention = task.config.penalties.needs_attention or unknown is not None or align
         self.stepper = stepper or make_stepper(
             models,
             attention=attention or needs_attention,

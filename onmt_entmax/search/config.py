@@ -61,7 +61,7 @@ class SearchConfig(Checked):
         if self.n_best < 0:
             yield "n_best", f"must be at least 0, not {self.n_best}"
         with np.errstate(over="ignore"):  # NumPy overflows to infinity, Python would raise
-            penalty = self.penalties.length(np.float64(self.max_length))
+            penalty = self.penalties.length_penalty_of(np.float64(self.max_length))
         if penalty == np.inf:
             yield "alpha", "too large: the penalty of max_length overflows"
 

@@ -28,9 +28,9 @@ class _Waiting(NamedTuple):
     """`(left,)` positions of those that wait, the most probable first."""
 
     @property
-    def log_prob(self) -> Floats:
+    def log_probs(self) -> Floats:
         """Those of the continuations that wait, `(left,)`."""
-        return self.continuations.log_prob[self.positions]
+        return self.continuations.log_probs[self.positions]
 
 
 class Frontier:
@@ -66,7 +66,7 @@ class Frontier:
         """
         if len(positions):
             self._pushes += 1
-            order = _Order(-continuations.log_prob[positions[0]], -self._pushes)
+            order = _Order(-continuations.log_probs[positions[0]], -self._pushes)
             heapq.heappush(self._heap, _Waiting(order, continuations, positions))
             self._states += _rows(continuations)
         removed = []
@@ -74,7 +74,7 @@ class Frontier:
             worst = self._heap.pop(self._heap.index(max(self._heap)))
             heapq.heapify(self._heap)
             self._states -= _rows(worst.continuations)
-            removed.append(worst.log_prob)
+            removed.append(worst.log_probs)
         return removed
 
     def pop(self) -> tuple[Continuations, Ints]:
@@ -85,9 +85,9 @@ class Frontier:
 
     def log_probs(self) -> list[Floats]:
         """Return the log-probabilities of what waits of each step."""
-        return [waiting.log_prob for waiting in self._heap]
+        return [waiting.log_probs for waiting in self._heap]
 
 
 def _rows(continuations: Continuations) -> int:
     """Return the number of rows of the step that has these continuations."""
-    return len(continuations.parents.prefix)
+    return len(continuations.parents.prefixes)

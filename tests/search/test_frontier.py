@@ -10,8 +10,8 @@ from onmt_entmax.search.frontier import Frontier
 
 def step_of(*log_probs: float, rows: int = 1) -> Any:
     """Return continuations of so many rows: all that a frontier reads of them."""
-    parents = SimpleNamespace(prefix=[None] * rows)
-    return SimpleNamespace(log_prob=np.array(log_probs), parents=parents)
+    parents = SimpleNamespace(prefixes=[None] * rows)
+    return SimpleNamespace(log_probs=np.array(log_probs), parents=parents)
 
 
 def test_the_step_with_the_most_probable_continuation_goes_first() -> None:
@@ -19,7 +19,7 @@ def test_the_step_with_the_most_probable_continuation_goes_first() -> None:
     for log_prob in (-2.0, -1.0, -3.0):
         frontier.push(step_of(log_prob), np.array([0]))
     assert frontier.log_bound == -1.0
-    popped = [frontier.pop()[0].log_prob[0] for _ in range(3)]
+    popped = [frontier.pop()[0].log_probs[0] for _ in range(3)]
     assert popped == [-1.0, -2.0, -3.0]
     assert not frontier
 
