@@ -18,7 +18,7 @@ from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.errors import UserError
 from onmt_entmax.exhaustion import check_free
 from onmt_entmax.files import writing
-from onmt_entmax.train.contexts import collected_signals
+from onmt_entmax.train.signals import collected_signals
 from tools.papers.running import processors
 
 # --- signals and processes ---------------------------------------------------------------------

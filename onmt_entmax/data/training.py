@@ -12,9 +12,12 @@ How often the corpora are read before the first update:
 Kept pairs serve all epochs. Others are read again in each epoch, bucket by bucket.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +109,16 @@ class TrainingData:
             vocabularies, languages, targets=not has_subwords, continued=is_continued
         )
         self._pairs = None if pairs is None else pairs.encode(self.vocabularies)
+
+    def in_batches_of(self, config: DataConfig) -> TrainingData:
+        """Return this data with other batches; nothing is read again.
+
+        Args:
+            config: differs from that of this data in its batches alone.
+        """
+        other = copy(self)
+        other.config = config
+        return other
 
     # --- vocabularies ---
 

@@ -23,16 +23,16 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.units import CHARACTERS, TEXT, Unit, decode_symbol, escape
 
-# How the tokens of marks begin.
+# Prefixes of the tokens of languages and tags.
 LANGUAGE = "lang="
 TAG = "+"
-# Columns of tables.
+# Names of the columns of tables.
 SOURCE = "source"
 TARGET = "target"
 TAGS = "tags"
 LANGUAGE_COLUMN = "language"
 COLUMNS = (SOURCE, TARGET, TAGS, LANGUAGE_COLUMN)
-LEFT_OUT = "-"  # one that is not read
+LEFT_OUT = "-"  # a column that is not read
 # Values of `target_order`.
 LEFT_TO_RIGHT = "left_to_right"
 RIGHT_TO_LEFT = "right_to_left"
@@ -105,10 +105,10 @@ class StringTask:
     """What a model reads and writes.
 
     Attributes:
-        columns: of its tables: `source`, `target`, `tags` and `language`, and `-` for others.
-        source: the units of a source.
-        target: the units of a target.
-        tag_separator: stands between two tags.
+        columns: columns of its tables: `source`, `target`, `tags`, `language`, and `-` for others.
+        source: units of a source.
+        target: units of a target.
+        tag_separator: what stands between two tags in a table.
         languages: whether sources begin with their language.
         right_to_left: whether the network writes the last unit first.
         copies: whether unknown symbols are copied.
@@ -165,6 +165,6 @@ class StringTask:
 
 
 INFLECTION = StringTask((SOURCE, TARGET, TAGS), languages=True)
-"""Of models trained on data of `prepare sigmorphon` that record no task"""
+"""The task of models that were trained on data of `prepare sigmorphon` and record no task"""
 TRANSLATION = StringTask(source=TEXT, target=TEXT)
-"""Of models that record no task and whose sources have no language"""
+"""The task of models that record no task and whose sources have no language"""
