@@ -16,7 +16,8 @@ from onmt_entmax.inflection import Form, Inflection, Question
 from onmt_entmax.inventory import InflectionError, Inventory
 from onmt_entmax.paradigm import Paradigm, cells_of
 from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.task import LANGUAGE, Query, is_language, split_tags
+from onmt_entmax.strings.marks import LANGUAGE, is_language, split_tags
+from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
 from onmt_entmax.writing_warnings import INFLECTION_NOUNS
 

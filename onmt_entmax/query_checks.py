@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.task import LANGUAGE, Query, StringTask, decode_tag, is_language, is_tag
+from onmt_entmax.strings.marks import LANGUAGE, decode_tag, is_language, is_tag
+from onmt_entmax.strings.task import Query, StringTask
 
 
 class TransducerError(UserError):

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from onmt_entmax.data.unknown import readable, unseen_text
+from onmt_entmax.strings.marks import decode_tag, is_tag
 from onmt_entmax.strings.tag_hints import tag_hint
-from onmt_entmax.strings.task import decode_tag, is_tag
 from onmt_entmax.strings.units import CHARACTERS, Unit
 
 # What people call one unit of a source.

@@ -10,8 +10,9 @@ from unicodedata import normalize
 from onmt_entmax.data.unknown import readable
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.marks import LANGUAGE
 from onmt_entmax.strings.scripts import mixture
-from onmt_entmax.strings.task import LANGUAGE, Query, StringTask
+from onmt_entmax.strings.task import Query, StringTask
 from onmt_entmax.strings.units import CHARACTERS
 
 

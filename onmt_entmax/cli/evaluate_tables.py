@@ -15,15 +15,8 @@ from onmt_entmax.report.predicted_tables import Predictions, read_predictions
 from onmt_entmax.report.same_queries import named_together, refuse_other_queries
 from onmt_entmax.report.score_tables import scores_text
 from onmt_entmax.report.string_scores import Scores, are_right, score_strings
-from onmt_entmax.strings.task import (
-    LANGUAGE,
-    SOURCE,
-    TARGET,
-    StringTask,
-    decode_tag,
-    is_language,
-    is_tag,
-)
+from onmt_entmax.strings.marks import LANGUAGE, decode_tag, is_language, is_tag
+from onmt_entmax.strings.task import SOURCE, TARGET, StringTask
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
 from onmt_entmax.strings.cells import Cells, count_cells
 from onmt_entmax.strings.codec import Codec
-from onmt_entmax.strings.task import is_language
+from onmt_entmax.strings.marks import is_language
 
 MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
 _FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers

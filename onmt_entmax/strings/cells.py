@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.task import INFLECTION, is_language, split_tags
+from onmt_entmax.strings.marks import is_language, split_tags
+from onmt_entmax.strings.task import INFLECTION
 
 Cells = Mapping[str, Mapping[tuple[str, ...], int]]
 """For each language, how often its training sources have each sequence of tags"""

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.task import LANGUAGE, is_language
+from onmt_entmax.strings.marks import LANGUAGE, is_language
 
 # Of a file's name, what does not belong to the language.
 _ENDING = re.compile(

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from onmt_entmax.strings.task import decode_tag, is_tag
+from onmt_entmax.strings.marks import decode_tag, is_tag
 
 # Least similarity of a tag that a hint names, by `difflib`.
 _SIMILAR = 0.7
