@@ -7,15 +7,17 @@ import torch
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.sparse import backends
-from onmt_entmax.train import padded as padded_module
+from onmt_entmax.train import padding
 from onmt_entmax.train.padding import why_not_padded
 from tests.train.updates import RECURRENT, TRANSFORMER, model_of
 
 
-def test_kernels_that_do_not_start_are_a_why_not_padded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_do_not_start_are_a_reason_against_padding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """PyTorch's operations in their place wait for the GPU, which cannot be recorded."""
     assert why_not_padded(model_of()) is None
-    monkeypatch.setattr(padded_module, "device_of", lambda model: torch.device("cuda"))
+    monkeypatch.setattr(padding, "device_of", lambda model: torch.device("cuda"))
     monkeypatch.setattr(backends, "backend_for", lambda *_: backends.reference)
     assert why_not_padded(model_of()) == "Triton starts no kernels here"
 
