@@ -23,10 +23,8 @@ from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.matching import OtherRunError, check_same_run, measures_the_same
 from onmt_entmax.train.overwriting import check_folder, same_folder
 from onmt_entmax.train.resumed import Resumed
+from onmt_entmax.train.selection import Selection
 from onmt_entmax.train.state_checks import is_state_of, largest_state
-
-# What the state of a run holds as long as there is no best checkpoint.
-_NO_BEST = {"best": None, "best_step": -1}
 
 
 class _Configured(NamedTuple):
@@ -133,7 +131,7 @@ def _reset_best(
         counters["previous_loss"] = None
     if not same_measure or not same_folder(run):
         # Its value is of another measure, or its checkpoint in another folder.
-        counters.update(_NO_BEST, best_planned=None, waited=0)
+        Selection.forget_all(counters)
         return
     best = counters["best_step"]
     if best > 0 and best not in checkpoint_steps(Path(run.save_model)):
@@ -141,8 +139,7 @@ def _reset_best(
             f"warning: {run.save_model}: step_{best}, the best checkpoint so far, is gone; the "
             "best of those to come takes its place"
         )
-        # `best_planned` and `waited` stay: early stopping compares values, not checkpoints.
-        counters.update(_NO_BEST)
+        Selection.forget_best(counters)
 
 
 def _limit_reached(resumed: Resumed, training: TrainingConfig) -> str | None:
