@@ -24,7 +24,7 @@ from onmt_entmax.search.state import SearchState
 from onmt_entmax.search.stepper import Stepper
 
 
-class SentenceStep(NamedTuple):
+class _SentenceStep(NamedTuple):
     """What one sentence keeps and drops at one step."""
 
     total: int
@@ -44,7 +44,7 @@ class SentenceStep(NamedTuple):
     """Whether the whole support may still be found."""
 
 
-class Selection(NamedTuple):
+class _Selection(NamedTuple):
     """The candidates of one step, sorted by sentence and then by rank, and which are kept."""
 
     position: Ints
@@ -53,7 +53,7 @@ class Selection(NamedTuple):
     """`(candidates,)` index of each candidate's sentence among the active ones"""
     kept: Flags
     """`(candidates,)` whether each candidate is kept"""
-    steps: list[SentenceStep]
+    steps: list[_SentenceStep]
     """What each active sentence keeps and drops."""
 
 
@@ -132,7 +132,7 @@ class BeamSearch:
         state.remove(done)
         return results
 
-    def _keep(self, continuations: Continuations) -> Selection:
+    def _keep(self, continuations: Continuations) -> _Selection:
         """Select the candidates that become live prefixes, unless their sentence is done.
 
         Continuations of positive probability are of three kinds: candidates that are kept,
@@ -156,7 +156,7 @@ class BeamSearch:
         best_listed = state.largest(sentence[~kept], log_prob[~kept])
         best_unlisted = state.largest(rows.sentence_index, rows.log_probs + options.unlisted)
         steps = [
-            SentenceStep(
+            _SentenceStep(
                 total=total[index],
                 kept=kept_counts[index],
                 best_kept=best_kept[index],
@@ -167,7 +167,7 @@ class BeamSearch:
             )
             for index in range(len(sentences))
         ]
-        return Selection(position, sentence, kept, steps)
+        return _Selection(position, sentence, kept, steps)
 
     def _is_promising(
         self, sentence: Ints, rank: Ints, log_prob: Floats, may_exhaust: Flags
@@ -207,7 +207,7 @@ class BeamSearch:
             dtype=bool,
         )
 
-    def _drop(self, selection: Selection) -> tuple[Flags, list[tuple[int, SearchResult]]]:
+    def _drop(self, selection: _Selection) -> tuple[Flags, list[tuple[int, SearchResult]]]:
         """Tell each sentence's proof what is dropped, and find the sentences that are done.
 
         Every continuation of positive probability is kept or told to the proof here: those that are
@@ -235,7 +235,7 @@ class BeamSearch:
                 results.append((sentence.number, self._state.result(sentence)))
         return done, results
 
-    def _goes_on(self, sentence: Sentence, step: SentenceStep) -> bool:
+    def _goes_on(self, sentence: Sentence, step: _SentenceStep) -> bool:
         """Return whether a sentence follows what it has kept, or is done."""
         if not step.kept:
             return False
@@ -244,7 +244,7 @@ class BeamSearch:
         best = max(sentence.score(1), step.best_kept)
         return not self._narrow_first.must_start_again(sentence, best)
 
-    def _is_beaten(self, sentence: Sentence, step: SentenceStep) -> bool:
+    def _is_beaten(self, sentence: Sentence, step: _SentenceStep) -> bool:
         """Return whether nothing that a sentence has kept can be better than what has finished.
 
         With `stop: first`, as in OpenNMT-py, the best prefix kept counts as if it ended now, which
