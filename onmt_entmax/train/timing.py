@@ -4,7 +4,6 @@
 take turns: other work on the machine slows all of them alike.
 """
 
-import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -45,15 +44,24 @@ _LEAST_DECODING = 1e-3
 
 @dataclass(frozen=True)
 class Timed:
-    """A network to measure, with its batches and its training."""
+    """A network to measure, with its training.
+
+    Attributes:
+        data: of the training; `batch_size` must be in sentences, which speeds are counted in.
+        model: the network.
+        training: how it is trained.
+    """
 
     data: DataConfig
     model: ModelConfig
     training: TrainingConfig
 
+    def __post_init__(self) -> None:
+        assert self.data.batch_type == "sents", "speeds are in sentences"
+
 
 class Stopwatch:
-    """Measures on the corpora of one configuration, which are read once.
+    """Measures how fast networks train and decode on some corpora, which are read once.
 
     Args:
         data: corpora.
@@ -128,6 +136,9 @@ class Stopwatch:
     ) -> tuple[float, float]:
         """Return the pairs a second whose loss is computed, and that are decoded.
 
+        A validation that decodes computes the loss, too: decoding takes the difference of the
+        times with and without it.
+
         Args:
             network: to measure.
             validation: its beam and batch size.
@@ -159,8 +170,7 @@ class Stopwatch:
 
     def _trainer(self, network: Timed) -> Trainer:
         """Return a trainer that neither saves nor logs."""
-        corpora = copy.copy(self._corpora)
-        corpora.config = network.data
+        corpora = self._corpora.in_batches_of(network.data)
         model = self._model(network.model)
         nothing_saved = RunFolder(
             path=Path(), config=network.model, vocabularies=corpora.vocabularies, options={}

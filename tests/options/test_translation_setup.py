@@ -127,7 +127,14 @@ PENALTIES_REFUSED = [
 ]
 SAMPLING_REFUSED = [
     ("-abstain 0.5 -random_sampling_topk -1", "abstain: goes with a search"),
-    ("-random_sampling_topk 3 -min_length 2", "random_sampling_topk: of a search, random"),
+    ("-random_sampling_topk 3 -min_length 2", "min_length: goes with a search"),
+    ("-random_sampling_topk 3 -stop first", "stop: goes with a search"),
+    ("-random_sampling_topk 3 -length_reward 1", "length_reward: goes with a search"),
+    ("-random_sampling_topp 0.5 -verify", "verify: goes with a search"),
+    ("-random_sampling_topk 3 -search exact", "search: goes with a search"),
+    ("-random_sampling_topk 3 -ban_unk_token", "ban_unk_token: goes with a search"),
+    ("-random_sampling_topk 3 -constraint_regex a", "constraint_regex: goes with a search"),
+    ("-random_sampling_topk 3 -mbr chrf", "mbr: goes with a search"),
     ("-random_sampling_topk 3 -replace_unk", "replace_unk: goes with a search"),
 ]
 FILES_AND_OUTPUTS_REFUSED = [

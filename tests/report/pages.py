@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.report.lattice import build_lattice
-from onmt_entmax.report.page import drawing, write_page
+from onmt_entmax.report.page import write_page
+from onmt_entmax.report.page_drawing import drawing
 from tests.report.browser import Browser
 from tests.search.tables import DRAW, EOS, D, E, N, TableStepper, W
 

@@ -17,7 +17,8 @@ from onmt_entmax.model import build_model
 from onmt_entmax.report.output_lines import output_texts
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.train import evaluation
-from onmt_entmax.train.evaluation import make_evaluate, sample_examples
+from onmt_entmax.train.evaluation import make_evaluate
+from onmt_entmax.train.sampled_examples import sample_examples
 from onmt_entmax.translator import Translator
 from tests.train.trainers import setup_of
 

@@ -18,7 +18,7 @@ import torch
 
 from onmt_entmax.checkpoint import checkpoint_steps, load
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.train.contexts import collected_signals
+from onmt_entmax.train.signals import collected_signals
 from tests.commands import CONSOLE, ENVIRONMENT, started, weights
 from tests.train.endless_runs import endless, while_evaluating
 from tests.train.trainers import on_padded_batches

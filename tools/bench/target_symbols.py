@@ -33,8 +33,9 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.split_files import SplitFile, with_languages
 from onmt_entmax.cli.tables import read_tables
 from onmt_entmax.prediction import Prediction
+from onmt_entmax.strings.marks import LANGUAGE
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import LANGUAGE, Query, StringTask
+from onmt_entmax.strings.task import Query, StringTask
 from onmt_entmax.transducer import Transducer
 
 # Columns of counts, and settings with a column each for accuracy and for proven outputs.
