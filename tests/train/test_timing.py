@@ -114,7 +114,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> list[int]:
 def test_each_network_has_its_own_batches(
     watch: Stopwatch, networks: list[Timed], sizes: list[int]
 ) -> None:
-    """The first update of each network is not timed; then they take turns for four and a half seconds."""
+    """The first update of each network is not timed; then they take turns for 4.5 seconds."""
     watch.training_speeds(networks, 4.5)
     assert sizes == [16, 3] + [16, 3] * 2
 
