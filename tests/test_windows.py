@@ -27,7 +27,7 @@ def test_windows_are_large_enough_for_batches_and_small_enough_to_stream(
 
 
 @given(lines=FILE_LENGTHS, count=PROCESS_COUNTS)
-def test_windows_do_not_depend_on_the_number_of_first_of(lines: int, count: int) -> None:
+def test_windows_do_not_depend_on_the_number_of_processes(lines: int, count: int) -> None:
     assert Windows.of(lines, first_of(count)).size == Windows.of(lines, first_of(1)).size
 
 
@@ -40,6 +40,6 @@ def test_every_window_has_one_process(lines: int, count: int) -> None:
 
 
 @given(lines=st.integers(16 * 1024, 200_000))
-def test_a_long_file_has_work_for_fifteen_first_of(lines: int) -> None:
+def test_a_long_file_has_work_for_fifteen_processes(lines: int) -> None:
     size = Windows.of(lines, first_of(1)).size
     assert math.ceil(lines / size) >= 15
