@@ -22,7 +22,6 @@ from tests.command_client import CONSOLE, Request, console_command
 # Modules that some command imports only when it needs them.
 LIBRARIES = (
     "matplotlib.pyplot",
-    "numpy",
     "onmt_entmax.opennmt",
     "sacrebleu.metrics",
     "safetensors.torch",

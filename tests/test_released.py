@@ -41,7 +41,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache/onmt_entmax/models"
 
 
-DAMAGE = slice(100, 200)  # bytes after the header of the weights: some of their compressed content
+# Bytes from the start of the weights' entry: behind its header, in the compressed content.
+DAMAGE = slice(100, 200)
 
 
 def damaged_copy(archive: Path, method: int) -> Path:

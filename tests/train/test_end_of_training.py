@@ -36,7 +36,7 @@ def test_a_run_ends_after_so_many_validations_that_are_no_better(
     assert (outcome.step, outcome.reason) == (last_step, "early_stopping")
 
 
-def test_the_best_model_of_a_run_is_not_its_last(tmp_path: Path) -> None:
+def test_a_run_names_its_best_model_not_its_last(tmp_path: Path) -> None:
     """`tests.train.test_selection` has the rules by which a model is the best."""
     run = trainer_of(tmp_path, rnn_size=8, train_steps=3, valid_steps=1)
     give_dev_losses(run, 3.0, 2.0, 2.5)
