@@ -39,7 +39,7 @@ def test_accuracy_is_that_of_the_texts(tmp_path: Path, monkeypatch: pytest.Monke
     data = TrainingData(setup.data, setup.vocabulary)
     # The development set repeats `TEXTS`.
     outputs = [letters_of(text) for text in [TEXTS[0], "the man", *TEXTS[2:]]]
-    assert data.validation().targets[0] != outputs[0]
+    assert data.development_set().targets[0] != outputs[0]
     encode = data.vocabularies.target.encode
     stub_search(
         monkeypatch,
@@ -73,6 +73,6 @@ def test_a_target_prefix_is_part_of_the_text(tmp_path: Path, order: tuple[str, s
         corpus |= {"src_prefix": "s", "tgt_prefix": "home"}
     path.write_text(yaml.safe_dump(settings))
     setup = training_setup(["-config", str(path)])
-    development = TrainingData(setup.data, setup.vocabulary).validation()
+    development = TrainingData(setup.data, setup.vocabulary).development_set()
     assert development.texts[0] == f"home {TEXTS[0]}"
     assert [*map(development.reader.postprocess, development.targets)] == development.texts

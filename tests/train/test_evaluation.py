@@ -7,10 +7,10 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.config import TrainingSetup
 from onmt_entmax.data.batch import Batch, Example
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import build_model
-from onmt_entmax.options.train import TrainingSetup
 from onmt_entmax.report.output_lines import output_texts
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.train.evaluation import make_evaluate, sample_examples
