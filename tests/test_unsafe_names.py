@@ -125,9 +125,10 @@ def uses() -> Uses:
 
 
 @pytest.mark.parametrize("module", SAFE_NAMES)
-def test_the_package_uses_the_safe_names_of_a_module(uses: Uses, module: str) -> None:
+def test_the_package_uses_only_safe_names_of_a_module(uses: Uses, module: str) -> None:
     names = {use.name for file_uses in uses.values() for use in file_uses if use.is_of(module)}
-    assert names == {module, *(f"{module}.{name}" for name in SAFE_NAMES[module])}
+    assert module in names  # the package imports it: the check sees something
+    assert names <= {module, *(f"{module}.{name}" for name in SAFE_NAMES[module])}
 
 
 @pytest.mark.parametrize("name", UNSAFE_NAMES)
