@@ -17,7 +17,7 @@ import torch
 from filelock import FileLock
 from safetensors.torch import load_file
 
-from tests import warm
+from tests import command_client
 
 ROOT = Path(__file__).parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
@@ -31,7 +31,7 @@ _PYTEST_PATIENCE = 1200  # seconds that a run of pytest may take, beside others 
 
 
 def offer_server() -> None:
-    """Let this process and those it starts share a server of commands; see `tests.warm`.
+    """Let this process and those it starts share a server of commands; see `tests.command_server`.
 
     The server begins with the first command, and ends with this process.
     """
@@ -53,7 +53,7 @@ def server_socket() -> str | None:
     with FileLock(Path(folder) / "lock"):
         if not socket.exists():
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.warm", "serve", str(socket), owner],
+                [sys.executable, "-m", "tests.command_server", str(socket), owner],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 env=ENVIRONMENT,
@@ -76,8 +76,8 @@ def _run_in_fork(
         tempfile.TemporaryFile("w+", encoding="utf-8") as stderr,
     ):
         files = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
-        folder = str(cwd or Path.cwd())
-        status = warm.run(socket, path, arguments, files, folder, ENVIRONMENT, _PATIENCE)
+        request = command_client.Request(path, arguments, str(cwd or Path.cwd()), ENVIRONMENT)
+        status = command_client.run(socket, request, files, _PATIENCE)
         stdout.seek(0)
         stderr.seek(0)
         return subprocess.CompletedProcess([path, *arguments], status, stdout.read(), stderr.read())
@@ -97,11 +97,11 @@ def run(
         cwd: the working directory; this one, if None.
         fresh: start the interpreter anew, rather than fork one that has loaded the libraries.
     """
-    path = warm.CONSOLE if script == warm.CONSOLE else str(ROOT / script)
+    path = command_client.CONSOLE if script == command_client.CONSOLE else str(ROOT / script)
     texts = [*map(str, arguments)]
     socket = None if fresh else server_socket()
     if socket is None:
-        program = CONSOLE if script == warm.CONSOLE else [sys.executable, path]
+        program = CONSOLE if script == command_client.CONSOLE else [sys.executable, path]
         return execute([*program, *texts], cwd)
     return _run_in_fork(socket, path, texts, cwd)
 

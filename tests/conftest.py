@@ -30,9 +30,10 @@ settings.load_profile("core")
 LONG_FILES = (
     "sparse/test_kernels.py",
     "test_processes.py",
+    "test_interrupted_processes.py",
     "nn/test_static_kernels.py",
     "test_contact.py",
-    "train/test_signals.py",
+    "train/test_killed_trainings.py",
 )
 
 _LONGEST_ID = 60  # characters of a value in the name of a case

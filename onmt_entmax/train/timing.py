@@ -6,7 +6,7 @@ take turns: other work on the machine slows all of them alike.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -199,17 +199,12 @@ def _timed_updates(trainer: Trainer, batches: Sequence[Batch]) -> Iterator[float
         yield time.monotonic() - started
 
 
-def round_robin(
-    updates: Sequence[Iterator[float]],
-    deadline: float,
-    clock: Callable[[], float] = time.monotonic,
-) -> list[tuple[int, float]]:
+def round_robin(updates: Sequence[Iterator[float]], deadline: float) -> list[tuple[int, float]]:
     """Return the number and the seconds of each network's updates, which take turns.
 
     Args:
         updates: of one network at least; each yields the seconds of one update after another.
-        deadline: time at which turns end. The first network has one turn in any case.
-        clock: gives the time now.
+        deadline: when turns end, by `time.monotonic`. The first network has one turn in any case.
 
     Returns:
         Those of the first networks, without the ones that had no turn.
@@ -217,7 +212,7 @@ def round_robin(
     sums = [(0, 0.0)] * len(updates)
     while True:
         for number, stream in enumerate(updates):
-            if clock() > deadline and sums[0][0]:
+            if time.monotonic() > deadline and sums[0][0]:
                 return [(count, seconds) for count, seconds in sums if count]
             count, seconds = sums[number]
             sums[number] = count + 1, seconds + next(stream)

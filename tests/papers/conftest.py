@@ -4,14 +4,13 @@ The fixtures are those of this package alone: its tests end with the commands as
 """
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.cli import ending
-from tests import warm
+from tests.command_client import console_command
 from tests.commands import server_socket
 from tests.papers.matrices import write_matrix
 from tools.papers import tables
@@ -19,18 +18,15 @@ from tools.papers import tables
 
 @pytest.fixture(scope="package", autouse=True)
 def forked_commands() -> Iterator[None]:
-    """Replace the console command that tools run by a fork of a warm process, if there is one.
+    """Let tools run the console command by the server of commands, if there is one.
 
     A matrix of three runs starts five commands. Each of them would import PyTorch and OpenNMT-py,
-    which takes longer than its work; see `tests.warm`.
+    which takes longer than its work; see `tests.command_server`.
     """
     with pytest.MonkeyPatch.context() as patch:
         socket = server_socket()
         if socket is not None:
-            # -S and -E: the client needs neither site-packages nor Python's variables, and starts
-            # sooner without them. The last word asks the server for the console command.
-            client = (sys.executable, "-S", "-E", warm.__file__, socket)
-            patch.setattr(ending, "CONSOLE", (*client, warm.CONSOLE))
+            patch.setattr(ending, "CONSOLE", console_command(socket))
         yield
 
 
