@@ -129,6 +129,23 @@ def test_a_folder_is_not_overwritten(trained: Stock) -> None:
     assert "exists already" in line
 
 
+@pytest.mark.parametrize(
+    ("folder", "named"),
+    [
+        pytest.param("loop/imported", "loop/imported: ", id="below a loop"),
+        pytest.param("a\0b", r"'a\x00b': ", id="a null byte"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_named(
+    trained: Stock, working_folder: Path, folder: str, named: str
+) -> None:
+    """The rest of `tests/cli/test_paths.py`: these paths are noticed with a whole checkpoint."""
+    (working_folder / "loop").symlink_to("loop")
+    line = refusal(import_onmt.main, [trained.checkpoint, folder, "--yes"], progress=True)
+    assert named in line
+    assert [path.name for path in working_folder.iterdir()] == ["loop"]
+
+
 def test_no_foreign_class_of_a_checkpoint_is_loaded(trained: Stock) -> None:
     with torch.serialization.safe_globals([stand_in(name) for name in FOREIGN]):
         content = torch.load(trained.checkpoint, weights_only=True)
