@@ -89,18 +89,22 @@ def test_configurations_that_are_refused(
 
 @pytest.mark.parametrize("side", ["source", "target"])
 @pytest.mark.parametrize(
-    "tokens",
+    ("tokens", "reason"),
     [
-        pytest.param(None, id="null"),
-        pytest.param("abc", id="no list"),
-        pytest.param([1], id="a number"),
-        pytest.param(["a", "a"], id="a token twice"),
-        pytest.param(["<unk>"], id="too few special tokens"),
+        pytest.param(None, "must be a list of tokens, not None", id="null"),
+        pytest.param("abc", "must be a list of tokens, not 'abc'", id="no list"),
+        pytest.param([1], "1 is no token, which is a string", id="a number"),
+        pytest.param(["a", "a"], "the token 'a' is in the vocabulary twice", id="a token twice"),
+        pytest.param(
+            ["<unk>"],
+            "the special token '<blank>' is not in the vocabulary",
+            id="too few special tokens",
+        ),
     ],
 )
-def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any) -> None:
+def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any, reason: str) -> None:
     content = json.loads((folder / "vocab.json").read_text())
     content[side] = tokens
     (folder / "vocab.json").write_text(json.dumps(content))
     write_list(folder)
-    assert str(folder) in refusal(lambda: load(folder))
+    assert refusal(lambda: load(folder)) == f"{folder}/vocab.json: {side}: {reason}"

@@ -169,7 +169,9 @@ def test_reports_of_a_model_that_was_trained_anew_are_refused(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        pytest.param("--out train", "train.src", id="output is the input"),
+        pytest.param(
+            "--out train", "train.src: is read, and would be overwritten", id="output is the input"
+        ),
         pytest.param("--weights 1", "--weights has 1 number for 2 models", id="weights"),
         pytest.param(
             "--each 0", "--each: must be a whole number from 1 to 10,000", id="no queries"
@@ -178,7 +180,7 @@ def test_reports_of_a_model_that_was_trained_anew_are_refused(
         pytest.param(
             "--prob 0.5 --at-most 0.4", "--prob 0.5 is above --at-most 0.4", id="empty range"
         ),
-        pytest.param("--models nowhere", "nowhere", id="no model"),
+        pytest.param("--models nowhere", "nowhere: no such model folder", id="no model"),
         pytest.param(
             "--models forward words", "words: not a model of inflection", id="another task"
         ),

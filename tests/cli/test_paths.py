@@ -64,7 +64,7 @@ CALLS = {
     ),
     "distill": Call(
         distill.main,
-        "--train queries --models inflection --out distilled --prob 0.01",
+        "--train queries --models inflection --out distilled --prob 0.01 --at-most 1",
         "queries inflection distilled",
     ),
     "evaluate": Call(

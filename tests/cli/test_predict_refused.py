@@ -199,4 +199,6 @@ def test_a_prediction_with_details_is_not_taken_for_a_table_of_one_column(
     phones_model: Path, tmp_path: Path
 ) -> None:
     details = write_table(tmp_path / "out.tsv", "ab\tp\t1\t0.9\toptimal\t")
-    assert predicted(phones_model, details, "--columns", "source") == 2
+    message = refusal(predict.main, [phones_model, details, "--columns", "source"])
+    assert "out.tsv: 6 columns, such as" in message
+    assert "--columns names 1: source" in message

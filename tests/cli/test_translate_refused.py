@@ -137,5 +137,6 @@ def test_an_output_whose_summary_cannot_be_written_is_not_written(
 ) -> None:
     (tmp_path / "x.summary.json").mkdir()
     arguments = arguments_of(toy_run, tmp_path)
-    error_of([*arguments, "-exactness_report", tmp_path / "x"])
+    message = error_of([*arguments, "-exactness_report", tmp_path / "x"])
+    assert message.endswith("x.summary.json: is a folder already")
     assert not (tmp_path / "out").exists()
