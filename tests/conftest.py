@@ -14,7 +14,8 @@ from filelock import FileLock
 from hypothesis import settings
 
 from onmt_entmax.systems import ending_signals
-from tests.commands import offer_server, succeed
+from tests.command_server import offer_server
+from tests.commands import succeed
 from tests.report.browser import CHROMIUM, Browser
 from tests.toy import write_config
 

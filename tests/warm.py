@@ -3,7 +3,7 @@
 Each command gets a process of its own, as from a shell, but not the seconds in which PyTorch and
 OpenNMT-py load. One server serves all workers of a run of pytest, and ends with it.
 
-    python -m tests.warm serve SOCKET OWNER     what `tests.commands.run` starts
+    python -m tests.warm serve SOCKET OWNER     what `tests.command_server` starts
     python tests/warm.py SOCKET SCRIPT ...      runs a script there; for commands that run commands
 
 A command is one connection to the socket:

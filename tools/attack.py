@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from tests.commands import offer_server
+from tests.command_server import offer_server
 from tests.faults.attacked_calls import build
 from tests.faults.attacks import ATTACKS, try_case
 from tests.faults.certificates import CHECKS

@@ -11,8 +11,9 @@ from onmt_entmax.cli import train
 from onmt_entmax.cli import translate as command
 from onmt_entmax.files.checksums import write_list
 from tests.cli.translating import arguments_of
-from tests.commands import ROOT, fail, succeed, toy_ende
+from tests.commands import ROOT, fail, succeed
 from tests.in_process import refusal, success
+from tests.toy import toy_ende
 
 # --- bad input ---
 

@@ -12,7 +12,7 @@ import pytest
 
 from onmt_entmax.cli import ending
 from tests import warm
-from tests.commands import server_socket
+from tests.command_server import server_socket
 from tests.papers.matrices import write_matrix
 from tools.papers import tables
 
