@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 
 from onmt_entmax.cli import train
 from onmt_entmax.options.train import training_setup
@@ -15,6 +14,7 @@ from tests.cli.preparing import (
     Printed,
     prepare,
     read_lines,
+    shorten_training,
     write_tables,
     written_options,
 )
@@ -66,10 +66,8 @@ def trained_task(working_folder: Path) -> StringTask:
     """The task of a short training with the configuration that was prepared."""
     write_tables({"train.tsv": PHONES, "dev.tsv": PHONES})
     prepare("--train", "train.tsv", "--dev", "dev.tsv", "--right_to_left", "--copy", 2)
-    quick = {"train_steps": 2, "valid_steps": 1, "rnn_size": 8, "word_vec_size": 8}
-    quick |= {"warmup_steps": 1, "attention_warmup_steps": 1, "max_length": 4}
     config = working_folder / "out" / "train.yaml"
-    config.write_text(yaml.safe_dump(written_options() | quick))
+    shorten_training(config)
     success(train.main, ["-config", config])
     return training_setup(["-config", str(config)]).data.task
 
