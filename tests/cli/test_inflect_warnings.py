@@ -11,7 +11,6 @@ from tests.cli.inflecting import rows_of, type_lines
 from tests.in_process import exit_status
 from tests.inflection_models import VOCABULARIES, write_model
 
-
 NO_B = "not seen in training for german: 'b'"
 
 
