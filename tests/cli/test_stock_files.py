@@ -93,7 +93,7 @@ def test_options_of_a_stock_file_are_explained(trained: Trained) -> None:
 
 
 def test_embeddings_are_read_if_the_file_names_some(trained: Trained) -> None:
-    assert ("vectors for" in trained.printed) == ("both_embeddings" in trained.config)
+    assert ("vectors for" in trained.printed) == bool(trained.config.get("both_embeddings"))
 
 
 def test_a_missing_gpu_is_named(trained: Trained) -> None:
