@@ -54,8 +54,9 @@ def test_damage_that_is_listed_is_one_line_that_names_the_file(
     assert (str(folder) if damage == "missing" else name) in message
 
 
-def test_a_folder_without_a_list_loads_with_a_warning(folder: Path) -> None:
+def test_a_folder_of_release_1_0_has_no_list_and_loads_with_a_warning(folder: Path) -> None:
     (folder / "SHA256SUMS").unlink()
+    # A key of that release, for models that do not use it.
     change_config(folder, lambda content: content["model"].update(tag_head=None), listed=False)
     with pytest.warns(UserWarning, match="model: has no SHA256SUMS: its files are not checked"):
         assert load(folder).config == BRNN

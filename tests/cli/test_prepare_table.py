@@ -78,43 +78,48 @@ def test_the_configuration_trains_a_model_that_knows_its_task(trained_task: Stri
     assert trained_task.target.separator == " "
 
 
-class TestDirectionAndCopying:
-    """Both are options of the training; the files stay in natural order."""
+# --- direction and copying, which are options of the training ---
 
-    @staticmethod
-    def prepare(*arguments: object) -> Printed:
-        rows = ["aab\taab", "aac\taac", "aa\ta"]
-        write_tables({"train.tsv": rows, "dev.tsv": rows[:1]})
-        return prepare("--train", "train.tsv", "--dev", "dev.tsv", *arguments)
 
-    @pytest.mark.parametrize(
-        ("arguments", "key", "value"),
-        [
-            pytest.param(["--right_to_left"], "target_order", "right_to_left", id="direction"),
-            pytest.param(["--copy", 7], "copy_frequency", 7, id="copying"),
-            pytest.param(["--copy", 0], "copy_frequency", 0, id="no copying"),
-            pytest.param([], "copy_frequency", 2, id="copying by default"),
-        ],
-    )
-    def test_are_written_and_printed(
-        self, arguments: Sequence[object], key: str, value: object
-    ) -> None:
-        printed = self.prepare(*arguments)
-        assert written_options()[key] == value
-        assert f"{key}: {value}" in printed.out
+def prepare_letters(*arguments: object) -> Printed:
+    """Prepare rows of letters, two of which one row each has: by default, these are copied."""
+    rows = ["aab\taab", "aac\taac", "aa\ta"]
+    write_tables({"train.tsv": rows, "dev.tsv": rows[:1]})
+    return prepare("--train", "train.tsv", "--dev", "dev.tsv", *arguments)
 
-    def test_have_no_direction_by_default(self) -> None:
-        self.prepare()
-        assert "target_order" not in written_options()
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [[], ["--right_to_left"], ["--copy", 7], ["--copy", 0]],
-        ids=["default", "right to left", "copying", "no copying"],
-    )
-    def test_leave_the_files_in_natural_order(self, arguments: Sequence[object]) -> None:
-        self.prepare(*arguments)
-        assert read_lines("out/dev.tgt") == ["a a b"]
+@pytest.mark.parametrize(
+    ("arguments", "key", "value"),
+    [
+        pytest.param(["--right_to_left"], "target_order", "right_to_left", id="direction"),
+        pytest.param(["--copy", 7], "copy_frequency", 7, id="copying"),
+        pytest.param(["--copy", 0], "copy_frequency", 0, id="no copying"),
+        pytest.param([], "copy_frequency", 2, id="copying by default"),
+    ],
+)
+def test_direction_and_copying_are_written_and_printed(
+    arguments: Sequence[object], key: str, value: object
+) -> None:
+    printed = prepare_letters(*arguments)
+    assert written_options()[key] == value
+    assert f"{key}: {value}" in printed.out
+
+
+def test_no_direction_is_written_by_default() -> None:
+    prepare_letters()
+    assert "target_order" not in written_options()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--right_to_left"], ["--copy", 7], ["--copy", 0]],
+    ids=["default", "right to left", "copying", "no copying"],
+)
+def test_direction_and_copying_leave_the_files_in_natural_order(
+    arguments: Sequence[object],
+) -> None:
+    prepare_letters(*arguments)
+    assert read_lines("out/dev.tgt") == ["a a b"]
 
 
 # --- columns ---
