@@ -1,7 +1,7 @@
 """Gradients of weights that all steps of a recurrence share: one product over all steps.
 
 For LSTMs without attention: Appleyard et al. 2016, "Optimizing Performance of Recurrent Neural
-Networks on GPUs". docs/architecture.md has a picture.
+Networks on GPUs". docs/recurrence.md has a picture.
 
 Steps are functions of autograd, `LayerStep` and `AttentionStep`. They share an owner, such as a
 `DeferredWeight`, whose memory they write, each step its own part. In this order:

@@ -1,8 +1,8 @@
 """OpenNMT-py's LSTM encoder for whole batches; `definition.encode` says what it computes.
 
 Its layers run over packed steps on a CPU, and over fixed ones on a GPU (or as `fixed_shapes` says);
-`encoder_layers` has both runs. `Steps` says what these are, and docs/architecture.md has pictures
-of both.
+`encoder_layers` has both runs. `Steps` says what these are, and docs/recurrence.md has pictures of
+both.
 """
 
 from __future__ import annotations

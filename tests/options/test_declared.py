@@ -191,11 +191,12 @@ def test_each_field_has_the_default_of_its_option(tmp_path: Path) -> None:
 def documented_defaults() -> dict[str, str]:
     """Return the defaults of training that docs/options.md states, as they stand there.
 
-    It has entries such as "- `a`, `b` (1, 2): ...", or with one value of all.
+    It has rows such as "| `a`, `b` | 1, 2 | ... |", or with one value of all.
     """
     text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    ours = text[text.index("## Our options") : text.index("### Options of `translate`")]
     defaults: dict[str, str] = {}
-    for keys, values in re.findall(r"^- (`[^(:]+`) \(([^)]+)\):", text, re.MULTILINE):
+    for keys, values in re.findall(r"^\| (`[^|]+`) \| ([^|]+) \| .* \|$", ours, re.MULTILINE):
         names = re.findall(r"`(\w+)`", keys)
         documented = [value.strip("`") for value in values.strip().split(", ")]
         if len(documented) == 1:

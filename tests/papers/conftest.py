@@ -11,8 +11,8 @@ import pytest
 
 from onmt_entmax.cli import ending
 from tests.command_client import console_command
-from tests.commands import server_socket
 from tests.papers.matrices import write_matrix
+from tests.shared_server import server_socket
 from tools.papers import tables
 
 
