@@ -83,16 +83,18 @@ class System(ABC):
     Attributes:
         name: in the table.
         distribution: whose version is printed.
-        install: what follows `pip install` in its environment, and what to do after it.
         environment: the name of its virtual environment; empty for the one of this process.
+        packages: what `pip install` installs there.
+        unwanted: what `pip uninstall` removes afterwards.
         settings: for people.
         batch: training pairs of an update.
     """
 
     name: ClassVar[str]
     distribution: ClassVar[str]
-    install: ClassVar[str] = ""
     environment: ClassVar[str] = ""
+    packages: ClassVar[Sequence[str]] = ()
+    unwanted: ClassVar[Sequence[str]] = ()
     settings: str = ""
     batch: int = 0
 
@@ -102,11 +104,15 @@ class System(ABC):
         self.minutes = minutes
         self._bin = None if peers is None else peers / self.environment / "bin"
 
-    @property
-    def how(self) -> str:
-        """How to install it."""
-        environment = f"PEERS/{self.environment}"
-        return f"python3 -m venv {environment} && {environment}/bin/pip install {self.install}"
+    @classmethod
+    def install_command(cls) -> str:
+        """Return the command line that installs the system in a folder PEERS."""
+        environment = f"PEERS/{cls.environment}"
+        pip = f"{environment}/bin/pip"
+        commands = [f"python3 -m venv {environment}", f"{pip} install {' '.join(cls.packages)}"]
+        if cls.unwanted:
+            commands.append(f"{pip} uninstall -y {' '.join(cls.unwanted)}")
+        return " && ".join(commands)
 
     @property
     def python(self) -> str:
@@ -118,7 +124,7 @@ class System(ABC):
         if not self.environment:
             return sys.executable
         if self._bin is None or not (self._bin / "python").exists():
-            raise PeerError(f"not installed: {self.how}")
+            raise PeerError(f"not installed: {self.install_command()}")
         return str(self._bin / "python")
 
     @property
