@@ -43,7 +43,7 @@ from tools.bench.peer_systems import SYSTEMS
 from tools.bench.peer_systems.ours import OURS
 from tools.bench.peer_systems.system import Command, Data, PeerError, text_of
 
-_INSTALLATION = "To install the peers (with torch==VERSION, as of this package, in each `pip install`):"
+_INSTALLATION = "To install the peers (with this package's torch==VERSION in each `pip install`):"
 _HEAD = ("system", "version", "parameters", "updates", "examples/s", "exact match", "words/s")
 
 

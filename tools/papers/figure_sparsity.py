@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tools.papers.pictures import PAGE, Axes, Figure, legend_above, plain_numbers, pyplot
-from tools.papers.sparsity import LAST_POSITION
+from tools.papers.sparsity import CLASSES, LAST_POSITION
 from tools.papers.sparsity_tables import SIDES
 
 LARGEST_LINEAR = 50  # axes with larger counts are logarithmic
-MIN_STEPS = 30  # means of fewer steps are noise: they are not drawn
+MIN_STEPS = 30  # means of fewer steps are not drawn, since they are noise
 
 
 def draw_sparsity(figures: Mapping[str, Any]) -> Figure:
@@ -43,7 +43,7 @@ def _draw_row(axes: Sequence[Axes], summaries: Mapping[str, Any], noun: str) -> 
     largest = max(summary["most"] for summary in summaries.values())
     _draw_distributions(distribution, summaries, largest)
     _draw_positions(by_position, summaries)
-    _draw_ranks(by_rank, summaries)
+    draw_ranks(by_rank, list(summaries.values()))
     distribution.set_xlabel(noun)
     distribution.set_ylabel("share of steps with\nat most this many")
     by_position.set_ylabel(f"{noun},\nmean")
@@ -85,17 +85,25 @@ def _draw_positions(axis: Axes, summaries: Mapping[str, Any]) -> None:
         axis.plot(list(means), list(means.values()))
 
 
-def _draw_ranks(axis: Axes, summaries: Mapping[str, Any]) -> None:
-    """Draw for each model the mean of each frequency class, if any model has enough steps in it."""
-    groups = [summary["by_rank"] for summary in summaries.values()]
-    classes = [
-        name
-        for name in dict.fromkeys(name for by_rank in groups for name in by_rank)
-        if any(by_rank[name]["steps"] >= MIN_STEPS for by_rank in groups if name in by_rank)
+def draw_ranks(axis: Axes, summaries: Sequence[Mapping[str, Any]]) -> None:
+    """Draw for each model the mean of each frequency class with enough steps.
+
+    Args:
+        axis: of the panel.
+        summaries: of the counts of each model, of which `by_rank` is read.
+    """
+    means_of_models = [
+        {
+            name: group["mean"]
+            for name, group in summary["by_rank"].items()
+            if group["steps"] >= MIN_STEPS
+        }
+        for summary in summaries
     ]
-    for by_rank in groups:
-        means = {x: by_rank[name]["mean"] for x, name in enumerate(classes) if name in by_rank}
-        axis.plot(list(means), list(means.values()), "o")
+    classes = [name for name in CLASSES if any(name in means for means in means_of_models)]
+    for means in means_of_models:
+        points = {x: means[name] for x, name in enumerate(classes) if name in means}
+        axis.plot(list(points), list(points.values()), "o")
     labels = [name.replace("-", "–") for name in classes]
     axis.set_xticks(range(len(classes)), labels, rotation=30, ha="right", rotation_mode="anchor")
     axis.set_xlim(-0.5, max(len(classes), 1) - 0.5)

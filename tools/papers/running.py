@@ -57,15 +57,16 @@ def _depth(cell: Cell) -> int:
     return 0 if cell.begin_with is None else 1 + _depth(cell.begin_with)
 
 
-def processors(names: str, jobs: int) -> list[int | None]:
+def processors(names: str | None, jobs: int) -> list[int | None]:
     """Return the processor of each job; None leaves the choice to the system.
 
     Args:
-        names: such as `0,1`; empty: none.
-        jobs: their number.
+        names: numbers of different processors, such as `0,1`; None or "": the system chooses.
+        jobs: number of jobs.
 
     Raises:
-        UserError: the processors are too few or not there, or the system binds no process to one.
+        UserError: the processors are too few, not there or repeated, or the system binds no process
+            to one.
     """
     if not names:
         return [None for _ in range(jobs)]
@@ -74,7 +75,9 @@ def processors(names: str, jobs: int) -> list[int | None]:
     try:
         cores = [int(number) for number in names.split(",")]
     except ValueError:
-        raise UserError(f"--cores: expected numbers such as 0,1 not {names}") from None
+        raise UserError(f"--cores: expected numbers such as 0,1, not {names}") from None
+    if len({*cores}) < len(cores):
+        raise UserError(f"--cores: {names} names a processor twice")
     available = sorted(os.sched_getaffinity(0))
     if len(cores) < jobs or not {*cores} <= {*available}:
         raise UserError(f"--cores: name {jobs} of the processors {available}")
