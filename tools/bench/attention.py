@@ -31,6 +31,7 @@ from torch import Tensor
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import write_text
+from tools.bench.arguments import COUNT, POSITIVE, choose_clock
 from tools.bench.attention_contenders import (
     ON_CPU,
     ON_GPU,
@@ -41,7 +42,7 @@ from tools.bench.attention_contenders import (
     contenders,
 )
 from tools.bench.cases import Case
-from tools.bench.runner import COUNT, POSITIVE, choose_clock, time_case
+from tools.bench.timing import time_case
 
 SIZE = 64  # of a head
 WARM_UP = 3  # passes before the timing; the first ones compile kernels

@@ -50,11 +50,11 @@ import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from tools.bench import texts
+from tools.bench.arguments import COUNT, POSITIVE, choose_clock
 from tools.bench.batches import Corpus
 from tools.bench.recurrence_contenders import Variant, Warmup, contenders_of
 from tools.bench.recurrence_work import Work, product_speed, work_of
 from tools.bench.recurrent_models import stock_model
-from tools.bench.runner import COUNT, POSITIVE, choose_clock
 from tools.bench.steps import (
     BUCKET,
     Steps,

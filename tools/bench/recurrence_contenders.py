@@ -16,9 +16,9 @@ import torch
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel
+from tools.bench.bisection import scale_for_support
 from tools.bench.contenders import Contender, OurContender, StockContender
 from tools.bench.recurrent_models import copy_weights, our_model
-from tools.bench.support import scale_for_support
 
 LEARNING_RATE = 2e-3  # before the timing
 KEPT = 0.0  # learning rate of steps that are timed

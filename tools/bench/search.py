@@ -38,7 +38,7 @@ from pathlib import Path
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from tools.bench.runner import COUNT
+from tools.bench.arguments import COUNT
 from tools.bench.search_sides import Limits, Side, opennmt_side, our_side
 from tools.bench.word_models import random_lines, write_word_models
 

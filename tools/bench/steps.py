@@ -16,8 +16,9 @@ import torch
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.rules import SHARE, whole
+from tools.bench.arguments import COUNT
 from tools.bench.contenders import Contender
-from tools.bench.runner import COUNT, keep_freed_memory
+from tools.bench.timing import keep_freed_memory
 
 BUCKET = 2048  # pairs that are sorted by length together
 

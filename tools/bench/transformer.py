@@ -30,9 +30,9 @@ from statistics import median, quantiles
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from tools.bench import texts
+from tools.bench.arguments import ALPHA, COUNT, choose_clock
 from tools.bench.batches import Corpus
 from tools.bench.contenders import OurContender
-from tools.bench.runner import ALPHA, COUNT, choose_clock
 from tools.bench.steps import (
     BUCKET,
     add_step_arguments,
