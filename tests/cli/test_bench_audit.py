@@ -11,7 +11,7 @@ from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
-from tools.bench.audit import Counts, audited
+from tools.bench.audit import Counts, audited_by_trainings
 from tools.bench.planted_errors import PlantedTable, plant
 
 ROWS = [Row(number, Query("kitap", ("N",), "x"), "kitabı", ()) for number in range(1, 301)]
@@ -72,9 +72,11 @@ def test_trainings_get_their_sizes_and_the_baselines_softmax(
     calls = []
     monkeypatch.setattr(audit, "audit", lambda options, flags: calls.append((options, flags)))
     sizes = Namespace(model=None, language="x", layers=1, size=16, folds=2)
-    audited(tmp_path, function, Namespace(**vars(sizes), updates=40, baseline_updates=80))
-    ((options, flags),) = calls
-    assert str(options.updates) == updates
+    audited_by_trainings(
+        tmp_path, function, Namespace(**vars(sizes), updates=40, baseline_updates=80)
+    )
+    ((audit_options, flags),) = calls
+    assert str(audit_options.updates) == updates
     assert flags == [
         *("-layers", "1", "-rnn_size", "16", "-word_vec_size", "16"),
         *baseline_flags,
