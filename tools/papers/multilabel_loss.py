@@ -67,27 +67,30 @@ _SCALE = number(0, 10**6)
 
 @dataclass(frozen=True)
 class Grid(Checked):
-    """What cross-validation chooses from.
+    """The values that cross-validation chooses from.
 
-    Attributes:
-        l2: values of lambda. These are in the authors' run_lbfgs_sparsemax_dataset.sh; another of
-            their scripts, run_lbfgs_dataset.sh, has 1e-9 to 1.
-        logistic_thresholds: of logistic probabilities.
-        softmax_thresholds: of softmax probabilities, in multiples of 1 / number of labels.
-        scales: for losses with sparse probabilities.
-        folds: number of folds.
-        standardise: shift and scale features to mean 0 and variance 1 on the training rows;
-            missing values become the mean. If not, features stay as they are, and sparse.
+    The values of lambda are those of the authors' run_lbfgs_sparsemax_dataset.sh; another of their
+    scripts, run_lbfgs_dataset.sh, has 1e-9 to 1.
     """
 
-    l2: Sequence[float] = option((1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), _SCALE)
-    logistic_thresholds: Sequence[float] = option(
-        tuple(round(0.05 * n, 2) for n in range(1, 11)), SHARE
+    l2: Sequence[float] = option(
+        (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), _SCALE, "factors lambda of the L2 penalty"
     )
-    softmax_thresholds: Sequence[float] = option(tuple(map(float, range(1, 11))), _SCALE)
-    scales: Sequence[float] = option(tuple(0.5 * n for n in range(2, 11)), _SCALE)
-    folds: int = option(5, whole(2, 1000))
-    standardise: bool = option(True, FLAG)
+    logistic_thresholds: Sequence[float] = option(
+        tuple(round(0.05 * n, 2) for n in range(1, 11)), SHARE, "of logistic probabilities"
+    )
+    softmax_thresholds: Sequence[float] = option(
+        tuple(map(float, range(1, 11))), _SCALE, "in multiples of 1 / number of labels"
+    )
+    scales: Sequence[float] = option(
+        tuple(0.5 * n for n in range(2, 11)), _SCALE, "of the scores, for sparse losses"
+    )
+    folds: int = option(5, whole(2, 1000), "number of folds")
+    standardise: bool = option(
+        True,
+        FLAG,
+        "give features mean 0 and variance 1, missing ones the mean; else they stay sparse",
+    )
 
     def settings(self, loss: Loss, labels: int) -> Sequence[float]:
         """Return the settings of a loss for a number of labels; see `Loss.predict`."""
