@@ -87,9 +87,7 @@ class Grid(Checked):
     )
     folds: int = option(5, whole(2, 1000), "number of folds")
     standardise: bool = option(
-        True,
-        FLAG,
-        "give features mean 0 and variance 1, missing ones the mean; else they stay sparse",
+        True, FLAG, "give features mean 0 and variance 1, missing ones 0; else they stay sparse"
     )
 
     def settings(self, loss: Loss, labels: int) -> Sequence[float]:
