@@ -5,7 +5,7 @@ import os
 import pytest
 
 from onmt_entmax.errors import UserError
-from tools.papers.running import processors
+from tools.papers.processors import processors
 
 
 @pytest.fixture(autouse=True)

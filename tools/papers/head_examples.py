@@ -10,7 +10,7 @@ from tools.papers.forced_steps import Pair
 from tools.papers.head_attention import Floats, attend
 from tools.papers.head_choice import Head, most_varied, ranked
 from tools.papers.head_maps import Shown
-from tools.papers.head_measures import clusters, interrogation
+from tools.papers.head_measures import clusters, divided_positions, interrogation
 from tools.papers.head_summary import EncoderSummary
 
 READABLE = range(7, 15)  # source lengths of example sentences; if there are none, all lengths
@@ -58,8 +58,7 @@ class Examples:
 
     def _divided_tokens(self, index: int) -> int:
         """Return how many tokens of a source are parts of words."""
-        numbers = clusters(self._sources[index])
-        return sum(numbers.count(number) > 1 for number in numbers)
+        return len(divided_positions(clusters(self._sources[index])))
 
     def of_interrogation(
         self, encoder: EncoderSummary, words: frozenset[str]

@@ -22,7 +22,7 @@ REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 KEYS = (*REQUIRED, "options", "translate", "ensemble", "paper")
 OF_A_PAIR = ("base", "source", "reference")  # keys that each of several pairs has of its own
 EVALUATIONS = ("sigmorphon", "bleu")  # values of `evaluate`; see evaluation.py
-# Options that `Work` chooses, for each training and for each decoding.
+# Options that `Job` chooses, for each training and for each decoding.
 CHOSEN_TO_TRAIN = ("save_model", "train_from", "reset_optim", "overwrite", "seed", "config")
 CHOSEN_TO_DECODE = ("model", "src", "output", "exactness_report", "config", "n_best")
 

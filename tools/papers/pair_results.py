@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tools.papers.held_out_record import read_record
-from tools.papers.matrix import Matrix, Work
+from tools.papers.matrix import Ensemble, Job, Matrix, Training
 from tools.papers.paired_tests import tests_of_pairs
 from tools.papers.published import TABLE3_PAIR, Alphas, published, spread
 from tools.papers.results import Row, Table, main_figure, rows_of
@@ -97,11 +97,11 @@ class _CellOfPairs:
             return None
         return alphas
 
-    def _runs(self, matrix: Matrix) -> list[Work]:
+    def _runs(self, matrix: Matrix) -> list[Training]:
         """Return its trainings for a pair."""
         return [matrix.training(matrix.cells[self.position], seed) for seed in matrix.seeds]
 
-    def _ensembles(self, matrix: Matrix) -> list[Work]:
+    def _ensembles(self, matrix: Matrix) -> list[Ensemble]:
         """Return its ensemble for a pair, if the matrix has ensembles."""
         return matrix.ensembles()[self.position : self.position + 1]
 
@@ -115,12 +115,12 @@ class _CellOfPairs:
         return f"{mean:.2f} ± {deviation:.2f}"
 
 
-def _tested(works: Sequence[Work]) -> list[float]:
+def _tested(jobs: Sequence[Job]) -> list[float]:
     """Return the main figure of trainings or ensembles on the test set, of those that have one."""
     values = []
-    for work in works:
-        figure, _ = main_figure(work.matrix)
-        entry = read_record(work.matrix).last(work.name)
+    for job in jobs:
+        figure, _ = main_figure(job.matrix)
+        entry = read_record(job.matrix).last(job.name)
         if entry is not None and figure in entry:
             values.append(entry[figure])
     return values

@@ -11,16 +11,16 @@ from statistics import mean, variance
 from typing import Any, NamedTuple
 
 from tools.papers.evaluation import EVALUATE, tokenizer_of
+from tools.papers.job_figures import REPORT_FIGURES, figures_of
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import TRANSFORMERS, Alphas, published, spread
-from tools.papers.run_figures import REPORT_FIGURES, figures_of
 
 Table = tuple[list[str], list[list[str]]]  # headings, lines
 NOTHING = "-"  # in the place of a figure
 
 
 class Row(NamedTuple):
-    """A cell of the matrix with its figures, each a dictionary by name; see `run_figures.py`.
+    """A cell of the matrix with its figures, each a dictionary by name; see `job_figures.py`.
 
     Attributes:
         cell: the cell.

@@ -59,16 +59,16 @@ from onmt_entmax.rules import whole
 from tools.papers.evaluation import EVALUATE
 from tools.papers.figure_runs import draw_curves
 from tools.papers.held_out import measure_test_sets
+from tools.papers.job_figures import figures_of, measurements
 from tools.papers.latex import latex_table
 from tools.papers.markdown import markdown_table
-from tools.papers.matrix import Matrix, Work
+from tools.papers.matrix import Job, Matrix, Training
 from tools.papers.matrix_file import read_matrices
 from tools.papers.pair_results import several_pairs
 from tools.papers.pictures import set_style, write
 from tools.papers.result_notes import notes
 from tools.papers.results import one_matrix
-from tools.papers.run_figures import figures_of, measurements
-from tools.papers.running import run
+from tools.papers.run_matrices import run
 
 
 def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
@@ -109,16 +109,16 @@ def status(_: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     """Print the progress of every run and ensemble."""
     lines = [["run", "state", "step", "best", "at", "result"]]
     for matrix in matrices:
-        lines += [_state_of(work) for work in (*matrix.trainings(), *matrix.ensembles())]
+        lines += [_state_of(job) for job in matrix.jobs()]
     print(aligned_table(lines, left=2))
     return 0
 
 
-def _state_of(work: Work) -> list[str]:
-    """Return a line of `status`; what is not there yet is an empty cell."""
-    figures = figures_of(work)
-    best = read_best(work.run_folder)
-    rows = measurements(work.run_folder)
+def _state_of(job: Job) -> list[str]:
+    """Return the line of a job in `status`; values that are not there yet are empty cells."""
+    figures = figures_of(job)
+    best = read_best(job.run_folder) if isinstance(job, Training) else None
+    rows = measurements(job.run_folder) if isinstance(job, Training) else []
     state = "begun" if rows else "waiting"
     step = str(rows[-1]["step"]) if rows else ""
     best_value = f"{best.metric} {best.value:.4g}" if best else ""
@@ -126,8 +126,8 @@ def _state_of(work: Work) -> list[str]:
     result = ""
     if figures:
         state = "done"
-        result = f"{figures[EVALUATE[work.matrix.evaluate].main]:.2f}"
-    return [work.name, state, step, best_value, best_step, result]
+        result = f"{figures[EVALUATE[job.matrix.evaluate].main]:.2f}"
+    return [job.name, state, step, best_value, best_step, result]
 
 
 class Command(NamedTuple):

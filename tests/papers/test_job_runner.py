@@ -1,4 +1,4 @@
-"""`tools.papers.runner`: commands get the signals that come to the program that runs them."""
+"""`tools.papers.job_runner`: commands get the signals that come to the program that runs them."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from onmt_entmax.cli import ending
-from tools.papers.runner import Runner, Stopped
+from tools.papers.job_runner import Runner, Stopped
 
 SLEEP = (sys.executable, "-c", "import time; time.sleep(10)")
 

@@ -1,7 +1,7 @@
-"""Run trainings, decodings and evaluations of a matrix, several at a time, until a signal comes.
+"""Run jobs of matrices, several at a time, until a signal comes.
 
-Each job of `Runner.do_all` is a thread that waits for one command after the other. The main thread
-gets the signals and passes them on to the commands, which save their state and end.
+Each job has a thread that waits for one command after the other. The main thread gets the signals
+and passes them on to the commands, which save their state and end.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 from onmt_entmax.systems import ending_signals
 from tools.papers.evaluation import EVALUATE
-from tools.papers.matrix import Work
-from tools.papers.run_figures import figures_of, measure
-from tools.papers.trained_options import dumped
+from tools.papers.job_figures import figures_of, measure
+from tools.papers.matrix import Job, Training
+from tools.papers.trained_options import to_yaml
 
 
 class Stopped(Exception):
@@ -128,69 +128,71 @@ class Runner:
                 process.send_signal(self.received)
         return process
 
-    def decode(self, work: Work, core: int | None = None) -> None:
+    def decode(self, job: Job, core: int | None = None) -> None:
         """Decode the text of a training or ensemble with its models.
 
         Args:
-            work: a training that is done, or an ensemble of such.
+            job: a training that is done, or an ensemble of such.
             core: processor on which to decode; None: any.
 
         Raises:
             Stopped: a signal came.
             UserError: the command failed.
         """
-        path = work.output.with_name("translate.yaml")
-        write_files({path: dumped(work.decoding_options())})
-        self.execute(["translate", "-config", str(path)], work.output.with_name("log.txt"), core)
+        path = job.output.with_name("translate.yaml")
+        write_files({path: to_yaml(job.decoding_options())})
+        self.execute(["translate", "-config", str(path)], job.output.with_name("log.txt"), core)
 
-    def _train(self, training: Work, core: int | None) -> None:
+    def _train(self, training: Training, core: int | None) -> None:
         """Start a training, or continue it; the command ends at once if the training is done.
 
         Raises:
             Stopped: a signal came.
-            UserError: the command failed, or the training to begin with is not done.
+            UserError: the command failed, or the training whose weights it starts from is not done.
         """
         path = training.folder / "config.yaml"
         command = ["train", "-config", str(path)]
-        beginning = training.beginning()
+        initial = training.initial_training()
         if checkpoint_steps(training.run_folder):
             command += ["-train_from", str(training.run_folder)]
-            if beginning is not None:  # its weights were taken at the first start
+            if initial is not None:  # its weights were taken at the first start
                 command += ["-reset_optim", "none"]
-        elif beginning is not None and figures_of(beginning) is None:
-            raise UserError(f"begins with {beginning.name}, which is not done; run that first")
-        write_files({path: dumped(training.training_options())})
+        elif initial is not None and figures_of(initial) is None:
+            raise UserError(f"begins with {initial.name}, which is not done; run that first")
+        write_files({path: to_yaml(training.training_options())})
         self.execute(command, training.folder / "log.txt", core)
 
-    def _do(self, work: Work) -> None:
+    def _run_job(self, job: Job) -> None:
         """Train, decode and measure on a free core, unless that is done; print what happens."""
         started = time.monotonic()
         core = self._free_cores.get()
         try:
-            if figures_of(work) is not None:
-                say(f"{work.name}: done before")
+            if self.received:
                 return
-            if work.seed is not None:
-                say(f"{work.name}: training, see {work.folder / 'log.txt'}")
-                self._train(work, core)
-            say(f"{work.name}: decoding")
-            self.decode(work, core)
-            name = EVALUATE[work.matrix.evaluate].main
-            value = measure(work)[name]
+            if figures_of(job) is not None:
+                say(f"{job.name}: done before")
+                return
+            if isinstance(job, Training):
+                say(f"{job.name}: training, see {job.folder / 'log.txt'}")
+                self._train(job, core)
+            say(f"{job.name}: decoding")
+            self.decode(job, core)
+            name = EVALUATE[job.matrix.evaluate].main
+            value = measure(job)[name]
             minutes = (time.monotonic() - started) / 60
-            say(f"{work.name}: {name} {value:.2f}, {minutes:.1f} minutes")
+            say(f"{job.name}: {name} {value:.2f}, {minutes:.1f} minutes")
         except Stopped:
-            pass  # `running.run` says so, once for all jobs
+            pass  # `run_matrices.run` says so, once for all jobs
         except (UserError, OSError) as error:
-            say(f"{work.name}: failed: {error}")
+            say(f"{job.name}: failed: {error}")
         finally:
             self._free_cores.put(core)
 
-    def do_all(self, works: Sequence[Work]) -> None:
-        """Train, decode and measure, several at a time; print errors, and go on with the others."""
+    def run_jobs(self, jobs: Sequence[Job]) -> None:
+        """Run jobs, several at a time; print errors, and go on with the others."""
         with ThreadPoolExecutor(self._jobs) as pool:
-            for future in [pool.submit(self._do, work) for work in works]:
-                future.result()  # raises errors that `_do` does not catch: bugs
+            for future in [pool.submit(self._run_job, job) for job in jobs]:
+                future.result()  # raises errors that `_run_job` does not catch: bugs
 
 
 def _error_in(printed: str) -> str:
