@@ -40,8 +40,9 @@ from onmt_entmax.report.tables import aligned_table
 from tools.bench.limited_run import run
 from tools.bench.peer_measures import Result, measure
 from tools.bench.peer_systems import SYSTEMS
+from tools.bench.peer_systems.data import Data
 from tools.bench.peer_systems.ours import OURS
-from tools.bench.peer_systems.system import Command, Data, PeerError, text_of
+from tools.bench.peer_systems.system import Command, PeerError, text_of
 
 _INSTALLATION = "To install the peers (with this package's torch==VERSION in each `pip install`):"
 _HEAD = ("system", "version", "parameters", "updates", "examples/s", "exact match", "words/s")

@@ -36,10 +36,10 @@ from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.sigmorphon_folder import SETTINGS
-from tools.papers.multilabel_corpora import MULTILABEL, multilabel
-from tools.papers.parallel_corpora import PARALLEL, parallel
-from tools.papers.shared_task import sigmorphon
-from tools.papers.snli_corpus import snli
+from tools.papers.multilabel_corpora import MULTILABEL, fetch_multilabel
+from tools.papers.parallel_corpora import PARALLEL, prepare_parallel
+from tools.papers.shared_task import fetch_sigmorphon
+from tools.papers.snli_corpus import fetch_snli
 
 # Options that only some corpora have.
 CORPORA_OF_OPTIONS = {
@@ -49,9 +49,9 @@ CORPORA_OF_OPTIONS = {
 }
 # Functions that fetch the corpora, but for parallel ones, which take further arguments.
 FETCH: dict[str, Callable[[argparse.Namespace], None]] = {
-    "sigmorphon": sigmorphon,
-    **{name: partial(multilabel, name) for name in MULTILABEL},
-    "snli": snli,
+    "sigmorphon": fetch_sigmorphon,
+    **{name: partial(fetch_multilabel, name) for name in MULTILABEL},
+    "snli": fetch_snli,
 }
 
 
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     options, more = parser.parse_known_args(arguments)
     _check_options(parser, options, more)
     if options.names[0] in PARALLEL:  # it is the only one
-        return parallel(options.names[0], options, more)
+        return prepare_parallel(PARALLEL[options.names[0]], options, more)
     for name in options.names:
         FETCH[name](options)
     return 0

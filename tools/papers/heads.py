@@ -33,9 +33,9 @@ from typing import Any
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import write_files
 from onmt_entmax.rules import whole
+from tools.papers.alpha_trajectory import read_trajectory
 from tools.papers.arguments import add_comparison, names_of
-from tools.papers.head_analysis import analyse
-from tools.papers.head_attention import read_trajectory
+from tools.papers.head_analysis import Texts, analyse
 from tools.papers.head_maps import Shown, draw_heads
 from tools.papers.head_pictures import (
     draw_alphas,
@@ -109,21 +109,28 @@ def main(arguments: Sequence[str]) -> int:
     """Print and write the analyses; return the exit status."""
     options = parse_arguments(arguments)
     names = names_of(options)
-    words = interrogatives(options)
+    texts = Texts(
+        options.source,
+        options.target,
+        options.transforms,
+        options.limit,
+        options.batch_size,
+        interrogatives(options),
+    )
     models: dict[str, Any] = {}
     examples: dict[str, list[Shown]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
-        analysis = analyse(options, folder, name, words)
+        analysis = analyse(folder, name, texts)
         models[name] = analysis.measures
         for picture, shown in analysis.examples.items():
             examples[picture] += shown
     print(overview(models), specialised(models), sep="\n\n")
-    texts = write_texts(models, options.out)
+    written = write_texts(models, options.out)
     tokens = [token for shown in examples.values() for one in shown for token in one.tokens]
     set_style([*names, *tokens])  # with fonts that have their characters
     figures = draw_all(models, examples, options.models)
     pictures = [write(figure, options.out / name) for name, figure in figures.items()]
-    print(f"\nwritten: {', '.join([*texts, *pictures])}")
+    print(f"\nwritten: {', '.join([*written, *pictures])}")
     return 0
 
 

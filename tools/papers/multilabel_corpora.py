@@ -31,7 +31,7 @@ CAL500_TRAINING = 400  # rows of cal500's training file
 CAL500_SEED = 500
 
 
-def multilabel(name: str, options: argparse.Namespace) -> None:
+def fetch_multilabel(name: str, options: argparse.Namespace) -> None:
     """Fetch a multi-label data set, one of `MULTILABEL`.
 
     Args:

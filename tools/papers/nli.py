@@ -19,15 +19,8 @@ from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_object, write_files
 from onmt_entmax.sparse import entmax_loss
-from tools.papers.nli_data import (
-    Encoded,
-    Pair,
-    count_words,
-    encode,
-    hold_out,
-    make_batch,
-    read_pairs,
-)
+from tools.papers.nli_batches import Encoded, encode, make_batch
+from tools.papers.nli_data import Pair, count_words, hold_out, read_pairs
 from tools.papers.nli_model import Classifier, Settings, alpha_of
 from tools.papers.nli_predictions import Measures, measure, predict
 
@@ -192,8 +185,22 @@ def _batches(encoded: Sequence[Encoded], size: int) -> list[list[Encoded]]:
     return [batches[index] for index in torch.randperm(len(batches)).tolist()]
 
 
-def load(folder: Path) -> tuple[Settings, list[str], Classifier]:
-    """Return settings, vocabulary and model that `train` has written.
+class Run(NamedTuple):
+    """A trained classifier.
+
+    Attributes:
+        settings: its configuration.
+        words: its vocabulary, in the order of ids.
+        model: in its best epoch.
+    """
+
+    settings: Settings
+    words: list[str]
+    model: Classifier
+
+
+def load(folder: Path) -> Run:
+    """Return the classifier that `train` has written to a folder.
 
     Raises:
         UserError: a file cannot be read, or holds something else.
@@ -205,4 +212,4 @@ def load(folder: Path) -> tuple[Settings, list[str], Classifier]:
         model.load_state_dict(safetensors.torch.load_file(folder / "model.safetensors"))
     except (KeyError, TypeError, RuntimeError, OSError, safetensors.SafetensorError) as error:
         raise UserError(f"{folder}: not a run of `nli train`, or damaged: {error}") from None
-    return settings, words, model
+    return Run(settings, words, model)

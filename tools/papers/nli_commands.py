@@ -15,13 +15,14 @@ from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.report.tables import aligned_table
 from tools.papers import nli
 from tools.papers.arguments import names_of
-from tools.papers.nli_data import LABELS, Pair, encode, read_pairs
+from tools.papers.nli_batches import encode
+from tools.papers.nli_data import LABELS, Pair, read_pairs
 from tools.papers.nli_model import Settings
 from tools.papers.nli_picture import draw_premise
 from tools.papers.nli_predictions import Measures, Prediction, measure, predict
 from tools.papers.pictures import set_style, write
-from tools.papers.published import spread
 from tools.papers.settings_file import read_settings
+from tools.papers.spread import spread
 
 
 def train(options: argparse.Namespace) -> None:
@@ -73,7 +74,7 @@ def evaluate(options: argparse.Namespace) -> None:
     print(aligned_table(rows))
     if len(options.models) > 1:
         means = [["attention", "runs", "accuracy", "attended"]]
-        means += [[kind, str(len(runs)), *_cells(runs)] for kind, runs in by_attention.items()]
+        means += [[kind, str(len(some)), *_cells(some)] for kind, some in by_attention.items()]
         print("\n" + aligned_table(means))
 
 

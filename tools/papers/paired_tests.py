@@ -12,7 +12,7 @@ from tools.papers.job_figures import figures_of
 from tools.papers.matrix import Matrix
 from tools.papers.results import Table
 
-SAMPLES = 1000
+SAMPLES = 1000  # bootstrap samples of a test
 
 
 def tests_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:

@@ -13,7 +13,7 @@ URL = "https://nlp.stanford.edu/projects/snli"
 ARCHIVE = "snli_1.0.zip"
 
 
-def snli(options: argparse.Namespace) -> None:
+def fetch_snli(options: argparse.Namespace) -> None:
     """Fetch and unpack SNLI, and print the checksum of its archive.
 
     Raises:

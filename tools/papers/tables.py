@@ -16,32 +16,6 @@ matrix now has is refused.
 where `prepare` writes it. <run>/test.json records figures, date and checksums. Called again, it
 prints them. It refuses other weights, texts or options; with --again it measures anew, continues
 after a stop, and keeps all records.
-
-A matrix file is YAML:
-
-    base: pilot.yaml               # the configuration of all runs, beside this file or in the
-                                   # current folder, to which all other paths are relative
-    run: run/matrix-pilot          # the folder of the runs
-    seeds: [1, 2, 3]
-    options: {train_steps: 3000}   # changes to the base, the same for all cells
-    cells:                         # or the name of a file of cells
-      softmax: {generator_function: softmax}
-      smoothed: {label_smoothing: 0.1, translate: {beam_size: 10}}
-      longer: {begin_with: smoothed, learning_rate: 0.0005}  # starts from its weights
-    translate: {beam_size: 5}      # options of `onmt-entmax translate`
-    source: run/pilot/data/dev.src
-    reference: run/pilot/data/dev.tgt
-    evaluate: sigmorphon           # or bleu
-    ensemble: true                 # also decode with all seeds of a cell (default)
-    paper: medium                  # compare with a published Table 1; optional: high or medium
-                                   # (inflection), de-en, ja-en, ro-en, en-de (Transformers), or
-                                   # table2 (pairs)
-
-A table of several pairs of languages has, instead of base, source and reference,
-
-    pairs:                         # each has the cells, and a folder below `run`
-      de-en: {base: de-en.yaml, source: iwslt/val.de, reference: iwslt/val.en}
-      en-de: {base: en-de.yaml, source: iwslt/val.en, reference: iwslt/val.de}
 """
 
 from __future__ import annotations
@@ -56,6 +30,7 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
+from tools.papers import matrix_file
 from tools.papers.evaluation import EVALUATE
 from tools.papers.figure_runs import draw_curves
 from tools.papers.held_out import measure_test_sets
@@ -152,7 +127,7 @@ COMMANDS = {
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argument_parser(__doc__)
+    parser = argument_parser(f"{__doc__}\n{matrix_file.__doc__}")
     commands = parser.add_subparsers(required=True, dest="command")
     for name, command in COMMANDS.items():
         add = commands.add_parser(name, help=command.purpose).add_argument
