@@ -10,7 +10,8 @@ import pytest
 from tests.in_process import exit_status, refusal
 from tests.papers.matrices import write_matrix
 from tools.papers import held_out, tables
-from tools.papers.job_runner import Runner, Stopped
+from tools.papers.commands import Stopped
+from tools.papers.job_runner import Runner
 from tools.papers.matrix import Job
 
 NAMES = ["one seed 1", "one seed 2", "one ensemble"]

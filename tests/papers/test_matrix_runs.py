@@ -16,7 +16,7 @@ from tests.in_process import exit_status, refusal
 from tests.papers.matrices import read_matrix, write_matrix
 from tests.toy import DEVELOPMENT_PAIRS
 from tools.papers import evaluation, job_figures, results, tables
-from tools.papers.job_runner import Runner
+from tools.papers.commands import Commands
 from tools.papers.matrix import Job, Matrix
 
 RUNS = ("seed-1", "seed-2", "ensemble")
@@ -70,10 +70,10 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that a matrix wants to run, in place of running them."""
     commands: list[list[str]] = []
 
-    def execute(runner: Runner, command: list[str], *_: object) -> None:
+    def execute(_: Commands, command: list[str], *more: object) -> None:
         commands.append(command)
 
-    monkeypatch.setattr(Runner, "execute", execute)
+    monkeypatch.setattr(Commands, "execute", execute)
     return commands
 
 

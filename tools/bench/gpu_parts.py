@@ -10,12 +10,13 @@ from tools.bench.attention import Timing, time_shapes
 from tools.bench.gpu_decoding import time_decoding
 from tools.bench.gpu_device import Device, Result
 from tools.bench.gpu_encoder import time_encoder
+from tools.bench.gpu_graph_checks import check_graphs
 from tools.bench.gpu_loss_checks import check_loss
 from tools.bench.gpu_printing import print_attention, print_checks, print_steps, print_table
 from tools.bench.gpu_sizes import CPU_SIZES, GRAPH_CHECK_SIZES, STEP_SIZES, UPDATE_CHECK_SIZES
 from tools.bench.gpu_steps import time_steps
 from tools.bench.gpu_tables import time_losses, time_mappings
-from tools.bench.gpu_update_checks import check_graphs, check_updates
+from tools.bench.gpu_update_checks import check_updates
 
 BATCHES_OF_GRAPHS = 6  # of each size
 # Titles of tables.

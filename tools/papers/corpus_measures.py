@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tools.papers.head_attention import Floats
 from tools.papers.head_measures import (
@@ -35,7 +36,7 @@ class Mean:
         self.count = 0
         self._total: Any = 0.0  # (layers, heads) or (layers,)
 
-    def add(self, values: Floats) -> None:
+    def add(self, values: NDArray[Any]) -> None:
         """Add values `(layers, heads, number)` or `(layers, number)`."""
         self._total += values.sum(-1)
         self.count += values.shape[-1]

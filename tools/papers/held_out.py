@@ -16,10 +16,11 @@ from typing import Any, TypedDict
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.tables import aligned_table
+from tools.papers.commands import Commands, Stopped
 from tools.papers.evaluation import EVALUATE
 from tools.papers.held_out_record import read_record
 from tools.papers.job_figures import figures_of
-from tools.papers.job_runner import Runner, Stopped, say
+from tools.papers.job_runner import Runner, say
 from tools.papers.matrix import Job, Matrix
 from tools.papers.matrix_file import CHOSEN_TO_DECODE
 
@@ -36,8 +37,9 @@ def measure_test_sets(options: argparse.Namespace, matrices: Sequence[Matrix]) -
         remaining = _measured_again(jobs)
     else:
         remaining = [job for job in jobs if not _is_measured(job)]
-    runner = Runner([None])
-    with runner.passing_signals_on():
+    commands = Commands()
+    runner = Runner(commands, [None])
+    with commands.passing_signals_on():
         for job in remaining:
             _measure(job, runner)
     for matrix in matrices:

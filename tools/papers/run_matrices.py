@@ -11,6 +11,7 @@ from typing import Any
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
+from tools.papers.commands import Commands
 from tools.papers.job_figures import figures_of
 from tools.papers.job_runner import Runner, say
 from tools.papers.matrix import Cell, Job, Matrix, Training
@@ -71,14 +72,15 @@ def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     chosen = [(matrix, chosen_trainings(matrix, options)) for matrix in matrices]
     for matrix, trainings in chosen:  # all, before hours are spent on the first
         check(matrix, trainings)
-    runner = Runner(cores)
+    commands = Commands()
+    runner = Runner(commands, cores)
     jobs: list[Job] = []
-    with runner.passing_signals_on():
+    with commands.passing_signals_on():
         for matrix, trainings in chosen:
             jobs += _run_matrix(runner, matrix, trainings)
-    if runner.received:
+    if commands.received:
         say("stopped; the same command continues")
-        return 128 + runner.received
+        return 128 + commands.received
     undone = [job.name for job in jobs if figures_of(job) is None]
     if undone:
         say(f"not done: {', '.join(undone)}; the same command tries again")
