@@ -15,7 +15,7 @@ from tools.papers.corpus_measures import Measures
 from tools.papers.forced_steps import Pair, read_pairs
 from tools.papers.head_attention import attend, head_alphas
 from tools.papers.head_examples import Examples
-from tools.papers.head_maps import Shown
+from tools.papers.head_maps import HeadMap
 
 
 class Analysis(NamedTuple):
@@ -28,7 +28,7 @@ class Analysis(NamedTuple):
     """
 
     measures: dict[str, Any]
-    examples: dict[str, list[Shown]]
+    examples: dict[str, list[HeadMap]]
 
 
 class Texts(NamedTuple):

@@ -9,7 +9,7 @@ from tools.papers.corpus_measures import Measures
 from tools.papers.forced_steps import Pair
 from tools.papers.head_attention import Floats, attend
 from tools.papers.head_choice import Head, most_varied, ranked
-from tools.papers.head_maps import Shown
+from tools.papers.head_maps import HeadMap
 from tools.papers.head_measures import clusters, divided_positions, interrogation
 from tools.papers.head_summary import EncoderSummary
 
@@ -35,15 +35,15 @@ class Examples:
         # Weights (layers, heads, queries, keys) of the sentences that were shown.
         self._weights: dict[int, Floats] = {}
 
-    def _shown(self, head: Head, index: int, caption: str) -> Shown:
-        """Return a head's attention in one sentence."""
+    def _map(self, head: Head, index: int, caption: str) -> HeadMap:
+        """Return the attention of a head in one sentence."""
         if index not in self._weights:
             ((_, weights),) = attend(self._loaded, [self._pairs[index]])
             self._weights[index] = weights["encoder"]
         title = f"{self._name}: encoder {head.layer}.{head.head}, alpha {head.alpha:.2f}\n{caption}"
-        return Shown(title, self._weights[index][head.indices], self._pairs[index][0])
+        return HeadMap(title, self._weights[index][head.indices], self._pairs[index][0])
 
-    def of_merging_and_position(self, encoder: EncoderSummary) -> dict[str, list[Shown]]:
+    def of_merging_and_position(self, encoder: EncoderSummary) -> dict[str, list[HeadMap]]:
         """Return the head that merges most, and the surest of the token before, in one sentence.
 
         The sentence is that with the most parts of words, the first of several.
@@ -52,8 +52,8 @@ class Examples:
         merging = ranked(encoder["merging"], encoder["alpha"])[0]
         positional = ranked(encoder["positional"]["-1"]["median_weight"], encoder["alpha"])[0]
         return {
-            "merging": [self._shown(merging, index, f"score {merging.score:.1%}")],
-            "positional": [self._shown(positional, index, f"confidence {positional.score:.1%}")],
+            "merging": [self._map(merging, index, f"score {merging.score:.1%}")],
+            "positional": [self._map(positional, index, f"confidence {positional.score:.1%}")],
         }
 
     def _divided_tokens(self, index: int) -> int:
@@ -62,7 +62,7 @@ class Examples:
 
     def of_interrogation(
         self, encoder: EncoderSummary, words: frozenset[str]
-    ) -> dict[str, list[Shown]]:
+    ) -> dict[str, list[HeadMap]]:
         """Return the head that attends most to question marks, in up to two sentences.
 
         They are the first question with an interrogative word, and the first other sentence with
@@ -80,7 +80,7 @@ class Examples:
         for is_question, caption in ((True, "a question"), (False, "no question")):
             index = self._first_with_interrogative(words, is_question)
             if index is not None:
-                shown.append(self._shown(head, index, caption))
+                shown.append(self._map(head, index, caption))
         return {"interrogation": shown} if shown else {}
 
     def _first_with_interrogative(self, words: frozenset[str], is_question: bool) -> int | None:
@@ -91,7 +91,7 @@ class Examples:
                 return index
         return None
 
-    def of_contrast(self, measures: Measures) -> dict[str, list[Shown]]:
+    def of_contrast(self, measures: Measures) -> dict[str, list[HeadMap]]:
         """Return one head in two sentences of equal length where its density differs most."""
         lengths = {index: len(source) for index, source in self._sources.items()}
         contrast = most_varied(measures, lengths)
@@ -100,5 +100,5 @@ class Examples:
         shown = []
         for index in (contrast.denser, contrast.sparser):
             density = measures.density[index][contrast.head.indices]
-            shown.append(self._shown(contrast.head, index, f"density {density:.0%}"))
+            shown.append(self._map(contrast.head, index, f"density {density:.0%}"))
         return {"contrast": shown}

@@ -16,7 +16,7 @@ BESIDE = 0.75  # room for tokens at the left of a map
 ABOVE = 0.95  # room for title and tokens above it
 
 
-class Shown(NamedTuple):
+class HeadMap(NamedTuple):
     """A head's attention in one sentence.
 
     Attributes:
@@ -30,7 +30,7 @@ class Shown(NamedTuple):
     tokens: Sequence[str]
 
 
-def draw_heads(shown: Sequence[Shown], across: int) -> Figure:
+def draw_heads(shown: Sequence[HeadMap], across: int) -> Figure:
     """Draw attention of heads, at most `across` side by side (Figures 7 to 10)."""
     across = min(len(shown), across)
     rows = math.ceil(len(shown) / across)

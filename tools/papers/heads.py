@@ -36,7 +36,7 @@ from onmt_entmax.rules import whole
 from tools.papers.alpha_trajectory import read_trajectory
 from tools.papers.arguments import add_comparison, names_of
 from tools.papers.head_analysis import Texts, analyse
-from tools.papers.head_maps import Shown, draw_heads
+from tools.papers.head_maps import HeadMap, draw_heads
 from tools.papers.head_pictures import (
     draw_alphas,
     draw_densities,
@@ -80,7 +80,7 @@ def interrogatives(options: argparse.Namespace) -> frozenset[str]:
 
 
 def draw_all(
-    models: Mapping[str, Any], examples: Mapping[str, Sequence[Shown]], folders: Sequence[Path]
+    models: Mapping[str, Any], examples: Mapping[str, Sequence[HeadMap]], folders: Sequence[Path]
 ) -> dict[str, Figure]:
     """Return all figures by the names of their files.
 
@@ -108,7 +108,7 @@ def draw_all(
 def main(arguments: Sequence[str]) -> int:
     """Print and write the analyses; return the exit status."""
     options = parse_arguments(arguments)
-    names = names_of(options)
+    names = names_of(options.names, options.models)
     texts = Texts(
         options.source,
         options.target,
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str]) -> int:
         interrogatives(options),
     )
     models: dict[str, Any] = {}
-    examples: dict[str, list[Shown]] = defaultdict(list)
+    examples: dict[str, list[HeadMap]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
         analysis = analyse(folder, name, texts)
         models[name] = analysis.measures

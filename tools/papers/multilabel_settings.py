@@ -9,7 +9,7 @@ from pathlib import Path
 from onmt_entmax.config import declared, option
 from onmt_entmax.rules import Rule, whole
 from tools.papers.multilabel_data import Examples, read_examples
-from tools.papers.multilabel_loss import Grid
+from tools.papers.multilabel_grid import Grid
 
 NAMED = {"logistic": None, "softmax": 1.0, "sparsemax": 2.0, "entmax15": 1.5}  # alphas of losses
 PUBLISHED = ("scene", "emotions", "birds", "cal500", "reuters")  # data sets of the paper

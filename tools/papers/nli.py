@@ -41,8 +41,6 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
     Raises:
         UserError: a file cannot be read or written, or the folder is there already.
     """
-    if bool(settings.dev) == bool(settings.held_out):
-        raise UserError("give either dev, a file that chooses the epoch, or held_out, a share")
     if out.exists():
         raise UserError(f"{out}: is there already; name another folder")
     pairs, selection = _read_data(settings)
@@ -60,7 +58,7 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
         files: dict[Path, str | bytes] = {out / "metrics.jsonl": metrics}
         if best is None or measures.accuracy > best.accuracy:
             best = measures
-            files |= _model_files(out, settings, words, model)
+            files |= _model_files(out, Run(settings, words, model))
         write_files(files)  # together, so that the model is that of the best epoch
         say(
             f"epoch {epoch}/{settings.epochs}  loss {trained.loss:.4f}  "
@@ -83,22 +81,23 @@ def _read_data(settings: Settings) -> tuple[list[Pair], list[Pair]]:
     """Return the pairs to train on, and those that choose the epoch.
 
     Raises:
-        UserError: a file cannot be read, or there are too few premises to hold out.
+        UserError: a file cannot be read, there are too few premises to hold out, or the settings
+            name both or neither of a file and a share.
     """
+    if bool(settings.dev) == bool(settings.held_out):
+        raise UserError("give either dev, a file that chooses the epoch, or held_out, a share")
     pairs = read_pairs(Path(settings.train), settings.lowercase)
     if settings.dev:
         return pairs, read_pairs(Path(settings.dev), settings.lowercase)
     return hold_out(pairs, settings.held_out)
 
 
-def _model_files(
-    out: Path, settings: Settings, words: Sequence[str], model: Classifier
-) -> dict[Path, str | bytes]:
-    """Return the contents of a model's files, which `load` reads."""
-    description = json.dumps({"settings": asdict(settings), "words": words}, ensure_ascii=False)
+def _model_files(out: Path, run: Run) -> dict[Path, str | bytes]:
+    """Return the contents of a run's files, which `load` reads."""
+    content = {"settings": asdict(run.settings), "words": run.words}
     return {
-        out / "model.json": description,
-        out / "model.safetensors": safetensors.torch.save(model.state_dict()),
+        out / "model.json": json.dumps(content, ensure_ascii=False),
+        out / "model.safetensors": safetensors.torch.save(run.model.state_dict()),
     }
 
 

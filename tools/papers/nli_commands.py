@@ -62,8 +62,8 @@ def evaluate(options: argparse.Namespace) -> None:
     refuse_overwriting([options.data], [options.output])
     rows = [["run", "attention", "seed", "accuracy", "attended"]]
     by_attention: dict[str, list[Measures]] = {}
-    runs = [predict_file(folder, options.data) for folder in options.models]
-    for folder, run in zip(options.models, runs, strict=True):
+    runs = [predict_file(folder, options.data) for folder in options.runs]
+    for folder, run in zip(options.runs, runs, strict=True):
         measures = measure(*run)
         attention = str(run.settings.attention)
         by_attention.setdefault(attention, []).append(measures)
@@ -72,7 +72,7 @@ def evaluate(options: argparse.Namespace) -> None:
         write_files({options.output: _json_lines(runs[-1])})
     print(_summary(runs[-1].pairs))  # those of other runs differ at most in the case of letters
     print(aligned_table(rows))
-    if len(options.models) > 1:
+    if len(options.runs) > 1:
         means = [["attention", "runs", "accuracy", "attended"]]
         means += [[kind, str(len(some)), *_cells(some)] for kind, some in by_attention.items()]
         print("\n" + aligned_table(means))
@@ -109,7 +109,7 @@ def figures(options: argparse.Namespace) -> None:
     Raises:
         UserError: a line has no pair, or a run no attention.
     """
-    folders = zip(names_of(options), options.models, strict=True)
+    folders = zip(names_of(options.names, options.runs), options.runs, strict=True)
     runs = {name: predict_file(run, options.data) for name, run in folders}
     pairs = next(iter(runs.values())).pairs  # as the first run reads them, in its case
     index_of = {pair.line: index for index, pair in enumerate(pairs)}

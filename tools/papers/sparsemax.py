@@ -131,7 +131,7 @@ def _add_figures(add: Add) -> None:
 
 def _add_runs(add: Add) -> None:
     """Add the arguments of commands that read runs."""
-    add("models", nargs="+", type=Path, metavar="RUN", help="folders of runs")
+    add("runs", nargs="+", type=Path, metavar="RUN", help="folders of runs")
     add("--data", type=Path, required=True, metavar="FILE", help="pairs")
 
 
