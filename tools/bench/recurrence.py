@@ -112,11 +112,11 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
         {
             "contender": name,
             **figures_of(steps[name], work, reference, speed),
-            "loss": round(contenders[name].loss, 3),
+            "loss": round(contender.loss, 3),
             "target_fill": round(work.fill, 3),
             **conditions,
         }
-        for name in names
+        for name, contender in contenders.items()
     ]
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from tools.papers.figure_sentence import Sentence
 from tools.papers.forced_columns import Entry, columns_of
-from tools.papers.pictures import INK, PAGE, SOFT, Figure, measuring_figure
+from tools.papers.pictures import INK, PAGE, SOFT, measuring_figure
+from tools.papers.plotting import Figure
 
 # Inches.
 LINE = 0.155  # height of a line

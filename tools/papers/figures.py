@@ -48,7 +48,8 @@ from tools.papers.figure_runs import draw_curves, draw_time
 from tools.papers.figure_sentence import Sentence, sentence
 from tools.papers.figure_sparsity import draw_sparsity
 from tools.papers.figure_sweep import draw_sweep
-from tools.papers.pictures import Figure, set_style, stem_of, write
+from tools.papers.pictures import set_style, stem_of, write
+from tools.papers.plotting import Figure
 from tools.papers.sparsity_tables import table3, write_tables
 
 ALPHA: Any = number(1, 10**6)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from tools.papers.head_attention import Floats
 from tools.papers.heat_maps import heat_map, heat_scale
-from tools.papers.pictures import PAGE, Figure, pyplot
+from tools.papers.pictures import PAGE
+from tools.papers.plotting import Figure, pyplot
 
 # Inches.
 LARGEST_CELL = 0.17

@@ -45,7 +45,8 @@ from tools.papers.head_pictures import (
     draw_trajectories,
 )
 from tools.papers.head_tables import overview, page, specialised
-from tools.papers.pictures import Figure, set_style, write
+from tools.papers.pictures import set_style, write
+from tools.papers.plotting import Figure
 
 INTERROGATIVES = {
     "de": "wer wen wem wessen was wann wo woher wohin warum wieso weshalb wie welche welcher "
