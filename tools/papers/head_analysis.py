@@ -75,9 +75,9 @@ def analyse(folder: Path, name: str, texts: Texts) -> Analysis:
     return Analysis(
         measures={"model": str(folder), "sentences": len(pairs), **summaries},
         examples={
-            **examples.of_merging_and_position(summaries["encoder"]),
-            **examples.of_interrogation(summaries["encoder"], texts.interrogatives),
-            **examples.of_contrast(measures["encoder"]),
+            **examples.merging_and_positional_maps(summaries["encoder"]),
+            **examples.interrogation_maps(summaries["encoder"], texts.interrogatives),
+            **examples.contrast_maps(measures["encoder"]),
         },
     )
 

@@ -17,7 +17,7 @@ READABLE = range(7, 15)  # source lengths of example sentences; if there are non
 
 
 class Examples:
-    """Sentences in which heads of a model's encoder show what they do.
+    """Maps of a model's encoder heads in sentences that show what these do, by picture.
 
     Args:
         name: of the model, for titles.
@@ -32,7 +32,7 @@ class Examples:
         sources = {index: source for index, (source, _) in enumerate(pairs)}
         readable = {index: source for index, source in sources.items() if len(source) in READABLE}
         self._sources = readable or sources
-        # Weights (layers, heads, queries, keys) of the sentences that were shown.
+        # Weights (layers, heads, queries, keys) of the sentences that have maps.
         self._weights: dict[int, Floats] = {}
 
     def _map(self, head: Head, index: int, caption: str) -> HeadMap:
@@ -43,10 +43,10 @@ class Examples:
         title = f"{self._name}: encoder {head.layer}.{head.head}, alpha {head.alpha:.2f}\n{caption}"
         return HeadMap(title, self._weights[index][head.indices], self._pairs[index][0])
 
-    def of_merging_and_position(self, encoder: EncoderSummary) -> dict[str, list[HeadMap]]:
-        """Return the head that merges most, and the surest of the token before, in one sentence.
+    def merging_and_positional_maps(self, encoder: EncoderSummary) -> dict[str, list[HeadMap]]:
+        """Return maps of the head that merges most, and of the one surest of the token before.
 
-        The sentence is that with the most parts of words, the first of several.
+        Their sentence is the first with the most parts of words.
         """
         index = max(self._sources, key=self._divided_tokens)
         merging = ranked(encoder["merging"], encoder["alpha"])[0]
@@ -60,7 +60,7 @@ class Examples:
         """Return how many tokens of a source are parts of words."""
         return len(divided_positions(clusters(self._sources[index])))
 
-    def of_interrogation(
+    def interrogation_maps(
         self, encoder: EncoderSummary, words: frozenset[str]
     ) -> dict[str, list[HeadMap]]:
         """Return the head that attends most to question marks, in up to two sentences.
@@ -76,12 +76,12 @@ class Examples:
         if scores is None:
             return {}
         head = ranked(scores, encoder["alpha"])[0]
-        shown = []
+        maps = []
         for is_question, caption in ((True, "a question"), (False, "no question")):
             index = self._first_with_interrogative(words, is_question)
             if index is not None:
-                shown.append(self._map(head, index, caption))
-        return {"interrogation": shown} if shown else {}
+                maps.append(self._map(head, index, caption))
+        return {"interrogation": maps} if maps else {}
 
     def _first_with_interrogative(self, words: frozenset[str], is_question: bool) -> int | None:
         """Return the first question, or other sentence, with an interrogative word, if any."""
@@ -91,14 +91,14 @@ class Examples:
                 return index
         return None
 
-    def of_contrast(self, measures: Measures) -> dict[str, list[HeadMap]]:
+    def contrast_maps(self, measures: Measures) -> dict[str, list[HeadMap]]:
         """Return one head in two sentences of equal length where its density differs most."""
         lengths = {index: len(source) for index, source in self._sources.items()}
         contrast = most_varied(measures, lengths)
         if contrast is None:
             return {}
-        shown = []
+        maps = []
         for index in (contrast.denser, contrast.sparser):
             density = measures.density[index][contrast.head.indices]
-            shown.append(self._map(contrast.head, index, f"density {density:.0%}"))
-        return {"contrast": shown}
+            maps.append(self._map(contrast.head, index, f"density {density:.0%}"))
+        return {"contrast": maps}
