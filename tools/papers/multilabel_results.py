@@ -88,13 +88,16 @@ class ResultFiles(NamedTuple):
         return cls(folder / f"{name}.json", folder / f"{name}.predictions.jsonl")
 
     def read(self, key: Mapping[str, Any]) -> Result | None:
-        """Return the result; None if a file is missing or the result has another key."""
+        """Return the result; None if a file is missing, or the result has another key or form."""
         if not (self.result.is_file() and self.predictions.is_file()):
             return None
         recorded = read_object(self.result)
+        names = Result.__annotations__
         if any(recorded.get(name) != value for name, value in key.items()):
             return None
-        result: Any = {name: recorded[name] for name in Result.__annotations__}
+        if not recorded.keys() >= names.keys():  # written by another version
+            return None
+        result: Any = {name: recorded[name] for name in names}
         return result
 
     def write(self, key: Mapping[str, Any], result: Result, predictions: Iterable[str]) -> None:
