@@ -37,7 +37,16 @@ def test_unusable_processors_are_refused(names: str, message: str) -> None:
         processors(names, 2)
 
 
-def test_a_system_that_binds_no_process_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "sched_getaffinity")
-    with pytest.raises(UserError, match="binds no process to a processor"):
-        processors("0,2", 2)
+class TestSystemsThatBindNoProcess:
+    """Windows and macOS."""
+
+    @pytest.fixture(autouse=True)
+    def no_binding(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delattr(os, "sched_getaffinity")
+
+    def test_refuse_names_of_processors(self) -> None:
+        with pytest.raises(UserError, match="--cores: this system binds no process"):
+            processors("0,2", 2)
+
+    def test_choose_the_processors_of_jobs(self) -> None:
+        assert processors("", 2) == [None, None]

@@ -33,7 +33,7 @@ def check_graphs(device: Device, size: Size, count: int) -> Result:
     torch.manual_seed(3)
     network = size.network
     alpha = "1.5" if isinstance(network, Lstm) else network.other_alpha
-    model = network.model(alpha, DROPOUT).to(device.device)
+    model = network.our_model(alpha, DROPOUT).to(device.device)
     step = StaticStep(model, network.corpus.vocabularies, Shapes(size.pairs), graphs="check")
     what = f"graphs {network.name} {size.pairs} pairs"
     batches = size.batches(count)

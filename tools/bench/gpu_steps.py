@@ -48,7 +48,7 @@ class StepVariant:
 
     Attributes:
         kind: whose steps, and how they are taken.
-        alpha: as `Network.model` takes it; only a name if the kind is "stock".
+        alpha: as `Network.our_model` takes it; only a name if the kind is "stock".
         tf32: whether matrix products are in TF32.
     """
 
@@ -75,8 +75,10 @@ class StepVariant:
         vocabularies = network.corpus.vocabularies
         pad = vocabularies.target.pad
         if self.kind == "stock":
-            return StockStep(network.stock(network.dropout).to(device.device), pad, device.device)
-        model = network.model(self.alpha, network.dropout).to(device.device)
+            return StockStep(
+                network.stock_model(network.dropout).to(device.device), pad, device.device
+            )
+        model = network.our_model(self.alpha, network.dropout).to(device.device)
         if self.kind == "packed":
             return PackedStep(model, pad, device.device)
         graphs = "on" if self.kind == "graph" else "off"

@@ -37,7 +37,7 @@ class Mapping(NamedTuple):
     """The mapping of a checked model, and the kind of its attention.
 
     Attributes:
-        alpha: as `Network.model` takes it.
+        alpha: as `Network.our_model` takes it.
         is_mlp: whether an LSTM's attention is additive (`mlp`), not multiplicative.
     """
 
@@ -89,7 +89,7 @@ def _largest_error(computed: Sequence[Tensor], exact: Sequence[Tensor]) -> float
 
 def _model_of(network: Network, mapping: Mapping) -> SparseNMTModel:
     """Return a model without dropout."""
-    model = network.model(mapping.alpha, dropout=0.0)
+    model = network.our_model(mapping.alpha, dropout=0.0)
     if mapping.is_mlp:
         alpha = float(mapping.alpha)
         model.decoder.attn = EntmaxGlobalAttention(network.hidden, "mlp", alpha)
