@@ -12,7 +12,7 @@ from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
-from tools.bench.audit import Counts, audited
+from tools.bench.audit import Counts, audited_by_trainings
 from tools.bench.planted_errors import PlantedTable, plant
 
 # --- planted errors ---
@@ -75,7 +75,7 @@ def called_audit(folder: Path, function: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(audit, "audit", lambda options, flags: calls.append((options, flags)))
     options = Namespace(model=None, language="x", layers=1, size=16, folds=2)
     options.updates, options.baseline_updates = 40, 80
-    audited(folder, function, options)
+    audited_by_trainings(folder, function, options)
     ((called, flags),) = calls
     return Audit(int(called.updates), flags)
 

@@ -11,7 +11,7 @@ from onmt_entmax.translator import Translator
 from tests.in_process import exit_status, refusal
 from tests.inflection_models import write_model
 from tests.reports import record
-from tools.papers import errors, word_errors
+from tools.papers import dev_words, error_kinds, errors
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,10 @@ from tools.papers import errors, word_errors
     ],
 )
 def test_kinds_of_errors(form: str, prediction: str, kind: str) -> None:
-    word = word_errors.Word(
+    word = dev_words.Word(
         "x", ("V",), "lemma", form, prediction, level="none", probability=0.5, right=False
     )
-    assert word_errors.error_kind(word) == kind
+    assert error_kinds.error_kind(word) == kind
 
 
 class Report(NamedTuple):

@@ -17,7 +17,8 @@ from onmt_entmax.nn.transformer import KINDS, alpha_parameters, attentions
 from tests.models import small_transformer, vocabularies_of
 from tests.papers.texts import write_texts
 from tools.papers import heads
-from tools.papers.head_attention import attend, read_trajectory
+from tools.papers.alpha_trajectory import read_trajectory
+from tools.papers.head_attention import attend
 
 VOCABULARIES = vocabularies_of(["who", "is", "b￭", "c", "￭?", "￭."], "uvw")
 SOURCES = ["c", "who is b￭ c ￭?", "c is who ￭.", "b￭ c is c ￭."]

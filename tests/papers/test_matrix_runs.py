@@ -15,9 +15,9 @@ from onmt_entmax.errors import UserError
 from tests.in_process import exit_status, refusal
 from tests.papers.matrices import read_matrix, write_matrix
 from tests.toy import DEVELOPMENT_PAIRS
-from tools.papers import evaluation, results, run_figures, tables
-from tools.papers.matrix import Matrix, Work
-from tools.papers.runner import Runner
+from tools.papers import evaluation, job_figures, results, tables
+from tools.papers.commands import Commands
+from tools.papers.matrix import Job, Matrix
 
 RUNS = ("seed-1", "seed-2", "ensemble")
 
@@ -70,10 +70,10 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that a matrix wants to run, in place of running them."""
     commands: list[list[str]] = []
 
-    def execute(runner: Runner, command: list[str], *_: object) -> None:
+    def execute(_: Commands, command: list[str], *more: object) -> None:
         commands.append(command)
 
-    monkeypatch.setattr(Runner, "execute", execute)
+    monkeypatch.setattr(Commands, "execute", execute)
     return commands
 
 
@@ -110,8 +110,8 @@ def test_another_decoding_has_its_options(decoded_again: Matrix) -> None:
 def test_figures_of_another_decoding_do_not_count(decoded_again: Matrix) -> None:
     """Those of the first seed, which was not decoded again."""
     first, second = decoded_again.trainings()
-    assert run_figures.figures_of(first) is None
-    assert run_figures.figures_of(second) is not None
+    assert job_figures.figures_of(first) is None
+    assert job_figures.figures_of(second) is not None
 
 
 @pytest.mark.parametrize("command", ["run", "table"])
@@ -125,7 +125,7 @@ def test_a_changed_configuration_is_refused(finished: Path, command: str) -> Non
 
 
 @pytest.fixture
-def bleu_training(tmp_path: Path) -> Work:
+def bleu_training(tmp_path: Path) -> Job:
     """A training of a matrix with BLEU of characters, which was not run."""
     options = {"valid_bleu_tokenize": "char"}
     path = write_matrix(tmp_path, evaluate="bleu", options=options, paper=None)
@@ -134,7 +134,7 @@ def bleu_training(tmp_path: Path) -> Work:
     return training
 
 
-def test_bleu_counts_what_validation_counts(bleu_training: Work) -> None:
+def test_bleu_counts_what_validation_counts(bleu_training: Job) -> None:
     matrix = bleu_training.matrix
     references = matrix.reference.read_text().splitlines()
     predictions = [line[:-2] or line for line in references]
@@ -145,12 +145,12 @@ def test_bleu_counts_what_validation_counts(bleu_training: Work) -> None:
     assert "tok:char" in figures["signature"]
 
 
-def test_the_main_figure_names_its_tokenizer(bleu_training: Work) -> None:
+def test_the_main_figure_names_its_tokenizer(bleu_training: Job) -> None:
     assert results.main_figure(bleu_training.matrix) == ("bleu", "BLEU (char)")
 
 
 @pytest.mark.parametrize("name", evaluation.EVALUATE)
-def test_an_output_that_was_cut_is_refused(bleu_training: Work, name: str) -> None:
+def test_an_output_that_was_cut_is_refused(bleu_training: Job, name: str) -> None:
     bleu_training.output.write_text("a\n")
     with pytest.raises(UserError, match=rf"dev.pred: 1 line, but .* has {DEVELOPMENT_PAIRS}; they"):
         evaluation.EVALUATE[name].measure(bleu_training)

@@ -9,7 +9,8 @@ from torch import Tensor
 from tests.papers.multilabel_examples import LOGISTIC, SOFTMAX, SPARSEMAX, random_examples
 from tools.papers import multilabel, multilabel_f1
 from tools.papers.multilabel import CHOOSERS
-from tools.papers.multilabel_loss import Grid, Loss
+from tools.papers.multilabel_grid import Grid
+from tools.papers.multilabel_loss import Loss
 
 # --- labels and settings ---------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""`tools.papers.runner`: commands get the signals that come to the program that runs them."""
+"""`tools.papers.commands`: commands get the signals that come to the program that runs them."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from onmt_entmax.cli import ending
-from tools.papers.runner import Runner, Stopped
+from tools.papers.commands import Commands, Stopped
 
 SLEEP = (sys.executable, "-c", "import time; time.sleep(10)")
 
@@ -29,7 +29,7 @@ def test_a_signal_that_comes_while_a_command_starts_is_passed_on(
 
     monkeypatch.setattr(ending, "CONSOLE", SLEEP)
     monkeypatch.setattr(subprocess, "Popen", start_and_signal)
-    runner = Runner([None])
-    with runner.passing_signals_on(), pytest.raises(Stopped):
-        runner.execute([], tmp_path / "log.txt")
+    commands = Commands()
+    with commands.passing_signals_on(), pytest.raises(Stopped):
+        commands.execute([], tmp_path / "log.txt")
     assert [process.returncode for process in started] == [-signal.SIGTERM]

@@ -1,6 +1,7 @@
-"""figures.json of a training or ensemble: its evaluation, and what training and search recorded.
+"""Measure the results of jobs: their evaluation, and what training and search recorded.
 
-The figures are out of date when what they depend on has changed.
+The figures of a job are in its figures.json, with the files and options that they depend on. When
+these change, the figures are out of date.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 from onmt_entmax.checkpoint import read_config
 from onmt_entmax.files import json_text, read_object, write_files
 from tools.papers.evaluation import EVALUATE
-from tools.papers.matrix import Work
+from tools.papers.matrix import Job, Training
 from tools.papers.metrics import read_metrics
 from tools.papers.trained_options import check_unchanged
 
@@ -33,38 +34,38 @@ def measurements(run: Path) -> list[dict[str, Any]]:
     return read_metrics(run) if (run / "metrics.jsonl").is_file() else []
 
 
-def measure(work: Work) -> dict[str, Any]:
+def measure(job: Job) -> dict[str, Any]:
     """Evaluate the decoded development set of a training or ensemble; write figures.json.
 
     Raises:
         UserError: a file is missing, damaged or differs in length.
     """
-    summary = read_object(work.folder / "dev.report.jsonl.summary.json")
-    model = work.models()[0]
+    summary = read_object(job.folder / "dev.report.jsonl.summary.json")
+    model = job.models()[0]
     config = read_config(model).network
     figures = {
-        **EVALUATE[work.matrix.evaluate].measure(work),
+        **EVALUATE[job.matrix.evaluate].measure(job),
         **{name: summary[key] for name, (key, _) in REPORT_FIGURES.items() if key in summary},
         "output_alpha": config.generator_alpha,
         "attention_alpha": config.source_attention_alpha,
-        **_conditions(work),
+        **_conditions(job),
     }
-    if work.seed is not None:
-        figures |= _figures_of_training(work, int(model.name.removeprefix("step_")))
-    write_files({work.folder / "figures.json": json_text(figures)})
+    if isinstance(job, Training):
+        figures |= _figures_of_training(job, int(model.name.removeprefix("step_")))
+    write_files({job.folder / "figures.json": json_text(figures)})
     return figures
 
 
-def _conditions(work: Work) -> dict[str, Any]:
+def _conditions(job: Job) -> dict[str, Any]:
     """Return what the figures depend on; where it has changed, they are out of date."""
     return {
-        "evaluate": work.matrix.evaluate,
-        "translation": work.decoding_options(),
-        "files": work.digests(),
+        "evaluate": job.matrix.evaluate,
+        "translation": job.decoding_options(),
+        "files": job.digests(),
     }
 
 
-def _figures_of_training(training: Work, step: int) -> dict[str, Any]:
+def _figures_of_training(training: Training, step: int) -> dict[str, Any]:
     """Return figures that training measured: its time, and the accuracy of its best checkpoint.
 
     Args:
@@ -81,7 +82,7 @@ def _figures_of_training(training: Work, step: int) -> dict[str, Any]:
     return figures
 
 
-def figures_of(work: Work) -> dict[str, Any] | None:
+def figures_of(job: Job) -> dict[str, Any] | None:
     """Return the figures of a training or ensemble, or None if they are missing or out of date.
 
     They are out of date if the weights, the source, the reference, or the options of decoding or
@@ -90,12 +91,12 @@ def figures_of(work: Work) -> dict[str, Any] | None:
     Raises:
         UserError: a training has other options than the matrix, or a file is damaged.
     """
-    path = work.folder / "figures.json"
-    if not path.is_file() or not work.models():
+    path = job.folder / "figures.json"
+    if not path.is_file() or not job.models():
         return None
-    for training in work.members():
+    for training in job.members():
         check_unchanged(training)
     figures = read_object(path)
-    conditions = _conditions(work)
+    conditions = _conditions(job)
     recorded = {name: figures.get(name) for name in conditions}
     return figures if recorded == conditions else None

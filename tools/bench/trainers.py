@@ -1,7 +1,6 @@
-"""Training steps that benchmarks time: of our models, and of OpenNMT-py's as its trainer does.
+"""Training steps that benchmarks time: those of our models, and OpenNMT-py's.
 
-`Contender.step` runs `backward`, then `update`. Contenders keep their model and optimiser, so a
-benchmark can let several of them take turns.
+A trainer keeps its model and optimiser, so several of them can take turns.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ class StepTime(NamedTuple):
     """Seconds of a step.
 
     Attributes:
-        whole: of all of it.
-        update: of clipping and Adam alone.
+        whole: seconds of the whole step.
+        update: seconds of clipping and Adam alone.
     """
 
     whole: float
     update: float
 
 
-class Contender(ABC):
-    """Training steps of a model.
+class Trainer(ABC):
+    """Trains a model with Adam, step by step.
 
     Args:
-        model: is trained.
+        model: to train.
         pad: id of padding in the target.
         learning_rate: of Adam; 0 keeps the weights.
 
@@ -56,11 +55,11 @@ class Contender(ABC):
         self.optimizer = torch.optim.Adam(self.parameters, learning_rate, fused=True)
 
     def step(self, batch: Batch, clock: Callable[[], float]) -> StepTime:
-        """Take a step.
+        """Take a training step: `backward`, then `update`.
 
         Args:
-            batch: of source and target.
-            clock: in seconds.
+            batch: sentence pairs.
+            clock: returns seconds.
         """
         start = clock()
         self.optimizer.zero_grad()
@@ -80,11 +79,11 @@ class Contender(ABC):
         self.optimizer.step()
 
 
-class OurContender(Contender):
-    """Training steps of our model."""
+class OurTrainer(Trainer):
+    """Trains a model of this project."""
 
     def loss_of(self, batch: Batch) -> OutputLoss:
-        """Return the loss of a batch, as `Update.loss`."""
+        """Return the loss of a batch, summed over its tokens, as training computes it."""
         hidden, target = self.model.hidden_states(batch)
         loss: OutputLoss = self.model.generator.loss(hidden, target, self.pad)
         return loss
@@ -98,14 +97,15 @@ class OurContender(Contender):
         self.support = float(result.support) / tokens
 
 
-class StockContender(Contender):
-    """Training steps of OpenNMT-py's model and loss, as its trainer calls them.
+class StockTrainer(Trainer):
+    """Trains a model of OpenNMT-py with its loss, as its own trainer does.
 
     Args:
-        model: is trained.
-        pad: id of padding in the target.
-        learning_rate: of Adam; 0 keeps the weights.
-        stock_optimizer: whether to step by OpenNMT-py's wrapper and torch's plain Adam.
+        model: see `Trainer`.
+        pad: see `Trainer`.
+        learning_rate: see `Trainer`.
+        stock_optimizer: whether OpenNMT-py's wrapper of torch's plain Adam updates the weights, in
+            the place of the fused Adam.
     """
 
     def __init__(

@@ -1,9 +1,8 @@
-"""`tools.papers.tables run`: check matrices, then train and measure what is not done."""
+"""The command `tools.papers.tables run`: check matrices, then run their jobs that are not done."""
 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,13 +11,15 @@ from typing import Any
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
-from tools.papers.matrix import Cell, Matrix, Work
-from tools.papers.run_figures import figures_of
-from tools.papers.runner import Runner, say
-from tools.papers.trained_options import check_unchanged, dumped
+from tools.papers.commands import Commands
+from tools.papers.job_figures import figures_of
+from tools.papers.job_runner import Runner, say
+from tools.papers.matrix import Cell, Job, Matrix, Training
+from tools.papers.processors import processors
+from tools.papers.trained_options import check_unchanged, to_yaml
 
 
-def check(matrix: Matrix, trainings: Sequence[Work]) -> None:
+def check(matrix: Matrix, trainings: Sequence[Training]) -> None:
     """Check the files and options of trainings before anything is written.
 
     Raises:
@@ -45,7 +46,7 @@ def _check_options(read: Callable[[list[str]], object], options: Mapping[str, An
     """
     with TemporaryDirectory() as folder:
         path = Path(folder, "options.yaml")
-        path.write_text(dumped(options), encoding="utf-8")
+        path.write_text(to_yaml(options), encoding="utf-8")
         try:
             read(["-config", str(path)])
         except UserError as error:
@@ -55,30 +56,6 @@ def _check_options(read: Callable[[list[str]], object], options: Mapping[str, An
 def _depth(cell: Cell) -> int:
     """Return how many cells must be trained before this one."""
     return 0 if cell.begin_with is None else 1 + _depth(cell.begin_with)
-
-
-def processors(names: str, jobs: int) -> list[int | None]:
-    """Return the processor of each job; None leaves the choice to the system.
-
-    Args:
-        names: such as `0,1`; empty: none.
-        jobs: their number.
-
-    Raises:
-        UserError: the processors are too few or not there, or the system binds no process to one.
-    """
-    if not names:
-        return [None for _ in range(jobs)]
-    if not hasattr(os, "sched_getaffinity"):
-        raise UserError("--cores: this system binds no process to a processor; leave it out")
-    try:
-        cores = [int(number) for number in names.split(",")]
-    except ValueError:
-        raise UserError(f"--cores: expected numbers such as 0,1 not {names}") from None
-    available = sorted(os.sched_getaffinity(0))
-    if len(cores) < jobs or not {*cores} <= {*available}:
-        raise UserError(f"--cores: name {jobs} of the processors {available}")
-    return list(cores[:jobs])
 
 
 def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
@@ -95,38 +72,40 @@ def run(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     chosen = [(matrix, chosen_trainings(matrix, options)) for matrix in matrices]
     for matrix, trainings in chosen:  # all, before hours are spent on the first
         check(matrix, trainings)
-    runner = Runner(cores)
-    undone = []
-    with runner.passing_signals_on():
+    commands = Commands()
+    runner = Runner(commands, cores)
+    jobs: list[Job] = []
+    with commands.passing_signals_on():
         for matrix, trainings in chosen:
-            works = _run_all(runner, matrix, trainings)
-            undone += [work.name for work in works if figures_of(work) is None]
-    if runner.received:
+            jobs += _run_matrix(runner, matrix, trainings)
+    if commands.received:
         say("stopped; the same command continues")
-        return 128 + runner.received
+        return 128 + commands.received
+    undone = [job.name for job in jobs if figures_of(job) is None]
     if undone:
         say(f"not done: {', '.join(undone)}; the same command tries again")
     return 1 if undone else 0
 
 
-def _run_all(runner: Runner, matrix: Matrix, trainings: Sequence[Work]) -> list[Work]:
-    """Do trainings, those first that others begin with, then ensembles; return both.
+def _run_matrix(runner: Runner, matrix: Matrix, trainings: Sequence[Training]) -> list[Job]:
+    """Run trainings, then ensembles; return both. After a signal, the runner runs no more jobs.
 
-    Only ensembles are done whose members all are, and of the cells of these trainings.
+    Trainings whose weights others begin with come first. The ensembles are those of the cells of
+    these trainings whose members are all done.
     """
-    for level in sorted({_depth(training.cell) for training in trainings}):
-        runner.do_all([training for training in trainings if _depth(training.cell) == level])
+    for depth in sorted({_depth(training.cell) for training in trainings}):
+        runner.run_jobs([training for training in trainings if _depth(training.cell) == depth])
     cells = {training.cell.name for training in trainings}
     ensembles = [
         ensemble
         for ensemble in matrix.ensembles()
         if ensemble.cell.name in cells and all(map(figures_of, ensemble.members()))
     ]
-    runner.do_all(ensembles)
+    runner.run_jobs(ensembles)
     return [*trainings, *ensembles]
 
 
-def chosen_trainings(matrix: Matrix, options: argparse.Namespace) -> list[Work]:
+def chosen_trainings(matrix: Matrix, options: argparse.Namespace) -> list[Training]:
     """Return the trainings that --only and --seeds name; all by default.
 
     Raises:
