@@ -10,8 +10,9 @@ from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.cli.split_files import SplitFile, with_languages
 from onmt_entmax.cli.tables import read_tables
 from onmt_entmax.errors import UserError
+from onmt_entmax.strings.marks import LANGUAGE
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import LANGUAGE, StringTask
+from onmt_entmax.strings.task import StringTask
 from onmt_entmax.transducer import Transducer
 
 
