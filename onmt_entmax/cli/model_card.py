@@ -30,6 +30,7 @@ TRAINING_OPTIONS = (
     "attention_warmup_steps",
     "average_decay",
     "calibrate",
+    "consistency",
     "selection",
     "seed",
 )
