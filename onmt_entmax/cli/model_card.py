@@ -31,6 +31,7 @@ TRAINING_OPTIONS = (
     "attention_warmup_steps",
     "average_decay",
     "calibrate",
+    "consistency",
     "selection",
     "seed",
 )
