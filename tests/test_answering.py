@@ -56,8 +56,8 @@ class TestPronunciation:
     def test_is_the_prediction(self, answer: dict[str, Any], expected: Prediction) -> None:
         assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs)
 
-    def test_has_texts_as_people_write_them(self, answer: dict[str, Any]) -> None:
-        assert answer["record"]["written"]
+    def test_says_that_its_texts_are_as_people_write_them(self, answer: dict[str, Any]) -> None:
+        assert answer["record"]["written"] is True
 
     def test_is_drawn_with_its_source(self, answer: dict[str, Any]) -> None:
         assert answer["drawing"]["source"] == ["a", "b", "c"]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rapidfuzz.distance import Levenshtein
 
+from onmt_entmax.errors import counted
 from tools.papers.dev_words import Word, read_words
 from tools.papers.markdown import markdown_table
 
@@ -132,7 +133,9 @@ def word_errors(options: argparse.Namespace) -> str:
         (head, languages[: options.languages]),
         _errors_by_kind(wrong),
     ]
-    summary = f"{len(words)} words: {percent_right(words):.2f} % right, {len(wrong)} errors."
+    summary = (
+        f"{len(words)} words: {percent_right(words):.2f} % right, {counted(len(wrong), 'error')}."
+    )
     return "\n\n".join([summary, *(markdown_table(*table) for table in tables)])
 
 
