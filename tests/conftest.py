@@ -29,7 +29,7 @@ LONG_FILES = (
     "sparse/test_kernels.py",
     "test_processes.py",
     "nn/test_static_kernels.py",
-    "test_contact.py",
+    "test_lost_process.py",
     "train/test_signals.py",
 )
 

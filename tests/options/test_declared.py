@@ -1,8 +1,7 @@
-"""All options of both commands: what OpenNMT-py's become here, defaults, and ranges."""
+"""All options of `train` and `translate`: OpenNMT-py's, ranges of numbers, and defaults."""
 
 import dataclasses
 import importlib
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from onmt_entmax.opennmt import train_opts, translate_opts
 from onmt_entmax.options import train_table, translate_table
 from onmt_entmax.options.declared import options_of, transform_options
 from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
-from onmt_entmax.options.train import training_options, training_setup
+from onmt_entmax.options.train import TrainingSetup, training_options, training_setup
 from onmt_entmax.options.translate_table import translation_options
-from tests.commands import ROOT
 from tests.toy import write_corpus
 
 Options = Mapping[str, config.Option]
@@ -176,9 +174,14 @@ def test_minus_one_fits_where_it_means_something(command: Command) -> None:
 # --- defaults --------------------------------------------------------------------------------
 
 
-def test_each_field_has_the_default_of_its_option(tmp_path: Path) -> None:
+@pytest.fixture
+def setup(tmp_path: Path) -> TrainingSetup:
+    """The setup of a training by required options alone."""
     corpora = {"c": write_corpus(tmp_path, "train", size=2, seed=1)}
-    setup = training_setup(["-data", str(corpora), "-save_model", "run"])
+    return training_setup(["-data", str(corpora), "-save_model", "run"])
+
+
+def test_each_field_has_the_default_of_its_option(setup: TrainingSetup) -> None:
     parts = (setup.run, setup.data, setup.vocabulary, setup.model, setup.training, setup.validation)
     differing = {
         field.name: getattr(part, field.name)
@@ -189,36 +192,11 @@ def test_each_field_has_the_default_of_its_option(tmp_path: Path) -> None:
         and getattr(part, field.name) != field.default
     }
     assert differing == {}
+
+
+def test_the_optimiser_is_the_default_one(setup: TrainingSetup) -> None:
     assert setup.training.optimizer == config.OptimizerConfig()
+
+
+def test_the_record_has_defaults_too(setup: TrainingSetup) -> None:
     assert setup.record["adam_beta1"] == 0.9
-
-
-def documented_defaults() -> dict[str, str]:
-    """Return the defaults of training that docs/options.md states, as they stand there.
-
-    It has entries such as "- `a`, `b` (1, 2): ...", or with one value of all.
-    """
-    text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
-    defaults: dict[str, str] = {}
-    for keys, values in re.findall(r"^- (`[^(:]+`) \(([^)]+)\):", text, re.MULTILINE):
-        names = re.findall(r"`(\w+)`", keys)
-        documented = [value.strip("`") for value in values.strip().split(", ")]
-        if len(documented) == 1:
-            documented *= len(names)
-        defaults.update(zip(names, documented, strict=True))
-    # A default may be another option's value, or be described in the text.
-    return {name: value for name, value in defaults.items() if value and value not in TRAIN.options}
-
-
-def written(default: object) -> str:
-    """Return a default as documents have it."""
-    if isinstance(default, bool):
-        return str(default).lower()
-    return f"{default:g}" if isinstance(default, int | float) else str(default)
-
-
-def test_the_defaults_are_those_of_the_documents() -> None:
-    documented = documented_defaults()
-    # Entries of several options, with values that are numbers and words, were found.
-    assert {"alpha_init_mean", "alpha_init_std", "valid_bleu_tokenize"} <= documented.keys()
-    assert documented == {name: written(TRAIN.options[name].default) for name in documented}
