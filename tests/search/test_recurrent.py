@@ -53,12 +53,13 @@ class Turn(NamedTuple):
     """Sentences that join, each as a row below these."""
 
 
+# Sentences are A to E, and F to H, which join; the comments name the sentence of each row.
 TURNS = [
-    Turn([0, 1, 2, 3, 4]),
-    Turn([3, 0, 0, 2, 3, 3]),  # rows of sentence 3 are no neighbours; 1 and 4 have no rows
-    Turn([5, 1, 0], NEW_SENTENCES),  # rows 0 to 2 are of sentences 3, 0, 3; 3 to 5 are new
-    Turn([4, 1, 3, 0, 4]),  # old rows between new ones; the last new one leaves
-    Turn([0, 1, 0]),  # two rows of a new sentence, and one of an old one
+    Turn([0, 1, 2, 3, 4]),  # ABCDE
+    Turn([3, 0, 0, 2, 3, 3]),  # DAACDD: rows of D are no neighbours; B and E have left
+    Turn([5, 1, 0], NEW_SENTENCES),  # DAD, then FGH: three new rows below the others
+    Turn([4, 1, 3, 0, 4]),  # GAFDG: old rows between new ones; H has left
+    Turn([0, 1, 0]),  # GAG: an old row between two of a new sentence
 ]
 
 
@@ -93,7 +94,9 @@ def assert_equal_steps(fast: Step, slow: Step, tolerance: float) -> None:
     ],
 )
 @torch.inference_mode()
-def test_a_step_is_opennmts(changes: dict[str, Any], alpha: float, double: bool) -> None:
+def test_a_prepared_step_is_that_of_opennmt(
+    changes: dict[str, Any], alpha: float, double: bool
+) -> None:
     """For rows that a search chose, in several steps; sentences leave, and others join."""
     prepared, plain = pair(changes, alpha=alpha, double=double)
     batch, joining = together(sentences(SENTENCES)), together(sentences(NEW_SENTENCES, 1))
