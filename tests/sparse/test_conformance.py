@@ -105,10 +105,17 @@ MakeRows = Callable[[int], Tensor]
 def rows_of_types(
     types: list[tuple[float, torch.dtype]], types_of_special_rows: list[tuple[float, torch.dtype]]
 ) -> pytest.MarkDecorator:
-    """Run a test for random and special rows of each length, with pairs of an alpha and a type."""
-    cases = [(random_rows, length, *pair) for length in LENGTHS for pair in types]
-    special = [(special_rows, length, *pair) for length in WIDTHS for pair in types_of_special_rows]
-    return pytest.mark.parametrize(("make_rows", "length", "alpha", "dtype"), [*cases, *special])
+    """Run a test for random rows of all lengths and special ones, with pairs of alpha and type."""
+    cases = [("random", random_rows, LENGTHS, *pair) for pair in types]
+    for length in WIDTHS:
+        cases += [("special", special_rows, (length,), *pair) for pair in types_of_special_rows]
+    return pytest.mark.parametrize(
+        ("make_rows", "lengths", "alpha", "dtype"),
+        [
+            pytest.param(*case, id=f"{kind} rows of up to {max(case[1])}, {case[2]}, {case[3]}")
+            for kind, *case in cases
+        ],
+    )
 
 
 of_all_types = rows_of_types([*WIDE, *HALF], [*WIDE, *HALF_OF_SPECIAL_ROWS])
@@ -117,44 +124,49 @@ of_wide_types = rows_of_types(WIDE, WIDE)
 
 @of_all_types
 def test_probabilities_equal_the_definition(
-    make_rows: MakeRows, length: int, alpha: float, dtype: torch.dtype, device: str
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
 ) -> None:
-    rows = make_rows(length).to(device, dtype)
-    exact = entmax_oracle(rows, alpha)
-    for form in forms_of_alpha(alpha, rows):
-        with torch.no_grad():
-            p = entmax(rows, form)
-        assert p.dtype == dtype
-        assert ((p.double() - exact).abs() <= rounding(exact, alpha, dtype)).all()
-        assert (p[exact > 1e-5] > 0).all(), "a probability that is no rounding is lost"
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        exact = entmax_oracle(rows, alpha)
+        for form in forms_of_alpha(alpha, rows):
+            with torch.no_grad():
+                p = entmax(rows, form)
+            assert p.dtype == dtype
+            assert ((p.double() - exact).abs() <= rounding(exact, alpha, dtype)).all(), (
+                f"{length} scores"
+            )
+            assert (p[exact > 1e-5] > 0).all(), f"{length} scores: a probability is lost"
 
 
 @of_all_types
 def test_logarithms_have_the_support_of_the_probabilities(
-    make_rows: MakeRows, length: int, alpha: float, dtype: torch.dtype, device: str
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
 ) -> None:
-    rows = make_rows(length).to(device, dtype)
-    for form in forms_of_alpha(alpha, rows):
-        with torch.no_grad():
-            p, logs = entmax(rows, form), log_entmax(rows, form)
-        assert logs.dtype == dtype
-        assert torch.equal(p > 0, logs > -INF)
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        for form in forms_of_alpha(alpha, rows):
+            with torch.no_grad():
+                p, logs = entmax(rows, form), log_entmax(rows, form)
+            assert logs.dtype == dtype
+            assert torch.equal(p > 0, logs > -INF), f"{length} scores"
 
 
 @of_wide_types
 def test_logarithms_equal_the_definition(
-    make_rows: MakeRows, length: int, alpha: float, dtype: torch.dtype, device: str
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
 ) -> None:
     """Logarithms of 16 bits have too few digits to compare."""
-    rows = make_rows(length).to(device, dtype)
-    exact = entmax_oracle(rows, alpha)
-    for form in forms_of_alpha(alpha, rows):
-        with torch.no_grad():
-            p, logs = entmax(rows, form), log_entmax(rows, form)
-        # An exponential adds its rounding, in relation to the logarithm's size.
-        close = 8 * rounding(exact, alpha, dtype)
-        assert ((logs.double().exp() - exact).abs() <= close).all()
-        assert_logarithms_are_of_the_probabilities(p, logs, alpha)
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        exact = entmax_oracle(rows, alpha)
+        for form in forms_of_alpha(alpha, rows):
+            with torch.no_grad():
+                p, logs = entmax(rows, form), log_entmax(rows, form)
+            # An exponential adds its rounding, in relation to the logarithm's size.
+            close = 8 * rounding(exact, alpha, dtype)
+            assert ((logs.double().exp() - exact).abs() <= close).all(), f"{length} scores"
+            assert_logarithms_are_of_the_probabilities(p, logs, alpha)
 
 
 def assert_logarithms_are_of_the_probabilities(p: Tensor, logs: Tensor, alpha: float) -> None:
@@ -176,31 +188,37 @@ def assert_logarithms_are_of_the_probabilities(p: Tensor, logs: Tensor, alpha: f
 
 @of_wide_types
 def test_solve_replaces_scores_by_probabilities(
-    make_rows: MakeRows, length: int, alpha: float, dtype: torch.dtype, device: str
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
 ) -> None:
-    rows = make_rows(length).to(device, dtype)
-    scores = rows.clone()
-    _, maxima = solve(scores, alpha, scores)
-    exact = entmax_oracle(rows, alpha)
-    assert ((scores.double() - exact).abs() <= rounding(exact, alpha, dtype)).all()
-    assert torch.equal(maxima, rows.amax(-1))
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        scores = rows.clone()
+        _, maxima = solve(scores, alpha, scores)
+        exact = entmax_oracle(rows, alpha)
+        assert ((scores.double() - exact).abs() <= rounding(exact, alpha, dtype)).all(), (
+            f"{length} scores"
+        )
+        assert torch.equal(maxima, rows.amax(-1)), f"{length} scores"
 
 
 @of_wide_types
 def test_solve_returns_shifted_conjugates(
-    make_rows: MakeRows, length: int, alpha: float, dtype: torch.dtype, device: str
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
 ) -> None:
     """A conjugate is the expected score plus entropy; shifted, less the row's largest score."""
-    rows = make_rows(length).to(device, dtype)
-    exact = entmax_oracle(rows, alpha)
-    shifted, maxima = solve(rows.clone(), alpha, torch.empty_like(rows))
-    below = torch.where(exact > 0, rows.double() - maxima.double().unsqueeze(1), 0.0)
-    conjugate = (exact * below).sum(1) + entropy_oracle(exact, alpha)
-    close = OF_A_CONJUGATE * max(torch.finfo(dtype).eps, 4 * DOUBLE_EPS)
-    if alpha <= 1.01:  # the definition of entropy divides by alpha - 1, which is 1e-6 or more
-        close = 1e6 * close
-    assert (shifted >= 0).all()
-    assert ((shifted.double() - conjugate).abs() <= close * (1 + conjugate)).all()
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        exact = entmax_oracle(rows, alpha)
+        shifted, maxima = solve(rows.clone(), alpha, torch.empty_like(rows))
+        below = torch.where(exact > 0, rows.double() - maxima.double().unsqueeze(1), 0.0)
+        conjugate = (exact * below).sum(1) + entropy_oracle(exact, alpha)
+        close = OF_A_CONJUGATE * max(torch.finfo(dtype).eps, 4 * DOUBLE_EPS)
+        if alpha <= 1.01:  # the definition of entropy divides by alpha - 1, which is 1e-6 or more
+            close = 1e6 * close
+        assert (shifted >= 0).all(), f"{length} scores"
+        assert ((shifted.double() - conjugate).abs() <= close * (1 + conjugate)).all(), (
+            f"{length} scores"
+        )
 
 
 # --- fifty digits ----------------------------------------------------------------------------
