@@ -1,13 +1,13 @@
 """Answer the queries of the page of `onmt-entmax serve`: outputs, proofs, pictures, paradigms.
 
-| models | outputs of a query | pictures |
-|---|---|---|
-| one, or several of the same vocabularies and direction | of `Translator` | yes |
-| others | averages of `Transducer` | no |
-| of inflection, query with a part of speech | all cells, of `Inflector` | no |
+| query | models | what answers it | pictures |
+|---|---|---|---|
+| a source | one, or several of the same vocabularies and direction | `Translator` | yes |
+| a source | others | `Transducer`, which averages their outputs | no |
+| a lemma and a part of speech | of inflection | `Inflector`, for all cells of the paradigm | no |
 
-`page_description` says what the page shows before the first query, `page_records` how an answer
-becomes a record.
+`page_description` describes the models for the page, before the first query. `page_records` makes
+records of answers.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _TOGETHER = 64
 _PARADIGM_BEAM = 10
 
 
-class LeftError(Exception):
+class ClientGoneError(Exception):
     """The client has closed its connection, so nobody reads the answer."""
 
 
-def stays() -> bool:
-    """Return False, as if no client ever left: for servers that cannot tell."""
+def never_gone() -> bool:
+    """Return False, as if no client ever closed its connection: for servers that cannot tell."""
     return False
 
 
@@ -127,7 +127,7 @@ class Answering:
 
     # --- answers ---
 
-    def answer(self, query: object, left: Callable[[], bool] = stays) -> dict[str, Any]:
+    def answer(self, query: object, client_gone: Callable[[], bool] = never_gone) -> dict[str, Any]:
         """Return `record`, `drawing` and `tags` of a query; or the paradigm, if it has `pos`.
 
         The record is that of a report, with texts as people write them; the paradigm is as
@@ -136,18 +136,18 @@ class Answering:
         Args:
             query: `source`, and what the task has of `language` and `tags` or `pos`, as the page
                 sends them.
-            left: whether the client has gone.
+            client_gone: returns whether the client has closed its connection.
 
         Raises:
             UserError: it is not such a query, or cannot be answered.
-            LeftError: the client has gone.
+            ClientGoneError: the client has gone.
         """
         if not isinstance(query, Mapping):
             raise UserError("a query is an object")
         if self._inflection is not None and query.get("pos"):
-            return self._paradigm(query, self._inflection, left)
+            return self._paradigm(query, self._inflection, client_gone)
         checked = self._checked(query)
-        with self._turn(left):
+        with self._turn(client_gone):
             return {**self._answer(checked), "tags": checked.tags}
 
     def _checked(self, query: Mapping[str, Any]) -> Query:
@@ -171,19 +171,22 @@ class Answering:
         return _text(query, name, LONGEST_SOURCE[self.task.source.kind]).strip()
 
     @contextmanager
-    def _turn(self, left: Callable[[], bool]) -> Iterator[None]:
+    def _turn(self, client_gone: Callable[[], bool]) -> Iterator[None]:
         """Wait until no other query is answered.
 
         Raises:
-            LeftError: the client has gone meanwhile.
+            ClientGoneError: the client has gone meanwhile.
         """
         with self._lock:
-            if left():
-                raise LeftError
+            if client_gone():
+                raise ClientGoneError
             yield
 
     def _paradigm(
-        self, query: Mapping[str, Any], inflection: _InflectionModels, left: Callable[[], bool]
+        self,
+        query: Mapping[str, Any],
+        inflection: _InflectionModels,
+        client_gone: Callable[[], bool],
     ) -> dict[str, Any]:
         """Return the record of a paradigm; other queries may be answered between its cells."""
         language = known_as(_text(query, "language"), inflection.inventory.languages)
@@ -193,7 +196,7 @@ class Answering:
         inflection.inventory.checked(questions[0])  # before waiting for a turn
         answers: list[Inflection] = []
         for start in range(0, len(questions), _TOGETHER):
-            with self._turn(left):
+            with self._turn(client_gone):
                 together = questions[start : start + _TOGETHER]
                 answers += inflection.inflector.answers(together, _TOGETHER)
         return as_record(answers)

@@ -18,8 +18,8 @@ class Question:
     Attributes:
         language: a name or code that the models know.
         lemma: the word.
-        tags: a tuple; given as one string, `"V;PST"`, they are divided. None for a language whose
-            training data has no tags: an empty tuple.
+        tags: the tags of the form; one string, `"V;PST"`, is divided. For a language whose training
+            data has no tags, an empty tuple.
     """
 
     language: str

@@ -1,4 +1,4 @@
-"""A line as a model reads it, and its answer: texts, alignments and what was read."""
+"""Answers of lines: the results of their searches as texts, with alignments and what was read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LineAnswers:
-    """Makes answers of what a search found.
+    """Turns the results of searches into answers.
 
     Attributes:
         reader: of the model.
@@ -55,7 +55,7 @@ class LineAnswers:
     def of_search(
         self, line: Line, result: SearchResult, verification: Verification | None
     ) -> Answer:
-        """Return the answer of a line that was searched."""
+        """Return the answer for the result of a search."""
         source = line.source
         unfinished = None
         if result.unfinished is not None:
@@ -66,13 +66,13 @@ class LineAnswers:
             hypotheses=tuple(self._decoded(hypothesis, source) for hypothesis in result.hypotheses),
             unfinished=unfinished,
             attended=self._attended(result.best, len(source.words)),
-            merged=self.unknown is not None or self.reader.merges,
+            merged=self.unknown is not None or self.reader.can_merge_outputs,
             penalties=self.config.penalties,
             verification=verification,
         )
 
     def of_samples(self, line: Line, drawn: Sequence[Sample]) -> Answer:
-        """Return the answer of a line whose outputs were drawn."""
+        """Return the answer for samples."""
         samples = []
         for sample in drawn:
             hypothesis = Hypothesis(sample.tokens, sample.log_prob, sample.log_prob)
@@ -80,7 +80,7 @@ class LineAnswers:
         return replace(self._unanswered(line), samples=tuple(samples))
 
     def _unanswered(self, line: Line) -> Answer:
-        """Return an answer that says only what was read."""
+        """Return an answer without outputs, which says what was read."""
         source = line.source
         constraints = self.config.constraints
         # By the names that reports have; a false value restricts nothing.
@@ -90,7 +90,7 @@ class LineAnswers:
             "min_length": constraints.min_length,
             "block_ngram_repeat": constraints.block_ngram_repeat,
             "ban_unk_token": constraints.banned,
-            "target_symbols": self.reader.restricts(source.words),
+            "target_symbols": self.reader.restricts_outputs(source.words),
         }
         return Answer(
             source.example.index,
@@ -127,7 +127,7 @@ class LineAnswers:
         aligned = None
         if attention is not None and self.align:
             aligned = alignment(
-                attention, source.words, target, self.dense_attention, self.reader.backwards
+                attention, source.words, target, self.dense_attention, self.reader.right_to_left
             )
         if attention is not None and self.unknown is not None:
             target = replace_unknown(target, source.words, attention, self.unknown)

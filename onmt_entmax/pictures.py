@@ -34,5 +34,5 @@ def picture(translator: Translator, source: EncodedSource, lattice: Lattice) -> 
     """
     vocabulary = translator.vocabularies.target
     tokens = source.copies.show(vocabulary.tokens)
-    backwards = translator.reader.backwards
+    backwards = translator.reader.right_to_left
     return drawing(lattice, source.words, tokens, vocabulary.eos, backwards)

@@ -261,7 +261,7 @@ class Translator:
         text, prefix, constraints = request
         if not isinstance(text, str):
             raise TypeError(f"line {number + 1} is {type(text).__name__}; decode it to str")
-        if prefix and self.reader.backwards:
+        if prefix and self.reader.right_to_left:
             raise TranslationError(
                 f"prefix of line {number + 1}: a model that writes from right to left "
                 "cannot begin with a prefix"

@@ -13,9 +13,11 @@ import torch
 from filelock import FileLock
 from hypothesis import settings
 
+from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.systems import ending_signals
 from tests.commands import offer_server, succeed
 from tests.report.browser import CHROMIUM, Browser
+from tests.reversing_model import load_without_warning
 from tests.toy import write_config
 
 # The same examples on every run, and no time limit: a slow machine must not fail a correct test.
@@ -86,6 +88,12 @@ def _hear_signals() -> None:
 def pyonmttok() -> Any:
     """The tokeniser of `onmt_tokenize`; Python 3.13 has none."""
     return pytest.importorskip("pyonmttok")
+
+
+@pytest.fixture(scope="session")
+def reversing_model() -> LoadedModel:
+    """The committed model that reverses letters; tests only read it."""
+    return load_without_warning()
 
 
 @pytest.fixture(scope="session")

@@ -49,6 +49,7 @@ SHARED_EMBEDDINGS = replace(
     share_decoder_embeddings=True,
 )
 VOCABULARIES = vocabularies_of("abcdef", "uvwxyz")
+JOINT_VOCABULARIES = Vocabularies(VOCABULARIES.target, VOCABULARIES.target)
 BATCH = make_batch(
     [Example([2, 3, 4], [5, 6], 0), Example([7, 3], [4], 1), Example([5], [9, 8, 7, 4], 2)],
     VOCABULARIES,

@@ -56,10 +56,13 @@ def without_attention(model: LoadedModel) -> LoadedModel:
 
 
 def in_another_order(model: LoadedModel) -> LoadedModel:
-    """Return the model with its target tokens, but for the special ones, from last to first."""
+    """Return the model with the first of its target letters behind the others.
+
+    An exchange in pairs would hide an order that is applied the wrong way round.
+    """
     source, target = model.vocabularies
     specials = len(TARGET_SPECIALS)
-    order = [*range(specials), *reversed(range(specials, len(target.tokens)))]
+    order = [*range(specials), *range(specials + 1, len(target.tokens)), specials]
     network = copy.deepcopy(model.model)
     output, embeddings = network.generator, network.decoder.embeddings
     with torch.no_grad():

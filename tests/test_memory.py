@@ -1,6 +1,7 @@
 """What does not fit in memory is refused in one line that names it."""
 
 import dataclasses
+import errno
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -81,6 +82,20 @@ def test_memory_is_refused_if_the_system_says_that_it_is_not_free(
     expected = pytest.raises(MemoryError, match=r"needs 2\.0 GB, 1\.9 GB are free")
     with expected if refused else nullcontext():
         check_free(2 * 10**9, torch.device("cpu"))
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="only Linux tells its free memory")
+def test_more_memory_than_the_machine_has_is_refused() -> None:
+    with pytest.raises(MemoryError, match=r"needs 1,000,000,000\.0 GB, .* GB are free"):
+        check_free(10**18, torch.device("cpu"))
+
+
+def test_memory_is_not_refused_if_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_text(path: Path, encoding: str) -> str:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    check_free(10**18, torch.device("cpu"))
 
 
 def test_a_network_beyond_any_memory_is_refused() -> None:

@@ -13,8 +13,8 @@ from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.transforms import MAPPINGS, TransformError, build_transforms
 from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.options.declared import transform_options
+from onmt_entmax.options.exclusive import SIDES
 from onmt_entmax.options.recorded import transforms_of
-from onmt_entmax.options.rivals import SIDES
 from onmt_entmax.options.train_table import training_options
 from onmt_entmax.rules import shown
 

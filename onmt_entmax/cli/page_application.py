@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from flask import Flask, Response, request
 from werkzeug.exceptions import BadRequest, HTTPException
 
-from onmt_entmax.answering import Answering, LeftError, stays
+from onmt_entmax.answering import Answering, ClientGoneError, never_gone
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.page import live_page, to_json
 
@@ -63,11 +63,11 @@ def application(answering: Answering, title: str, local: bool) -> Flask:
             query = request.get_json()  # pages of other sites cannot send JSON unasked
         except RecursionError:
             raise BadRequest("the query is nested too deeply") from None
-        left = request.environ.get("waitress.client_disconnected", stays)
+        left = request.environ.get("waitress.client_disconnected", never_gone)
         return Response(to_json(answering.answer(query, left)), mimetype="application/json")
 
-    @app.errorhandler(LeftError)
-    def leave(error: LeftError) -> Response:
+    @app.errorhandler(ClientGoneError)
+    def leave(error: ClientGoneError) -> Response:
         return Response(status=_CLIENT_LEFT)
 
     @app.errorhandler(UserError)

@@ -1,11 +1,11 @@
-"""How options are declared: as fields of dataclasses, with default, range and help.
+"""Declare options as fields of dataclasses, with default, range and help.
 
     @dataclass(frozen=True)
     class SomeConfig:
         size: int = option(500, SIZE, "Size of the states.", "Model")
 
-`declared(SomeConfig)` returns these options, for help and for the reading of files and flags. Of a
-dataclass that is a `Checked`, values follow their rules wherever they come from.
+`declared(SomeConfig)` returns these options, for the help and for reading files and flags. A
+dataclass that inherits from `Checked` checks its values whenever one is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import Rule, shown, whole
 
-# Bounds that no use comes near are there because time or memory would run out beyond them.
+# Upper bounds are far above any use; they keep numbers out for which time or memory would run out.
 COUNT = whole(0, 10**12)  # of sentences, updates and the like; 0 where none is meant
 LIMIT = whole(1, 10**12)
 FEW = whole(1, 10_000)
@@ -33,12 +33,12 @@ class Option:
     """An option of `train` or `translate`.
 
     Attributes:
-        default: the value if it is not given; of an option that is a list, a list or tuple.
-        rule: what a value may be; of a list, each.
+        default: the value if none is given; a list or tuple if the option is a list.
+        rule: what a value may be; for a list, what each of its values may be.
         help: one line.
-        topic: its heading in the short help; others are listed by `--help-all` alone.
-        needs: options or values, between "or", without which it does nothing, such as `search:
-            exact or verify`.
+        topic: its heading in the short help; empty: only `--help-all` lists it.
+        needs: options without one of which nothing reads it, such as `search: exact or verify`; see
+            `options/needs.py`.
         required: whether it must be given.
     """
 
@@ -55,13 +55,19 @@ class Option:
         return isinstance(self.default, (list, tuple))
 
 
-def option(*declaration: Any, **more: Any) -> Any:
+def option(
+    default: Any,
+    rule: Rule,
+    help: str = "",
+    topic: str = "",
+    needs: str = "",
+    required: bool = False,
+) -> Any:
     """Return a field of a dataclass that is also an option; the arguments are those of `Option`."""
-    declared_option = Option(*declaration, **more)
-    metadata = {"option": declared_option}
-    if declared_option.required:
+    metadata = {"option": Option(default, rule, help, topic, needs, required)}
+    if required:
         return field(metadata=metadata, kw_only=True)
-    return field(metadata=metadata, default=declared_option.default)
+    return field(metadata=metadata, default=default)
 
 
 def declared(*kinds: Any) -> dict[str, Option]:

@@ -77,7 +77,7 @@ class TrainingConfig:
     max_seconds: float | None = option(
         None,
         positive(10**10),
-        "End after so many seconds, resumed runs, the last validation and checkpoint included.",
+        "End after so many seconds, including resumed runs and the last validation and checkpoint.",
         "Limits and speed",
     )
     on_nonfinite: str = option(
@@ -93,7 +93,10 @@ class TrainingConfig:
         "Limits and speed",
     )
     cuda_graphs: str = option(
-        "on", one_of("on", "off", "check"), "Updates on a GPU as CUDA graphs.", "Limits and speed"
+        "on",
+        one_of("on", "off", "check"),
+        "Record updates on a GPU as CUDA graphs.",
+        "Limits and speed",
     )
     train_steps: int | None = option(100000, LIMIT, "Stop after N updates.", RUN)
     valid_steps: int | None = option(10000, LIMIT, "Validate every N updates.", RUN)

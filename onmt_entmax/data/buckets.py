@@ -1,10 +1,10 @@
-"""Buckets: lines of an epoch that are shuffled and sorted by length together.
+"""Buckets: pairs of an epoch that are shuffled, and sorted by length, together.
 
-`TrainingData.buckets` yields a function for each bucket of an epoch, a `ReadBucket`. A caller that
-leaves a bucket to other processes does not call it, and no transform is applied.
+`TrainingData.buckets` yields a function for each bucket of an epoch, a `ReadBucket`. A process that
+leaves a bucket to others does not call it, so no transform is applied.
 
-A bucket of lines is read while its turn lasts, since it holds no lines itself: there are 262,144 of
-them by default, which would be in memory besides their ids.
+A bucket has 262,144 lines by default. So that they need no memory besides their ids, a bucket reads
+its lines from the open files when it is called, which must be before the next bucket is taken.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,11 +26,11 @@ PairOf = Callable[[int, Line], Pair | None]
 
 
 class Bucket(NamedTuple):
-    """A bucket.
+    """Pairs that are shuffled together.
 
     Attributes:
-        pairs: of the bucket alone, or of all corpora.
-        rows: which of them are in the bucket, in their order.
+        pairs: pairs of the bucket alone, or of all corpora.
+        rows: which of them are in the bucket, in order.
     """
 
     pairs: EncodedPairs
@@ -38,14 +38,14 @@ class Bucket(NamedTuple):
 
 
 ReadBucket = Callable[[str], Bucket]
-"""Reads a bucket; to be called before the next one is taken, since all read from the same files.
+"""Reads a bucket. Call it once, before the next one is taken: all read from the same open files.
 
-The argument is a seed, such as a text of run, epoch and bucket: from it alone transforms draw their
-random numbers, whatever was drawn before, see `with_seed`."""
+The argument is the seed of the transforms' random numbers, which depend on nothing else, see
+`with_seed`; it names run, epoch and bucket."""
 
 
 def kept_buckets(pairs: EncodedPairs, rows: Integers, size: int) -> Iterator[ReadBucket]:
-    """Yield the buckets of pairs that are kept in memory, in which nothing is random.
+    """Yield the buckets of pairs that are kept in memory; their transforms were not random.
 
     Args:
         pairs: of all corpora.
@@ -58,7 +58,7 @@ def kept_buckets(pairs: EncodedPairs, rows: Integers, size: int) -> Iterator[Rea
 
 
 def _same_for_every_seed(bucket: Bucket, _seed: str) -> Bucket:
-    """Return the bucket: a `ReadBucket`, without the first argument."""
+    """Return the bucket; with the first argument bound, this is a `ReadBucket`."""
     return bucket
 
 
@@ -79,12 +79,12 @@ def read_buckets(
         vocabularies: of the ids.
     """
     for _ in range(0, count, size):
-        bucket = _Lines(islice(lines, size), pair_of, vocabularies)
+        bucket = _UnreadBucket(islice(lines, size), pair_of, vocabularies)
         yield bucket.read
         bucket.skip()
 
 
-class _Lines:
+class _UnreadBucket:
     """The next lines of an epoch, which can be read once.
 
     Args:

@@ -1,11 +1,11 @@
-"""The first reading of a training's corpora: the pairs, their tokens, symbols that are not copied.
+"""Read the corpora of a training once before it begins: keep their pairs, or count their tokens.
 
 A corpus is read in chunks. The random numbers of a chunk's transforms depend on the chunk alone.
 """
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -14,12 +14,11 @@ from onmt_entmax.data.corpus import (
     CorpusError,
     Line,
     Pair,
-    TextPair,
     build_pipe,
     pair_of,
     read_lines,
 )
-from onmt_entmax.data.garbage import garbage_kept
+from onmt_entmax.data.garbage_collection import without_collections
 from onmt_entmax.data.language_tokens import LanguageTokens, tokens_by_language
 from onmt_entmax.data.numbered import NumberedPairs
 from onmt_entmax.data.seeding import with_seed
@@ -31,21 +30,25 @@ T = TypeVar("T")
 
 
 class Tokens(NamedTuple):
-    """The network's tokens of a training's data."""
+    """The network's tokens of a training's data.
+
+    Attributes:
+        counts: how often sources and targets have each token.
+        by_language: the tokens of each language; empty unless every source begins with its
+            language.
+    """
 
     counts: tuple[Counter[str], Counter[str]]
-    """Of source and target."""
-    languages: dict[str, LanguageTokens]
-    """Empty unless every source begins with its language."""
+    by_language: dict[str, LanguageTokens]
 
 
-def uncopied_symbols(config: DataConfig) -> frozenset[str]:
+def frequent_source_symbols(config: DataConfig) -> frozenset[str]:
     """Return the source tokens that are frequent enough not to be copied."""
-    text_of_line = partial(_training_text, config=config)
+    read = partial(pair_of, data=config, is_train=True)
     sources = (
         text.source
         for corpus in config.corpora
-        for chunk in _corpus_chunks(config, corpus, text_of_line)
+        for chunk in _chunks(config, corpus, read)
         for text in chunk
         if text is not None
     )
@@ -59,7 +62,7 @@ def keep_pairs(config: DataConfig, codec: Codec) -> tuple[NumberedPairs, Tokens]
         CorpusError: no pair of a corpus is left.
     """
     pairs = NumberedPairs()
-    for chunk in _chunks(config, codec):
+    for chunk in _encoded_chunks(config, codec):
         pairs.add(chunk)
     return pairs, Tokens(pairs.counts(), tokens_by_language(pairs) or {})
 
@@ -71,34 +74,26 @@ def count_tokens(config: DataConfig, codec: Codec) -> Tokens:
         CorpusError: no pair of a corpus is left.
     """
     source_counts, target_counts = Counter[str](), Counter[str]()
-    languages: dict[str, LanguageTokens] | None = {}
-    for chunk in _chunks(config, codec):
+    by_language: dict[str, LanguageTokens] = {}
+    all_have_language = True
+    for chunk in _encoded_chunks(config, codec):
         pairs = NumberedPairs.of(chunk)
         source_counts.update(pairs.source.counts())
         target_counts.update(pairs.target.counts())
-        languages = _merged(languages, tokens_by_language(pairs))
-    return Tokens((source_counts, target_counts), languages or {})
+        of_chunk = tokens_by_language(pairs)
+        if of_chunk is None:
+            all_have_language = False
+        else:
+            _merge(by_language, of_chunk)
+    return Tokens((source_counts, target_counts), by_language if all_have_language else {})
 
 
-def _merged(
-    first: dict[str, LanguageTokens] | None, second: dict[str, LanguageTokens] | None
-) -> dict[str, LanguageTokens] | None:
-    """Return the tokens of each language in either part of the data.
-
-    Args:
-        first: of a part, see `tokens_by_language`; its sets may be enlarged.
-        second: of another part.
-
-    Returns:
-        None if a source of either part begins with no language.
-    """
-    if first is None or second is None:
-        return None
-    for language, tokens in second.items():
-        merged = first.setdefault(language, tokens)
+def _merge(by_language: dict[str, LanguageTokens], more: Mapping[str, LanguageTokens]) -> None:
+    """Add the tokens of further pairs to those of their languages, in place."""
+    for language, tokens in more.items():
+        merged = by_language.setdefault(language, LanguageTokens(set(), set()))
         merged.source.update(tokens.source)
         merged.target.update(tokens.target)
-    return first
 
 
 # --- pairs ---
@@ -106,28 +101,26 @@ def _merged(
 
 def training_pair(line: Line, pipe: Pipe, config: DataConfig, codec: Codec) -> Pair | None:
     """Return the network's tokens of a line; None if the pair is left out."""
-    text = _training_text(line, pipe, config)
+    text = pair_of(line, pipe, config, is_train=True)
     if text is None:
         return None
     source, target, _ = codec.encode(text.source, text.target)
     return source, target
 
 
-def _training_text(line: Line, pipe: Pipe, config: DataConfig) -> TextPair | None:
-    """Return the tokens of a line's texts; None if the pair is left out, see `pair_of`."""
-    return pair_of(line, pipe, config, is_train=True)
+def _encoded_chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | None]]:
+    """Yield the network's tokens of all corpora, a chunk of lines at a time.
 
-
-def _chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | None]]:
-    """Yield the pairs of all corpora, a chunk at a time, with None for those that are left out.
+    Yields:
+        A pair for each line; None for a line that is left out.
 
     Raises:
         CorpusError: no pair of a corpus is left.
     """
-    pair_of_line = partial(training_pair, config=config, codec=codec)
+    read = partial(training_pair, config=config, codec=codec)
     for corpus in config.corpora:
         has_pairs = False
-        for chunk in _corpus_chunks(config, corpus, pair_of_line):
+        for chunk in _chunks(config, corpus, read):
             has_pairs = has_pairs or any(pair is not None for pair in chunk)
             yield chunk
         if not has_pairs:
@@ -136,28 +129,24 @@ def _chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | None]]:
             )
 
 
-def _corpus_chunks(
-    config: DataConfig, corpus: CorpusConfig, pair_of_line: Callable[[Line, Pipe], T]
+def _chunks(
+    config: DataConfig, corpus: CorpusConfig, read: Callable[[Line, Pipe], T]
 ) -> Iterator[list[T]]:
-    """Yield what a function makes of the lines of a corpus, a chunk at a time.
+    """Yield what `read` returns for the lines of a corpus, a chunk of lines at a time.
 
     Args:
         config: seed, and options of transforms.
-        corpus: whose lines are read.
-        pair_of_line: applies the transforms, whose random numbers depend on the chunk.
+        corpus: to read.
+        read: applies the transforms of the corpus to a line.
     """
     pipe, lines = build_pipe(corpus, config), read_lines(corpus)
+
+    def read_all(chunk: Sequence[Line]) -> list[T]:
+        with without_collections():
+            return [read(line, pipe) for line in chunk]
+
     for number in itertools.count():
         chunk = list(itertools.islice(lines, _CHUNK))
         if not chunk:
             return
-        read = partial(_pairs_of, chunk, pipe, pair_of_line)
-        yield with_seed(f"{config.seed}/{corpus.name}/{number}", read)
-
-
-def _pairs_of(
-    lines: Sequence[Line], pipe: Pipe, pair_of_line: Callable[[Line, Pipe], T]
-) -> list[T]:
-    """Return what a function makes of each line with the transforms of its corpus."""
-    with garbage_kept():
-        return [pair_of_line(line, pipe) for line in lines]
+        yield with_seed(f"{config.seed}/{corpus.name}/{number}", partial(read_all, chunk))

@@ -1,7 +1,7 @@
-"""Many pairs in little memory while there is no vocabulary yet: as numbers of tokens.
+"""Pairs in little memory before there is a vocabulary: each token has a provisional number.
 
-Tokens are numbered from 0 in the order in which they first appear, source and target apart. Once
-the numbers are counted and there is a vocabulary, `NumberedPairs.encode` returns its ids.
+Tokens are numbered from 0 in the order in which they first appear, those of sources and targets
+apart. Their counts make the vocabulary; then `NumberedPairs.encode` replaces numbers by its ids.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from onmt_entmax.data.corpus import Pair
 from onmt_entmax.data.encoded import EncodedPairs
-from onmt_entmax.data.garbage import garbage_kept
+from onmt_entmax.data.garbage_collection import without_collections
 from onmt_entmax.data.token_rows import TokenRows
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 
@@ -23,16 +23,18 @@ _CHUNK = 1 << 14  # pairs that are in memory as text at a time
 
 
 class NumberedLines:
-    """The lines of one side of all pairs, as numbers of tokens.
+    """The lines of one side of all pairs, as provisional numbers of their tokens.
 
-    Lines are collected chunk by chunk, and put together when they are needed.
+    Lines are collected chunk by chunk. `rows` concatenates the chunks.
     """
 
     def __init__(self) -> None:
         # A token that is looked up for the first time gets the next number.
         self._numbers: dict[str, int] = defaultdict(itertools.count().__next__)
-        self._ids = [np.zeros(0, np.int32)]  # numbers of the tokens of each chunk
-        self._lengths = [np.zeros(1, np.int64)]  # the first line starts at 0
+        # One array a chunk. The first ones are for `concatenate`, which takes no empty list, and
+        # for the start of the first line, 0.
+        self._ids = [np.zeros(0, np.int32)]
+        self._lengths = [np.zeros(1, np.int64)]
 
     def add(self, lines: Sequence[Sequence[str]]) -> None:
         """Add lines of tokens."""
@@ -61,34 +63,34 @@ class NumberedLines:
 
 
 class NumberedPairs:
-    """Pairs as numbers of tokens.
+    """Pairs as provisional numbers of their tokens.
 
     Attributes:
-        source: source sides; that of a filtered pair is empty.
-        target: target sides; that of a filtered pair is empty.
+        source: the lines of the sources; that of a pair that was left out is empty.
+        target: the lines of the targets, likewise.
     """
 
     def __init__(self) -> None:
         self.source = NumberedLines()
         self.target = NumberedLines()
-        self._kept = [np.zeros(0, np.bool_)]  # of each chunk; False for filtered pairs
+        self._kept = [np.zeros(0, np.bool_)]  # one array a chunk; False: the pair was left out
 
     @classmethod
     def of(cls, pairs: Iterable[Pair | None]) -> NumberedPairs:
-        """Return these pairs, of which None stands for filtered ones."""
+        """Return these pairs; None stands for one that was left out."""
         numbered = cls()
         numbered.add(pairs)
         return numbered
 
     def add(self, pairs: Iterable[Pair | None]) -> None:
-        """Add pairs, with None for filtered ones."""
+        """Add pairs; None stands for one that was left out."""
         pairs = iter(pairs)
-        with garbage_kept():
+        with without_collections():
             while chunk := list(itertools.islice(pairs, _CHUNK)):
                 self._add_chunk(chunk)
 
     def _add_chunk(self, pairs: list[Pair | None]) -> None:
-        """Add pairs that are in memory; filtered ones become empty lines."""
+        """Add pairs that are in memory; one that was left out becomes two empty lines."""
         self._kept.append(np.fromiter((pair is not None for pair in pairs), np.bool_))
         self.source.add([[] if pair is None else pair[0] for pair in pairs])
         self.target.add([[] if pair is None else pair[1] for pair in pairs])

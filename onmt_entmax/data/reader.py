@@ -1,6 +1,6 @@
-"""From text to the tokens that a model reads, and from its output to text.
+"""Turn text into the ids that a model reads, and the model's output into text.
 
-A source takes three steps, and an output two of them back:
+A source takes three steps; an output takes the same steps back:
 
     text      --preprocess-->   tokens of the text       OpenNMT-py's transforms
               --encode-->       tokens of the network    `Codec`: placeholders of copied symbols
@@ -27,15 +27,16 @@ class EncodedSource:
     """A source as a model reads it.
 
     Attributes:
-        words: its tokens after the transforms; empty for a blank line or one that they drop.
-        example: its ids.
-        unknown: its tokens that are not in the vocabulary or are symbols of the model's own, which
-            the model reads as `<unk>`.
-        unseen: its tokens that training saw, but not in its language: pairs of the token of the
-            language and the symbol.
-        copies: the placeholders that the model reads in the place of some of its tokens.
-        banned: ids of target tokens that no output for this source may have, because of these or
-            of its language.
+        words: the source's tokens after the transforms; empty for a blank line, and for a line that
+            the transforms drop.
+        example: the ids that the model reads.
+        unknown: tokens that the model reads as `<unk>`: the vocabulary lacks them, or they name a
+            symbol of the model's own, such as `<s>`.
+        unseen: tokens that training saw in other languages only, each as a pair of the source's
+            language token and the symbol.
+        copies: placeholders that the model reads for copied symbols.
+        banned: ids of target tokens that no output for this source may have: placeholders of
+            symbols that it lacks, and symbols that its language does not have.
     """
 
     words: tuple[str, ...]
@@ -53,8 +54,9 @@ class Reader:
     Attributes:
         vocabularies: of the model.
         pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
-        codec: between the tokens of texts and those of the network.
-        symbols: that outputs of each language may have, besides those of their source; None: all.
+        codec: turns the tokens of texts into those of the network, and back.
+        symbols: the symbols that outputs of each language may have; an output may also have those
+            of its source. None: outputs may have all symbols.
     """
 
     vocabularies: Vocabularies
@@ -63,12 +65,12 @@ class Reader:
     symbols: LanguageSymbols | None = field(default=None, repr=False)
 
     @property
-    def backwards(self) -> bool:
-        """Whether the model writes from right to left; texts read from left to right."""
+    def right_to_left(self) -> bool:
+        """Whether the model writes the last symbol first. Texts are in reading order."""
         return self.codec.task.right_to_left
 
     @property
-    def merges(self) -> bool:
+    def can_merge_outputs(self) -> bool:
         """Whether several outputs may become the same text when the transforms are undone."""
         return any(
             type(transform).apply_reverse is not Transform.apply_reverse
@@ -76,10 +78,11 @@ class Reader:
         )
 
     def preprocess(self, source: str, target: str = "") -> tuple[list[str], list[str]]:
-        """Return the tokens of a source and of a target or target prefix, after the transforms.
+        """Apply the transforms to a source, and to a target or a prefix of one.
 
-        Those of the source are of the text, for `encode`; those of the target are the network's.
-        Both are empty if the transforms drop the pair.
+        Returns:
+            The tokens of the source's text, which `encode` takes, and the network's tokens of the
+            target. Both are empty if the transforms drop the pair.
         """
         pair = self.pipe.tokens(source, target, corpus="translate")
         if pair is None:
@@ -88,7 +91,7 @@ class Reader:
         return words, self.target_of(words, target_words)
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
-        """Encode the tokens of a source, after the transforms, as example `index`."""
+        """Encode the tokens of a source's text, after the transforms, as example `index`."""
         vocabulary = self.vocabularies.source
         structural = self._structural
         read, _, copies = self.codec.encode(words)
@@ -118,8 +121,8 @@ class Reader:
         """Return the ids of target tokens that no output for a source may have.
 
         Args:
-            words: tokens of the source.
-            copies: its copied symbols: placeholders of others are banned.
+            words: tokens of the source's text.
+            copies: the placeholders of its copied symbols; all other placeholders are banned.
         """
         target = self.vocabularies.target
         banned = list[int]()
@@ -134,22 +137,23 @@ class Reader:
             )
         return tuple(banned)
 
-    def restricts(self, words: Sequence[str]) -> bool:
+    def restricts_outputs(self, words: Sequence[str]) -> bool:
         """Return whether `symbols` excludes any token from the outputs for a source."""
         return self._foreign is not None and len(self._foreign.of(words[0])) > 0
 
     @cached_property
     def _foreign(self) -> ForeignTokens | None:
-        """The tokens that `symbols` excludes; None: no tokens."""
+        """The tokens that `symbols` excludes; None if it excludes none."""
         if self.symbols is None:
             return None
         return ForeignTokens(self.symbols, self.vocabularies.target)
 
     @cached_property
     def _structural(self) -> frozenset[str]:
-        """Symbols of the model's own that a source may not mean.
+        """The model's own symbols, which a text cannot mean: it reads them as `<unk>`.
 
-        A source vocabulary that is not shared needs only padding: others come from training data.
+        If source and target have a vocabulary each, that of the source has only padding; another
+        such symbol in it is a word of the training data.
         """
         source, target = self.vocabularies
         return STRUCTURAL if source == target else STRUCTURAL & {DefaultTokens.PAD}

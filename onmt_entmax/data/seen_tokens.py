@@ -22,11 +22,12 @@ def with_seen_tokens(
         continued: whether a training before this one made the vocabularies.
     """
     source, target = vocabularies
-    of_sources = {name: tokens.source for name, tokens in languages.items()}
-    of_targets = {name: tokens.target for name, tokens in languages.items()} if targets else {}
+    source_tokens = {name: tokens.source for name, tokens in languages.items()}
+    target_tokens = {name: tokens.target for name, tokens in languages.items()} if targets else {}
     return Vocabularies(
-        source.seeing(of_sources, source),
-        target.seeing(of_targets, _complete(vocabularies, languages, continued)),
+        # The languages that are tokens of the vocabulary; of the sources, all are recorded.
+        source.seeing(source_tokens, source),
+        target.seeing(target_tokens, _complete(vocabularies, languages, continued)),
     )
 
 
@@ -35,9 +36,11 @@ def _complete(
 ) -> frozenset[str]:
     """Return the languages all of whose target tokens are known after this training.
 
-    Those of a new model are. A model that is trained further may be of an earlier version, which
-    did not record the targets: then only languages are complete that it has recorded, or that its
-    training did not have.
+    For a new model, these are all languages. A model that is trained further may be of an earlier
+    version, which recorded the tokens of sources but not of targets. Then a language is complete
+
+    - if the earlier training recorded its target tokens, or
+    - if the earlier training recorded source tokens, and none in this language: it is new.
 
     Args:
         vocabularies: before this training.

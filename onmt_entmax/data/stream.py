@@ -109,7 +109,7 @@ class TrainingBatches:
             )
         )
         epoch, place = divmod(index, self.data.epoch_size)
-        number, line = next(itertools.islice(self.data.mixed(epoch), place, None))
+        number, line = next(itertools.islice(self.data.epoch_lines(epoch), place, None))
         corpus = self.data.config.corpora[number]
         return (
             f"{corpus.path_src}, {corpus.path_tgt}: line {line + 1}: a batch with its "

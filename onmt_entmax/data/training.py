@@ -1,15 +1,15 @@
 """The data of a training: its corpora, their vocabularies, and the pairs of each epoch.
 
-How often the corpora are read before the first update:
+The corpora are read up to three times before the first update:
 
-| what | when |
+| to | when |
 |---|---|
-| lines are counted | always |
-| symbols that are not copied | if the task copies and no source vocabulary exists |
-| pairs, to keep them, with counts of tokens | if all epochs have the same ones, and they fit |
-| counts of tokens alone | otherwise, if a vocabulary is missing or sources have languages |
+| count lines | always |
+| count source symbols: rare ones are copied | the task copies, and no source vocabulary exists |
+| keep pairs in memory, and count their tokens | all epochs have the same pairs, and these fit |
+| count tokens alone | otherwise, if a vocabulary is missing, or sources have languages |
 
-Kept pairs serve all epochs. Others are read again in each epoch, bucket by bucket.
+Pairs that are kept serve all epochs. Other pairs are read again in each epoch, bucket by bucket.
 """
 
 import itertools
@@ -26,9 +26,9 @@ from onmt_entmax.data.development import Development, read_development
 from onmt_entmax.data.first_reading import (
     Tokens,
     count_tokens,
+    frequent_source_symbols,
     keep_pairs,
     training_pair,
-    uncopied_symbols,
 )
 from onmt_entmax.data.mixture import Mixture
 from onmt_entmax.data.numbered import NumberedPairs
@@ -61,7 +61,8 @@ class TrainingData:
         codec: between the tokens of texts, which `config.task` describes, and the network's, which
             everything else here is about.
         vocabularies: of source and target, with the tokens of each language.
-        languages: the source tokens of each language; empty unless every source begins with one.
+        source_tokens: the source tokens of each language; empty unless every source begins with
+            its language.
         counts: how often the data has each token of source and target; empty if pairs are not kept
             and sources have no languages.
         specials: tokens that transforms add to source and target.
@@ -87,13 +88,13 @@ class TrainingData:
         if config.valid is not None:
             count_pairs(config.valid)  # which refuses files that do not fit
         self.specials = _specials(config)
-        self.codec = self._codec(vocabulary, vocabularies)
-        pairs, tokens = self._first_reading()
-        self.counts = (Counter(), Counter()) if tokens is None else tokens.counts
-        languages = {} if tokens is None else tokens.languages
-        self.languages = {name: of_language.source for name, of_language in languages.items()}
-        is_continued = vocabularies is not None
+        self.codec = _codec(config, vocabulary, vocabularies)
+        pairs, tokens = _first_reading(config, self.codec)
+        self.counts = tokens.counts if tokens else (Counter(), Counter())
+        by_language = tokens.by_language if tokens else {}
+        self.source_tokens = {language: seen.source for language, seen in by_language.items()}
         self.new_files: dict[Path, str] = {}
+        is_continued = vocabularies is not None
         if vocabularies is None:
             vocabularies, self.new_files = build_vocabularies(
                 vocabulary,
@@ -101,75 +102,26 @@ class TrainingData:
                 self.specials,
             )
         # With subwords, other tokens than those of training may write the same letters.
-        has_subwords = not SUBWORDS.isdisjoint(self._transforms())
+        has_subwords = not SUBWORDS.isdisjoint(_transforms(config))
         self.vocabularies = with_seen_tokens(
-            vocabularies, languages, targets=not has_subwords, continued=is_continued
+            vocabularies, by_language, targets=not has_subwords, continued=is_continued
         )
         self._pairs = None if pairs is None else pairs.encode(self.vocabularies)
-
-    # --- vocabularies ---
-
-    def _codec(self, vocabulary: VocabularyConfig, vocabularies: Vocabularies | None) -> Codec:
-        """Return the codec of the task.
-
-        Decoding copies what the source vocabulary lacks, so one that exists decides: that of the
-        checkpoint, or that of a file. Otherwise the symbols of the data are counted.
-        """
-        task = self.config.task
-        file = vocabulary.src_vocab
-        if not task.copies:
-            return Codec(task)
-        if vocabularies is not None:
-            return Codec.of_vocabulary(task, vocabularies.source)
-        if file is not None and Path(file).is_file():
-            return Codec.of_vocabulary(task, read_counts(file))
-        return Codec(task, uncopied_symbols(self.config))
-
-    def _can_be_kept(self) -> bool:
-        """Return whether all epochs have the same pairs, and memory has room for them."""
-        corpora = self.config.corpora
-        paths = {path for corpus in corpora for path in (corpus.path_src, corpus.path_tgt)}
-        size = sum(Path(path).stat().st_size for path in paths)
-        return size <= MAX_BYTES and self._transforms() <= _FIXED_TRANSFORMS
-
-    def _transforms(self) -> set[str]:
-        """Return the names of the transforms of all corpora."""
-        return {name for corpus in self.config.corpora for name in corpus.transforms}
-
-    def _begins_with_language(self) -> bool:
-        """Return whether the first source begins with a language."""
-        tokens = next(read_lines(self.config.corpora[0])).source.split()
-        return bool(tokens) and is_language(tokens[0])
-
-    def _first_reading(self) -> tuple[NumberedPairs | None, Tokens | None]:
-        """Read every pair once, if that is needed even where vocabularies exist.
-
-        Returns:
-            The pairs, if they are kept for all epochs; and the tokens, if they were counted.
-
-        Raises:
-            CorpusError: no pair of a corpus is left.
-        """
-        if self._can_be_kept():
-            return keep_pairs(self.config, self.codec)
-        if self._begins_with_language():
-            return None, count_tokens(self.config, self.codec)
-        return None, None
 
     # --- lines ---
 
     def cells(self) -> Cells:
         """Return the cells of the languages; none unless every source begins with a language."""
-        if not self.languages:
+        if not self.source_tokens:
             return {}
         lines = itertools.chain.from_iterable(map(read_lines, self.config.corpora))
         return count_cells(line.source for line in lines)
 
-    def lines(self) -> Iterator[Line]:
-        """Yield the untransformed lines of the development set, or of the first corpus."""
+    def sample_lines(self) -> Iterator[Line]:
+        """Yield untransformed lines: those of the development set, or else of the first corpus."""
         return read_lines(self.config.valid or self.config.corpora[0])
 
-    def validation(self) -> Development:
+    def development_set(self) -> Development:
         """Return the development set, of which there must be one."""
         valid = self.config.valid
         assert valid is not None, "only called with a development set"
@@ -177,7 +129,7 @@ class TrainingData:
 
     # --- epochs ---
 
-    def mixed(self, epoch: int) -> Iterator[tuple[int, int]]:
+    def epoch_lines(self, epoch: int) -> Iterator[tuple[int, int]]:
         """Yield corpus and line, both from 0, of all pairs of an epoch; see `Mixture`."""
         return self._mixture.epoch(epoch)
 
@@ -187,7 +139,7 @@ class TrainingData:
         size = config.bucket_size
         if self._pairs is not None:
             starts = [0, *itertools.accumulate(self.sizes)]
-            order = (starts[corpus] + line for corpus, line in self.mixed(epoch))
+            order = (starts[corpus] + line for corpus, line in self.epoch_lines(epoch))
             rows = np.fromiter(order, np.int64, self.epoch_size)
             return kept_buckets(self._pairs, rows, size)
         pipes = [build_pipe(corpus, config, self.vocabularies) for corpus in config.corpora]
@@ -202,7 +154,7 @@ class TrainingData:
     def _read_epoch(self, epoch: int) -> Iterator[tuple[int, Line]]:
         """Yield the lines of an epoch, each with the number of its corpus."""
         streams: dict[int, Iterator[Line]] = {}
-        for number, line in self.mixed(epoch):
+        for number, line in self.epoch_lines(epoch):
             if number not in streams:  # its first line of the epoch, from which it is read on
                 streams[number] = endless_lines(self.config.corpora[number], line)
             yield number, next(streams[number])
@@ -222,3 +174,55 @@ def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
         sorted({token for source, _ in added for token in source}),
         sorted({token for _, target in added for token in target}),
     )
+
+
+def _codec(
+    config: DataConfig, vocabulary: VocabularyConfig, vocabularies: Vocabularies | None
+) -> Codec:
+    """Return the codec of the task.
+
+    A task that copies copies the symbols that the source vocabulary lacks. If there is one, it
+    decides which these are: the vocabulary of the checkpoint, or else that of the file. If there is
+    none, symbols of fewer than `copy_frequency` sources are copied.
+    """
+    task, file = config.task, vocabulary.src_vocab
+    if not task.copies:
+        return Codec(task)
+    if vocabularies is not None:
+        return Codec.of_vocabulary(task, vocabularies.source)
+    if file is not None and Path(file).is_file():
+        return Codec.of_vocabulary(task, read_counts(file))
+    return Codec(task, frequent_source_symbols(config))
+
+
+def _first_reading(config: DataConfig, codec: Codec) -> tuple[NumberedPairs | None, Tokens | None]:
+    """Read every pair once, if that is needed even where vocabularies exist.
+
+    Returns:
+        The pairs, if they are kept for all epochs; and the tokens, if they were counted.
+
+    Raises:
+        CorpusError: no pair of a corpus is left.
+    """
+    if _fits_in_memory(config) and _transforms(config) <= _FIXED_TRANSFORMS:
+        return keep_pairs(config, codec)
+    if _begins_with_language(config):
+        return None, count_tokens(config, codec)
+    return None, None
+
+
+def _fits_in_memory(config: DataConfig) -> bool:
+    """Return whether the files of all corpora are small enough to keep their pairs."""
+    paths = {path for corpus in config.corpora for path in (corpus.path_src, corpus.path_tgt)}
+    return sum(Path(path).stat().st_size for path in paths) <= MAX_BYTES
+
+
+def _transforms(config: DataConfig) -> set[str]:
+    """Return the names of the transforms of all corpora."""
+    return {name for corpus in config.corpora for name in corpus.transforms}
+
+
+def _begins_with_language(config: DataConfig) -> bool:
+    """Return whether the first source begins with a language."""
+    tokens = next(read_lines(config.corpora[0])).source.split()
+    return bool(tokens) and is_language(tokens[0])

@@ -1,4 +1,4 @@
-"""Temporary files go even if a signal ends the process."""
+"""Turn signals that end a process into SystemExit, so that its temporary files are removed."""
 
 import signal
 import threading
@@ -33,7 +33,7 @@ def ended_by_exception() -> Iterator[None]:
         ]
 
     def end(number: int, frame: FrameType | None) -> None:
-        for ignored in numbers:  # often sent twice, which must not end the removal
+        for ignored in numbers:  # often sent twice; the second must not end the removal
             signal.signal(ignored, signal.SIG_IGN)
         raise SystemExit(128 + number)
 

@@ -1,7 +1,7 @@
-"""What a model, its training and its search ask of every encoder and decoder.
+"""The interface of encoders and decoders: base classes beside OpenNMT-py's.
 
-Each encoder of `build_model` is an `EncoderPart`, each decoder a `DecoderPart`. The answers here
-hold for OpenNMT-py's own modules; faster ones override them.
+Each encoder of `build_model` is an `EncoderPart`, each decoder a `DecoderPart`. What is defined
+here holds for OpenNMT-py's own modules; this package's modules override it.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from onmt_entmax.opennmt import MeanEncoder, StdRNNDecoder
 
 
 class Part:
-    """Base of encoders and decoders.
+    """Base of encoders and decoders, beside a `torch.nn.Module`.
 
     Attributes:
-        matmul_dtype: of the factors of products with weights, if another than the weights' own.
-        why_not_padded: why it cannot train on batches that are padded to few shapes; None if it
-            can.
+        matmul_dtype: type to which the factors of products with weights are rounded; None keeps
+            the weights' type.
+        why_not_padded: None if the part can train on batches that are padded to few shapes, as CUDA
+            graphs need; else the reason, for the log.
     """
 
     matmul_dtype: torch.dtype | None = None
     why_not_padded: str | None = None
 
     def use_matmul_dtype(self, dtype: torch.dtype | None) -> None:
-        """Set `matmul_dtype` if the part has such products; this one has none."""
+        """Set `matmul_dtype`. Here this does nothing: OpenNMT-py's modules round no factors."""
 
 
 class EncoderPart(Part):
-    """An encoder of a model, a base beside OpenNMT-py's class.
+    """Base of encoders, beside OpenNMT-py's class.
 
     Attributes:
-        is_float32_only: whether it fails in float64.
+        is_float32_only: whether the encoder fails in float64.
     """
 
     why_not_padded: str | None = "the encoder is not an LSTM of type rnn or brnn without positions"
@@ -49,10 +50,10 @@ class EncoderPart(Part):
 
 
 class DecoderPart(Part):
-    """A decoder of a model, a base beside OpenNMT-py's class.
+    """Base of decoders, beside OpenNMT-py's class.
 
     Attributes:
-        can_join: whether rows that have taken different numbers of steps can share a step.
+        can_join: whether a batch of a step may have rows at different target positions.
     """
 
     why_not_padded: str | None = "the decoder is not an input-feeding LSTM with global attention"
@@ -67,7 +68,7 @@ class DecoderPart(Part):
     ) -> tuple[Tensor, Tensor | None]:
         """Return the outputs for padded targets, from the state of `init_state`.
 
-        `self` is also OpenNMT-py's decoder, which is called.
+        It calls OpenNMT-py's decoder, which `self` is too; hence no type.
 
         Args:
             tgt: decoder input ids ``(tgt_len, batch, nfeats)``.

@@ -10,9 +10,9 @@ from typing import Any
 
 from onmt_entmax.config import Option
 from onmt_entmax.files.parsing import Layout
+from onmt_entmax.options.exclusive import NOT_SET, SIDES
 from onmt_entmax.options.names import look_up
 from onmt_entmax.options.result import Notes
-from onmt_entmax.options.rivals import NOT_SET, SIDES
 from onmt_entmax.options.stock import EQUAL_VALUES, IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.values import OptionError, read_value
 

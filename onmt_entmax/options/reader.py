@@ -11,12 +11,12 @@ from typing import Any
 from onmt_entmax.config import Option
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import Layout, parse_yaml
+from onmt_entmax.options.exclusive import batch_type_conflict, earlier_in_force, replaced_by
 from onmt_entmax.options.flags import read_flags
 from onmt_entmax.options.names import look_up, note_renamed, renamed_options
 from onmt_entmax.options.needs import without_unread
 from onmt_entmax.options.place import read_place
 from onmt_entmax.options.result import COMMAND_LINE, Notes, Options
-from onmt_entmax.options.rivals import batch_type_conflict, replaced_by, without_rivals
 from onmt_entmax.options.values import OptionError
 
 _LARGEST_FILE = 1 << 20  # bytes
@@ -41,9 +41,10 @@ _NO_FILE = _Place({}, {}, {})
 
 
 def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Options:
-    """Read `-config FILE` and the flags; a flag wins over the file, and over its rivals there.
+    """Read `-config FILE` and the flags.
 
-    Of the file, only what no flag replaces is checked.
+    A flag replaces its own value in the file, and those of options that it excludes. Such values of
+    the file are not checked.
 
     Args:
         options: those of the command.
@@ -106,7 +107,7 @@ def _read_file(
         notes.warnings.append(f"{COMMAND_LINE}: {conflict}")
     replaced = {*flags, *replaced_by(flags)}
     unreplaced = {name: value for name, value in renamed.items() if name not in replaced}
-    values = without_rivals(read_place(options, unreplaced, path, notes, layout), flags)
+    values = earlier_in_force(read_place(options, unreplaced, path, notes, layout), flags)
     notes.repeated += layout.repeats
     return _Place(written, unreplaced, values)
 

@@ -7,9 +7,8 @@ not fit each other.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.config import (
     ConfigError,
@@ -19,6 +18,7 @@ from onmt_entmax.config import (
     OptimizerConfig,
     RunConfig,
     TrainingConfig,
+    TrainingSetup,
     ValidationConfig,
     VocabularyConfig,
 )
@@ -26,9 +26,9 @@ from onmt_entmax.data.training import VALID
 from onmt_entmax.files import no_such_file, read_lines
 from onmt_entmax.options.corpora import ignored_keys, read_corpora, unread_transform_options
 from onmt_entmax.options.declared import transform_options
+from onmt_entmax.options.exclusive import ENTMAX_PARTS, SIDES
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
-from onmt_entmax.options.rivals import ENTMAX_PARTS, SIDES
 from onmt_entmax.options.train_misfits import misfits
 from onmt_entmax.options.train_replacements import with_replacements
 from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
@@ -37,21 +37,6 @@ from onmt_entmax.strings.task_record import recorded_task
 
 # Fields of the network with one value, and of the training with a value for each part of it.
 _SCHEDULES = ("dropout", "attention_dropout")
-
-
-@dataclass(frozen=True)
-class TrainingSetup:
-    """The options of `train`, by the module that reads them."""
-
-    run: RunConfig
-    data: DataConfig
-    vocabulary: VocabularyConfig
-    model: ModelConfig
-    training: TrainingConfig
-    validation: ValidationConfig
-    record: dict[str, Any]  # every option, as saved in model folders
-    notes: tuple[str, ...] = ()  # on options that have no effect or another one
-    warnings: tuple[str, ...] = ()
 
 
 def training_setup(arguments: Sequence[str]) -> TrainingSetup:

@@ -66,7 +66,7 @@ def make_evaluate(
     Raises:
         CorpusError: no pair of the development set is left.
     """
-    development = data.validation()
+    development = data.development_set()
     if not development.sources:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
     for line in unknown_tokens(development, data.vocabularies):

@@ -29,7 +29,7 @@ def next_command(folder: Path, data: TrainingData) -> str:
         data: of its training, which has examples.
     """
     task = data.config.task
-    lines = list(islice(data.lines(), _EXAMPLES))
+    lines = list(islice(data.sample_lines(), _EXAMPLES))
     queries = [task.decode_source(line.source.split()) for line in lines]
     inflects = task.languages and task.has_tags and task.source == task.target == CHARACTERS
     if queries and task.source.kind != "text" and not inflects:

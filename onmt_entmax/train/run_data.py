@@ -81,7 +81,9 @@ def _check_vocabularies(
         on_purpose = _is_limited(side, vocabulary, config)
         if on_purpose and lacking.total() <= _RARE * counts.total():
             # Rare words may be lacking; a language that the model cannot tell from others may not.
-            lacking = Counter({token: n for token, n in lacking.items() if token in data.languages})
+            lacking = Counter(
+                {token: n for token, n in lacking.items() if token in data.source_tokens}
+            )
         if lacking:
             noun = {"src": "source token", "tgt": "target token"}[side]
             tell(

@@ -77,7 +77,7 @@ class Stopwatch:
     @cached_property
     def development_pairs(self) -> int:
         """Number of pairs of the development set, which are read once."""
-        return len(self._corpora.validation().sources)
+        return len(self._corpora.development_set().sources)
 
     def training_speeds(self, networks: Sequence[Timed], seconds: float) -> list[float]:
         """Return the examples a second of each network.

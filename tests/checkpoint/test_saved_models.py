@@ -6,7 +6,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from onmt_entmax.checkpoint import load, read_training_state, save, weights
+from onmt_entmax.checkpoint import LoadedModel, load, read_training_state, save, weights
 from onmt_entmax.files import FileError
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import RunFolder
@@ -80,3 +80,8 @@ def test_if_a_checkpoint_is_deleted_while_it_is_read_the_best_of_now_is_read(
 def test_a_pretrained_model_loads() -> None:
     """It was written when a list of checksums had a line for itself."""
     assert load(ROOT / "data" / "models" / "inflection-86").config.rnn_size == 512
+
+
+@pytest.mark.filterwarnings("ignore:.* has no SHA256SUMS")
+def test_a_folder_to_load_may_be_text(reversing_model: LoadedModel) -> None:
+    assert load(str(reversing_model.folder)).vocabularies == reversing_model.vocabularies

@@ -14,7 +14,7 @@ import pytest
 import waitress
 from waitress.server import TcpWSGIServer
 
-from onmt_entmax.answering import Answering, LeftError, stays
+from onmt_entmax.answering import Answering, ClientGoneError, never_gone
 from onmt_entmax.cli import serve
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from tests.cli.processes import PATIENCE, running, wait_until
@@ -69,10 +69,10 @@ class WatchedAnswering(Answering):
         super().__init__(folder, TASK)
         self.noticed = threading.Event()
 
-    def answer(self, query: object, left: Callable[[], bool] = stays) -> dict[str, Any]:
+    def answer(self, query: object, left: Callable[[], bool] = never_gone) -> dict[str, Any]:
         try:
             return super().answer(query, left)
-        except LeftError:
+        except ClientGoneError:
             self.noticed.set()
             raise
 

@@ -93,7 +93,7 @@ def test_a_continued_training_copies_what_the_model_copies(tmp_path: Path) -> No
 def test_validation_reads_what_decoding_reads(tmp_path: Path) -> None:
     development = write_corpus(tmp_path, "valid", ["a z y"], ["y z"])
     data = TrainingData(replace(config(tmp_path), valid=development), VocabularyConfig())
-    pairs = data.validation()
+    pairs = data.development_set()
     assert pairs.targets == [["y", "<copy1>"]]
     (source,) = pairs.sources
     assert source.copies.symbols == {"<copy1>": "z"}  # y is unknown: there is one placeholder

@@ -47,7 +47,7 @@ def test_an_output_has_a_space_between_tokens(plain: Reader) -> None:
 
 
 def test_no_two_outputs_have_the_same_text(plain: Reader) -> None:
-    assert not plain.merges
+    assert not plain.can_merge_outputs
 
 
 def test_a_source_has_the_ids_of_its_tokens(plain: Reader) -> None:
@@ -138,7 +138,7 @@ def test_transforms_are_undone_on_outputs(joining: Reader) -> None:
 
 
 def test_several_outputs_may_have_the_same_text_if_transforms_are_undone(joining: Reader) -> None:
-    assert joining.merges
+    assert joining.can_merge_outputs
 
 
 # --- unknown words ---------------------------------------------------------------------------

@@ -54,8 +54,8 @@ class TestLanguages:
         assert target.tokens[4:] == ("A", "B", "C", "E")
 
     def test_tokens_of_each_language_are_recorded(self, both: TrainingData) -> None:
-        assert both.languages == {"lang=x": {"+V", *"abd"}, "lang=y": {"+V", *"abc"}}
-        assert both.vocabularies.source.seen == both.languages
+        assert both.source_tokens == {"lang=x": {"+V", *"abd"}, "lang=y": {"+V", *"abc"}}
+        assert both.vocabularies.source.seen == both.source_tokens
         assert both.vocabularies.target.seen == {"lang=x": {*"AC"}, "lang=y": {*"BE"}}
 
     def test_an_earlier_training_is_not_forgotten(
@@ -70,7 +70,7 @@ class TestLanguages:
     ) -> None:
         plain = write_corpus(tmp_path, "three", ["a b"], "A")
         config = data_config(first, second, plain, transform_options=AT_MOST_FIVE)
-        assert TrainingData(config, VocabularyConfig()).languages == {}
+        assert TrainingData(config, VocabularyConfig()).source_tokens == {}
 
 
 class TestTargetsAfterAnEarlierTraining:
@@ -138,7 +138,7 @@ def test_targets_of_subwords_are_not_recorded(
     lines = write_corpus(tmp_path, "one", ["lang=x a"], "A", transforms=("filtertoolong",))
     config = data_config(lines, transform_options={"src_seq_length": 9, "tgt_seq_length": 9})
     read = TrainingData(config, VocabularyConfig())
-    assert read.languages
+    assert read.source_tokens
     assert read.vocabularies.target.seen == {}
 
 

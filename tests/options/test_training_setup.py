@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from onmt_entmax.options.rivals import without_rivals
+from onmt_entmax.options.exclusive import earlier_in_force
 from onmt_entmax.options.train import training_setup
 from tests.options.setups import ENTMAX, LEARNED, TRANSFORMER, Changes, id_of, toy_setup
 
@@ -191,10 +191,10 @@ def test_the_record_reads_back_to_the_same_toy_setup(tmp_path: Path) -> None:
     ],
     ids=id_of,
 )
-def test_a_later_place_replaces_the_rivals_of_an_earlier_one(
+def test_a_later_place_replaces_exclusive_options_of_an_earlier_one(
     earlier: Changes, later: Changes, left: Changes
 ) -> None:
-    assert without_rivals(earlier, later) == left
+    assert earlier_in_force(earlier, later) == left
 
 
 def test_a_batch_size_that_changes_its_meaning_is_warned_of(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_accuracy_is_that_of_the_texts(tmp_path: Path, monkeypatch: pytest.Monke
     setup = training_setup(["-config", str(path), "-tgt_vocab", str(tmp_path / "vocabulary")])
     data = TrainingData(setup.data, setup.vocabulary)
     outputs = [letters_of(text) for text in [TEXTS[0], "the man", *TEXTS[2:]]]
-    assert data.validation().targets[0] != outputs[0]
+    assert data.development_set().targets[0] != outputs[0]
 
     def search(stepper: object, batch: Batch, *_: object, **__: object) -> list[SimpleNamespace]:
         encode = data.vocabularies.target.encode
@@ -61,7 +61,7 @@ def test_transforms_that_lose_text_are_said(tmp_path: Path) -> None:
     (tmp_path / "valid.tgt").write_text("a-b\n" * 3 + "a b\n" * 37)
     setup = training_setup(["-config", str(path)])
     data = TrainingData(setup.data, setup.vocabulary)
-    development = data.validation()
+    development = data.development_set()
     assert development.texts[0] == "a-b"
     assert development.reader.postprocess(development.targets[0]) == "a - b"
     warnings: list[str] = []
@@ -79,6 +79,6 @@ def test_a_target_prefix_is_part_of_the_text(tmp_path: Path, order: tuple[str, s
         corpus |= {"src_prefix": "s", "tgt_prefix": "home"}
     path.write_text(yaml.safe_dump(settings))
     setup = training_setup(["-config", str(path)])
-    development = TrainingData(setup.data, setup.vocabulary).validation()
+    development = TrainingData(setup.data, setup.vocabulary).development_set()
     assert development.texts[0] == f"home {TEXTS[0]}"
     assert [*map(development.reader.postprocess, development.targets)] == development.texts

@@ -59,7 +59,7 @@ def sentence(
     target_ids = vocabulary.encode(target_tokens)
     lattice = build_lattice(translator.stepper, batch, [target_ids], limit=LISTED)
     # What a model writes from right to left is read from left to right all the same.
-    order = -1 if translator.reader.backwards else 1
+    order = -1 if translator.reader.right_to_left else 1
     return Sentence(
         source=tuple(source_tokens),
         target=(*target_tokens, "</s>")[::order],

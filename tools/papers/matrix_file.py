@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.options.exclusive import batch_type_conflict, earlier_in_force
 from onmt_entmax.options.reader import read_yaml
-from onmt_entmax.options.rivals import batch_type_conflict, without_rivals
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import CERTIFICATES, TRANSFORMERS
 
@@ -229,5 +229,5 @@ def _training_options(
         message = batch_type_conflict(options, change)
         if message is not None:
             raise UserError(f"{path}: {where}: {message}")
-        options = {**without_rivals(options, change), **change}
+        options = {**earlier_in_force(options, change), **change}
     return options

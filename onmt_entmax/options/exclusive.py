@@ -1,7 +1,12 @@
-"""Options that exclude each other: which of them stay in force if a later place gives others.
+"""Options that exclude each other, given in two places: which ones of the first stay in force.
 
-A place is a set of options that were written together. The earlier one is a YAML file and the later
-one the command line, or the earlier one is the base of a matrix and the later one a cell.
+A place is a set of options that are written together. The later place replaces options of the
+earlier one:
+
+| earlier place | later place |
+|---|---|
+| YAML file | command line |
+| base configuration of a matrix | cell of the matrix |
 """
 
 from collections.abc import Mapping
@@ -9,8 +14,8 @@ from typing import Any
 
 from onmt_entmax.config import KINDS
 
-# Options on one side of a pair replace those on the other.
-_RIVALS = (
+# Of each pair, an option on one side replaces those on the other.
+_EXCLUSIVE = (
     ({"train_steps"}, {"train_epochs"}),
     ({"valid_steps"}, {"valid_epochs"}),
     ({"both_embeddings"}, {"src_embeddings", "tgt_embeddings"}),
@@ -20,7 +25,7 @@ NOT_SET = -1
 # An option for encoder and decoder (or source and target) together, and those for each alone.
 # Written in one place, the common option wins over the others, as in OpenNMT-py. Written in an
 # earlier place, it holds for the side that a later place does not name: `layers: 3` in a file and
-# `-enc_layers 1` make `enc_layers` 1 and `dec_layers` 3, see `without_rivals`.
+# `-enc_layers 1` make `enc_layers` 1 and `dec_layers` 3, see `earlier_in_force`.
 SIDES = {
     "layers": ("enc_layers", "dec_layers"),
     "rnn_size": ("enc_rnn_size", "dec_rnn_size"),
@@ -34,7 +39,7 @@ ENTMAX_PARTS = ("generator", "global_attention", *(f"{kind}_attention" for kind 
 def replaced_by(later: Mapping[str, Any]) -> set[str]:
     """Return the options of an earlier place that others in a later place replace as a whole."""
     replaced: set[str] = set()
-    for first, second in _RIVALS:
+    for first, second in _EXCLUSIVE:
         if not first.isdisjoint(later):
             replaced |= second
         if not second.isdisjoint(later):
@@ -45,10 +50,11 @@ def replaced_by(later: Mapping[str, Any]) -> set[str]:
     return replaced
 
 
-def without_rivals(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an earlier place that those of a later place leave in force.
+def earlier_in_force(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an earlier place that stay in force beside those of a later place.
 
-    In one place, `train_steps` and `train_epochs` both hold; other rivals are refused when read.
+    This is about two places. Written in one place, `train_steps` and `train_epochs` both hold, and
+    other options that exclude each other are refused when they are read.
     """
     dropped = replaced_by(later)
     left = {name: value for name, value in earlier.items() if name not in dropped}

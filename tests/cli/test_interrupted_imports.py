@@ -1,0 +1,37 @@
+"""Ctrl-C while a command still imports its libraries, which takes seconds."""
+
+import signal
+import sys
+from typing import NamedTuple
+
+import pytest
+
+from tests.cli.processes import PATIENCE, running
+
+
+class Interrupted(NamedTuple):
+    """A command that was interrupted, and what it printed to the standard error after that."""
+
+    status: int
+    errors: str
+
+
+@pytest.fixture(scope="module")
+def interrupted() -> Interrupted:
+    # The interpreter names each module that it has imported.
+    command = [sys.executable, "-X", "importtime", "-m", "onmt_entmax", "translate", "-h"]
+    with running(*command) as process:
+        assert process.stderr is not None
+        assert any("numpy" in line for line in process.stderr), "numpy is not imported"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+        return Interrupted(process.returncode, errors)
+
+
+def test_an_interrupted_import_ends_the_command(interrupted: Interrupted) -> None:
+    """It may come before the command can handle it; then the signal itself ends the process."""
+    assert interrupted.status in (128 + signal.SIGINT, -signal.SIGINT)
+
+
+def test_an_interrupted_import_prints_no_traceback(interrupted: Interrupted) -> None:
+    assert "Traceback" not in interrupted.errors

@@ -1,0 +1,40 @@
+"""Data workers are forks on Linux, and start anew on other systems."""
+
+import multiprocessing
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from multiprocessing.context import ForkProcess
+
+import pytest
+
+from onmt_entmax import systems
+from onmt_entmax.data.prefetch import PrefetchProcess
+
+
+def no_numbers() -> Iterator[int]:
+    return iter(())
+
+
+@pytest.fixture
+def forkserver_by_default() -> Iterator[None]:
+    """Python's default on Linux since 3.14: processes that are not children of this one."""
+    multiprocessing.set_start_method("forkserver", force=True)
+    yield
+    multiprocessing.set_start_method(None, force=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, workers start anew")
+@pytest.mark.usefixtures("forkserver_by_default")
+def test_on_linux_workers_are_forks_whatever_the_default_of_python() -> None:
+    with closing(PrefetchProcess(no_numbers, depth=2)):
+        (child,) = multiprocessing.active_children()
+        assert isinstance(child, ForkProcess)
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_on_other_systems_workers_start_anew(
+    platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    assert systems.start_method() == "spawn"
