@@ -33,7 +33,7 @@ LONG_FILES = (
     "test_processes.py",
     "test_interrupted_processes.py",
     "nn/test_static_kernels.py",
-    "test_contact.py",
+    "test_lost_process.py",
     "train/test_killed_trainings.py",
 )
 

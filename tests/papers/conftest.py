@@ -1,6 +1,6 @@
 """Quick commands for all tests of `tools.papers`, and a matrix of trainings that was run.
 
-The fixtures are those of this package alone: its tests end with the commands as they were.
+Outside of this package, tools run the console command itself.
 """
 
 import shutil
@@ -32,17 +32,18 @@ def forked_commands() -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A matrix that the real command has run; a test that changes its runs takes `copied`."""
+    """A matrix that the real command has run; a test that changes its runs takes
+    `restored_afterwards`."""
     path = write_matrix(tmp_path_factory.mktemp("matrix"))
     assert tables.main(["run", str(path), "--jobs", "2"]) == 0
     return path
 
 
 @pytest.fixture
-def copied(finished: Path, tmp_path: Path) -> Iterator[Path]:
+def restored_afterwards(finished: Path, tmp_path: Path) -> Iterator[Path]:
     """The matrix that was run, whose runs a test may change; afterwards they are restored.
 
-    It is not copied elsewhere: its files name their own folder.
+    A copy elsewhere would not do, since its files name their own folder.
     """
     runs, unchanged = finished.parent / "runs", tmp_path / "unchanged"
     shutil.copytree(runs, unchanged)

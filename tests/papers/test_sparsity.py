@@ -152,5 +152,5 @@ UNKNOWN, END, FIRST = 0, 3, 4  # ids of <unk>, </s> and the most frequent token
         (UNKNOWN, "unknown"),
     ],
 )
-def test_frequency_classes(token: int, name: str) -> None:
+def test_a_token_is_counted_in_the_class_of_its_frequency_rank(token: int, name: str) -> None:
     assert sparsity.rank_class(token, END) == name

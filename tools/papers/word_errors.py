@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from onmt_entmax.errors import counted
 from tools.papers.dev_words import Word, read_words
 from tools.papers.error_kinds import KINDS, error_kind
 from tools.papers.markdown import markdown_table
@@ -101,7 +102,9 @@ def word_errors(options: argparse.Namespace) -> str:
         (head, languages[: options.languages]),
         _errors_by_kind(wrong),
     ]
-    summary = f"{len(words)} words: {percent_right(words):.2f} % right, {len(wrong)} errors."
+    summary = (
+        f"{len(words)} words: {percent_right(words):.2f} % right, {counted(len(wrong), 'error')}."
+    )
     return "\n\n".join([summary, *(markdown_table(*table) for table in tables)])
 
 

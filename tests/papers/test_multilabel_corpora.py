@@ -1,6 +1,5 @@
-"""Multi-label data and sentence pairs, as `tools.papers.corpora` fetches them."""
+"""Multi-label data, as `tools.papers.corpora` fetches it: CAL500 and Reuters."""
 
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,13 @@ from scipy.sparse import csr_matrix
 from sklearn import datasets
 from sklearn.utils import Bunch
 
-from tests.in_process import exit_status, refusal, success
+from tests.in_process import refusal, success
 from tools.papers import corpora, multilabel_corpora
 from tools.papers.multilabel_data import Examples, read_examples
+
+# --- CAL500 ----------------------------------------------------------------------------------
+
+CAL500 = ["cal500", "--from", "mulan", "--out", "data", "--test"]
 
 
 @pytest.fixture(autouse=True)
@@ -19,15 +22,20 @@ def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def write_cal500(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write CAL500's only file to the folder `mulan`, with different rows and any checksum."""
+    monkeypatch.setattr(multilabel_corpora, "MULAN_SHA256", {})
+    Path("mulan").mkdir()
+    lines = "".join(f"{number},0\n" for number in range(rows))
+    Path("mulan/cal500.arff").write_text(f"@relation x\n@attribute a numeric\n@data\n{lines}")
+    Path("mulan/cal500.xml").write_text("<labels/>")
+
+
 @pytest.fixture
 def cal500(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """The rows of the two files that CAL500's only file, here with 502 different rows, becomes."""
-    monkeypatch.setattr(multilabel_corpora, "MULAN_SHA256", {})  # no checksums
-    Path("mulan").mkdir()
-    rows = "".join(f"{n},0\n" for n in range(502))
-    Path("mulan/cal500.arff").write_text(f"@relation x\n@attribute a numeric\n@data\n{rows}")
-    Path("mulan/cal500.xml").write_text("<labels/>")
-    assert exit_status(corpora.main, ["cal500", "--from", "mulan", "--out", "data", "--test"]) == 0
+    """The rows of the two files that CAL500's only file, with 502 rows, becomes."""
+    write_cal500(502, monkeypatch)
+    success(corpora.main, CAL500)
     return {
         part: Path(f"data/cal500-{part}.arff").read_text().split("@data\n")[1].splitlines()
         for part in ("train", "test")
@@ -43,13 +51,11 @@ def test_no_row_of_cal500_is_in_both_parts(cal500: dict[str, list[str]]) -> None
 
 
 @pytest.mark.parametrize("rows", [0, 399])
-def test_a_file_of_cal500_that_is_cut_short_is_refused(rows: int) -> None:
-    Path("mulan").mkdir()
-    Path("mulan/cal500.arff").write_text("@data\n" + "1,0\n" * rows)
-    Path("mulan/cal500.xml").write_text("<labels/>")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(multilabel_corpora, "MULAN_SHA256", {})
-        message = refusal(corpora.main, ["cal500", "--from", "mulan", "--out", "data"], True)
+def test_a_file_of_cal500_that_is_cut_short_is_refused(
+    monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    write_cal500(rows, monkeypatch)
+    message = refusal(corpora.main, CAL500, progress=True)
     assert f"cal500.arff: cut short: {rows} rows" in message
 
 
@@ -102,20 +108,3 @@ def test_reuters_that_cannot_be_downloaded_is_named(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(datasets, "fetch_rcv1", fail)
     message = refusal(corpora.main, ["reuters", "--out", "data"])
     assert "reuters: scikit-learn cannot fetch it (no network for train); try again" in message
-
-
-# --- sentence pairs --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("part", ["train", "dev", "test"])
-def test_snli_is_unpacked(part: str) -> None:
-    Path("copy").mkdir()
-    with zipfile.ZipFile("copy/snli_1.0.zip", "w") as archive:
-        for name in ("train", "dev", "test"):
-            archive.writestr(f"snli_1.0/snli_1.0_{name}.jsonl", f"text of {name}")
-    assert exit_status(corpora.main, ["snli", "--from", "copy", "--out", "snli"]) == 0
-    assert Path(f"snli/snli_1.0_{part}.jsonl").read_text() == f"text of {part}"
-
-
-def test_options_of_parallel_corpora_are_of_no_other_data() -> None:
-    assert "--symbols" in refusal(corpora.main, ["snli", "--out", "x", "--symbols", "9"])

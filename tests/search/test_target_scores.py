@@ -1,22 +1,22 @@
-"""Scores of given outputs."""
+"""`score_targets`: log-probabilities, ranks and supports of given outputs, token by token."""
 
 import math
 import random
-from itertools import cycle
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
 
 from onmt_entmax.search import TargetScore, TokenScore, score_targets
-from tests.search.tables import EOS, RoundedUp, Table, TableStepper
+from tests.search.tables import EOS, RoundedUp, Table, TableStepper, random_tables
 
 
 class Step(NamedTuple):
     """A token of a target, or its end symbol."""
 
     token: int
-    log_probs: list[float]
-    """Of all tokens before it."""
+    log_probs: Sequence[float]
+    """Those of all tokens, after the tokens before this one."""
     score: TokenScore
 
     @property
@@ -40,7 +40,6 @@ def steps_of(table: Table, target: list[int], score: TargetScore) -> list[Step]:
     ]
 
 
-ALPHAS = (1.0, 1.5, 2.0)
 WORDS = (2, 3, 4)  # the tokens of a table that are no start or end symbol
 LONGEST = 4
 
@@ -48,7 +47,7 @@ LONGEST = 4
 @pytest.fixture(scope="module")
 def scored() -> list[Scored]:
     draw = random.Random(0)
-    tables = [Table(seed, alpha) for seed, alpha in zip(range(40), cycle(ALPHAS), strict=False)]
+    tables = random_tables(40)
     targets = [draw.choices(WORDS, k=draw.randint(0, LONGEST)) for _ in tables]
     scores = score_targets(TableStepper(), tables, targets)
     return [
